@@ -1,0 +1,17 @@
+//! Text to trees. Five input languages, one shape of result: `(Tree, Vec<Diagnostic>)`, never a panic and never IO.
+//!
+//! * [`litmus`]: litmus tests in columns or blocks, PTX (Dartagnan's dialect and real PTX syntax) and x86, and NVLitmus `.test` files;
+//! * [`ptx`]: whole PTX modules as compilers emit them;
+//! * [`cat`]: memory models, the union of herd's and Dartagnan's dialects.
+//!
+//! Every tree prints back to text that parses to the same tree.
+
+pub mod cat;
+pub mod diagnostic;
+pub mod instruction;
+pub mod litmus;
+pub mod ptx;
+pub mod span;
+
+pub use diagnostic::{Diagnostic, Severity};
+pub use span::{Source, Span, Spanned};

@@ -1,0 +1,5 @@
+//! Litmus tests: one tree for every notation. See [`tree`].
+
+pub mod tree;
+
+pub use tree::*;

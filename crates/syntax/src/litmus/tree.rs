@@ -1,0 +1,182 @@
+//! The tree of a litmus test, shared by column, block and NVLitmus notation.
+
+use crate::instruction::Instruction;
+use crate::span::{Span, Spanned};
+
+/// Which architecture the header names.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Arch {
+    Ptx,
+    X86,
+    X86_64,
+}
+
+/// How the threads are laid out on the page.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// herd's columns: `P0 | P1 ;` then one row per line.
+    Columns,
+    /// One `P0@cta 0, gpu 0 { ... }` block per thread, for long threads.
+    Blocks,
+    /// `d0.b0.t0 { ... }`: NVIDIA's NVLitmus.
+    NvLitmus,
+}
+
+/// How instructions are written, which also fixes the barrier rule (Dartagnan's barriers differ from PTX's).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// `ld.acquire.gpu r1, x`: bare locations, `bar.cta.sync instance[, id[, quorum]]`.
+    Dartagnan,
+    /// `ld.acquire.gpu.u32 %r1, [x];`: real PTX, pasted from a kernel.
+    Ptx,
+    /// NVLitmus: bracketed locations, bare registers, optional `== n` assumption.
+    NvLitmus,
+    /// x86 as herd writes it.
+    X86,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Litmus {
+    pub arch: Arch,
+    pub layout: Layout,
+    pub dialect: Dialect,
+    pub name: Spanned<String>,
+    /// Quoted strings and `Key=Value` lines between the name and the declarations, as written.
+    pub comments: Vec<String>,
+    pub declarations: Vec<Spanned<Declaration>>,
+    pub threads: Vec<Thread>,
+    /// `locations [x; 0:r1;]`: what the histogram shows besides the condition.
+    pub locations: Vec<Spanned<Term>>,
+    /// `filter cond`: a hard assumption on every question.
+    pub filter: Option<Spanned<Condition>>,
+    /// None where the test only asks for its outcomes. Columns and blocks have at most one; NVLitmus any number.
+    pub questions: Vec<Question>,
+}
+
+/// One entry of the `{ ... }` block, or an address line of NVLitmus.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Declaration {
+    /// `x = 1`, `int x = 1`, `.global x;` (value None).
+    Location { name: Spanned<String>, space: Option<String>, value: Option<Spanned<InitialValue>> },
+    /// `P0:r1 = 5`, `0:r1 = x` (an address), `P0:%rd1 = x`.
+    Register { thread: u32, register: Spanned<String>, value: Spanned<InitialValue> },
+    /// `.reg .u32 %r<4>;`-like typed registers of one thread or all: (`thread`, name, type without the dot).
+    TypedRegister { thread: Option<u32>, register: Spanned<String>, ty: Spanned<String> },
+    /// `t @ texture aliases x`, `.surfref s virtually aliases x`, `.global y physically aliases x`.
+    Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum InitialValue {
+    Integer(i128),
+    /// A name: the address of a location for a register, a copy of its initial value for a location.
+    Name(String),
+}
+
+/// What an alias shares with its target.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum AliasKind {
+    /// Another virtual address of the same location, generic proxy (`@ generic aliases`, `physically aliases`).
+    Generic,
+    /// Another name of the same virtual address, reached through another proxy.
+    Texture,
+    Surface,
+    Constant,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Thread {
+    /// `P0`, `d0.b0.t1`.
+    pub name: Spanned<String>,
+    pub placement: Placement,
+    pub body: Vec<Statement>,
+}
+
+/// Where the thread runs. A part that the text leaves out is None (x86 threads have none).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Placement {
+    pub cta: Option<u32>,
+    pub cluster: Option<u32>,
+    pub gpu: Option<u32>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Statement {
+    /// `LC00:`
+    Label(Spanned<String>),
+    Instruction {
+        instruction: Instruction,
+        /// NVLitmus `ld r0, [x] == 1`: only executions where the loaded value is this count.
+        assume: Option<Spanned<i128>>,
+    },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Question {
+    pub kind: QuestionKind,
+    /// NVLitmus `as NAME`.
+    pub name: Option<Spanned<String>>,
+    pub condition: Spanned<Condition>,
+    /// The keyword.
+    pub span: QuestionSpan,
+}
+
+/// A span that does not take part in equality (see [`Spanned`]).
+pub type QuestionSpan = Spanned<()>;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum QuestionKind {
+    Exists,
+    /// `~exists` / `not exists`.
+    NotExists,
+    Forall,
+    /// NVLitmus `permit` = exists.
+    Permit,
+    /// NVLitmus `assert` = forall.
+    Assert,
+    /// NVLitmus `check`: report only.
+    Check,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Condition {
+    True,
+    False,
+    Compare { op: Comparison, left: Spanned<Term>, right: Spanned<Term> },
+    Not(Box<Spanned<Condition>>),
+    And(Vec<Spanned<Condition>>),
+    Or(Vec<Spanned<Condition>>),
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+}
+
+/// A leaf of a condition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Term {
+    Integer(i128),
+    /// `P0:r1`, `0:EAX`; NVLitmus `r1` has no thread: its registers are unique in the file.
+    Register {
+        thread: Option<u32>,
+        name: String,
+    },
+    /// Final memory value, `x`, `[x]` or `x[2]`.
+    Location {
+        name: String,
+        index: Option<u32>,
+    },
+}
+
+impl Litmus {
+    /// The place of the header name, for diagnostics about the whole test.
+    pub fn span(&self) -> Span {
+        self.name.span
+    }
+}

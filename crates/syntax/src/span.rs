@@ -1,0 +1,75 @@
+//! Byte positions in a source text, and the text itself with its name.
+
+/// A half-open byte range of a [`Source`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Span {
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    pub fn new(start: u32, end: u32) -> Span {
+        Span { start, end }
+    }
+
+    /// The smallest span that covers both.
+    pub fn to(self, other: Span) -> Span {
+        Span { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+/// A value and where it stands in the text. Equality ignores the position, so that trees can be compared after printing.
+#[derive(Clone, Debug)]
+pub struct Spanned<T> {
+    pub node: T,
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    pub fn new(node: T, span: Span) -> Spanned<T> {
+        Spanned { node, span }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Spanned<T>) -> bool {
+        self.node == other.node
+    }
+}
+
+impl<T: Eq> Eq for Spanned<T> {}
+
+/// A named text. The name is what diagnostics show (a path, or `<stdin>`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// A position for people: both numbers count from 1, columns in characters.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct LineColumn {
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Source {
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
+        Source { name: name.into(), text: text.into() }
+    }
+
+    /// Where a byte offset stands; an offset past the end is the end.
+    pub fn position(&self, offset: u32) -> LineColumn {
+        let offset = (offset as usize).min(self.text.len());
+        let before = &self.text.as_bytes()[..offset];
+        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        LineColumn { line: line as u32, column: column as u32 }
+    }
+
+    /// The text of a span, empty if the span does not fit this source.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or("")
+    }
+}
