@@ -1,1 +1,11 @@
-//! placeholder
+//! Events and a cat model to all consistent executions. Knows relations and search, never opcodes.
+//!
+//! [`model`] compiles a cat tree into a graph of set and relation operators. `evaluate` computes that graph over one
+//! candidate with bit matrices ([`bits`]). The [`engine`]s search: `enumerate` for litmus size, `sat` for many threads
+//! and writes, `brute` straight from the definitions as the oracle of the tests. `replay` re-checks a witness with
+//! an evaluator of its own, `reason` explains why a candidate is ruled out.
+
+pub mod bits;
+pub mod engine;
+pub mod execution;
+pub mod model;

@@ -1,1 +1,14 @@
-//! placeholder
+//! Trees to programs to events: every rule of an ISA about single instructions lives here, and no axiom does.
+//!
+//! [`program::Program`] is a litmus test after name resolution: placed threads of small operations over typed registers,
+//! locations with their virtual addresses and proxies, and the questions asked. [`unfolding::Unfolding`] is the same
+//! program with its loops unrolled and its control flow resolved into traces of events, which is all an engine sees.
+
+pub mod expression;
+pub mod ids;
+pub mod program;
+pub mod tag;
+pub mod unfolding;
+pub mod value;
+
+pub use ids::{AddressId, EventId, LocationId, RegisterId, ThreadId, TraceId};

@@ -1,0 +1,86 @@
+//! One interface, several engines. An engine takes an unfolding, a model and a goal, and hands each consistent
+//! execution that meets the goal to a visitor; it answers whether it saw everything.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use fencepost_program::program::Condition;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::Span;
+
+use crate::execution::Execution;
+use crate::model::Model;
+
+/// What is searched for.
+#[derive(Clone, Debug)]
+pub struct Goal<'a> {
+    pub ends: Ends,
+    /// A hard assumption (`filter`), judged like a condition.
+    pub filter: Option<&'a Condition>,
+    /// Only executions with a final state that satisfies this are reported; None reports all.
+    pub condition: Option<&'a Condition>,
+}
+
+/// How the threads of a reported execution end.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Ends {
+    /// Every thread exits.
+    Terminating,
+    /// At least one thread is stuck for good under fair scheduling: in a spin loop whose reads all read co-maximal
+    /// writes, or at a barrier that never completes. The others exit or are stuck too.
+    Stuck,
+}
+
+#[derive(Clone, Debug)]
+pub struct Limits<'a> {
+    pub deadline: Option<Instant>,
+    /// Bytes the engine itself may hold.
+    pub memory: Option<u64>,
+    /// Set from outside (Ctrl-C, a closed connection).
+    pub cancelled: Option<&'a AtomicBool>,
+}
+
+/// Whether the search saw everything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Exploration {
+    /// All executions that meet the goal were reported.
+    Complete,
+    /// The visitor asked to stop.
+    Stopped,
+    /// Something kept the engine from finishing: an absence proves nothing.
+    Incomplete(Stop),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    Time,
+    Memory,
+    Cancelled,
+    /// A loop was cut at the unrolling bound.
+    Bound(Span),
+    /// The model or program needs something this engine does not do, in words.
+    Unsupported {
+        span: Span,
+        what: String,
+    },
+    /// A value depends on itself and the model does not rule the execution out (no axiom against thin air).
+    ThinAir,
+}
+
+/// Receives executions. `Break` ends the search.
+pub type Visitor<'a> = dyn FnMut(&Execution) -> ControlFlow<()> + 'a;
+
+pub trait Engine {
+    fn name(&self) -> &'static str;
+
+    /// Reports every consistent execution that meets the goal, each exactly once (see `Execution::weight`).
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration;
+}

@@ -1,0 +1,5 @@
+//! A memory model, compiled: a graph of set and relation operators over base sets and relations, and the checks on it.
+
+mod ir;
+
+pub use ir::*;

@@ -1,0 +1,286 @@
+//! A litmus test after name resolution: what each thread does, where it runs, what memory there is, what is asked.
+//! Lowering from trees fills it (one instruction table per architecture); unfolding consumes it.
+
+use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
+use fencepost_syntax::{Span, Spanned};
+
+use crate::ids::{AddressId, LocationId, RegisterId, ThreadId};
+use crate::tag::Tags;
+use crate::value::{Type, Value};
+
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub name: String,
+    pub arch: Arch,
+    pub barrier_rule: BarrierRule,
+    pub locations: Vec<Location>,
+    pub addresses: Vec<Address>,
+    pub threads: Vec<Thread>,
+    pub filter: Option<Spanned<Condition>>,
+    pub questions: Vec<Question>,
+    /// What the histogram shows besides the terms of the condition.
+    pub shown: Vec<Term>,
+    /// Instruction forms that parsed but have no meaning yet: the test is `Unknown(unsupported)`.
+    pub unsupported: Vec<Unsupported>,
+    /// Features of the program a model may not know (`.cluster` under ptx-6.0): see [`Feature`].
+    pub features: Vec<Spanned<Feature>>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Feature {
+    /// `.cluster` scope or a cluster in a placement (PTX 7.8).
+    Cluster,
+    /// A non-generic proxy or a virtual alias (PTX 7.5).
+    Proxy,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unsupported {
+    pub span: Span,
+    /// What is not modelled, in words: "`wgmma.mma_async`", "mixed-size accesses to `x`".
+    pub what: String,
+}
+
+/// Which barrier rule the dialect has; see the Dartagnan dialect's notes and PTX ISA 9.7.15.1.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BarrierRule {
+    /// `bar.cta.sync instance[, id[, quorum]]`: the author numbers dynamic instances; threads without a barrier are not waited for.
+    Dartagnan,
+    /// `bar.sync a{, b}`: waits for all threads of the CTA, or for `b` threads; generations follow program order.
+    Ptx,
+}
+
+#[derive(Clone, Debug)]
+pub struct Location {
+    pub name: String,
+    pub initial: Value,
+    /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.
+    pub ty: Type,
+}
+
+/// A virtual address.
+#[derive(Clone, Debug)]
+pub struct Address {
+    pub name: String,
+    pub location: LocationId,
+    /// The generic virtual address this name stands for: itself for ordinary names and physical aliases, the target for
+    /// texture, surface and constant names. Two accesses are `vloc` iff these are equal.
+    pub generic: AddressId,
+}
+
+#[derive(Clone, Debug)]
+pub struct Thread {
+    pub name: String,
+    pub place: Place,
+    pub registers: Vec<Register>,
+    pub code: Vec<Instruction>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Register {
+    pub name: String,
+    pub ty: Type,
+    pub initial: Initial,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Initial {
+    Value(Value),
+    Address(AddressId),
+}
+
+/// Where a thread runs. A host thread lies outside every GPU.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Place {
+    Host,
+    Gpu { gpu: u32, cluster: u32, cta: u32 },
+}
+
+/// PTX ISA 8.5.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+    Sys,
+}
+
+/// One operation with the place it came from.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    pub operation: Operation,
+    pub span: Span,
+    /// `@p` / `@!p`: executed only if the register is (not) zero.
+    pub guard: Option<(RegisterId, Polarity)>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Polarity {
+    NonZero,
+    Zero,
+}
+
+/// What an instruction does, the ISA's spelling gone. Tags are final: the events get exactly these (plus `R`/`W`/…).
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Load {
+        destination: Option<RegisterId>,
+        address: AddressOperand,
+        ty: Type,
+        tags: Tags,
+        scope: Option<Scope>,
+        assume: Option<Value>,
+    },
+    Store {
+        address: AddressOperand,
+        value: Operand,
+        ty: Type,
+        tags: Tags,
+        scope: Option<Scope>,
+    },
+    /// Atomic read-modify-write. Read and write halves have their own tags (acquire on the read, release on the write).
+    ReadModifyWrite {
+        destination: Option<RegisterId>,
+        address: AddressOperand,
+        update: Update,
+        ty: Type,
+        read_tags: Tags,
+        write_tags: Tags,
+        scope: Option<Scope>,
+        assume: Option<Value>,
+    },
+    Fence {
+        tags: Tags,
+        scope: Option<Scope>,
+    },
+    Barrier(Barrier),
+    /// Register arithmetic: no event.
+    Local {
+        destination: RegisterId,
+        ty: Type,
+        value: LocalValue,
+    },
+    Branch {
+        target: CodeIndex,
+    },
+    /// Branch if the comparison holds.
+    BranchIf {
+        comparison: Comparison,
+        ty: Type,
+        left: Operand,
+        right: Operand,
+        target: CodeIndex,
+    },
+    Exit,
+    Nothing,
+}
+
+/// An index into [`Thread::code`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CodeIndex(pub u32);
+
+#[derive(Clone, Debug)]
+pub enum AddressOperand {
+    Static(AddressId),
+    /// The address is in a register: the unfolding forks over the addresses it may hold.
+    Register(RegisterId),
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Operand {
+    Register(RegisterId),
+    Constant(Value),
+    Address(AddressId),
+}
+
+/// How an RMW computes what it writes (PTX ISA 9.7.13.x `atom`, x86 locked operations).
+#[derive(Clone, Debug)]
+pub enum Update {
+    Exchange(Operand),
+    Apply(crate::expression::BinaryOperator, Operand),
+    /// `atom.inc`: old >= b ? 0 : old + 1.
+    Increment(Operand),
+    /// `atom.dec`: old == 0 || old > b ? b : old - 1.
+    Decrement(Operand),
+    /// Writes only on success, unless the dialect says a failing CAS writes the old value back (Dartagnan).
+    CompareAndSwap {
+        expected: Operand,
+        new: Operand,
+        on_failure: FailedCas,
+    },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum FailedCas {
+    NoWrite,
+    WritesOldValue,
+}
+
+#[derive(Clone, Debug)]
+pub enum LocalValue {
+    Operand(Operand),
+    Unary(crate::expression::UnaryOperator, Operand),
+    Binary(crate::expression::BinaryOperator, Operand, Operand),
+    Select { condition: Operand, then: Operand, otherwise: Operand },
+}
+
+#[derive(Clone, Debug)]
+pub struct Barrier {
+    pub kind: BarrierKind,
+    /// Dartagnan's dynamic instance number; None in PTX.
+    pub instance: Option<Operand>,
+    /// The barrier resource. None in Dartagnan's unnamed form.
+    pub id: Option<Operand>,
+    /// Thread count (PTX) or quorum (Dartagnan).
+    pub count: Option<Operand>,
+    /// `bar.red`: the destination and the contributed predicate.
+    pub reduction: Option<Reduction>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BarrierKind {
+    Sync,
+    Arrive,
+    Red,
+}
+
+#[derive(Clone, Debug)]
+pub struct Reduction {
+    pub destination: RegisterId,
+    pub operation: ReductionOperation,
+    pub predicate: Operand,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ReductionOperation {
+    PopCount,
+    And,
+    Or,
+}
+
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub kind: QuestionKind,
+    pub name: Option<String>,
+    pub condition: Condition,
+    pub span: Span,
+}
+
+/// A condition over a final state, names resolved.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Condition {
+    True,
+    False,
+    Compare { op: Comparison, left: Term, right: Term },
+    Not(Box<Condition>),
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Term {
+    Constant(Value),
+    Register(ThreadId, RegisterId),
+    /// The final value of a location: that of any co-maximal write.
+    Memory(LocationId),
+}

@@ -1,0 +1,86 @@
+//! The attributes of an event that a cat model can name as a set. One table: the cat name of each tag.
+
+/// A set of tags.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Tags(pub u64);
+
+impl Tags {
+    pub const NONE: Tags = Tags(0);
+
+    pub fn with(self, tag: Tag) -> Tags {
+        Tags(self.0 | 1 << tag as u32)
+    }
+
+    pub fn has(self, tag: Tag) -> bool {
+        self.0 & 1 << tag as u32 != 0
+    }
+}
+
+impl FromIterator<Tag> for Tags {
+    fn from_iter<I: IntoIterator<Item = Tag>>(tags: I) -> Tags {
+        tags.into_iter().fold(Tags::NONE, Tags::with)
+    }
+}
+
+macro_rules! tags {
+    ($($(#[$doc:meta])* $name:ident = $cat:literal,)*) => {
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Tag {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Tag {
+            pub const ALL: &'static [Tag] = &[$(Tag::$name,)*];
+
+            /// The name by which a cat model knows the set of events with this tag.
+            pub fn cat_name(self) -> &'static str {
+                match self {
+                    $(Tag::$name => $cat,)*
+                }
+            }
+        }
+    };
+}
+
+tags! {
+    Read = "R",
+    Write = "W",
+    /// A memory fence or a proxy fence.
+    Fence = "F",
+    /// A CTA barrier.
+    Barrier = "B",
+    /// An initial write.
+    Init = "IW",
+    /// Both halves of a read-modify-write (PTX `atom`/`red`, x86 locked operations).
+    Atomic = "A",
+    /// Both halves of a PTX `red`: it returns nothing, and is no "read operation" (PTX ISA Table 20).
+    NoReturn = "NORET",
+    Weak = "WEAK",
+    Relaxed = "RLX",
+    Acquire = "ACQ",
+    Release = "REL",
+    AcqRel = "ACQ_REL",
+    /// On fences only. A `fence.sc` has this tag and not `ACQ_REL`: whether it is also an acq_rel fence is the model's to say.
+    Sc = "SC",
+    Volatile = "VOLATILE",
+    Mmio = "MMIO",
+    ScopeCta = "CTA",
+    ScopeCluster = "CLUSTER",
+    ScopeGpu = "GPU",
+    ScopeSys = "SYS",
+    /// Generic proxy: ordinary accesses, and memory fences.
+    Generic = "GEN",
+    Surface = "SUR",
+    Texture = "TEX",
+    Constant = "CON",
+    /// `fence.proxy.alias`.
+    Alias = "ALIAS",
+    /// Any proxy fence (`fence.proxy.*`); it is an `F` too, but no memory fence.
+    ProxyFence = "PROXY",
+    BarrierSync = "BAR_SYNC",
+    BarrierArrive = "BAR_ARRIVE",
+    BarrierRed = "BAR_RED",
+    Mfence = "MFENCE",
+    Sfence = "SFENCE",
+    Lfence = "LFENCE",
+}

@@ -1,0 +1,122 @@
+//! The program as events: loops unrolled, branches, dynamic addresses and compare-and-swap outcomes resolved by forking.
+//!
+//! Each thread is a tree of events; a root-to-leaf path is a *trace*. A trace carries the constraints under which it is
+//! the one taken (over the values of its own reads) and how it ends. An engine picks one trace per thread, then
+//! reads-from and the orders of the model. Events of different traces of one thread never occur together.
+
+use fencepost_syntax::Span;
+
+use crate::expression::Expression;
+use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
+use crate::program::{BarrierKind, BarrierRule, Place, ReductionOperation, Scope};
+use crate::tag::Tags;
+use crate::value::{Type, Value};
+
+#[derive(Clone, Debug)]
+pub struct Unfolding {
+    pub barrier_rule: BarrierRule,
+    /// Init writes first (one per location, in location order), then thread by thread, parents before children.
+    pub events: Vec<Event>,
+    pub threads: Vec<ThreadUnfolding>,
+    pub traces: Vec<Trace>,
+    pub locations: Vec<LocationInfo>,
+}
+
+#[derive(Clone, Debug)]
+pub struct LocationInfo {
+    pub name: String,
+    pub initial: Value,
+    pub ty: Type,
+    /// Its init write.
+    pub init: EventId,
+}
+
+#[derive(Clone, Debug)]
+pub struct ThreadUnfolding {
+    pub name: String,
+    pub place: Place,
+    pub traces: Vec<TraceId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// None for init writes.
+    pub thread: Option<ThreadId>,
+    pub kind: EventKind,
+    pub tags: Tags,
+    pub scope: Option<Scope>,
+    /// The event before it in program order, on every trace that has it. None at a thread's start and for init writes.
+    pub parent: Option<EventId>,
+    /// The other half of a read-modify-write.
+    pub rmw_partner: Option<EventId>,
+    /// Reads this event's address depends on.
+    pub address_deps: Vec<EventId>,
+    /// Reads this event's written value depends on.
+    pub data_deps: Vec<EventId>,
+    /// Reads that decided a branch on the way here.
+    pub control_deps: Vec<EventId>,
+    /// Where in the source.
+    pub span: Span,
+    /// Which iteration of unrolled loops this is, for display: 0 outside loops.
+    pub iteration: u32,
+}
+
+#[derive(Clone, Debug)]
+pub enum EventKind {
+    Read { address: AddressId, generic: AddressId, location: LocationId, ty: Type },
+    Write { address: AddressId, generic: AddressId, location: LocationId, value: Expression, ty: Type },
+    Fence,
+    Barrier(BarrierEvent),
+}
+
+#[derive(Clone, Debug)]
+pub struct BarrierEvent {
+    pub kind: BarrierKind,
+    pub instance: Option<Expression>,
+    pub id: Option<Expression>,
+    pub count: Option<Expression>,
+    /// `bar.red`: what this thread contributes; the result is [`Expression::BarrierResult`].
+    pub reduction: Option<(ReductionOperation, Expression)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Trace {
+    pub thread: ThreadId,
+    /// In program order.
+    pub events: Vec<EventId>,
+    /// All must be non-zero (`Zero` polarity is expressed by an `Equal` to 0) for this trace to be the one taken.
+    pub constraints: Vec<Expression>,
+    /// Reads an NVLitmus author assumes to return a value; like constraints, but of the question rather than the code.
+    pub assumptions: Vec<Expression>,
+    pub end: TraceEnd,
+    /// Final register values, by register index.
+    pub registers: Vec<Expression>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TraceEnd {
+    /// The thread ran to its end.
+    Exit,
+    /// It sits in a side-effect-free spin loop at `span`; stuck for good iff each of `reads` reads a co-maximal write.
+    Spin { reads: Vec<EventId>, span: Span },
+    /// It waits at its last event, a barrier, for good.
+    Blocked { barrier: EventId },
+    /// The unrolling bound cut it: nothing may be concluded from its absence.
+    Bound { span: Span },
+}
+
+/// Which barrier operations met. Part of an execution: two matchings are two executions.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct BarrierMatching {
+    /// One group per completed barrier (generation), members in event order.
+    pub groups: Vec<Vec<EventId>>,
+    /// Pairs `(x, y)`: barrier operation x synchronises with y (y is not an arrive), PTX ISA 8.9.4.
+    pub synchronises: Vec<(EventId, EventId)>,
+}
+
+/// A value for every register of every thread, and every location: what a condition is judged on.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FinalState {
+    pub registers: Vec<Vec<Value>>,
+    pub memory: Vec<Value>,
+}
