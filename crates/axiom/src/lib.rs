@@ -5,7 +5,11 @@
 //! and writes, `brute` straight from the definitions as the oracle of the tests. `replay` re-checks a witness with
 //! an evaluator of its own, `reason` explains why a candidate is ruled out.
 
+pub mod base;
 pub mod bits;
 pub mod engine;
+pub mod evaluate;
 pub mod execution;
 pub mod model;
+pub mod reason;
+pub mod replay;

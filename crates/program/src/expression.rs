@@ -48,3 +48,99 @@ pub enum BinaryOperator {
     Greater,
     GreaterEqual,
 }
+
+/// What an expression needs from an execution.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Leaf {
+    Read(EventId),
+    BarrierResult(EventId),
+}
+
+impl Expression {
+    pub fn constant(value: i128) -> Expression {
+        Expression::Constant(Value(value))
+    }
+
+    /// The value, or None while a leaf it needs is unknown.
+    pub fn evaluate(&self, leaf: &mut dyn FnMut(Leaf) -> Option<Value>) -> Option<Value> {
+        match self {
+            Expression::Constant(value) => Some(*value),
+            Expression::Read(event) => leaf(Leaf::Read(*event)),
+            Expression::BarrierResult(event) => leaf(Leaf::BarrierResult(*event)),
+            Expression::Unary(operator, ty, operand) => Some(operator.apply(*ty, operand.evaluate(leaf)?)),
+            Expression::Binary(operator, ty, left, right) => {
+                let left = left.evaluate(leaf)?;
+                let right = right.evaluate(leaf)?;
+                Some(operator.apply(*ty, left, right))
+            }
+            Expression::Select(condition, then, otherwise) => {
+                let chosen = if condition.evaluate(leaf)? != Value(0) { then } else { otherwise };
+                chosen.evaluate(leaf)
+            }
+        }
+    }
+
+    /// The leaves it depends on, in order, with repetitions.
+    pub fn leaves(&self, found: &mut Vec<Leaf>) {
+        match self {
+            Expression::Constant(_) => {}
+            Expression::Read(event) => found.push(Leaf::Read(*event)),
+            Expression::BarrierResult(event) => found.push(Leaf::BarrierResult(*event)),
+            Expression::Unary(_, _, operand) => operand.leaves(found),
+            Expression::Binary(_, _, left, right) => {
+                left.leaves(found);
+                right.leaves(found);
+            }
+            Expression::Select(condition, then, otherwise) => {
+                condition.leaves(found);
+                then.leaves(found);
+                otherwise.leaves(found);
+            }
+        }
+    }
+}
+
+impl UnaryOperator {
+    pub fn apply(self, ty: Type, operand: Value) -> Value {
+        ty.wrap(match self {
+            UnaryOperator::Negate => Value(operand.0.wrapping_neg()),
+            UnaryOperator::Not => Value(!operand.0),
+            UnaryOperator::Convert => operand,
+        })
+    }
+}
+
+impl BinaryOperator {
+    /// The result in `ty`. Operands are first brought into `ty`, as the ISA reads registers in the instruction's type.
+    pub fn apply(self, ty: Type, left: Value, right: Value) -> Value {
+        let (a, b) = (ty.wrap(left).0, ty.wrap(right).0);
+        let truth = |holds: bool| i128::from(holds);
+        ty.wrap(Value(match self {
+            BinaryOperator::Add => a.wrapping_add(b),
+            BinaryOperator::Subtract => a.wrapping_sub(b),
+            BinaryOperator::Multiply => a.wrapping_mul(b),
+            BinaryOperator::Divide => a.checked_div(b).unwrap_or(-1),
+            BinaryOperator::Remainder => a.checked_rem(b).unwrap_or(-1),
+            BinaryOperator::And => a & b,
+            BinaryOperator::Or => a | b,
+            BinaryOperator::Xor => a ^ b,
+            // The amount is unsigned and clamped to the width (PTX ISA 9.7.8, shl and shr).
+            BinaryOperator::ShiftLeft => a.checked_shl(shift_amount(ty, right)).unwrap_or(0),
+            BinaryOperator::ShiftRight => a >> shift_amount(ty, right).min(127),
+            BinaryOperator::Minimum => a.min(b),
+            BinaryOperator::Maximum => a.max(b),
+            BinaryOperator::Equal => return Value(truth(a == b)),
+            BinaryOperator::NotEqual => return Value(truth(a != b)),
+            BinaryOperator::Less => return Value(truth(a < b)),
+            BinaryOperator::LessEqual => return Value(truth(a <= b)),
+            BinaryOperator::Greater => return Value(truth(a > b)),
+            BinaryOperator::GreaterEqual => return Value(truth(a >= b)),
+        }))
+    }
+}
+
+fn shift_amount(ty: Type, amount: Value) -> u32 {
+    let widest = if ty.bits == 0 { 126 } else { i128::from(ty.bits) };
+    let amount = Type::U32.wrap(amount).0.min(widest);
+    u32::try_from(amount).unwrap_or(126)
+}

@@ -1,6 +1,10 @@
 //! One interface, several engines. An engine takes an unfolding, a model and a goal, and hands each consistent
 //! execution that meets the goal to a visitor; it answers whether it saw everything.
 
+pub mod brute;
+pub mod enumerate;
+pub mod sat;
+
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

@@ -1,0 +1,1 @@
+//! Computes a compiled model over one candidate.

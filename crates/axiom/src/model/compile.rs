@@ -1,0 +1,1 @@
+//! Cat tree to compiled model: names, types, functions expanded, includes resolved.

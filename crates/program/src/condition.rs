@@ -1,0 +1,81 @@
+//! Judging a condition on a final state, or on as much of it as is known.
+
+use fencepost_syntax::litmus::Comparison;
+
+use crate::program::{Condition, Term};
+use crate::value::Value;
+
+impl Condition {
+    /// Kleene logic: None while the answer depends on a term that `term` does not know.
+    pub fn evaluate(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<bool> {
+        match self {
+            Condition::True => Some(true),
+            Condition::False => Some(false),
+            Condition::Compare { op, left, right } => Some(op.holds(left.value(term)?, right.value(term)?)),
+            Condition::Not(inner) => inner.evaluate(term).map(|holds| !holds),
+            Condition::And(parts) => decide(parts, term, false),
+            Condition::Or(parts) => decide(parts, term, true),
+        }
+    }
+
+    /// Every register and location it mentions, ascending and without repetition.
+    pub fn terms(&self) -> Vec<Term> {
+        let mut found = Vec::new();
+        self.collect_terms(&mut found);
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn collect_terms(&self, found: &mut Vec<Term>) {
+        match self {
+            Condition::True | Condition::False => {}
+            Condition::Compare { left, right, .. } => {
+                let both = [left, right].into_iter();
+                found.extend(both.filter(|term| !matches!(term, Term::Constant(_))).cloned());
+            }
+            Condition::Not(inner) => inner.collect_terms(found),
+            Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| part.collect_terms(found)),
+        }
+    }
+}
+
+/// One part equal to `decisive` settles an `And` (false) or an `Or` (true), whatever the unknown parts are.
+fn decide(parts: &[Condition], term: &mut dyn FnMut(&Term) -> Option<Value>, decisive: bool) -> Option<bool> {
+    let mut unknown = false;
+    for part in parts {
+        match part.evaluate(term) {
+            Some(holds) if holds == decisive => return Some(decisive),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    if unknown { None } else { Some(!decisive) }
+}
+
+impl Term {
+    fn value(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> Option<Value> {
+        match self {
+            Term::Constant(value) => Some(*value),
+            other => term(other),
+        }
+    }
+}
+
+/// Comparisons of final values are of the integers they stand for.
+pub trait Holds {
+    fn holds(self, left: Value, right: Value) -> bool;
+}
+
+impl Holds for Comparison {
+    fn holds(self, left: Value, right: Value) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterEqual => left >= right,
+        }
+    }
+}

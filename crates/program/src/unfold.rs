@@ -1,0 +1,1 @@
+//! Program to unfolding: symbolic execution of each thread, forking where a value decides.
