@@ -56,14 +56,31 @@ pub struct Litmus {
 /// One entry of the `{ ... }` block, or an address line of NVLitmus.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Declaration {
-    /// `x = 1`, `int x = 1`, `.global x;` (value None).
-    Location { name: Spanned<String>, space: Option<String>, value: Option<Spanned<InitialValue>> },
+    /// `x = 1`, `int x = 1`, `.global .u32 x;` (value None).
+    Location {
+        name: Spanned<String>,
+        /// `global`, `shared`, `const`…, without the dot.
+        space: Option<String>,
+        /// `.u32`, `int`, `uint64_t`, where the text says it; an access fixes its own size anyway.
+        ty: Option<Spanned<LocationType>>,
+        value: Option<Spanned<InitialValue>>,
+    },
     /// `P0:r1 = 5`, `0:r1 = x` (an address), `P0:%rd1 = x`.
     Register { thread: u32, register: Spanned<String>, value: Spanned<InitialValue> },
-    /// `.reg .u32 %r<4>;`-like typed registers of one thread or all: (`thread`, name, type without the dot).
+    /// `.reg .u32 %r<4>;`-like typed registers of one thread or all: (`thread`, name, type without the dot). The name is as
+    /// written, so that `%r<4>` stands for `%r0` to `%r3`.
     TypedRegister { thread: Option<u32>, register: Spanned<String>, ty: Spanned<String> },
     /// `t @ texture aliases x`, `.surfref s virtually aliases x`, `.global y physically aliases x`.
     Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
+}
+
+/// The declared type of a location, as written and without PTX's dot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LocationType {
+    /// `u32`, `b64`, `int`, `uint64_t`.
+    pub name: String,
+    /// `x[4]`: how many elements; None for a scalar.
+    pub length: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
