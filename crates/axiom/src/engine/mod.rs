@@ -24,6 +24,17 @@ pub struct Goal<'a> {
     pub filter: Option<&'a Condition>,
     /// Only executions with a final state that satisfies this are reported; None reports all.
     pub condition: Option<&'a Condition>,
+    pub multiplicity: Multiplicity,
+}
+
+/// How many executions the visitor wants. With `First`, an engine may pick one of several symmetric executions.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Multiplicity {
+    /// Every execution that meets the goal.
+    #[default]
+    All,
+    /// One is enough (reachability): the visitor breaks after it, and its absence still proves that there is none.
+    First,
 }
 
 /// How the threads of a reported execution end.
