@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use fencepost_program::program::Condition;
+use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::Span;
 
