@@ -25,6 +25,33 @@ pub struct Goal<'a> {
     /// Only executions with a final state that satisfies this are reported; None reports all.
     pub condition: Option<&'a Condition>,
     pub multiplicity: Multiplicity,
+    /// Which final values the visitor looks at, besides those the condition and the filter mention.
+    pub observed: Observed<'a>,
+}
+
+impl Goal<'_> {
+    /// Every execution that ends so, each reported by itself.
+    pub fn new(ends: Ends) -> Self {
+        Goal {
+            ends,
+            filter: None,
+            condition: None,
+            multiplicity: Multiplicity::All,
+            observed: Observed::Everything,
+        }
+    }
+}
+
+/// What an engine must keep apart. Executions that agree on what is observed and differ only by exchanging
+/// interchangeable threads may be reported once, with `Execution::weight` saying how many they are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Observed<'a> {
+    /// The whole execution: every weight is 1.
+    #[default]
+    Everything,
+    /// The final values of these terms only (and those of the condition and the filter). A visitor that prints the
+    /// final memory of a location must name it here.
+    Terms(&'a [Term]),
 }
 
 /// How many executions the visitor wants. With `First`, an engine may pick one of several symmetric executions.
