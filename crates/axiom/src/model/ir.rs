@@ -2,7 +2,7 @@
 //! nodes of a recursive group may use the group's variables.
 
 use fencepost_program::tag::Tag;
-use fencepost_syntax::Span;
+use fencepost_syntax::{Source, Span};
 
 /// An index into [`Model::nodes`].
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -25,6 +25,67 @@ pub struct Model {
     pub shown: Vec<(String, NodeId)>,
     /// Whether coherence is a total order per location, or partial and closed by the model's own checks.
     pub coherence: Coherence,
+    /// What the axioms require of coherence and Fence-SC order, taken apart for engines that search for the edges.
+    pub demands: Vec<Demand>,
+    /// Axioms over partial coherence that are no [`Demand`] and not monotone: an engine that keeps coherence partial
+    /// must answer `Unsupported` with these words.
+    pub unrecognised: Vec<Unrecognised>,
+    /// What the model has rules for beyond the common events (`proxy`), from its `// features:` line.
+    pub features: Vec<String>,
+    /// The texts that spans point into: the model, its includes, the built-in library. [`FileId`] is an index.
+    pub files: Vec<Source>,
+}
+
+/// An index into [`Model::files`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct FileId(pub u32);
+
+impl FileId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An index into [`Model::checks`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct CheckId(pub u32);
+
+impl CheckId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The axiom `check` holds only if each pair of `wanted` is an edge of `relation`, in this direction or in either.
+/// An axiom may give several demands; together they say the same as the axiom.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Demand {
+    pub check: CheckId,
+    /// Does not depend on `co`. (It may depend on `sync_fence`, also where that is the relation demanded.)
+    pub wanted: NodeId,
+    pub direction: Direction,
+    pub relation: DemandedRelation,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Direction {
+    Forward,
+    EitherWay,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum DemandedRelation {
+    /// Transitively closed coherence.
+    Co,
+    SyncFence,
+}
+
+/// A construct whose meaning over partial coherence the engines have no method for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unrecognised {
+    pub file: FileId,
+    pub span: Span,
+    pub message: String,
 }
 
 /// Derived from the text, never assumed: a model that demands coherence edges (`co` under a difference in an `empty`
@@ -41,6 +102,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// The name a `let` gave it, for explanations.
     pub name: Option<String>,
+    pub file: FileId,
     pub span: Span,
     /// Which base relations the engine chooses it depends on; none means it is fixed by the traces.
     pub depends: Dynamic,
@@ -153,7 +215,8 @@ pub struct Check {
     pub negated: bool,
     pub kind: fencepost_syntax::cat::CheckKind,
     pub node: NodeId,
-    /// As the model names it, or `axiom N`.
+    /// As the model names it, or `axiom N` (`flag N`), counted from 1.
     pub name: String,
+    pub file: FileId,
     pub span: Span,
 }
