@@ -14,6 +14,8 @@ pub enum CatInstruction {
     Let {
         recursive: bool,
         bindings: Vec<Binding>,
+        /// `let rec … when test`: an execution whose fixpoint fails the test is dropped.
+        when: Option<Check>,
     },
     Check(Check),
     /// `show e as name`, `show a, b`.
@@ -84,6 +86,7 @@ pub struct Binding {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BindingPattern {
     Name(Spanned<String>),
+    /// `let (a, b) = …`. One element stands for the value itself: `let _ = e` is `Tuple([Ignore])`.
     Tuple(Vec<Pattern>),
     /// `let f x = …`, `let f (x, y) = …`.
     Function {
@@ -175,10 +178,11 @@ pub enum Expression {
         scrutinee: Box<Spanned<Expression>>,
         clauses: Vec<ExpressionClause>,
     },
-    /// `match S with || {} -> e || x ++ xs -> f end`.
+    /// `match S with || {} -> e || x ++ xs -> f end`; `before` is the `p` of `p | x ++ xs`.
     MatchSet {
         scrutinee: Box<Spanned<Expression>>,
         empty: Box<Spanned<Expression>>,
+        before: Option<Pattern>,
         element: Pattern,
         rest: Pattern,
         step: Box<Spanned<Expression>>,
