@@ -6,12 +6,14 @@
 //!
 //! Every tree prints back to text that parses to the same tree.
 
+mod assembly;
 pub mod cat;
 pub mod diagnostic;
 pub mod instruction;
 pub mod litmus;
 pub mod ptx;
 pub mod span;
+mod text;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use span::{Source, Span, Spanned};

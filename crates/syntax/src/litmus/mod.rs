@@ -1,5 +1,24 @@
 //! Litmus tests: one tree for every notation. See [`tree`].
+//!
+//! | notation | recognised by |
+//! |---|---|
+//! | columns (herd, Dartagnan) | `PTX name`, `X86 name`, `X86_64 name`, then `{ … }`, then `P0 \| P1 ;` |
+//! | blocks | the same, then `P0@cta 0 { … }` |
+//! | NVLitmus | no header; a file name that ends in `.test`, or an address line or `d0.b0.t0` first |
 
+mod condition;
+mod declarations;
+mod header;
+mod nvlitmus;
+mod parse;
+mod print;
+mod registers;
+mod sections;
+mod template;
+mod threads;
 pub mod tree;
 
+pub use parse::{parse, parse_named};
+pub use print::print;
+pub use template::{Instance, expand};
 pub use tree::*;

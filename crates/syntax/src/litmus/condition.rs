@@ -1,0 +1,253 @@
+//! Conditions over final registers and memory: herd's `/\ \/ ~`, C's `&& || !`, and six comparisons.
+//!
+//! `~` binds tightest, then `/\`, then `\/`. Parentheses leave no trace except where they change the grouping.
+
+use super::parse::Parser;
+use super::tree::{Arch, Comparison, Condition, Term};
+use crate::assembly::{is_numbered_register, ptx::bad_number, x86};
+use crate::diagnostic::Diagnostic;
+use crate::span::Spanned;
+use crate::text::{DEPTH_LIMIT, Kind, LeadingZero, integer, nearest};
+
+type Parsed = Option<Spanned<Condition>>;
+
+impl Parser<'_> {
+    pub(super) fn condition(&mut self) -> Parsed {
+        self.disjunction(0)
+    }
+
+    fn disjunction(&mut self, depth: u32) -> Parsed {
+        let mut items = vec![self.conjunction(depth)?];
+        while self.eat_or() {
+            items.push(self.conjunction(depth)?);
+        }
+        Some(grouped(items, Condition::Or))
+    }
+
+    /// `\/` or `||`; the lexer leaves `|` single because columns use it.
+    fn eat_or(&mut self) -> bool {
+        let double = self.cursor.at("|") && self.cursor.is(1, "|") && !self.cursor.ahead(1).spaced;
+        if double {
+            self.cursor.bump();
+            self.cursor.bump();
+        }
+        double || self.cursor.eat("\\/").is_some()
+    }
+
+    fn conjunction(&mut self, depth: u32) -> Parsed {
+        let mut items = vec![self.unary(depth)?];
+        while self.cursor.eat("/\\").or_else(|| self.cursor.eat("&&")).is_some() {
+            items.push(self.unary(depth)?);
+        }
+        Some(grouped(items, Condition::And))
+    }
+
+    fn unary(&mut self, depth: u32) -> Parsed {
+        let start = self.cursor.here();
+        if depth >= DEPTH_LIMIT {
+            let message = format!("the condition nests deeper than {DEPTH_LIMIT} levels");
+            self.cursor.report(Diagnostic::error(start, message).help("flatten it"));
+            self.cursor.give_up();
+            return None;
+        }
+        if self.cursor.eat("~").or_else(|| self.cursor.eat("!")).or_else(|| self.cursor.eat("not")).is_some() {
+            let inner = self.unary(depth + 1)?;
+            let span = start.to(inner.span);
+            return Some(Spanned::new(Condition::Not(Box::new(inner)), span));
+        }
+        if self.cursor.eat("(").is_some() {
+            let inner = self.disjunction(depth + 1)?;
+            let end = self.cursor.expect(")", "to close the parenthesis")?;
+            return Some(Spanned::new(inner.node, start.to(end)));
+        }
+        if let Some(span) = self.cursor.eat("true") {
+            return Some(Spanned::new(Condition::True, span));
+        }
+        if let Some(span) = self.cursor.eat("false") {
+            return Some(Spanned::new(Condition::False, span));
+        }
+        self.comparison()
+    }
+
+    fn comparison(&mut self) -> Parsed {
+        let left = self.term()?;
+        let token = self.cursor.peek();
+        let op = match self.cursor.str(token) {
+            "=" | "==" => Comparison::Equal,
+            "!=" => Comparison::NotEqual,
+            "<" => Comparison::Less,
+            "<=" => Comparison::LessEqual,
+            ">" => Comparison::Greater,
+            ">=" => Comparison::GreaterEqual,
+            _ => {
+                let expected = "a comparison (`=`, `!=`, `<`, `<=`, `>` or `>=`)";
+                self.cursor.unexpected(expected);
+                return None;
+            }
+        };
+        self.cursor.bump();
+        let right = self.term()?;
+        let span = left.span.to(right.span);
+        Some(Spanned::new(Condition::Compare { op, left, right }, span))
+    }
+
+    /// `P0:r1`, `0:%r1`, `x`, `x[2]`, `[x]`, `*x`, `17`, `-1`.
+    pub(super) fn term(&mut self) -> Option<Spanned<Term>> {
+        let start = self.cursor.here();
+        if self.at_thread_prefix() {
+            let thread = self.thread_prefix()?;
+            let name = self.register_name()?;
+            let span = start.to(name.span);
+            return Some(Spanned::new(Term::Register { thread: Some(thread), name: name.node }, span));
+        }
+        if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {
+            let value = self.integer()?;
+            return Some(Spanned::new(Term::Integer(value.node), value.span));
+        }
+        if self.cursor.eat("*").is_some() {
+            return self.location(start);
+        }
+        if self.cursor.eat("[").is_some() {
+            let name = self.location_name()?;
+            let end = self.cursor.expect("]", "to close the location")?;
+            return Some(Spanned::new(Term::Location { name: name.node, index: None }, start.to(end)));
+        }
+        if !self.cursor.at_kind(Kind::Word) {
+            self.cursor.unexpected("a register, a location or a number");
+            return None;
+        }
+        self.bare_name()
+    }
+
+    fn bare_name(&mut self) -> Option<Spanned<Term>> {
+        let token = self.cursor.peek();
+        let (text, span) = (self.cursor.str(token), self.cursor.span(token));
+        let register = match self.arch {
+            Arch::Ptx => text.starts_with('%') || is_numbered_register(text),
+            Arch::X86 | Arch::X86_64 => text.starts_with('%') || x86::is_register(&text.to_ascii_uppercase()),
+        };
+        if register && self.registers_are_unique {
+            self.cursor.bump();
+            return Some(Spanned::new(Term::Register { thread: None, name: text.to_owned() }, span));
+        }
+        if register {
+            let help = format!("write `P0:{text}` for thread 0");
+            let diagnostic = Diagnostic::error(span, format!("the register `{text}` needs its thread")).label("whose?");
+            self.cursor.report(diagnostic.help(help));
+            return None;
+        }
+        let quantifier = nearest(text, &["exists", "forall"]).filter(|_| self.cursor.is(1, "("));
+        if let Some(near) = quantifier {
+            let message = format!("`{near}` cannot stand inside a condition");
+            self.cursor.report(Diagnostic::error(span, message).help("a test has one quantifier, in front"));
+            return None;
+        }
+        self.location(span)
+    }
+
+    fn location(&mut self, start: crate::span::Span) -> Option<Spanned<Term>> {
+        let name = self.location_name()?;
+        let mut span = start.to(name.span);
+        let mut index = None;
+        if self.cursor.eat("[").is_some() {
+            let value = self.integer()?;
+            index = Some(self.small(&value)?);
+            if matches!(name.node.as_str(), "true" | "false" | "not") || is_numbered_register(&name.node) {
+                self.cursor.error(name.span, format!("`{}` cannot be an array", name.node));
+                return None;
+            }
+            span = span.to(self.cursor.expect("]", "to close the index")?);
+        }
+        Some(Spanned::new(Term::Location { name: name.node, index }, span))
+    }
+
+    /// A name that can be a location's: no register.
+    pub(super) fn location_name(&mut self) -> Option<Spanned<String>> {
+        let name = self.cursor.word("the name of a location")?;
+        if name.node.starts_with('%') {
+            let message = format!("`{}` is a register, not a location", name.node);
+            self.cursor.report(Diagnostic::error(name.span, message).label("expected a location"));
+            return None;
+        }
+        Some(name)
+    }
+
+    /// `0:` or `P0:`.
+    pub(super) fn at_thread_prefix(&self) -> bool {
+        let token = self.cursor.peek();
+        let head = match token.kind {
+            Kind::Number => true,
+            Kind::Word => thread_digits(self.cursor.str(token)).is_some(),
+            _ => false,
+        };
+        head && self.cursor.is(1, ":")
+    }
+
+    pub(super) fn thread_prefix(&mut self) -> Option<u32> {
+        let token = self.cursor.bump();
+        self.cursor.bump();
+        let text = self.cursor.str(token);
+        let number = thread_digits(text).unwrap_or(text).parse::<u32>();
+        if number.is_err() {
+            let span = self.cursor.span(token);
+            self.cursor
+                .report(Diagnostic::error(span, format!("`{text}` is not a thread")).label("expected P0, P1, …"));
+        }
+        number.ok()
+    }
+
+    /// A register after `P0:`. x86 names are upper case in the tree; PTX's special registers have a part (`%tid.x`).
+    pub(super) fn register_name(&mut self) -> Option<Spanned<String>> {
+        let mut name = self.cursor.word("a register")?;
+        if self.arch != Arch::Ptx {
+            name.node = name.node.trim_start_matches('%').to_ascii_uppercase();
+            return Some(name);
+        }
+        let part = self.cursor.ahead(1);
+        if name.node.starts_with('%') && self.cursor.at(".") && part.kind == Kind::Word && !part.spaced {
+            self.cursor.bump();
+            self.cursor.bump();
+            name.node = format!("{}.{}", name.node, self.cursor.str(part));
+            name.span = name.span.to(self.cursor.span(part));
+        }
+        Some(name)
+    }
+
+    pub(super) fn integer(&mut self) -> Option<Spanned<i128>> {
+        let start = self.cursor.here();
+        let minus = self.cursor.eat("-").is_some();
+        if !self.cursor.at_kind(Kind::Number) {
+            self.cursor.unexpected("an integer");
+            return None;
+        }
+        let token = self.cursor.bump();
+        let span = start.to(self.cursor.span(token));
+        let value = integer(self.cursor.str(token), LeadingZero::Decimal);
+        if value.is_none() {
+            self.cursor.report(bad_number(self.cursor.str(token), span));
+        }
+        value.map(|value| Spanned::new(if minus { -value } else { value }, span))
+    }
+
+    /// An integer that counts something.
+    pub(super) fn small(&mut self, value: &Spanned<i128>) -> Option<u32> {
+        let small = u32::try_from(value.node);
+        if small.is_err() {
+            self.cursor.error(value.span, format!("{} is out of range", value.node));
+        }
+        small.ok()
+    }
+}
+
+/// The digits of `P12`.
+pub(super) fn thread_digits(word: &str) -> Option<&str> {
+    word.strip_prefix('P').filter(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn grouped(mut items: Vec<Spanned<Condition>>, group: fn(Vec<Spanned<Condition>>) -> Condition) -> Spanned<Condition> {
+    if items.len() == 1 {
+        return items.remove(0);
+    }
+    let span = items.iter().fold(items[0].span, |span, item| span.to(item.span));
+    Spanned::new(group(items), span)
+}

@@ -1,0 +1,315 @@
+//! The `{ … }` block: initial values, typed registers, state spaces and aliases.
+//!
+//! herd's and Dartagnan's entries (`x = 1`, `int x`, `P0:r1 = x`, `t @ texture aliases x`), PTX's (`.global .u32 x = 1`,
+//! `.reg .pred %p<4>`) and NVLitmus's (`.texref t virtually aliases x`) may stand side by side.
+
+use super::parse::Parser;
+use super::tree::{AliasKind, Arch, Declaration, InitialValue, LocationType};
+use crate::diagnostic::Diagnostic;
+use crate::span::{Span, Spanned};
+use crate::text::{Kind, nearest};
+
+type Declarations = Vec<Spanned<Declaration>>;
+
+const SPACES: [&str; 5] = ["global", "shared", "const", "local", "param"];
+const PROXIES: [&str; 4] = ["generic", "constant", "texture", "surface"];
+const DIRECTIVES: [&str; 9] = ["global", "shared", "const", "local", "param", "reg", "texref", "surfref", "constref"];
+
+impl Parser<'_> {
+    pub(super) fn declarations(&mut self) -> Declarations {
+        let mut declarations = Vec::new();
+        if self.cursor.eat("{").is_none() {
+            let diagnostic = self.cursor.unexpected_diagnostic("the declarations `{ … }`");
+            self.cursor.report(diagnostic.help("write `{ }` after the header if there is nothing to declare"));
+            return declarations;
+        }
+        loop {
+            if self.cursor.eat("}").is_some() {
+                self.cursor.eat(";");
+                return declarations;
+            }
+            if self.cursor.at_end() {
+                self.cursor.unexpected("`}` to close the declarations");
+                return declarations;
+            }
+            if self.cursor.eat(";").is_some() {
+                continue;
+            }
+            let before = self.cursor.position();
+            let parsed = self.declaration(&mut declarations);
+            if parsed.is_some() && !self.cursor.at(";") && !self.cursor.at("}") {
+                self.cursor.unexpected("`;` after the declaration");
+            }
+            if parsed.is_none() || !self.cursor.at(";") {
+                self.skip_declaration(before);
+            }
+        }
+    }
+
+    fn skip_declaration(&mut self, before: usize) {
+        while !self.cursor.at_end() && !self.cursor.at(";") && !self.cursor.at("}") {
+            self.cursor.bump();
+        }
+        if self.cursor.position() == before && !self.cursor.at("}") {
+            self.cursor.bump();
+        }
+    }
+
+    /// One entry; a `.reg` list and a typed register with a value give several declarations.
+    pub(super) fn declaration(&mut self, declarations: &mut Declarations) -> Option<()> {
+        let start = self.cursor.here();
+        if self.at_thread_prefix() {
+            let thread = self.thread_prefix()?;
+            if self.cursor.at(".") {
+                return self.directive(start, Some(thread), declarations);
+            }
+            return self.register(start, thread, None, declarations);
+        }
+        if self.cursor.at(".") {
+            return self.directive(start, None, declarations);
+        }
+        if self.cursor.eat("[").is_some() {
+            let name = self.location_name()?;
+            self.cursor.expect("]", "to close the location")?;
+            return self.location_entry(start, name, None, None, declarations);
+        }
+        if self.cursor.eat("*").is_some() {
+            let name = self.location_name()?;
+            return self.location_entry(start, name, None, None, declarations);
+        }
+        let name = self.location_name()?;
+        if self.cursor.at_kind(Kind::Word) {
+            let ty = name;
+            let name = self.location_name_after_type(start, &ty, declarations)?;
+            return match name {
+                Some(name) => self.location_entry(start, name, None, Some(ty), declarations),
+                None => Some(()),
+            };
+        }
+        if self.cursor.at_kind(Kind::Number) && self.at_thread_prefix() {
+            let thread = self.thread_prefix()?;
+            return self.register(start, thread, Some(name), declarations);
+        }
+        if self.cursor.eat("@").is_some() {
+            let kind = self.proxy()?;
+            self.cursor.expect("aliases", "after the proxy")?;
+            return self.alias(start, name, kind, declarations);
+        }
+        self.location_entry(start, name, None, None, declarations)
+    }
+
+    /// After `int`: the name of a location, or None when `P0:r1` made a register of it.
+    #[allow(clippy::option_option)] // outer: was there an error; inner: was it a location
+    fn location_name_after_type(
+        &mut self,
+        start: Span,
+        ty: &Spanned<String>,
+        declarations: &mut Declarations,
+    ) -> Option<Option<Spanned<String>>> {
+        if self.at_thread_prefix() {
+            let thread = self.thread_prefix()?;
+            self.register(start, thread, Some(ty.clone()), declarations)?;
+            return Some(None);
+        }
+        self.location_name().map(Some)
+    }
+
+    fn register(
+        &mut self,
+        start: Span,
+        thread: u32,
+        ty: Option<Spanned<String>>,
+        out: &mut Declarations,
+    ) -> Option<()> {
+        let register = self.register_name()?;
+        if ty.is_none() || self.cursor.at("=") {
+            self.cursor.expect("=", "and the register's initial value")?;
+            let value = self.initial_value()?;
+            let span = start.to(value.span);
+            if let Some(ty) = ty {
+                let register = register.clone();
+                out.push(Spanned::new(Declaration::TypedRegister { thread: Some(thread), register, ty }, span));
+            }
+            out.push(Spanned::new(Declaration::Register { thread, register, value }, span));
+            return Some(());
+        }
+        let ty = ty.unwrap_or_else(|| register.clone());
+        let span = start.to(register.span);
+        out.push(Spanned::new(Declaration::TypedRegister { thread: Some(thread), register, ty }, span));
+        Some(())
+    }
+
+    /// `x`, `x = 1`, `x[4]`, after its type and state space.
+    fn location_entry(
+        &mut self,
+        start: Span,
+        name: Spanned<String>,
+        space: Option<String>,
+        ty: Option<Spanned<String>>,
+        declarations: &mut Declarations,
+    ) -> Option<()> {
+        let mut span = start.to(name.span);
+        let mut length = None;
+        if let Some(open) = self.cursor.eat("[") {
+            let value = self.integer()?;
+            length = Some(self.small(&value)?);
+            let end = self.cursor.expect("]", "to close the length")?;
+            if ty.is_none() {
+                let diagnostic = Diagnostic::error(open.to(end), "an array needs the type of its elements");
+                self.cursor.report(diagnostic.help("write `.global .u32 x[4]` or `int x[4]`"));
+                return None;
+            }
+        }
+        let mut value = None;
+        if self.cursor.eat("=").is_some() {
+            let parsed = self.initial_value()?;
+            span = span.to(parsed.span);
+            value = Some(parsed);
+        }
+        let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length }, ty.span));
+        declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
+        Some(())
+    }
+
+    fn initial_value(&mut self) -> Option<Spanned<InitialValue>> {
+        if self.cursor.at("{") {
+            let diagnostic = Diagnostic::error(self.cursor.here(), "lists of initial values are not supported");
+            self.cursor.report(diagnostic.help("give one value, or write the elements in a thread"));
+            return None;
+        }
+        if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {
+            let value = self.integer()?;
+            return Some(Spanned::new(InitialValue::Integer(value.node), value.span));
+        }
+        self.cursor.eat("&");
+        if !self.cursor.at_kind(Kind::Word) {
+            self.cursor.unexpected("an integer or the name of a location");
+            return None;
+        }
+        let name = self.location_name()?;
+        Some(Spanned::new(InitialValue::Name(name.node), name.span))
+    }
+
+    fn proxy(&mut self) -> Option<AliasKind> {
+        let word = self.cursor.word("a proxy")?;
+        let kind = match word.node.as_str() {
+            "generic" => AliasKind::Generic,
+            "constant" => AliasKind::Constant,
+            "texture" => AliasKind::Texture,
+            "surface" => AliasKind::Surface,
+            other => {
+                let diagnostic = Diagnostic::error(word.span, format!("`{other}` is not a proxy")).label("not a proxy");
+                self.cursor.report(diagnostic.help(match nearest(other, &PROXIES) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the proxies are {}", PROXIES.join(", ")),
+                }));
+                return None;
+            }
+        };
+        Some(kind)
+    }
+
+    fn alias(&mut self, start: Span, name: Spanned<String>, kind: AliasKind, out: &mut Declarations) -> Option<()> {
+        let target = self.location_name()?;
+        let span = start.to(target.span);
+        out.push(Spanned::new(Declaration::Alias { name, kind, target }, span));
+        Some(())
+    }
+
+    /// `.global …`, `.reg …`, `.texref …`.
+    fn directive(&mut self, start: Span, thread: Option<u32>, declarations: &mut Declarations) -> Option<()> {
+        let (word, span) = self.dotted("a directive")?;
+        if word == "reg" && self.arch == Arch::Ptx {
+            return self.typed_registers(start, thread, declarations);
+        }
+        if thread.is_some() {
+            let message = format!("`.{word}` declares no register");
+            self.cursor
+                .report(Diagnostic::error(span, message).help("only `.reg` and initial values belong to a thread"));
+            return None;
+        }
+        let kind = match word.as_str() {
+            "texref" => Some(AliasKind::Texture),
+            "surfref" => Some(AliasKind::Surface),
+            "constref" => Some(AliasKind::Constant),
+            _ => None,
+        };
+        if let Some(kind) = kind {
+            let name = self.location_name()?;
+            self.cursor.expect("virtually", "after the reference")?;
+            self.cursor.expect("aliases", "after `virtually`")?;
+            return self.alias(start, name, kind, declarations);
+        }
+        if !SPACES.contains(&word.as_str()) {
+            self.unknown_directive(&word, span);
+            return None;
+        }
+        let ty = self.location_type()?;
+        let name = self.location_name()?;
+        if self.cursor.eat("physically").is_some() {
+            self.cursor.expect("aliases", "after `physically`")?;
+            return self.alias(start, name, AliasKind::Generic, declarations);
+        }
+        self.location_entry(start, name, Some(word), ty, declarations)
+    }
+
+    fn unknown_directive(&mut self, word: &str, span: Span) {
+        let diagnostic = Diagnostic::error(span, format!("`.{word}` declares nothing")).label("unknown directive");
+        self.cursor.report(diagnostic.help(match nearest(word, &DIRECTIVES) {
+            Some(near) => format!("did you mean `.{near}`?"),
+            None => format!("known here: .{}", DIRECTIVES.join(", .")),
+        }));
+    }
+
+    /// `.align 8 .b32`: the alignment of a litmus location says nothing, its type is kept.
+    #[allow(clippy::option_option)] // outer: was there an error; inner: was there a type
+    fn location_type(&mut self) -> Option<Option<Spanned<String>>> {
+        let mut ty = None;
+        while self.cursor.at(".") {
+            let (word, span) = self.dotted("a type")?;
+            if word == "align" {
+                self.integer()?;
+            } else if ty.replace(Spanned::new(word, span)).is_some() {
+                self.cursor.error(span, "a second type");
+                return None;
+            }
+        }
+        Some(ty)
+    }
+
+    /// The word after a dot, and the span of both.
+    fn dotted(&mut self, what: &str) -> Option<(String, Span)> {
+        let dot = self.cursor.here();
+        self.cursor.bump();
+        if self.cursor.peek().spaced || !self.cursor.at_kind(Kind::Word) {
+            self.cursor.unexpected(&format!("{what} directly after `.`"));
+            return None;
+        }
+        let word = self.cursor.word(what)?;
+        Some((word.node, dot.to(word.span)))
+    }
+
+    /// `.reg .u32 %r<4>, %x;`, after `.reg`.
+    fn typed_registers(&mut self, start: Span, thread: Option<u32>, declarations: &mut Declarations) -> Option<()> {
+        if !self.cursor.at(".") {
+            self.cursor.unexpected("the type of the registers, such as `.u32`");
+            return None;
+        }
+        let (ty, span) = self.dotted("a type")?;
+        let ty = Spanned::new(ty, span);
+        loop {
+            let mut register = self.cursor.word("a register")?;
+            if self.cursor.eat("<").is_some() {
+                let count = self.integer()?;
+                let count = Spanned::new(self.small(&count)?, count.span);
+                let close = self.cursor.expect(">", "to close the number of registers")?;
+                register = Spanned::new(format!("{}<{}>", register.node, count.node), register.span.to(close));
+            }
+            let span = start.to(register.span);
+            declarations.push(Spanned::new(Declaration::TypedRegister { thread, register, ty: ty.clone() }, span));
+            if self.cursor.eat(",").is_none() {
+                return Some(());
+            }
+        }
+    }
+}

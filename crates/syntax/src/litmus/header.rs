@@ -1,0 +1,200 @@
+//! The top of a herd-style test: `PTX name`, then strings and `Key=Value` lines, up to the `{` of the declarations.
+//!
+//! Scanned as raw text: names such as `cc/boehm7` or `MP+po-rmw+po` and the free lines below them obey no lexer.
+
+use super::tree::Arch;
+use crate::diagnostic::Diagnostic;
+use crate::span::{Span, Spanned};
+use crate::text::nearest;
+
+pub(super) struct Header {
+    pub(super) arch: Arch,
+    pub(super) name: Spanned<String>,
+    pub(super) comments: Vec<String>,
+    /// Where the `{` of the declarations stands, or the first thread if there is none.
+    pub(super) end: usize,
+}
+
+/// Architectures that herd's front ends know, for a refusal by name.
+const FOREIGN: [&str; 12] =
+    ["AArch64", "ARM", "PPC", "POWER", "RISCV", "RISC-V", "MIPS", "C", "C11", "LISA", "BPF", "VULKAN"];
+
+pub(super) enum Start {
+    Header(Result<Header, Vec<Diagnostic>>),
+    /// No header: NVLitmus.
+    NvLitmus,
+}
+
+pub(super) fn read(text: &str) -> Start {
+    let mut scan = Scan { text, at: 0, diagnostics: Vec::new() };
+    scan.gap();
+    if starts_nvlitmus(scan.rest()) {
+        return Start::NvLitmus;
+    }
+    let header = scan.header();
+    Start::Header(match header {
+        Some(header) if scan.diagnostics.is_empty() => Ok(header),
+        _ => Err(scan.diagnostics),
+    })
+}
+
+/// `.global x;` or `d0.b0.t0 {`.
+fn starts_nvlitmus(rest: &str) -> bool {
+    let thread = rest
+        .strip_prefix('d')
+        .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(".b"));
+    thread.is_some()
+        || [".global", ".shared", ".texref", ".surfref", ".constref"].iter().any(|word| rest.starts_with(word))
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Scan<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(start as u32, end as u32)
+    }
+
+    /// White space and comments.
+    fn gap(&mut self) {
+        loop {
+            let trimmed = self.rest().trim_start_matches([' ', '\t', '\r', '\n', '\u{feff}']);
+            self.at = self.text.len() - trimmed.len();
+            let start = self.at;
+            if trimmed.starts_with("//") {
+                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else if trimmed.starts_with("(*") {
+                match end_of_comment(trimmed) {
+                    Some(length) => self.at += length,
+                    None => {
+                        self.at = self.text.len();
+                        let span = self.span(start, start + 2);
+                        self.diagnostics.push(
+                            Diagnostic::error(span, "this comment is never closed")
+                                .help("comments nest: each `(*` needs its own `*)`"),
+                        );
+                    }
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Everything up to the next white space or quote.
+    fn chunk(&mut self) -> Spanned<String> {
+        let rest = self.rest();
+        let length = rest.find([' ', '\t', '\r', '\n', '"', '{']).unwrap_or(rest.len());
+        let start = self.at;
+        self.at += length;
+        Spanned::new(rest[..length].to_owned(), self.span(start, start + length))
+    }
+
+    fn header(&mut self) -> Option<Header> {
+        let arch = self.arch()?;
+        let line = self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
+        self.at += line;
+        let name = self.chunk();
+        if name.node.is_empty() {
+            let diagnostic = Diagnostic::error(name.span, "the test has no name").label("a name belongs here");
+            self.diagnostics.push(diagnostic.help("write it after the architecture: `PTX my-test`"));
+            return None;
+        }
+        let mut comments = Vec::new();
+        let end = self.comments(&mut comments);
+        Some(Header { arch, name, comments, end })
+    }
+
+    fn arch(&mut self) -> Option<Arch> {
+        let word = self.chunk();
+        let arch = match word.node.as_str() {
+            "PTX" => Arch::Ptx,
+            "X86" => Arch::X86,
+            "X86_64" => Arch::X86_64,
+            _ => {
+                self.diagnostics.push(unknown_arch(&word));
+                return None;
+            }
+        };
+        Some(arch)
+    }
+
+    fn comments(&mut self, comments: &mut Vec<String>) -> usize {
+        loop {
+            self.gap();
+            let rest = self.rest();
+            if rest.is_empty() || rest.starts_with('{') || starts_thread(rest) {
+                return self.at;
+            }
+            if rest.starts_with('"') {
+                let Some(length) = rest[1..].find('"') else {
+                    let span = self.span(self.at, self.at + 1);
+                    self.diagnostics
+                        .push(Diagnostic::error(span, "this string is never closed").help("close it with `\"`"));
+                    return self.at;
+                };
+                comments.push(rest[..length + 2].to_owned());
+                self.at += length + 2;
+                continue;
+            }
+            let length = rest.find(['\n', '{', '"']).unwrap_or(rest.len());
+            comments.push(rest[..length].trim_end().to_owned());
+            self.at += length;
+        }
+    }
+}
+
+/// The length of the nested comment at the start of `text`.
+fn end_of_comment(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let (mut at, mut depth) = (0, 0usize);
+    while at + 1 < bytes.len() {
+        match (bytes[at], bytes[at + 1]) {
+            (b'(', b'*') => {
+                depth += 1;
+                at += 2;
+            }
+            (b'*', b')') => {
+                depth -= 1;
+                at += 2;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+/// `P0 |`, `P0 ;`, `P0@cta 0`, `P0 {`: the declarations are missing.
+fn starts_thread(rest: &str) -> bool {
+    let Some(digits) = rest.strip_prefix('P') else { return false };
+    let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    after.len() < digits.len() && after.trim_start_matches([' ', '\t']).starts_with(['|', ';', '@', '{'])
+}
+
+fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
+    let supported = "supported are PTX, X86 and X86_64, and NVLitmus files without a header";
+    let shown: String = word.node.chars().take(40).collect();
+    if word.node.is_empty() {
+        return Diagnostic::error(word.span, "the litmus test is empty").help(supported);
+    }
+    if FOREIGN.iter().any(|foreign| foreign.eq_ignore_ascii_case(&word.node)) {
+        let message = format!("litmus tests for {shown} are not supported");
+        return Diagnostic::error(word.span, message).label("this architecture").help(supported);
+    }
+    let message = format!("`{}` is not an architecture", shown.escape_debug());
+    let diagnostic = Diagnostic::error(word.span, message).label("a litmus test starts with its architecture");
+    match nearest(&word.node, &["PTX", "X86", "X86_64"]) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic.help(supported),
+    }
+}

@@ -1,0 +1,122 @@
+//! From a text to its litmus tests: which notation, which architecture, then the parts in order.
+
+use super::header::{self, Header, Start};
+use super::nvlitmus;
+use super::sections::Sections;
+use super::template;
+use super::tree::{Arch, Dialect, Layout, Litmus};
+use crate::assembly::{Marks, x86};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
+use crate::text::{Comments, Cursor, finish};
+
+/// State shared by the parsers of the parts.
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) arch: Arch,
+    pub(super) marks: Marks,
+    /// NVLitmus: conditions name registers without their threads.
+    pub(super) registers_are_unique: bool,
+}
+
+/// The litmus test in `text`: None if there is any error. A test whose text has no name (NVLitmus) is called `test`.
+pub fn parse(text: &str) -> (Option<Litmus>, Vec<Diagnostic>) {
+    match header::read(text) {
+        Start::Header(Ok(header)) => with_header(text, header),
+        Start::Header(Err(diagnostics)) => (None, finish(diagnostics)),
+        Start::NvLitmus => {
+            let (mut tests, mut diagnostics) = nvlitmus_tests("test", text);
+            if tests.len() > 1 {
+                let message = format!("this template stands for {} tests", tests.len());
+                let span = tests.get(1).map_or(Span::default(), |test| test.name.span);
+                diagnostics.push(Diagnostic::error(span, message).label("the second one").help("expand it first"));
+                return (None, diagnostics);
+            }
+            (tests.pop(), diagnostics)
+        }
+    }
+}
+
+/// The litmus tests of a file: several for an NVLitmus template. `.test` files are NVLitmus whatever they start with.
+/// Tests with errors are left out.
+pub fn parse_named(file_name: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {
+    let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    if let Some(stem) = base.strip_suffix(".test") {
+        return nvlitmus_tests(stem, text);
+    }
+    match header::read(text) {
+        Start::NvLitmus => nvlitmus_tests(base.rsplit_once('.').map_or(base, |(stem, _)| stem), text),
+        Start::Header(_) => {
+            let (test, diagnostics) = parse(text);
+            (test.into_iter().collect(), diagnostics)
+        }
+    }
+}
+
+fn nvlitmus_tests(stem: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {
+    let (instances, mut diagnostics) = template::expand(text);
+    let mut tests = Vec::new();
+    for instance in &instances {
+        let (test, more) = nvlitmus::parse_instance(stem, instance);
+        tests.extend(test);
+        diagnostics.extend(more);
+        if diagnostics.len() >= crate::text::DIAGNOSTIC_LIMIT {
+            break;
+        }
+    }
+    (tests, finish(diagnostics))
+}
+
+fn with_header(text: &str, header: Header) -> (Option<Litmus>, Vec<Diagnostic>) {
+    let cursor = Cursor::new(text, header.end, Comments::Litmus);
+    let mut parser = Parser { cursor, arch: header.arch, marks: Marks::default(), registers_are_unique: false };
+    let litmus = parser.test(header);
+    let diagnostics = finish(parser.cursor.into_diagnostics());
+    let usable = !diagnostics.iter().any(Diagnostic::is_error);
+    (Some(litmus).filter(|_| usable), diagnostics)
+}
+
+impl Parser<'_> {
+    fn test(&mut self, header: Header) -> Litmus {
+        let mut declarations = self.declarations();
+        let (layout, mut threads) = self.threads(&mut declarations);
+        let Sections { locations, filter, questions } = self.sections();
+        let dialect = self.dialect();
+        match header.arch {
+            Arch::Ptx => super::registers::resolve(&declarations, &mut threads),
+            Arch::X86 | Arch::X86_64 => match x86::settle(&self.marks) {
+                Ok(x86::Order::Intel) => {}
+                Ok(x86::Order::AttReversed) => super::registers::reverse_operands(&mut threads),
+                Err(diagnostic) => self.cursor.report(diagnostic),
+            },
+        }
+        let Header { arch, name, comments, .. } = header;
+        Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }
+    }
+
+    /// Real PTX shows itself by addresses in brackets, `%` registers or guards.
+    fn dialect(&self) -> Dialect {
+        match self.arch {
+            Arch::X86 | Arch::X86_64 => Dialect::X86,
+            Arch::Ptx => {
+                let real = self.marks.bracket.or(self.marks.percent).or(self.marks.guard);
+                if real.is_some() { Dialect::Ptx } else { Dialect::Dartagnan }
+            }
+        }
+    }
+
+    /// The layout that the first thread shows: `{` opens a block.
+    pub(super) fn layout(&self) -> Layout {
+        let mut ahead = 0;
+        loop {
+            let token = self.cursor.ahead(ahead);
+            if token.kind == crate::text::Kind::End || self.cursor.is(ahead, "|") || self.cursor.is(ahead, ";") {
+                return Layout::Columns;
+            }
+            if self.cursor.is(ahead, "{") {
+                return Layout::Blocks;
+            }
+            ahead += 1;
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Litmus tests back to text, each in its own layout and dialect. Parsing the text gives the same tree; comments outside
+//! the header are lost, and x86 comes out in Intel's notation.
+
+use super::tree::{
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement,
+    QuestionKind, Statement, Term, Thread,
+};
+use crate::assembly::{is_numbered_register, print as assembly, x86};
+use crate::span::Spanned;
+
+/// The text of a litmus test. NVLitmus has no place for the name: it is the file's.
+pub fn print(litmus: &Litmus) -> String {
+    match litmus.layout {
+        Layout::NvLitmus => nvlitmus(litmus),
+        Layout::Columns | Layout::Blocks => {
+            let mut text = header(litmus);
+            match litmus.layout {
+                Layout::Columns => columns(litmus, &mut text),
+                _ => blocks(litmus, &mut text),
+            }
+            sections(litmus, &mut text);
+            text
+        }
+    }
+}
+
+fn header(litmus: &Litmus) -> String {
+    let arch = match litmus.arch {
+        Arch::Ptx => "PTX",
+        Arch::X86 => "X86",
+        Arch::X86_64 => "X86_64",
+    };
+    let mut text = format!("{arch} {}\n", litmus.name.node);
+    for comment in &litmus.comments {
+        text.push_str(comment);
+        text.push('\n');
+    }
+    text.push_str("{\n");
+    for item in &litmus.declarations {
+        text.push_str(&declaration(&item.node, litmus.dialect));
+        text.push_str(";\n");
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
+    let x86 = dialect == Dialect::X86;
+    match declaration {
+        Declaration::Location { name, space, ty, value } => {
+            let mut text = String::new();
+            if let Some(space) = space {
+                text.push_str(&format!(".{space} "));
+            }
+            let mut length = String::new();
+            if let Some(ty) = ty {
+                let dot = if space.is_some() { "." } else { "" };
+                text.push_str(&format!("{dot}{} ", ty.node.name));
+                length = ty.node.length.map_or(String::new(), |length| format!("[{length}]"));
+            }
+            text.push_str(&name.node);
+            text.push_str(&length);
+            if let Some(value) = value {
+                text.push_str(&format!(" = {}", initial(&value.node)));
+            }
+            text
+        }
+        Declaration::Register { thread, register, value } => {
+            let prefix = if x86 { "" } else { "P" };
+            format!("{prefix}{thread}:{} = {}", register.node, initial(&value.node))
+        }
+        Declaration::TypedRegister { thread: Some(thread), register, ty } if x86 => {
+            format!("{} {thread}:{}", ty.node, register.node)
+        }
+        Declaration::TypedRegister { thread, register, ty } => {
+            let owner = thread.map_or(String::new(), |thread| format!("P{thread}:"));
+            format!("{owner}.reg .{} {}", ty.node, register.node)
+        }
+        Declaration::Alias { name, kind, target } if dialect == Dialect::NvLitmus => {
+            let (space, how) = match kind {
+                AliasKind::Generic => ("global", "physically"),
+                AliasKind::Texture => ("texref", "virtually"),
+                AliasKind::Surface => ("surfref", "virtually"),
+                AliasKind::Constant => ("constref", "virtually"),
+            };
+            format!(".{space} {} {how} aliases {}", name.node, target.node)
+        }
+        Declaration::Alias { name, kind, target } => {
+            let proxy = match kind {
+                AliasKind::Generic => "generic",
+                AliasKind::Texture => "texture",
+                AliasKind::Surface => "surface",
+                AliasKind::Constant => "constant",
+            };
+            format!("{} @ {proxy} aliases {}", name.node, target.node)
+        }
+    }
+}
+
+fn initial(value: &InitialValue) -> String {
+    match value {
+        InitialValue::Integer(value) => value.to_string(),
+        InitialValue::Name(name) => name.clone(),
+    }
+}
+
+fn thread_header(thread: &Thread) -> String {
+    let Placement { cta, cluster, gpu } = thread.placement;
+    let parts = [("cta", cta), ("cluster", cluster), ("gpu", gpu)];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(level, number)| number.map(|number| format!("{level} {number}"))).collect();
+    let at = if parts.is_empty() { "" } else { "@" };
+    format!("{}{at}{}", thread.name.node, parts.join(", "))
+}
+
+fn statement(statement: &Statement, dialect: Dialect) -> String {
+    let notation = if dialect == Dialect::X86 { assembly::Notation::X86 } else { assembly::Notation::Ptx };
+    match statement {
+        Statement::Label(name) => format!("{}:", name.node),
+        Statement::Instruction { instruction, assume } => {
+            let mut text = assembly::instruction(instruction, notation);
+            if let Some(value) = assume {
+                text.push_str(&format!(" == {}", value.node));
+            }
+            if matches!(dialect, Dialect::Ptx | Dialect::NvLitmus) {
+                text.push(';');
+            }
+            text
+        }
+    }
+}
+
+fn columns(litmus: &Litmus, text: &mut String) {
+    let cells: Vec<Vec<String>> = litmus
+        .threads
+        .iter()
+        .map(|thread| {
+            let body = thread.body.iter().map(|item| statement(item, litmus.dialect));
+            std::iter::once(thread_header(thread)).chain(body).collect()
+        })
+        .collect();
+    let widths: Vec<usize> = cells.iter().map(|column| column.iter().map(String::len).max().unwrap_or(0)).collect();
+    let rows = cells.iter().map(Vec::len).max().unwrap_or(0);
+    for row in 0..rows {
+        for (index, (column, width)) in cells.iter().zip(&widths).enumerate() {
+            let cell = column.get(row).map_or("", String::as_str);
+            text.push_str(if index == 0 { " " } else { " | " });
+            text.push_str(&format!("{cell:<width$}"));
+        }
+        text.push_str(" ;\n");
+    }
+}
+
+fn blocks(litmus: &Litmus, text: &mut String) {
+    for thread in &litmus.threads {
+        text.push_str(&thread_header(thread));
+        text.push_str(" {\n");
+        body(thread, litmus.dialect, text);
+        text.push_str("}\n");
+    }
+}
+
+fn body(thread: &Thread, dialect: Dialect, text: &mut String) {
+    for item in &thread.body {
+        let indent = if matches!(item, Statement::Label(_)) { "" } else { "  " };
+        text.push_str(indent);
+        text.push_str(&statement(item, dialect));
+        text.push('\n');
+    }
+}
+
+fn sections(litmus: &Litmus, text: &mut String) {
+    let dialect = litmus.dialect;
+    if !litmus.locations.is_empty() {
+        let terms: Vec<String> = litmus.locations.iter().map(|item| term(&item.node, dialect)).collect();
+        text.push_str(&format!("locations [{};]\n", terms.join("; ")));
+    }
+    if let Some(filter) = &litmus.filter {
+        text.push_str(&format!("filter ({})\n", condition(&filter.node, dialect)));
+    }
+    for question in &litmus.questions {
+        let keyword = match question.kind {
+            QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check => "exists",
+            QuestionKind::NotExists => "~exists",
+            QuestionKind::Forall | QuestionKind::Assert => "forall",
+        };
+        text.push_str(&format!("{keyword} ({})\n", condition(&question.condition.node, dialect)));
+    }
+}
+
+fn nvlitmus(litmus: &Litmus) -> String {
+    let mut text = String::new();
+    for item in &litmus.declarations {
+        text.push_str(&declaration(&item.node, litmus.dialect));
+        text.push_str(";\n");
+    }
+    for thread in &litmus.threads {
+        text.push_str(&format!("\n{} {{\n", thread.name.node));
+        body(thread, litmus.dialect, &mut text);
+        text.push_str("}\n");
+    }
+    for question in &litmus.questions {
+        let keyword = match question.kind {
+            QuestionKind::Permit | QuestionKind::Exists => "permit",
+            QuestionKind::Assert | QuestionKind::Forall | QuestionKind::NotExists => "assert",
+            QuestionKind::Check => "check",
+        };
+        let name = question.name.as_ref().map_or(String::new(), |name| format!(" as {}", name.node));
+        text.push_str(&format!("\n{keyword} ({}){name};\n", condition(&question.condition.node, litmus.dialect)));
+    }
+    text
+}
+
+/// A condition without outer parentheses.
+fn condition(item: &Condition, dialect: Dialect) -> String {
+    let nv = dialect == Dialect::NvLitmus;
+    match item {
+        Condition::True => "true".to_owned(),
+        Condition::False => "false".to_owned(),
+        Condition::Compare { op, left, right } => {
+            let op = match op {
+                Comparison::Equal if dialect == Dialect::X86 => "=",
+                Comparison::Equal => "==",
+                Comparison::NotEqual => "!=",
+                Comparison::Less => "<",
+                Comparison::LessEqual => "<=",
+                Comparison::Greater => ">",
+                Comparison::GreaterEqual => ">=",
+            };
+            format!("{} {op} {}", term(&left.node, dialect), term(&right.node, dialect))
+        }
+        Condition::Not(inner) => format!("{}({})", if nv { "!" } else { "~" }, condition(&inner.node, dialect)),
+        Condition::And(items) => joined(items, if nv { " && " } else { " /\\ " }, dialect),
+        Condition::Or(items) => joined(items, if nv { " || " } else { " \\/ " }, dialect),
+    }
+}
+
+fn joined(items: &[Spanned<Condition>], separator: &str, dialect: Dialect) -> String {
+    let part = |item: &Spanned<Condition>| match item.node {
+        Condition::And(_) | Condition::Or(_) => format!("({})", condition(&item.node, dialect)),
+        _ => condition(&item.node, dialect),
+    };
+    items.iter().map(part).collect::<Vec<_>>().join(separator)
+}
+
+fn term(term: &Term, dialect: Dialect) -> String {
+    match term {
+        Term::Integer(value) => value.to_string(),
+        Term::Register { thread: None, name } => name.clone(),
+        Term::Register { thread: Some(thread), name } if dialect == Dialect::X86 => format!("{thread}:{name}"),
+        Term::Register { thread: Some(thread), name } => format!("P{thread}:{name}"),
+        Term::Location { name, index: Some(index) } => format!("{name}[{index}]"),
+        Term::Location { name, index: None } if needs_brackets(name, dialect) => format!("[{name}]"),
+        Term::Location { name, index: None } => name.clone(),
+    }
+}
+
+/// Whether a bare name would read as something else than a location.
+fn needs_brackets(name: &str, dialect: Dialect) -> bool {
+    let register = match dialect {
+        Dialect::X86 => x86::is_register(&name.to_ascii_uppercase()),
+        Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => is_numbered_register(name),
+    };
+    register || matches!(name, "true" | "false" | "not" | "exists" | "forall")
+}

@@ -1,0 +1,151 @@
+//! What follows the threads: `locations [...]`, `filter …`, and one of `exists`, `~exists`, `forall`, `final`.
+//!
+//! `final` is what herd's ancestor called an unquantified condition; the peer tools decide it like `exists`. A `with`
+//! list after it (`tso: ~exists;`) records what other models were expected to say, and is read and dropped.
+
+use super::parse::Parser;
+use super::tree::{Condition, Question, QuestionKind, Term};
+use crate::diagnostic::Diagnostic;
+use crate::span::{Span, Spanned};
+use crate::text::{Kind, nearest};
+
+const KEYWORDS: [&str; 5] = ["exists", "forall", "filter", "final", "locations"];
+
+#[derive(Default)]
+pub(super) struct Sections {
+    pub(super) locations: Vec<Spanned<Term>>,
+    pub(super) filter: Option<Spanned<Condition>>,
+    pub(super) questions: Vec<Question>,
+}
+
+impl Parser<'_> {
+    /// Whether the threads end here.
+    pub(super) fn at_section(&self) -> bool {
+        let negated = (self.cursor.at("~") || self.cursor.at("not")) && self.cursor.is(1, "exists");
+        negated || KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) || self.misspelt_section().is_some()
+    }
+
+    /// `exist (`: close to a keyword, and followed by what no instruction starts its operands with.
+    fn misspelt_section(&self) -> Option<&'static str> {
+        let negation = usize::from(self.cursor.at("~"));
+        let token = self.cursor.ahead(negation);
+        let next = self.cursor.ahead(negation + 1);
+        let condition =
+            self.cursor.is(negation + 1, "(") || next.kind == Kind::Number && self.cursor.is(negation + 2, ":");
+        if token.kind != Kind::Word || !condition || KEYWORDS.contains(&self.cursor.str(token)) {
+            return None;
+        }
+        nearest(self.cursor.str(token), &KEYWORDS)
+    }
+
+    pub(super) fn sections(&mut self) -> Sections {
+        let mut sections = Sections::default();
+        while !self.cursor.at_end() {
+            let start = self.cursor.here();
+            if self.cursor.eat(";").is_some() {
+                continue;
+            }
+            let negated =
+                self.cursor.eat("~").is_some() || (self.cursor.is(1, "exists") && self.cursor.eat("not").is_some());
+            let Some(keyword) = self.section_keyword() else {
+                let diagnostic = self.cursor.unexpected_diagnostic("a condition or the end of the file");
+                self.cursor
+                    .report(diagnostic.help("`exists`, `~exists`, `forall`, `filter` and `locations` can stand here"));
+                self.cursor.give_up();
+                return sections;
+            };
+            let span = start.to(self.cursor.span(self.cursor.previous()));
+            if self.section(keyword, negated, span, &mut sections).is_none() {
+                self.skip_section();
+            }
+        }
+        sections
+    }
+
+    fn section_keyword(&mut self) -> Option<&'static str> {
+        let exact = KEYWORDS.into_iter().find(|keyword| self.cursor.at(keyword));
+        if exact.is_none() {
+            let near = self.misspelt_section()?;
+            let message = format!("unknown keyword {}", self.cursor.found());
+            let diagnostic = Diagnostic::error(self.cursor.here(), message).label("not a keyword");
+            self.cursor.report(diagnostic.help(format!("did you mean `{near}`?")));
+            self.cursor.bump();
+            return Some(near);
+        }
+        self.cursor.bump();
+        exact
+    }
+
+    fn section(&mut self, keyword: &str, negated: bool, span: Span, sections: &mut Sections) -> Option<()> {
+        if negated && keyword != "exists" {
+            let message = format!("`{keyword}` cannot be negated");
+            self.cursor.report(Diagnostic::error(span, message).help("only `~exists` and `not exists` have a meaning"));
+        }
+        match keyword {
+            "locations" => self.locations(&mut sections.locations),
+            "filter" => {
+                let condition = self.condition()?;
+                if sections.filter.replace(condition).is_some() {
+                    self.twice(span, "filter");
+                }
+                Some(())
+            }
+            _ => {
+                let kind = match keyword {
+                    "forall" => QuestionKind::Forall,
+                    _ if negated => QuestionKind::NotExists,
+                    _ => QuestionKind::Exists,
+                };
+                let condition = self.condition()?;
+                if !sections.questions.is_empty() {
+                    self.twice(span, "condition");
+                }
+                sections.questions.push(Question { kind, name: None, condition, span: Spanned::new((), span) });
+                self.cursor.eat(";");
+                self.expectations()
+            }
+        }
+    }
+
+    fn twice(&mut self, span: Span, what: &str) {
+        let diagnostic = Diagnostic::error(span, format!("a second {what}")).label("the test already has one");
+        self.cursor.report(diagnostic.help("join them with `/\\` or `\\/`"));
+    }
+
+    fn locations(&mut self, locations: &mut Vec<Spanned<Term>>) -> Option<()> {
+        self.cursor.expect("[", "after `locations`")?;
+        while self.cursor.eat("]").is_none() {
+            locations.push(self.term()?);
+            if self.cursor.eat(";").is_none() && !self.cursor.at("]") {
+                self.cursor.unexpected("`;` or `]` after a location");
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// `with tso: ~exists; default: exists;`
+    fn expectations(&mut self) -> Option<()> {
+        if self.cursor.eat("with").is_none() {
+            return Some(());
+        }
+        while self.cursor.at_kind(Kind::Word) && self.cursor.is(1, ":") {
+            self.cursor.bump();
+            self.cursor.bump();
+            self.cursor.eat("~");
+            if self.cursor.eat("exists").or_else(|| self.cursor.eat("forall")).is_none() {
+                self.cursor.unexpected("`exists`, `~exists` or `forall`");
+                return None;
+            }
+            self.cursor.eat(";");
+        }
+        Some(())
+    }
+
+    /// After an error: to the next keyword.
+    fn skip_section(&mut self) {
+        while !self.cursor.at_end() && !(self.at_section() && self.cursor.peek().newline) {
+            self.cursor.bump();
+        }
+    }
+}

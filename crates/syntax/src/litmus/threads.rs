@@ -1,0 +1,287 @@
+//! Threads in herd's columns and in blocks.
+//!
+//! Columns: `P0@cta 0, gpu 0 | P1 ;`, then rows `cell | cell ;`. Real PTX ends instructions with `;` too: a `;` directly
+//! before `|` or before the row's own `;`, on the same line, belongs to its cell. Rows are positional.
+
+use super::condition::thread_digits;
+use super::parse::Parser;
+use super::tree::{Arch, Declaration, Layout, Placement, Statement, Thread};
+use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};
+use crate::diagnostic::Diagnostic;
+use crate::instruction::Instruction;
+use crate::span::{Span, Spanned};
+use crate::text::{Kind, nearest};
+
+type Declarations = Vec<Spanned<Declaration>>;
+
+impl Parser<'_> {
+    pub(super) fn threads(&mut self, declarations: &mut Declarations) -> (Layout, Vec<Thread>) {
+        if self.cursor.at_end() || self.at_section() {
+            let diagnostic = self.cursor.unexpected_diagnostic("the threads");
+            self.cursor
+                .report(diagnostic.help("write `P0 | P1 ;` and one row per line below it, or `P0 { … }` blocks"));
+            return (Layout::Columns, Vec::new());
+        }
+        let layout = self.layout();
+        let threads = if layout == Layout::Blocks { self.blocks(declarations) } else { self.columns() };
+        (layout, threads)
+    }
+
+    fn columns(&mut self) -> Vec<Thread> {
+        let mut threads = Vec::new();
+        loop {
+            match self.thread_header(threads.len()) {
+                Some(thread) => threads.push(thread),
+                None => self.skip_cell(),
+            }
+            if self.cursor.eat("|").is_some() {
+                continue;
+            }
+            if self.cursor.eat(";").is_none() {
+                self.cursor.unexpected("`|` or `;` after a thread");
+                self.skip_cell();
+                if self.cursor.eat("|").is_some() {
+                    continue;
+                }
+                self.cursor.eat(";");
+            }
+            break;
+        }
+        while !self.cursor.at_end() && !self.at_section() {
+            self.row(&mut threads);
+        }
+        threads
+    }
+
+    /// `P0@cta 0, gpu 0`.
+    fn thread_header(&mut self, index: usize) -> Option<Thread> {
+        let name = self.cursor.word("a thread, such as `P0`")?;
+        let number = thread_digits(&name.node).and_then(|digits| digits.parse::<usize>().ok());
+        if number != Some(index) {
+            let message = match number {
+                None => format!("`{}` is not a thread", name.node),
+                Some(number) if number < index => format!("thread `{}` stands here a second time", name.node),
+                Some(_) => format!("thread `{}` is out of order", name.node),
+            };
+            let help = format!("threads are called P0, P1, … in this order: this one is `P{index}`");
+            self.cursor.report(Diagnostic::error(name.span, message).label("unexpected thread").help(help));
+        }
+        let placement = if self.cursor.eat("@").is_some() { self.placement()? } else { Placement::default() };
+        Some(Thread { name, placement, body: Vec::new() })
+    }
+
+    fn placement(&mut self) -> Option<Placement> {
+        let mut placement = Placement::default();
+        loop {
+            let word = self.cursor.word("`cta`, `cluster` or `gpu`")?;
+            let slot = match word.node.as_str() {
+                "cta" => &mut placement.cta,
+                "cluster" => &mut placement.cluster,
+                "gpu" => &mut placement.gpu,
+                other => {
+                    let near = nearest(other, &["cta", "cluster", "gpu"]);
+                    let help = near.map_or("a thread is placed by `cta`, `cluster` and `gpu`".to_owned(), |near| {
+                        format!("did you mean `{near}`?")
+                    });
+                    let message = format!("`{other}` places no thread");
+                    self.cursor.report(Diagnostic::error(word.span, message).label("unknown level").help(help));
+                    return None;
+                }
+            };
+            if slot.is_some() {
+                let message = format!("`{}` is given twice", word.node);
+                self.cursor.report(Diagnostic::error(word.span, message));
+                return None;
+            }
+            let value = self.integer()?;
+            let number = self.small(&value)?;
+            match word.node.as_str() {
+                "cta" => placement.cta = Some(number),
+                "cluster" => placement.cluster = Some(number),
+                _ => placement.gpu = Some(number),
+            }
+            if self.cursor.eat(",").is_none() {
+                return Some(placement);
+            }
+        }
+    }
+
+    fn row(&mut self, threads: &mut [Thread]) {
+        let start = self.cursor.here();
+        let before = self.cursor.position();
+        let errors = self.cursor.errors();
+        let width = threads.len();
+        let mut cells = 0;
+        let mut spare = Vec::new();
+        loop {
+            let body = threads.get_mut(cells).map_or(&mut spare, |thread| &mut thread.body);
+            let closed = self.cell(body, cells + 1 >= width);
+            cells += 1;
+            if closed == After::Row {
+                break;
+            }
+        }
+        if self.cursor.position() == before {
+            self.cursor.bump();
+        }
+        let span = start.to(self.cursor.span(self.cursor.previous()));
+        // A row that is broken otherwise has been reported, and its cells may be miscounted.
+        if cells != width && self.cursor.errors() == errors {
+            let message = format!("this row has {}, but the test has {}", count(cells, "cell"), count(width, "thread"));
+            let help = "write one cell per thread, empty where a thread does nothing, with `|` between them";
+            self.cursor.report(Diagnostic::error(span, message).label(count(cells, "cell")).help(help));
+        }
+    }
+
+    /// The statements of one cell, and whether the row ends after it.
+    fn cell(&mut self, body: &mut Vec<Statement>, last: bool) -> After {
+        loop {
+            if self.cursor.eat("|").is_some() {
+                return After::Cell;
+            }
+            if self.cursor.at(";") {
+                let next = self.cursor.ahead(1);
+                let own = !next.newline && (self.cursor.is(1, ";") || (self.cursor.is(1, "|") && !last));
+                self.cursor.bump();
+                if own {
+                    continue;
+                }
+                return After::Row;
+            }
+            if self.cursor.at_end() || (self.cursor.peek().newline && self.at_section()) {
+                let diagnostic = self.cursor.unexpected_diagnostic("`;` at the end of the row");
+                self.cursor.report(diagnostic);
+                return After::Row;
+            }
+            if self.statement(body, Ends::Cell).is_none() {
+                self.skip_cell();
+            } else if !at_end_of_instruction(&self.cursor, Ends::Cell)
+                && !matches!(body.last(), Some(Statement::Label(_)))
+            {
+                if self.cursor.peek().newline {
+                    self.missing_row_end();
+                    return After::Row;
+                }
+                self.cursor.unexpected("`,`, `|` or `;` after the operand");
+                self.skip_cell();
+            }
+        }
+    }
+
+    fn missing_row_end(&mut self) {
+        let end = self.cursor.span(self.cursor.previous()).end;
+        let span = Span::new(end.saturating_sub(1), end);
+        let diagnostic = Diagnostic::error(span, "the row is not closed").label("`;` is missing after this");
+        self.cursor.report(diagnostic.help("close each row with `;`"));
+    }
+
+    /// After an error: to the end of the cell, or to a condition.
+    fn skip_cell(&mut self) {
+        while !at_end_of_instruction(&self.cursor, Ends::Cell) && !(self.cursor.peek().newline && self.at_section()) {
+            self.cursor.bump();
+        }
+    }
+
+    /// A label or an instruction. None after a report.
+    pub(super) fn statement(&mut self, body: &mut Vec<Statement>, ends: Ends) -> Option<()> {
+        if self.cursor.at_kind(Kind::Word) && self.cursor.is(1, ":") {
+            let token = self.cursor.bump();
+            self.cursor.bump();
+            body.push(Statement::Label(self.cursor.spanned(token)));
+            return Some(());
+        }
+        let instruction = self.instruction(ends)?;
+        body.push(Statement::Instruction { instruction, assume: None });
+        Some(())
+    }
+
+    pub(super) fn instruction(&mut self, ends: Ends) -> Option<Instruction> {
+        let (cursor, marks) = (&mut self.cursor, &mut self.marks);
+        match self.arch {
+            Arch::Ptx => PtxReader { cursor, marks, ends, names: Names::Litmus }.instruction(),
+            Arch::X86 | Arch::X86_64 => X86Reader { cursor, marks, ends }.instruction(),
+        }
+    }
+
+    fn blocks(&mut self, declarations: &mut Declarations) -> Vec<Thread> {
+        let mut threads = Vec::new();
+        while !self.cursor.at_end() && !self.at_section() {
+            let before = self.cursor.position();
+            let Some(mut thread) = self.thread_header(threads.len()) else {
+                self.skip_block(before);
+                continue;
+            };
+            if self.cursor.expect("{", "to open the thread").is_none() {
+                self.skip_block(before);
+                continue;
+            }
+            self.block(&mut thread, threads.len(), declarations);
+            threads.push(thread);
+        }
+        threads
+    }
+
+    fn block(&mut self, thread: &mut Thread, index: usize, declarations: &mut Declarations) {
+        loop {
+            if self.cursor.eat("}").is_some() {
+                return;
+            }
+            if self.cursor.at_end() {
+                self.cursor.unexpected(&format!("`}}` to close thread `{}`", thread.name.node));
+                return;
+            }
+            if self.cursor.eat(";").is_some() {
+                continue;
+            }
+            let before = self.cursor.position();
+            // A `.reg` line pasted with the code declares registers of this thread.
+            let parsed = if self.cursor.at(".") {
+                let from = declarations.len();
+                let parsed = self.declaration(declarations);
+                own_registers(&mut declarations[from..], index);
+                parsed
+            } else {
+                self.statement(&mut thread.body, Ends::Line)
+            };
+            let label = parsed.is_some() && matches!(thread.body.last(), Some(Statement::Label(_)));
+            if parsed.is_some() && !label && !at_end_of_instruction(&self.cursor, Ends::Line) {
+                self.cursor.unexpected("`,`, `;` or a new line after the operand");
+            }
+            if !label {
+                // An error at the start of a line has not moved the cursor yet.
+                if self.cursor.position() == before && !self.cursor.at("}") {
+                    self.cursor.bump();
+                }
+                skip_instruction(&mut self.cursor, Ends::Line);
+            }
+        }
+    }
+
+    fn skip_block(&mut self, before: usize) {
+        while !self.cursor.at_end() && !self.cursor.at("}") && !self.at_section() {
+            self.cursor.bump();
+        }
+        self.cursor.eat("}");
+        if self.cursor.position() == before {
+            self.cursor.bump();
+        }
+    }
+}
+
+fn own_registers(declarations: &mut [Spanned<Declaration>], index: usize) {
+    for declaration in declarations {
+        if let Declaration::TypedRegister { thread, .. } = &mut declaration.node {
+            *thread = u32::try_from(index).ok();
+        }
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum After {
+    Cell,
+    Row,
+}
+
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}

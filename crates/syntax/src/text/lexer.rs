@@ -1,0 +1,258 @@
+//! The lexer of litmus tests and PTX modules. One pass, no backtracking; comments vanish here.
+//!
+//! Rejected: lexing on demand. It saves memory on noise, but look-ahead over rows then lexes some text twice, and the
+//! limit on lexical errors already stops noise early.
+
+use super::DIAGNOSTIC_LIMIT;
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// An identifier: `x`, `%r1`, `$L__BB0_3`, `shared::cta`.
+    Word,
+    /// Starts with a digit; whether it is a good number is for the parser to say (`32x32b` is a PTX modifier).
+    Number,
+    /// `"..."`, with its quotes.
+    Text,
+    /// Punctuation of one or two characters.
+    Mark,
+    /// A character that no language here uses; already reported.
+    Bad,
+    End,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Token {
+    pub(crate) kind: Kind,
+    /// A line end stands between the token before and this one.
+    pub(crate) newline: bool,
+    /// White space or a comment stands between the token before and this one.
+    pub(crate) spaced: bool,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Which comments a language has.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Comments {
+    /// herd's nested `(* *)`, its `<< >>` blocks of commands for other tools, and C's two.
+    Litmus,
+    /// C's two.
+    C,
+}
+
+struct Lexer<'a> {
+    bytes: &'a [u8],
+    text: &'a str,
+    at: usize,
+    comments: Comments,
+    tokens: Vec<Token>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// The tokens of `text` from byte `from` on (a character boundary), closed by [`Kind::End`].
+pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, Vec<Diagnostic>) {
+    let mut lexer =
+        Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens: Vec::new(), diagnostics: Vec::new() };
+    if u32::try_from(text.len()).is_err() {
+        lexer.diagnostics.push(Diagnostic::error(Span::default(), "the text is longer than 4 GiB"));
+        lexer.push(Kind::End, from, from, Gap::default());
+        return (lexer.tokens, lexer.diagnostics);
+    }
+    loop {
+        let gap = lexer.gap();
+        let start = lexer.at;
+        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT {
+            lexer.push(Kind::End, start.min(text.len()), start.min(text.len()), gap);
+            return (lexer.tokens, lexer.diagnostics);
+        }
+        let kind = lexer.token();
+        let end = lexer.at;
+        lexer.push(kind, start, end, gap);
+    }
+}
+
+#[derive(Copy, Clone, Default)]
+struct Gap {
+    newline: bool,
+    spaced: bool,
+}
+
+impl Lexer<'_> {
+    fn push(&mut self, kind: Kind, start: usize, end: usize, gap: Gap) {
+        let Gap { newline, spaced } = gap;
+        self.tokens.push(Token { kind, newline, spaced, start: start as u32, end: end as u32 });
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    fn starts(&self, what: &str) -> bool {
+        self.bytes[self.at..].starts_with(what.as_bytes())
+    }
+
+    fn error(&mut self, start: usize, end: usize, message: &str, help: &str) {
+        let span = Span::new(start as u32, end as u32);
+        self.diagnostics.push(Diagnostic::error(span, message).help(help));
+    }
+
+    /// White space and comments.
+    fn gap(&mut self) -> Gap {
+        let mut gap = Gap::default();
+        while self.at < self.bytes.len() {
+            let start = self.at;
+            match self.byte(0) {
+                b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => self.at += 1,
+                _ if self.starts("//") => self.line_comment(),
+                _ if self.starts("/*") => self.until("*/", "this comment is never closed", "close it with `*/`"),
+                _ if self.comments == Comments::Litmus && self.starts("(*") => self.nested_comment(),
+                _ if self.comments == Comments::Litmus && self.starts("<<") => {
+                    self.until(">>", "this `<<` block is never closed", "close it with `>>`");
+                }
+                _ => break,
+            }
+            gap.spaced = true;
+            gap.newline |= self.bytes[start..self.at].contains(&b'\n');
+        }
+        gap
+    }
+
+    fn line_comment(&mut self) {
+        let rest = &self.bytes[self.at..];
+        self.at += rest.iter().position(|&byte| byte == b'\n').unwrap_or(rest.len());
+    }
+
+    fn until(&mut self, close: &str, message: &str, help: &str) {
+        let start = self.at;
+        match self.text[start + 2..].find(close) {
+            Some(length) => self.at = start + 2 + length + close.len(),
+            None => {
+                self.at = self.bytes.len();
+                self.error(start, start + 2, message, help);
+            }
+        }
+    }
+
+    fn nested_comment(&mut self) {
+        let start = self.at;
+        let mut depth = 0usize;
+        while self.at < self.bytes.len() {
+            if self.starts("(*") {
+                depth += 1;
+                self.at += 2;
+            } else if self.starts("*)") {
+                depth -= 1;
+                self.at += 2;
+                if depth == 0 {
+                    return;
+                }
+            } else {
+                self.at += 1;
+            }
+        }
+        self.error(start, start + 2, "this comment is never closed", "comments nest: each `(*` needs its own `*)`");
+    }
+
+    fn token(&mut self) -> Kind {
+        let first = self.byte(0);
+        let second = self.byte(1);
+        match first {
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => self.word(),
+            b'%' | b'$' if is_word_start(second) => {
+                self.at += 1;
+                self.word()
+            }
+            b'0'..=b'9' => self.number(),
+            b'"' => self.string(),
+            _ if TWO.iter().any(|mark| self.starts(mark)) => {
+                self.at += 2;
+                Kind::Mark
+            }
+            _ if ONE.contains(&first) => {
+                self.at += 1;
+                Kind::Mark
+            }
+            _ => self.bad(),
+        }
+    }
+
+    /// `shared::cta` is one word: nothing else here uses `::`.
+    fn word(&mut self) -> Kind {
+        loop {
+            while is_word(self.byte(0)) {
+                self.at += 1;
+            }
+            if self.starts("::") && is_word(self.byte(2)) {
+                self.at += 2;
+            } else {
+                return Kind::Word;
+            }
+        }
+    }
+
+    fn number(&mut self) -> Kind {
+        let start = self.at;
+        // After a dot a number is a modifier (`.2d`), and the next dot starts another one.
+        let modifier = start > 0 && self.bytes[start - 1] == b'.';
+        while is_word(self.byte(0)) {
+            self.at += 1;
+        }
+        let decimal = self.bytes[start..self.at].iter().all(u8::is_ascii_digit);
+        if !modifier && decimal && self.byte(0) == b'.' && self.byte(1).is_ascii_digit() {
+            self.at += 1;
+            while is_word(self.byte(0)) {
+                self.at += 1;
+            }
+            let exponent = matches!(self.bytes[self.at - 1], b'e' | b'E');
+            if exponent && matches!(self.byte(0), b'+' | b'-') && self.byte(1).is_ascii_digit() {
+                self.at += 1;
+                while is_word(self.byte(0)) {
+                    self.at += 1;
+                }
+            }
+        }
+        Kind::Number
+    }
+
+    /// A string ends at its line's end at the latest, so that one missing quote does not swallow the file.
+    fn string(&mut self) -> Kind {
+        let start = self.at;
+        self.at += 1;
+        while self.at < self.bytes.len() {
+            match self.byte(0) {
+                b'"' => {
+                    self.at += 1;
+                    return Kind::Text;
+                }
+                b'\n' => break,
+                b'\\' if matches!(self.byte(1), b'"' | b'\\') => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.error(start, start + 1, "this string is never closed", "close it with `\"` on the same line");
+        Kind::Bad
+    }
+
+    fn bad(&mut self) -> Kind {
+        let start = self.at;
+        let character = self.text[start..].chars().next().unwrap_or('\0');
+        self.at += character.len_utf8();
+        let end = self.at;
+        let message = format!("the character {character:?} has no meaning here");
+        self.error(start, end, &message, "remove it, or put it into a comment");
+        Kind::Bad
+    }
+}
+
+const TWO: [&str; 7] = ["/\\", "\\/", "&&", "==", "!=", "<=", ">="];
+const ONE: &[u8] = b"{}[]()|;,:@!~=<>+-*/\\.$&%";
+
+fn is_word_start(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_'
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+}
