@@ -1,1 +1,0 @@
-//! Why a pair is in a derived relation: derivations of minimal length down to base edges.

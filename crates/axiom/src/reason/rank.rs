@@ -1,0 +1,198 @@
+//! In which round a recursive group derives each pair: the group is evaluated again from empty variables, and the first
+//! round that has a pair is its rank. Explanations that never use a later round are well-founded and of least depth.
+
+use crate::bits::{Shape, kernel, ones};
+use crate::model::{Model, NodeId, NodeKind, Operator, RecursiveGroup};
+
+use super::explain::Valuation;
+
+pub(super) struct Ranks {
+    shape: Shape,
+    first: NodeId,
+    /// Per node of the group: the rank of each pair, or of each member.
+    ranks: Vec<Vec<u32>>,
+}
+
+impl Ranks {
+    pub(super) fn compute(model: &Model, group: &RecursiveGroup, values: &dyn Valuation) -> Ranks {
+        let shape = Shape::new(values.size());
+        let mut rounds = Rounds::new(model, group, values, shape);
+        let count = group.last.index() - group.first.index() + 1;
+        let cells = |node: usize| {
+            if is_set(model, NodeId(group.first.0 + node as u32)) { shape.events() } else { shape.events() * shape.events() }
+        };
+        let mut ranks: Vec<Vec<u32>> = (0..count).map(|node| vec![u32::MAX; cells(node)]).collect();
+        for round in 0.. {
+            rounds.evaluate();
+            for (offset, ranks) in ranks.iter_mut().enumerate() {
+                rounds.record(offset, round, ranks);
+            }
+            if !rounds.advance() {
+                break;
+            }
+        }
+        Ranks { shape, first: group.first, ranks }
+    }
+
+    pub(super) fn of(&self, node: NodeId, from: usize, to: usize) -> u32 {
+        let ranks = &self.ranks[node.index() - self.first.index()];
+        if ranks.len() == self.shape.events() { ranks[from] } else { ranks[from * self.shape.events() + to] }
+    }
+}
+
+fn is_set(model: &Model, node: NodeId) -> bool {
+    model.nodes[node.index()].kind == NodeKind::Set
+}
+
+/// The state of the evaluation by rounds.
+struct Rounds<'a> {
+    model: &'a Model,
+    group: &'a RecursiveGroup,
+    shape: Shape,
+    /// The bits of each node: final for nodes outside the group, of this round inside.
+    bits: Vec<Vec<u64>>,
+}
+
+impl<'a> Rounds<'a> {
+    fn new(model: &'a Model, group: &'a RecursiveGroup, values: &dyn Valuation, shape: Shape) -> Rounds<'a> {
+        let mut bits = vec![Vec::new(); model.nodes.len()];
+        for node in group.first.0..=group.last.0 {
+            let zero = blank(model, NodeId(node), shape);
+            bits[node as usize] = zero;
+            for operand in operands(&model.nodes[node as usize].operator) {
+                let outside = operand < group.first || operand > group.last;
+                if outside && bits[operand.index()].is_empty() {
+                    bits[operand.index()] = outer(model, operand, values, shape);
+                }
+            }
+            // Base relations inside a group are the same in every round.
+            if operands(&model.nodes[node as usize].operator).is_empty()
+                && model.nodes[node as usize].operator != Operator::Variable
+            {
+                bits[node as usize] = outer(model, NodeId(node), values, shape);
+            }
+        }
+        Rounds { model, group, shape, bits }
+    }
+
+    fn evaluate(&mut self) {
+        for index in self.group.first.index()..=self.group.last.index() {
+            let operator = &self.model.nodes[index].operator;
+            if operands(operator).is_empty() {
+                continue;
+            }
+            let mut out = std::mem::take(&mut self.bits[index]);
+            self.apply(operator, &mut out);
+            self.bits[index] = out;
+        }
+    }
+
+    fn apply(&self, operator: &Operator, out: &mut [u64]) {
+        let shape = self.shape;
+        let of = |node: &NodeId| self.bits[node.index()].as_slice();
+        match operator {
+            Operator::SetUnion(a, b) | Operator::Union(a, b) => kernel::union(out, of(a), of(b)),
+            Operator::SetIntersection(a, b) | Operator::Intersection(a, b) => kernel::intersection(out, of(a), of(b)),
+            Operator::SetDifference(a, b) | Operator::Difference(a, b) => kernel::difference(out, of(a), of(b)),
+            Operator::SetComplement(a) | Operator::Complement(a) => kernel::complement(shape, out, of(a)),
+            Operator::Domain(a) => kernel::domain(shape, out, of(a)),
+            Operator::Range(a) => kernel::range(shape, out, of(a)),
+            Operator::Sequence(a, b) => kernel::sequence(shape, out, of(a), of(b)),
+            Operator::Inverse(a) => kernel::inverse(shape, out, of(a)),
+            Operator::Plus(a) | Operator::Star(a) | Operator::Optional(a) => {
+                out.copy_from_slice(of(a));
+                if !matches!(operator, Operator::Optional(_)) {
+                    kernel::close(shape, out);
+                }
+                if !matches!(operator, Operator::Plus(_)) {
+                    kernel::add_identity(shape, out);
+                }
+            }
+            Operator::Identity(a) => kernel::identity(shape, out, of(a)),
+            Operator::Product(a, b) => kernel::product(shape, out, of(a), of(b)),
+            Operator::Base(_)
+            | Operator::BaseRelation(_)
+            | Operator::EmptySet
+            | Operator::EmptyRelation
+            | Operator::Variable => {}
+        }
+    }
+
+    /// Notes the bits that are new in this round.
+    fn record(&self, offset: usize, round: u32, ranks: &mut [u32]) {
+        let node = self.group.first.index() + offset;
+        let bits = &self.bits[node];
+        let row_length = self.shape.events();
+        if is_set(self.model, NodeId(node as u32)) {
+            ones(bits).for_each(|event| ranks[event] = ranks[event].min(round));
+            return;
+        }
+        for from in 0..row_length {
+            for to in ones(kernel::row(self.shape, bits, from)) {
+                let rank = &mut ranks[from * row_length + to];
+                *rank = (*rank).min(round);
+            }
+        }
+    }
+
+    /// Gives the variables the values of their bodies; whether any changed.
+    fn advance(&mut self) -> bool {
+        let mut changed = false;
+        for (variable, body) in &self.group.variables {
+            if self.bits[variable.index()] != self.bits[body.index()] {
+                self.bits[variable.index()] = self.bits[body.index()].clone();
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+fn blank(model: &Model, node: NodeId, shape: Shape) -> Vec<u64> {
+    vec![0; if is_set(model, node) { shape.words() } else { shape.matrix() }]
+}
+
+/// The value of a node that does not change from round to round.
+fn outer(model: &Model, node: NodeId, values: &dyn Valuation, shape: Shape) -> Vec<u64> {
+    let mut bits = blank(model, node, shape);
+    for from in 0..shape.events() {
+        if is_set(model, node) {
+            if values.member(node, from) {
+                kernel::insert(&mut bits, from);
+            }
+            continue;
+        }
+        for to in values.row(node, from) {
+            kernel::relate(shape, &mut bits, from, to);
+        }
+    }
+    bits
+}
+
+/// The operands of an operator, in order.
+pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
+    match *operator {
+        Operator::Base(_)
+        | Operator::BaseRelation(_)
+        | Operator::EmptySet
+        | Operator::EmptyRelation
+        | Operator::Variable => Vec::new(),
+        Operator::SetUnion(a, b)
+        | Operator::SetIntersection(a, b)
+        | Operator::SetDifference(a, b)
+        | Operator::Union(a, b)
+        | Operator::Intersection(a, b)
+        | Operator::Difference(a, b)
+        | Operator::Sequence(a, b)
+        | Operator::Product(a, b) => vec![a, b],
+        Operator::SetComplement(a)
+        | Operator::Domain(a)
+        | Operator::Range(a)
+        | Operator::Complement(a)
+        | Operator::Inverse(a)
+        | Operator::Plus(a)
+        | Operator::Star(a)
+        | Operator::Optional(a)
+        | Operator::Identity(a) => vec![a],
+    }
+}
