@@ -1,1 +1,92 @@
-//! Re-checks a witness with an evaluator that shares no code with the engines: ordered sets of pairs, straight from the cat tree.
+//! Re-checks a witness with an evaluator that shares no code with the engines: ordered sets of pairs, straight from the
+//! cat tree, base relations straight from their definitions.
+//!
+//! [`judge`] answers which axioms an execution violates, [`check_execution`] whether it is one of the program at all.
+//! The two together are what a certificate means; `engine::brute` enumerates candidates and asks them. Nothing here is
+//! fast on purpose, except that a value is kept as long as nothing it was computed from changes (see [`interpret`]):
+//! the oracle asks about thousands of candidates that differ in one edge.
+
+mod base;
+mod instructions;
+mod interpret;
+mod operators;
+mod valuation;
+mod wellformed;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::{Span, cat};
+
+use crate::execution::Execution;
+
+pub use wellformed::{Mismatch, check_execution, final_states};
+
+pub(crate) use base::{Candidate, Depends, fence_sc_pairs, is_acyclic, location, occurring};
+pub(crate) use instructions::Judge;
+pub(crate) use valuation::Valuation;
+pub(crate) use wellformed::{decided, meets_goal};
+
+/// The files an `include` may name.
+pub type Includes = BTreeMap<String, cat::Model>;
+
+/// What a model says about one execution.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Judgement {
+    /// The violated axioms, in the order of the text; none means consistent.
+    pub violated: Vec<String>,
+    /// The flags that are raised, each with the pairs that raise it (empty for a flag on a set).
+    pub flags: Vec<(String, Vec<(u32, u32)>)>,
+}
+
+/// Why the model could not be evaluated.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReplayError {
+    pub kind: ReplayErrorKind,
+    pub span: Span,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReplayErrorKind {
+    Unbound(String),
+    /// What was expected at the span.
+    Type(&'static str),
+    /// A construct of cat that this evaluator does not interpret, in words.
+    Unsupported(String),
+    MissingFile(String),
+    /// A recursive definition whose iteration does not settle.
+    NoFixpoint,
+    /// Functions call each other too deeply.
+    Depth,
+    /// `assert` failed: an error of the model.
+    Assertion(String),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ReplayErrorKind::Unbound(name) => write!(f, "`{name}` is not defined"),
+            ReplayErrorKind::Type(expected) => write!(f, "expected {expected}"),
+            ReplayErrorKind::Unsupported(what) => write!(f, "{what} is not supported"),
+            ReplayErrorKind::MissingFile(name) => write!(f, "no file `{name}` to include"),
+            ReplayErrorKind::NoFixpoint => write!(f, "the recursive definition does not settle"),
+            ReplayErrorKind::Depth => write!(f, "functions call each other too deeply"),
+            ReplayErrorKind::Assertion(name) => write!(f, "the model's assertion `{name}` fails"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+/// Evaluates the model's checks over one execution. The execution is taken as it is; see [`check_execution`].
+pub fn judge(
+    model: &cat::Model,
+    includes: &Includes,
+    unfolding: &Unfolding,
+    execution: &Execution,
+) -> Result<Judgement, ReplayError> {
+    let judge = Judge::new(model, includes, unfolding)?;
+    judge.candidate().set_execution(execution);
+    judge.judgement()
+}

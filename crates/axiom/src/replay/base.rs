@@ -1,0 +1,311 @@
+//! Base sets and relations of one candidate, each from the definition of its name (see `model::BaseRelation` for the
+//! definitions; the code is this module's own).
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use fencepost_program::program::{Place, Scope};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
+use fencepost_program::{AddressId, EventId, LocationId, TraceId};
+
+use super::operators::{Events, Pairs, acyclic};
+use crate::execution::Execution;
+
+/// Which choices a value was computed from. The choice of traces is in all. The order is that of the oracle's loops,
+/// so that `depends < CO` says that no choice of coherence changes it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct Depends(u8);
+
+impl Depends {
+    pub(crate) const TRACES: Depends = Depends(0);
+    pub(crate) const RF: Depends = Depends(1);
+    pub(crate) const BARRIERS: Depends = Depends(2);
+    pub(crate) const SYNC_FENCE: Depends = Depends(4);
+    pub(crate) const CO: Depends = Depends(8);
+    /// More than any value depends on.
+    pub(crate) const ALL: Depends = Depends(15);
+    const EACH: [Depends; 4] = [Depends::RF, Depends::BARRIERS, Depends::SYNC_FENCE, Depends::CO];
+
+    pub(super) fn and(self, other: Depends) -> Depends {
+        Depends(self.0 | other.0)
+    }
+}
+
+/// How often each choice has changed: a value is current while those it depends on have not.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Versions {
+    traces: u64,
+    each: [u64; 4],
+}
+
+impl Versions {
+    pub(super) fn agree(&self, other: &Versions, on: Depends) -> bool {
+        let pairs = Depends::EACH.iter().zip(self.each.iter().zip(&other.each));
+        self.traces == other.traces && pairs.into_iter().all(|(bit, (a, b))| on.0 & bit.0 == 0 || a == b)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum BaseValue {
+    Events(Rc<Events>),
+    Pairs(Rc<Pairs>),
+}
+
+/// The choices of one candidate, replaced one at a time.
+pub(crate) struct Candidate<'t> {
+    unfolding: &'t Unfolding,
+    events: RefCell<Vec<EventId>>,
+    rf: RefCell<Rc<Pairs>>,
+    co: RefCell<Rc<Pairs>>,
+    sync_fence: RefCell<Rc<Pairs>>,
+    syncbar: RefCell<Rc<Pairs>>,
+    versions: Cell<Versions>,
+    /// What the traces fix, by name.
+    fixed: RefCell<BTreeMap<String, Option<BaseValue>>>,
+}
+
+impl<'t> Candidate<'t> {
+    pub(super) fn new(unfolding: &'t Unfolding) -> Candidate<'t> {
+        Candidate {
+            unfolding,
+            events: RefCell::default(),
+            rf: RefCell::default(),
+            co: RefCell::default(),
+            sync_fence: RefCell::default(),
+            syncbar: RefCell::default(),
+            versions: Cell::default(),
+            fixed: RefCell::default(),
+        }
+    }
+
+    pub(super) fn set_execution(&self, execution: &Execution) {
+        self.set_events(execution.events.clone());
+        self.set_rf(&execution.rf);
+        self.set_barriers(&execution.barriers);
+        self.set_sync_fence(&execution.sync_fence);
+        self.set_co(&execution.co);
+    }
+
+    pub(crate) fn set_traces(&self, traces: &[TraceId]) {
+        self.set_events(occurring(self.unfolding, traces));
+    }
+
+    fn set_events(&self, events: Vec<EventId>) {
+        self.events.replace(events);
+        self.fixed.borrow_mut().clear();
+        let mut versions = self.versions.get();
+        versions.traces += 1;
+        self.versions.set(versions);
+    }
+
+    pub(crate) fn set_rf(&self, rf: &[(EventId, EventId)]) {
+        self.rf.replace(pairs(rf));
+        self.changed(0);
+    }
+
+    pub(crate) fn set_barriers(&self, barriers: &BarrierMatching) {
+        self.syncbar.replace(pairs(&barriers.synchronises));
+        self.changed(1);
+    }
+
+    pub(crate) fn set_sync_fence(&self, sync_fence: &[(EventId, EventId)]) {
+        self.sync_fence.replace(pairs(sync_fence));
+        self.changed(2);
+    }
+
+    pub(crate) fn set_co(&self, co: &[(EventId, EventId)]) {
+        self.co.replace(pairs(co));
+        self.changed(3);
+    }
+
+    fn changed(&self, which: usize) {
+        let mut versions = self.versions.get();
+        versions.each[which] += 1;
+        self.versions.set(versions);
+    }
+
+    pub(super) fn versions(&self) -> Versions {
+        self.versions.get()
+    }
+
+    pub(super) fn universe(&self) -> Rc<Events> {
+        match self.fixed("_") {
+            Some(BaseValue::Events(events)) => events,
+            _ => unreachable!("invariant: `_` is a set"),
+        }
+    }
+
+    /// The value of a predefined name.
+    pub(super) fn lookup(&self, name: &str) -> Option<(BaseValue, Depends)> {
+        let chosen = |relation: &RefCell<Rc<Pairs>>| BaseValue::Pairs(relation.borrow().clone());
+        match name {
+            "rf" => Some((chosen(&self.rf), Depends::RF)),
+            "co" => Some((chosen(&self.co), Depends::CO)),
+            "sync_fence" => Some((chosen(&self.sync_fence), Depends::SYNC_FENCE)),
+            "syncbar" => Some((chosen(&self.syncbar), Depends::BARRIERS)),
+            "FW" => Some((BaseValue::Events(Rc::new(self.final_writes())), Depends::CO)),
+            _ => self.fixed(name).map(|value| (value, Depends::TRACES)),
+        }
+    }
+
+    fn fixed(&self, name: &str) -> Option<BaseValue> {
+        if let Some(known) = self.fixed.borrow().get(name) {
+            return known.clone();
+        }
+        let value = self.compute_fixed(name);
+        self.fixed.borrow_mut().insert(name.to_string(), value.clone());
+        value
+    }
+
+    fn compute_fixed(&self, name: &str) -> Option<BaseValue> {
+        if let Some(set) = self.fixed_set(name) {
+            return Some(BaseValue::Events(Rc::new(set)));
+        }
+        let relation = match name {
+            "id" => self.relate(|x, _, y, _| x == y),
+            "po" => self
+                .relate(|x, a, y, b| a.thread.is_some() && a.thread == b.thread && self.position(x) < self.position(y)),
+            "loc" => self.relate(|_, a, _, b| location(a).is_some() && location(a) == location(b)),
+            "vloc" => self.relate(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b)),
+            "int" => self.relate(|_, a, _, b| a.thread.is_some() && a.thread == b.thread),
+            "ext" => self.relate(|_, a, _, b| a.thread != b.thread),
+            "rmw" | "amo" => self.relate(|_, a, y, _| a.tags.has(Tag::Read) && a.rmw_partner == Some(y)),
+            "addr" => self.relate(|x, _, _, b| b.address_deps.contains(&x)),
+            "data" => self.relate(|x, _, _, b| b.data_deps.contains(&x)),
+            "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
+            "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
+            "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
+            _ => return None,
+        };
+        Some(BaseValue::Pairs(Rc::new(relation)))
+    }
+
+    fn fixed_set(&self, name: &str) -> Option<Events> {
+        let all = |keep: &dyn Fn(&Event) -> bool| -> Events {
+            let events = self.events.borrow();
+            events.iter().filter(|id| keep(&self.unfolding.events[id.index()])).map(|id| id.0).collect()
+        };
+        match name {
+            "_" => Some(all(&|_| true)),
+            "M" => Some(all(&|event| location(event).is_some())),
+            _ => {
+                let tag = Tag::ALL.iter().find(|tag| tag.cat_name() == name)?;
+                Some(all(&|event| event.tags.has(*tag)))
+            }
+        }
+    }
+
+    fn final_writes(&self) -> Events {
+        let co = self.co.borrow();
+        let events = self.events.borrow();
+        let writes = events.iter().filter(|id| self.unfolding.events[id.index()].tags.has(Tag::Write));
+        writes.map(|id| id.0).filter(|write| !co.iter().any(|(from, _)| from == write)).collect()
+    }
+
+    fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
+        let events = self.events.borrow();
+        let mut result = Pairs::new();
+        for &x in events.iter() {
+            for &y in events.iter() {
+                if holds(x, &self.unfolding.events[x.index()], y, &self.unfolding.events[y.index()]) {
+                    result.insert((x.0, y.0));
+                }
+            }
+        }
+        result
+    }
+
+    /// How many events of its thread come before it.
+    fn position(&self, event: EventId) -> usize {
+        std::iter::successors(self.unfolding.events[event.index()].parent, |at| {
+            self.unfolding.events[at.index()].parent
+        })
+        .count()
+    }
+}
+
+fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {
+    Rc::new(items.iter().map(|(x, y)| (x.0, y.0)).collect())
+}
+
+/// The init writes and the events of the traces, ascending.
+pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventId> {
+    let mut events: Vec<EventId> = unfolding.locations.iter().map(|location| location.init).collect();
+    for trace in traces {
+        events.extend(&unfolding.traces[trace.index()].events);
+    }
+    events.sort();
+    events
+}
+
+pub(crate) fn location(event: &Event) -> Option<LocationId> {
+    match &event.kind {
+        EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
+        EventKind::Fence | EventKind::Barrier(_) => None,
+    }
+}
+
+fn generic(event: &Event) -> Option<AddressId> {
+    match &event.kind {
+        EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
+        EventKind::Fence | EventKind::Barrier(_) => None,
+    }
+}
+
+fn place(unfolding: &Unfolding, event: &Event) -> Option<Place> {
+    event.thread.map(|thread| unfolding.threads[thread.index()].place)
+}
+
+fn same_cta(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    matches!((place(unfolding, a), place(unfolding, b)),
+        (Some(Place::Gpu { gpu, cluster, cta }), Some(Place::Gpu { gpu: gpu2, cluster: cluster2, cta: cta2 }))
+            if gpu == gpu2 && cluster == cluster2 && cta == cta2)
+}
+
+/// `sr`: each one's scope includes the other's thread (PTX ISA 8.5).
+fn mutual_scopes(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    let includes = |from: &Event, to: &Event| {
+        let (Some(scope), Some(here), Some(there)) = (from.scope, place(unfolding, from), place(unfolding, to)) else {
+            return false;
+        };
+        if from.thread == to.thread || scope == Scope::Sys {
+            return true;
+        }
+        let (Place::Gpu { gpu, cluster, cta }, Place::Gpu { gpu: gpu2, cluster: cluster2, cta: cta2 }) = (here, there)
+        else {
+            return false;
+        };
+        match scope {
+            Scope::Cta => (gpu, cluster, cta) == (gpu2, cluster2, cta2),
+            Scope::Cluster => (gpu, cluster) == (gpu2, cluster2),
+            Scope::Gpu => gpu == gpu2,
+            Scope::Sys => true,
+        }
+    };
+    includes(a, b) && includes(b, a)
+}
+
+/// The unordered pairs of distinct `fence.sc` whose scopes include each other, smaller event first.
+pub(crate) fn fence_sc_pairs(unfolding: &Unfolding, events: &[EventId]) -> Vec<(EventId, EventId)> {
+    let is_sc = |id: &&EventId| {
+        let event = &unfolding.events[id.index()];
+        event.tags.has(Tag::Fence) && event.tags.has(Tag::Sc)
+    };
+    let fences: Vec<EventId> = events.iter().filter(is_sc).copied().collect();
+    let mut found = Vec::new();
+    for (index, &a) in fences.iter().enumerate() {
+        for &b in &fences[index + 1..] {
+            if mutual_scopes(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]) {
+                found.push((a, b));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a relation over events is acyclic.
+pub(crate) fn is_acyclic(relation: &[(EventId, EventId)]) -> bool {
+    acyclic(&pairs(relation))
+}

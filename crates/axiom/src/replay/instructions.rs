@@ -1,0 +1,301 @@
+//! Cat instructions to a list of checks: executed once per model, since nothing about which check comes next depends on
+//! the execution. Bindings become lazy ones; see `interpret`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::OnceLock;
+
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::cat::{
+    Binding, BindingPattern, CatInstruction, Check, CheckKind, CheckRole, Expression, Model, Pattern,
+};
+use fencepost_syntax::{Span, Spanned, cat};
+
+use super::base::{Candidate, Depends};
+use super::interpret::{
+    Answer, Environment, Interpreter, Lazy, Rule, Slot, Value, error, pairs, variant, with_functions,
+};
+use super::operators;
+use super::{Includes, Judgement, ReplayErrorKind};
+
+/// Includes and calls nest at most this deeply.
+const MAX_NESTING: u32 = 40;
+
+/// A model ready to judge candidates of one unfolding.
+pub(crate) struct Judge<'t> {
+    interpreter: Interpreter<'t>,
+    checks: Vec<PreparedCheck<'t>>,
+    /// Axioms in the order in which `rejection` tries them: those that depend on the outermost choices first.
+    order: RefCell<Vec<usize>>,
+}
+
+struct PreparedCheck<'t> {
+    check: &'t Check,
+    name: String,
+    value: Rc<Lazy<'t>>,
+}
+
+/// A procedure with the names it can see.
+#[derive(Clone)]
+struct Procedure<'t> {
+    name: &'t str,
+    parameters: &'t [Pattern],
+    body: &'t [Spanned<CatInstruction>],
+    environment: Environment<'t>,
+}
+
+struct Builder<'t> {
+    includes: &'t Includes,
+    included: Vec<&'t str>,
+    environment: Environment<'t>,
+    procedures: Vec<Procedure<'t>>,
+    checks: Vec<PreparedCheck<'t>>,
+    nesting: u32,
+}
+
+fn prelude() -> &'static Model {
+    static PRELUDE: OnceLock<Model> = OnceLock::new();
+    PRELUDE.get_or_init(|| cat::parse(include_str!("prelude.cat")).0)
+}
+
+impl<'t> Judge<'t> {
+    pub(crate) fn new(model: &'t Model, includes: &'t Includes, unfolding: &'t Unfolding) -> Answer<Judge<'t>> {
+        let mut builder = Builder {
+            includes,
+            included: Vec::new(),
+            environment: Environment::default(),
+            procedures: Vec::new(),
+            checks: Vec::new(),
+            nesting: 0,
+        };
+        builder.run(&prelude().instructions)?;
+        builder.run(&model.instructions)?;
+        let axioms = builder.checks.iter().enumerate().filter(|(_, check)| check.check.role == CheckRole::Axiom);
+        let order = RefCell::new(axioms.map(|(index, _)| index).collect());
+        Ok(Judge { interpreter: Interpreter::new(Candidate::new(unfolding)), checks: builder.checks, order })
+    }
+
+    pub(crate) fn candidate(&self) -> &Candidate<'t> {
+        &self.interpreter.candidate
+    }
+
+    /// What a violated axiom depends on, if there is one: only other choices of those could make it hold.
+    pub(crate) fn rejection(&self) -> Answer<Option<Depends>> {
+        let mut seen: Vec<(Depends, usize)> = Vec::new();
+        let order = self.order.borrow().clone();
+        let mut found = None;
+        for &index in &order {
+            let (holds, depends) = self.holds(&self.checks[index])?;
+            seen.push((depends, index));
+            if !holds {
+                found = Some(depends);
+                break;
+            }
+        }
+        if seen.len() == order.len() {
+            seen.sort();
+            self.order.replace(seen.into_iter().map(|(_, index)| index).collect());
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn judgement(&self) -> Answer<Judgement> {
+        let mut judgement = Judgement::default();
+        for check in &self.checks {
+            let (holds, _) = self.holds(check)?;
+            match check.check.role {
+                CheckRole::Axiom if !holds => judgement.violated.push(check.name.clone()),
+                // `flag` marks the executions for which its test succeeds, `undefined_unless` those for which it fails.
+                CheckRole::Flag if holds => judgement.flags.push((check.name.clone(), self.witness(check)?)),
+                CheckRole::UndefinedUnless if !holds => {
+                    judgement.flags.push((check.name.clone(), self.witness(check)?));
+                }
+                CheckRole::Assert if !holds => {
+                    let kind = ReplayErrorKind::Assertion(check.name.clone());
+                    return Err(error(check.check.expression.span, kind));
+                }
+                _ => {}
+            }
+        }
+        Ok(judgement)
+    }
+
+    fn holds(&self, check: &PreparedCheck<'t>) -> Answer<(bool, Depends)> {
+        let (value, depends) = self.interpreter.force(&check.value);
+        let value = value?;
+        let span = check.check.expression.span;
+        let plain = match (check.check.kind, value) {
+            (CheckKind::Empty, Value::Empty) => true,
+            (CheckKind::Empty, Value::Events(set)) => set.is_empty(),
+            (CheckKind::Empty, value) => pairs(value, span)?.is_empty(),
+            (CheckKind::Irreflexive, value) => operators::irreflexive(&*pairs(value, span)?),
+            (CheckKind::Acyclic, value) => operators::acyclic(&*pairs(value, span)?),
+        };
+        Ok((plain != check.check.negated, depends))
+    }
+
+    fn witness(&self, check: &PreparedCheck<'t>) -> Answer<Vec<(u32, u32)>> {
+        match self.interpreter.force(&check.value).0? {
+            Value::Pairs(relation) => Ok(relation.iter().copied().collect()),
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+impl<'t> Builder<'t> {
+    fn run(&mut self, instructions: &'t [Spanned<CatInstruction>]) -> Answer<()> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            let span = instructions.first().map_or(Span::default(), |instruction| instruction.span);
+            return Err(error(span, ReplayErrorKind::Depth));
+        }
+        for instruction in instructions {
+            self.step(&instruction.node, instruction.span)?;
+        }
+        self.nesting -= 1;
+        Ok(())
+    }
+
+    fn step(&mut self, instruction: &'t CatInstruction, span: Span) -> Answer<()> {
+        let unsupported = |what: &str| Err(error(span, ReplayErrorKind::Unsupported(what.to_string())));
+        match instruction {
+            CatInstruction::Let { recursive, bindings, when } => {
+                if *recursive {
+                    self.bind_group(bindings)
+                } else {
+                    self.bind(bindings)
+                }
+                when.iter().for_each(|check| self.check(check));
+                Ok(())
+            }
+            CatInstruction::Check(check) => {
+                self.check(check);
+                Ok(())
+            }
+            CatInstruction::Show { .. } | CatInstruction::Unshow { .. } | CatInstruction::Debug(_) => Ok(()),
+            CatInstruction::Include { file } => self.include(file),
+            CatInstruction::Procedure { recursive: true, .. } => unsupported("a recursive procedure"),
+            CatInstruction::Procedure { name, parameters, body, .. } => {
+                let environment = self.environment.clone();
+                self.procedures.push(Procedure { name: &name.node, parameters, body, environment });
+                Ok(())
+            }
+            CatInstruction::Call { name, arguments, label } => self.call(name, arguments, label.as_ref(), span),
+            CatInstruction::WithFrom { name, .. } if name.node == "co" => {
+                // The execution has chosen one of the orders already.
+                self.environment = self.environment.with("co", Slot::Base);
+                Ok(())
+            }
+            CatInstruction::WithFrom { .. } => unsupported("`with` for anything but `co`"),
+            CatInstruction::If { condition, then, otherwise } => {
+                self.run(if variant(&condition.node) { then } else { otherwise })
+            }
+            CatInstruction::Forall { .. } => unsupported("`forall`"),
+            CatInstruction::Match { .. } | CatInstruction::Enum { .. } => unsupported("an enumeration"),
+            CatInstruction::Bell { .. } => unsupported("bell"),
+        }
+    }
+
+    fn bind(&mut self, bindings: &'t [Binding]) {
+        let outer = self.environment.clone();
+        let mut inner = with_functions(&outer, bindings, &[]);
+        for binding in bindings {
+            let lazy = || Lazy::new(Rule::Evaluate(&binding.value), &outer);
+            match &binding.pattern {
+                BindingPattern::Name(name) => inner = inner.with(&name.node, Slot::Lazy(lazy())),
+                BindingPattern::Tuple(patterns) => inner = bind_elements(&inner, patterns, lazy(), binding.value.span),
+                BindingPattern::Function { .. } => {}
+            }
+        }
+        self.environment = inner;
+    }
+
+    fn bind_group(&mut self, bindings: &'t [Binding]) {
+        let outer = self.environment.clone();
+        let group = Lazy::new(Rule::Group(bindings), &outer);
+        for (index, binding) in bindings.iter().enumerate() {
+            if let BindingPattern::Name(name) | BindingPattern::Function { name, .. } = &binding.pattern {
+                let lazy = Lazy::new(Rule::Element(group.clone(), index, name.span), &outer);
+                self.environment = self.environment.with(&name.node, Slot::Lazy(lazy));
+            }
+        }
+    }
+
+    fn check(&mut self, check: &'t Check) {
+        let number = self.checks.len() + 1;
+        let own = check.name.as_ref().map(|name| name.node.clone());
+        let name = own.unwrap_or_else(|| format!("axiom {number}"));
+        let value = Lazy::new(Rule::Evaluate(&check.expression), &self.environment);
+        self.checks.push(PreparedCheck { check, name, value });
+    }
+
+    fn include(&mut self, file: &'t Spanned<String>) -> Answer<()> {
+        if self.included.contains(&file.node.as_str()) {
+            return Ok(());
+        }
+        self.included.push(&file.node);
+        let includes = self.includes;
+        match includes.get(&file.node) {
+            Some(model) => self.run(&model.instructions),
+            // What these define is predefined here.
+            None if matches!(file.node.as_str(), "stdlib.cat" | "cos.cat") => Ok(()),
+            None => Err(error(file.span, ReplayErrorKind::MissingFile(file.node.clone()))),
+        }
+    }
+
+    fn call(
+        &mut self,
+        name: &'t Spanned<String>,
+        arguments: &'t [Spanned<Expression>],
+        label: Option<&'t Spanned<String>>,
+        span: Span,
+    ) -> Answer<()> {
+        let Some(procedure) = self.procedures.iter().rev().find(|known| known.name == name.node).cloned() else {
+            return Err(error(name.span, ReplayErrorKind::Unbound(name.node.clone())));
+        };
+        let mut inner = procedure.environment.clone();
+        let lazies = arguments.iter().map(|argument| Lazy::new(Rule::Evaluate(argument), &self.environment));
+        match (procedure.parameters, arguments) {
+            (parameters, arguments) if parameters.len() == arguments.len() => {
+                for (parameter, lazy) in parameters.iter().zip(lazies) {
+                    if let Pattern::Name(name) = parameter {
+                        inner = inner.with(&name.node, Slot::Lazy(lazy));
+                    }
+                }
+            }
+            (parameters, [argument]) => {
+                let lazy = Lazy::new(Rule::Evaluate(argument), &self.environment);
+                inner = bind_elements(&inner, parameters, lazy, argument.span);
+            }
+            _ => return Err(error(span, ReplayErrorKind::Type("as many arguments as parameters"))),
+        }
+        let outer = std::mem::replace(&mut self.environment, inner);
+        let first = self.checks.len();
+        self.run(procedure.body)?;
+        self.environment = outer;
+        if let Some(label) = label {
+            self.checks[first..].iter_mut().for_each(|check| check.name = label.node.clone());
+        }
+        Ok(())
+    }
+}
+
+/// One pattern takes the value itself, several take the elements of a tuple.
+fn bind_elements<'t>(
+    environment: &Environment<'t>,
+    patterns: &'t [Pattern],
+    lazy: Rc<Lazy<'t>>,
+    span: Span,
+) -> Environment<'t> {
+    let mut inner = environment.clone();
+    for (index, pattern) in patterns.iter().enumerate() {
+        if let Pattern::Name(name) = pattern {
+            let slot = match patterns.len() {
+                1 => lazy.clone(),
+                _ => Lazy::new(Rule::Element(lazy.clone(), index, span), environment),
+            };
+            inner = inner.with(&name.node, Slot::Lazy(slot));
+        }
+    }
+    inner
+}

@@ -1,0 +1,483 @@
+//! Interprets cat expressions. Bindings of instructions are lazy, as in herd (an unused `let a = unknown` is accepted),
+//! and keep their value while no choice it was computed from changes: which ones that were is recorded during the
+//! evaluation itself, so that nothing has to be said about the syntax.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fencepost_syntax::Spanned;
+use fencepost_syntax::cat::{
+    BinaryOperator, Binding, BindingPattern, ConditionExpression, Expression, Pattern, UnaryOperator, VariantCondition,
+};
+use fencepost_syntax::span::Span;
+
+use super::base::{BaseValue, Candidate, Depends, Versions};
+use super::operators::{self, Events, Pairs};
+use super::{ReplayError, ReplayErrorKind};
+
+pub(super) type Answer<T> = Result<T, ReplayError>;
+type Tree = Spanned<Expression>;
+
+/// Calls of recursive functions nest at most this deeply.
+const MAX_DEPTH: u32 = 120;
+/// Each round of a fixpoint adds a pair or is the last, so no litmus test comes near.
+const MAX_ROUNDS: usize = 100_000;
+
+#[derive(Clone)]
+pub(super) enum Value<'t> {
+    /// `0`, `{}`: the empty set or the empty relation, as the context has it.
+    Empty,
+    Events(Rc<Events>),
+    Pairs(Rc<Pairs>),
+    Tuple(Rc<Vec<Value<'t>>>),
+    Function(Rc<Closure<'t>>),
+    Primitive(Primitive),
+}
+
+#[derive(Copy, Clone)]
+pub(super) enum Primitive {
+    Domain,
+    Range,
+}
+
+pub(super) struct Closure<'t> {
+    parameters: &'t [Pattern],
+    body: &'t Tree,
+    environment: Environment<'t>,
+    /// The recursive group it belongs to: its names are bound again at each call.
+    group: &'t [Binding],
+}
+
+/// What a name stands for, innermost first.
+#[derive(Clone, Default)]
+pub(super) struct Environment<'t>(Option<Rc<Frame<'t>>>);
+
+struct Frame<'t> {
+    name: &'t str,
+    slot: Slot<'t>,
+    outer: Environment<'t>,
+}
+
+#[derive(Clone)]
+pub(super) enum Slot<'t> {
+    Value(Answer<Value<'t>>),
+    Lazy(Rc<Lazy<'t>>),
+    /// The predefined name itself (`with co from …`).
+    Base,
+}
+
+/// A binding of an instruction.
+pub(super) struct Lazy<'t> {
+    rule: Rule<'t>,
+    environment: Environment<'t>,
+    known: RefCell<Option<(Answer<Value<'t>>, Depends, Versions)>>,
+}
+
+pub(super) enum Rule<'t> {
+    Evaluate(&'t Tree),
+    /// All values of a recursive group, as a tuple in the order of its bindings.
+    Group(&'t [Binding]),
+    Element(Rc<Lazy<'t>>, usize, Span),
+}
+
+impl<'t> Environment<'t> {
+    pub(super) fn with(&self, name: &'t str, slot: Slot<'t>) -> Environment<'t> {
+        Environment(Some(Rc::new(Frame { name, slot, outer: self.clone() })))
+    }
+
+    fn find(&self, name: &str) -> Option<&Slot<'t>> {
+        let mut at = &self.0;
+        while let Some(frame) = at {
+            if frame.name == name {
+                return Some(&frame.slot);
+            }
+            at = &frame.outer.0;
+        }
+        None
+    }
+}
+
+impl<'t> Lazy<'t> {
+    pub(super) fn new(rule: Rule<'t>, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
+        Rc::new(Lazy { rule, environment: environment.clone(), known: RefCell::default() })
+    }
+}
+
+pub(super) fn error(span: Span, kind: ReplayErrorKind) -> ReplayError {
+    ReplayError { kind, span }
+}
+
+fn unsupported<T>(span: Span, what: &str) -> Answer<T> {
+    Err(error(span, ReplayErrorKind::Unsupported(what.to_string())))
+}
+
+pub(super) struct Interpreter<'t> {
+    pub(super) candidate: Candidate<'t>,
+    /// What the evaluation in progress has looked at.
+    touched: Cell<Depends>,
+    depth: Cell<u32>,
+}
+
+impl<'t> Interpreter<'t> {
+    pub(super) fn new(candidate: Candidate<'t>) -> Interpreter<'t> {
+        Interpreter { candidate, touched: Cell::default(), depth: Cell::new(0) }
+    }
+
+    /// The value of a lazy binding and what it depends on.
+    pub(super) fn force(&self, lazy: &Lazy<'t>) -> (Answer<Value<'t>>, Depends) {
+        let now = self.candidate.versions();
+        if let Some((value, depends, then)) = &*lazy.known.borrow()
+            && then.agree(&now, *depends)
+        {
+            self.touch(*depends);
+            return (value.clone(), *depends);
+        }
+        let outside = self.touched.replace(Depends::default());
+        let value = match &lazy.rule {
+            Rule::Evaluate(tree) => self.evaluate(tree, &lazy.environment),
+            Rule::Group(bindings) => self.fixpoint(bindings, &lazy.environment).map(|all| Value::Tuple(Rc::new(all))),
+            Rule::Element(tuple, index, span) => self.force(tuple).0.and_then(|value| element(&value, *index, *span)),
+        };
+        let depends = self.touched.replace(outside);
+        self.touch(depends);
+        lazy.known.replace(Some((value.clone(), depends, now)));
+        (value, depends)
+    }
+
+    fn touch(&self, depends: Depends) {
+        self.touched.set(self.touched.get().and(depends));
+    }
+
+    fn name(&self, name: &str, span: Span, environment: &Environment<'t>) -> Answer<Value<'t>> {
+        match environment.find(name) {
+            Some(Slot::Value(value)) => return value.clone(),
+            Some(Slot::Lazy(lazy)) => return self.force(lazy).0,
+            Some(Slot::Base) | None => {}
+        }
+        match name {
+            "domain" => return Ok(Value::Primitive(Primitive::Domain)),
+            "range" => return Ok(Value::Primitive(Primitive::Range)),
+            _ => {}
+        }
+        let Some((value, depends)) = self.candidate.lookup(name) else {
+            return Err(error(span, ReplayErrorKind::Unbound(name.to_string())));
+        };
+        self.touch(depends);
+        Ok(match value {
+            BaseValue::Events(events) => Value::Events(events),
+            BaseValue::Pairs(pairs) => Value::Pairs(pairs),
+        })
+    }
+
+    pub(super) fn evaluate(&self, tree: &'t Tree, environment: &Environment<'t>) -> Answer<Value<'t>> {
+        match &tree.node {
+            Expression::Empty => Ok(Value::Empty),
+            Expression::Universe => Ok(Value::Events(self.candidate.universe())),
+            Expression::Name(name) => self.name(name, tree.span, environment),
+            Expression::Set(items) if items.is_empty() => Ok(Value::Empty),
+            Expression::Tuple(items) => {
+                let values: Answer<Vec<_>> = items.iter().map(|item| self.evaluate(item, environment)).collect();
+                values.map(|values| Value::Tuple(Rc::new(values)))
+            }
+            Expression::Identity(inner) => {
+                let set = self.events(inner, environment)?;
+                Ok(Value::Pairs(Rc::new(operators::identity(&set))))
+            }
+            Expression::Unary(operator, inner) => {
+                let value = self.evaluate(inner, environment)?;
+                self.unary(*operator, value, inner.span)
+            }
+            Expression::Binary(BinaryOperator::Insert, ..) => unsupported(tree.span, "`++`"),
+            Expression::Binary(operator, left, right) => self.binary(*operator, left, right, environment),
+            Expression::Apply { function, argument } => {
+                let callee = self.evaluate(function, environment)?;
+                let argument_value = self.evaluate(argument, environment)?;
+                self.apply(callee, argument_value, tree.span, argument.span)
+            }
+            Expression::Function { parameters, body } => {
+                Ok(Value::Function(Rc::new(Closure { parameters, body, environment: environment.clone(), group: &[] })))
+            }
+            Expression::Let { recursive, bindings, body } => {
+                let inner = self.bind_values(*recursive, bindings, environment)?;
+                self.evaluate(body, &inner)
+            }
+            Expression::Try { body, fallback } => {
+                self.evaluate(body, environment).or_else(|_| self.evaluate(fallback, environment))
+            }
+            Expression::If { condition, then, otherwise } => {
+                let chosen = if self.condition(condition, environment)? { then } else { otherwise };
+                self.evaluate(chosen, environment)
+            }
+            Expression::Tag(_) | Expression::MatchTags { .. } => unsupported(tree.span, "an enumeration"),
+            Expression::Set(_) | Expression::MatchSet { .. } => unsupported(tree.span, "a set of values"),
+        }
+    }
+
+    fn condition(&self, tree: &'t Spanned<ConditionExpression>, environment: &Environment<'t>) -> Answer<bool> {
+        match &tree.node {
+            ConditionExpression::Equal(left, right) => {
+                let (left, right) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
+                same(&left, &right).ok_or_else(|| error(tree.span, ReplayErrorKind::Type("comparable values")))
+            }
+            ConditionExpression::Subset(left, right) => {
+                let (a, b) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
+                match (a, b) {
+                    (Value::Empty, _) => Ok(true),
+                    (Value::Events(a), Value::Events(b)) => Ok(a.is_subset(&b)),
+                    (Value::Pairs(a), Value::Pairs(b)) => Ok(a.is_subset(&b)),
+                    (Value::Events(a), Value::Empty) => Ok(a.is_empty()),
+                    (Value::Pairs(a), Value::Empty) => Ok(a.is_empty()),
+                    _ => Err(error(tree.span, ReplayErrorKind::Type("two sets or two relations"))),
+                }
+            }
+            ConditionExpression::In(..) => unsupported(tree.span, "`in`"),
+            ConditionExpression::Variant(condition) => Ok(variant(condition)),
+        }
+    }
+
+    fn apply(&self, callee: Value<'t>, argument: Value<'t>, span: Span, at: Span) -> Answer<Value<'t>> {
+        let closure = match callee {
+            Value::Primitive(primitive) => {
+                let relation = pairs(argument, at)?;
+                let project = match primitive {
+                    Primitive::Domain => operators::domain,
+                    Primitive::Range => operators::range,
+                };
+                return Ok(Value::Events(Rc::new(project(&relation))));
+            }
+            Value::Function(closure) => closure,
+            _ => return Err(error(span, ReplayErrorKind::Type("a function"))),
+        };
+        if self.depth.get() >= MAX_DEPTH {
+            return Err(error(span, ReplayErrorKind::Depth));
+        }
+        let mut inner = with_functions(&closure.environment, closure.group, closure.group);
+        inner = bind_patterns(&inner, closure.parameters, argument, at)?;
+        self.depth.set(self.depth.get() + 1);
+        let result = self.evaluate(closure.body, &inner);
+        self.depth.set(self.depth.get() - 1);
+        result
+    }
+
+    fn events(&self, tree: &'t Tree, environment: &Environment<'t>) -> Answer<Rc<Events>> {
+        events(self.evaluate(tree, environment)?, tree.span)
+    }
+
+    fn unary(&self, operator: UnaryOperator, value: Value<'t>, span: Span) -> Answer<Value<'t>> {
+        let reflexive = || operators::identity(&self.candidate.universe());
+        let relation = match (operator, value) {
+            (UnaryOperator::Complement, Value::Events(set)) => {
+                return Ok(Value::Events(Rc::new(self.candidate.universe().difference(&set).copied().collect())));
+            }
+            (UnaryOperator::Complement, Value::Pairs(relation)) => {
+                let all = operators::product(&self.candidate.universe(), &self.candidate.universe());
+                all.difference(&relation).copied().collect()
+            }
+            (UnaryOperator::Complement, _) => {
+                return Err(error(span, ReplayErrorKind::Type("a set or a relation")));
+            }
+            (UnaryOperator::Inverse, value) => operators::inverse(&*pairs(value, span)?),
+            (UnaryOperator::Plus, value) => operators::plus(&*pairs(value, span)?),
+            (UnaryOperator::Star, value) => &operators::plus(&*pairs(value, span)?) | &reflexive(),
+            (UnaryOperator::Optional, value) => &*pairs(value, span)? | &reflexive(),
+        };
+        Ok(Value::Pairs(Rc::new(relation)))
+    }
+
+    fn binary(
+        &self,
+        operator: BinaryOperator,
+        left: &'t Tree,
+        right: &'t Tree,
+        environment: &Environment<'t>,
+    ) -> Answer<Value<'t>> {
+        let (a, b) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
+        if let BinaryOperator::Sequence = operator {
+            let (a, b) = (pairs(a, left.span)?, pairs(b, right.span)?);
+            return Ok(Value::Pairs(Rc::new(operators::sequence(&a, &b))));
+        }
+        if let BinaryOperator::Product = operator {
+            let (a, b) = (events(a, left.span)?, events(b, right.span)?);
+            return Ok(Value::Pairs(Rc::new(operators::product(&a, &b))));
+        }
+        match (a, b) {
+            (Value::Empty, Value::Empty) => Ok(Value::Empty),
+            (Value::Events(a), b) => Ok(combine(operator, &a, &*events(b, right.span)?, Value::Events)),
+            (a, Value::Events(b)) => Ok(combine(operator, &*events(a, left.span)?, &b, Value::Events)),
+            (a, b) => {
+                let (a, b) = (pairs(a, left.span)?, pairs(b, right.span)?);
+                Ok(combine(operator, &a, &b, Value::Pairs))
+            }
+        }
+    }
+
+    /// The bindings of a `let … in`.
+    fn bind_values(
+        &self,
+        recursive: bool,
+        bindings: &'t [Binding],
+        environment: &Environment<'t>,
+    ) -> Answer<Environment<'t>> {
+        if recursive {
+            let values = self.fixpoint(bindings, environment)?;
+            let mut inner = environment.clone();
+            for (binding, value) in bindings.iter().zip(values) {
+                inner = bind_one(&inner, &binding.pattern, Ok(value), binding.value.span)?;
+            }
+            return Ok(inner);
+        }
+        let mut inner = with_functions(environment, bindings, &[]);
+        for binding in bindings {
+            if !matches!(binding.pattern, BindingPattern::Function { .. }) {
+                let value = self.evaluate(&binding.value, environment);
+                inner = bind_one(&inner, &binding.pattern, value, binding.value.span)?;
+            }
+        }
+        Ok(inner)
+    }
+
+    /// The least fixed point: all variables empty, then all bodies at once, until nothing changes.
+    fn fixpoint(&self, bindings: &'t [Binding], environment: &Environment<'t>) -> Answer<Vec<Value<'t>>> {
+        let mut values = vec![Value::Empty; bindings.len()];
+        for _ in 0..MAX_ROUNDS {
+            let mut inner = environment.clone();
+            for (binding, value) in bindings.iter().zip(&values) {
+                if let BindingPattern::Name(name) = &binding.pattern {
+                    inner = inner.with(&name.node, Slot::Value(Ok(value.clone())));
+                }
+            }
+            let inner = with_functions(&inner, bindings, bindings);
+            let mut settled = true;
+            let mut next = Vec::with_capacity(bindings.len());
+            for (binding, old) in bindings.iter().zip(&values) {
+                next.push(match &binding.pattern {
+                    BindingPattern::Function { name, .. } => self.name(&name.node, name.span, &inner)?,
+                    BindingPattern::Name(_) => {
+                        let new = self.evaluate(&binding.value, &inner)?;
+                        settled &= same(old, &new)
+                            .ok_or_else(|| error(binding.value.span, ReplayErrorKind::Type("a set or a relation")))?;
+                        new
+                    }
+                    BindingPattern::Tuple(_) => return unsupported(binding.value.span, "a recursive tuple"),
+                });
+            }
+            if settled {
+                return Ok(next);
+            }
+            values = next;
+        }
+        let span = bindings.first().map_or(Span::default(), |binding| binding.value.span);
+        Err(error(span, ReplayErrorKind::NoFixpoint))
+    }
+}
+
+/// Binds the functions among `bindings` to closures of `environment`; `group` is what they may call recursively.
+pub(super) fn with_functions<'t>(
+    environment: &Environment<'t>,
+    bindings: &'t [Binding],
+    group: &'t [Binding],
+) -> Environment<'t> {
+    let mut inner = environment.clone();
+    for binding in bindings {
+        if let BindingPattern::Function { name, parameters } = &binding.pattern {
+            let closure = Closure { parameters, body: &binding.value, environment: environment.clone(), group };
+            inner = inner.with(&name.node, Slot::Value(Ok(Value::Function(Rc::new(closure)))));
+        }
+    }
+    inner
+}
+
+fn bind_one<'t>(
+    environment: &Environment<'t>,
+    pattern: &'t BindingPattern,
+    value: Answer<Value<'t>>,
+    span: Span,
+) -> Answer<Environment<'t>> {
+    match pattern {
+        BindingPattern::Name(name) | BindingPattern::Function { name, .. } => {
+            Ok(environment.with(&name.node, Slot::Value(value)))
+        }
+        BindingPattern::Tuple(patterns) => bind_patterns(environment, patterns, value?, span),
+    }
+}
+
+/// One pattern takes the value itself, several take the elements of a tuple.
+fn bind_patterns<'t>(
+    environment: &Environment<'t>,
+    patterns: &'t [Pattern],
+    value: Value<'t>,
+    span: Span,
+) -> Answer<Environment<'t>> {
+    let values = match (patterns.len(), value) {
+        (1, value) => vec![value],
+        (count, Value::Tuple(items)) if items.len() == count => items.to_vec(),
+        _ => return Err(error(span, ReplayErrorKind::Type("a tuple with as many elements as there are names"))),
+    };
+    let mut inner = environment.clone();
+    for (pattern, value) in patterns.iter().zip(values) {
+        if let Pattern::Name(name) = pattern {
+            inner = inner.with(&name.node, Slot::Value(Ok(value)));
+        }
+    }
+    Ok(inner)
+}
+
+fn element<'t>(value: &Value<'t>, index: usize, span: Span) -> Answer<Value<'t>> {
+    let found = match value {
+        Value::Tuple(items) => items.get(index).cloned(),
+        _ => None,
+    };
+    found.ok_or_else(|| error(span, ReplayErrorKind::Type("a tuple with as many elements as there are names")))
+}
+
+pub(super) fn events(value: Value<'_>, span: Span) -> Answer<Rc<Events>> {
+    match value {
+        Value::Empty => Ok(Rc::default()),
+        Value::Events(events) => Ok(events),
+        _ => Err(error(span, ReplayErrorKind::Type("a set of events"))),
+    }
+}
+
+pub(super) fn pairs(value: Value<'_>, span: Span) -> Answer<Rc<Pairs>> {
+    match value {
+        Value::Empty => Ok(Rc::default()),
+        Value::Pairs(pairs) => Ok(pairs),
+        _ => Err(error(span, ReplayErrorKind::Type("a relation"))),
+    }
+}
+
+fn combine<'t, T: Ord + Clone>(
+    operator: BinaryOperator,
+    left: &BTreeSet<T>,
+    right: &BTreeSet<T>,
+    wrap: fn(Rc<BTreeSet<T>>) -> Value<'t>,
+) -> Value<'t> {
+    wrap(Rc::new(match operator {
+        BinaryOperator::Intersection => left & right,
+        BinaryOperator::Difference => left - right,
+        _ => left | right,
+    }))
+}
+
+/// None for values that cannot be compared (functions).
+fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
+    match (left, right) {
+        (Value::Empty, Value::Empty) => Some(true),
+        (Value::Empty, Value::Events(set)) | (Value::Events(set), Value::Empty) => Some(set.is_empty()),
+        (Value::Empty, Value::Pairs(relation)) | (Value::Pairs(relation), Value::Empty) => Some(relation.is_empty()),
+        (Value::Events(a), Value::Events(b)) => Some(a == b),
+        (Value::Pairs(a), Value::Pairs(b)) => Some(a == b),
+        _ => None,
+    }
+}
+
+/// No variant is ever switched on.
+pub(super) fn variant(condition: &VariantCondition) -> bool {
+    match condition {
+        VariantCondition::Name(_) => false,
+        VariantCondition::Not(inner) => !variant(inner),
+        VariantCondition::And(left, right) => variant(left) && variant(right),
+        VariantCondition::Or(left, right) => variant(left) || variant(right),
+    }
+}

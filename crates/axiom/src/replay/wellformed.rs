@@ -1,0 +1,277 @@
+//! Whether an execution is one of the program: traces, reads-from, values, orders and final state, each checked against
+//! its definition. What a model says about it is `judge`'s part.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use fencepost_program::program::{Condition, Term};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{FinalState, Trace, TraceEnd, Unfolding};
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, LocationId, ThreadId, barrier};
+
+use super::base::{fence_sc_pairs, is_acyclic, location, occurring};
+use super::valuation::Valuation;
+use crate::engine::{Ends, Goal};
+use crate::execution::Execution;
+use crate::model::Coherence;
+
+/// What keeps an execution from being one of the program that meets the goal.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mismatch {
+    /// Not one trace of each thread, in thread order.
+    Traces,
+    /// Not the init writes and the events of the traces, ascending.
+    Events,
+    /// Not exactly one write to its location per read, ascending by read.
+    ReadsFrom(EventId),
+    /// Values that depend on themselves.
+    ThinAir,
+    /// The value of this event does not follow from reads-from.
+    Value(EventId),
+    /// The values take another way through this thread than its trace does.
+    Constraint(ThreadId),
+    /// Coherence relates something else than two writes to one location, or is reflexive, not transitive, not ascending.
+    Coherence(EventId, EventId),
+    /// An init write is not coherence-before this write.
+    InitFirst(EventId),
+    /// The model orders all writes to a location, and these two are unrelated.
+    Unrelated(EventId, EventId),
+    /// Fence-SC order does not orient exactly the pairs with mutual scopes, acyclically.
+    SyncFence,
+    /// The barrier operations cannot meet like this.
+    Barriers,
+    /// The thread does not end as the goal says.
+    End(ThreadId),
+    /// No final state satisfies the filter and the condition.
+    Condition,
+    /// A weight of zero.
+    Weight,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not an execution of the program: {self:?}")
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+/// Ok iff the execution is one of the unfolding and meets the goal. Whether partial coherence is the *smallest* one is
+/// not decided here: that needs the model.
+pub fn check_execution(
+    unfolding: &Unfolding,
+    execution: &Execution,
+    goal: &Goal<'_>,
+    coherence: &Coherence,
+) -> Result<(), Mismatch> {
+    check_events(unfolding, execution)?;
+    check_reads_from(unfolding, execution)?;
+    check_barriers(unfolding, execution)?;
+    check_values(unfolding, execution)?;
+    check_coherence(unfolding, execution, coherence)?;
+    check_sync_fence(unfolding, execution)?;
+    check_ends(unfolding, execution, goal.ends)?;
+    if !meets(unfolding, execution, goal) {
+        return Err(Mismatch::Condition);
+    }
+    if execution.weight == 0 { Err(Mismatch::Weight) } else { Ok(()) }
+}
+
+fn check_events(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
+    if execution.traces.len() != unfolding.threads.len() {
+        return Err(Mismatch::Traces);
+    }
+    for (thread, trace) in unfolding.threads.iter().zip(&execution.traces) {
+        if !thread.traces.contains(trace) {
+            return Err(Mismatch::Traces);
+        }
+    }
+    if execution.events != occurring(unfolding, &execution.traces) { Err(Mismatch::Events) } else { Ok(()) }
+}
+
+fn check_reads_from(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
+    let event = |id: EventId| &unfolding.events[id.index()];
+    let occurs = |id: &EventId| execution.events.binary_search(id).is_ok();
+    for &(write, read) in &execution.rf {
+        let fits = occurs(&write)
+            && occurs(&read)
+            && event(write).tags.has(Tag::Write)
+            && event(read).tags.has(Tag::Read)
+            && location(event(write)) == location(event(read));
+        if !fits {
+            return Err(Mismatch::ReadsFrom(read));
+        }
+    }
+    let mut read: Vec<EventId> = execution.events.clone();
+    read.retain(|id| event(*id).tags.has(Tag::Read));
+    let reading: Vec<EventId> = execution.rf.iter().map(|(_, read)| *read).collect();
+    match reading.iter().zip(&read).find(|(got, want)| got != want) {
+        Some((got, _)) => Err(Mismatch::ReadsFrom(*got)),
+        None if reading.len() != read.len() => {
+            let longer = if reading.len() > read.len() { &reading } else { &read };
+            Err(Mismatch::ReadsFrom(longer[reading.len().min(read.len())]))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_barriers(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
+    // Operands may be reductions of earlier barriers: known once all is matched.
+    let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
+    let possible = barrier::matchings(unfolding, &execution.traces, &mut |operand| values.evaluate(operand));
+    if possible.contains(&execution.barriers) { Ok(()) } else { Err(Mismatch::Barriers) }
+}
+
+fn check_values(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
+    let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
+    if !values.is_complete(unfolding, &execution.events) {
+        return Err(Mismatch::ThinAir);
+    }
+    for (index, &event) in execution.events.iter().enumerate() {
+        if execution.values.get(index) != Some(&values.of(event)) {
+            return Err(Mismatch::Value(event));
+        }
+    }
+    for trace in &execution.traces {
+        let trace = &unfolding.traces[trace.index()];
+        if decided(trace, &values) != Some(true) {
+            return Err(Mismatch::Constraint(trace.thread));
+        }
+    }
+    Ok(())
+}
+
+/// Whether this is the trace taken and its assumptions hold; None while a value is unknown.
+pub(crate) fn decided(trace: &Trace, values: &Valuation) -> Option<bool> {
+    let mut unknown = false;
+    for constraint in trace.constraints.iter().chain(&trace.assumptions) {
+        match values.evaluate(constraint) {
+            Some(Value(0)) => return Some(false),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    if unknown { None } else { Some(true) }
+}
+
+fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coherence) -> Result<(), Mismatch> {
+    let co: BTreeSet<(EventId, EventId)> = execution.co.iter().copied().collect();
+    if let Some(pair) = execution.co.windows(2).find(|pair| pair[0] >= pair[1]) {
+        return Err(Mismatch::Coherence(pair[1].0, pair[1].1));
+    }
+    let event = |id: EventId| &unfolding.events[id.index()];
+    let write = |id: &EventId| execution.events.binary_search(id).is_ok() && event(*id).tags.has(Tag::Write);
+    for &(x, y) in &co {
+        let fits = x != y && write(&x) && write(&y) && location(event(x)) == location(event(y));
+        let transitive = co.iter().filter(|(from, _)| *from == y).all(|&(_, z)| co.contains(&(x, z)));
+        if !fits || !transitive {
+            return Err(Mismatch::Coherence(x, y));
+        }
+    }
+    let writes: Vec<EventId> = execution.events.iter().copied().filter(write).collect();
+    for &x in &writes {
+        for &y in writes.iter().filter(|y| x < **y && location(event(x)) == location(event(**y))) {
+            let forward = co.contains(&(x, y));
+            if event(x).tags.has(Tag::Init) && !forward {
+                return Err(Mismatch::InitFirst(y));
+            }
+            if *coherence == Coherence::Total && !forward && !co.contains(&(y, x)) {
+                return Err(Mismatch::Unrelated(x, y));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_sync_fence(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
+    let normal = |&(x, y): &(EventId, EventId)| if x < y { (x, y) } else { (y, x) };
+    let mut oriented: Vec<(EventId, EventId)> = execution.sync_fence.iter().map(normal).collect();
+    oriented.sort();
+    let ascending = execution.sync_fence.windows(2).all(|pair| pair[0] < pair[1]);
+    let exact = oriented == fence_sc_pairs(unfolding, &execution.events);
+    if ascending && exact && is_acyclic(&execution.sync_fence) { Ok(()) } else { Err(Mismatch::SyncFence) }
+}
+
+/// How each thread ends, against the goal.
+fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Result<(), Mismatch> {
+    let mut stuck = 0;
+    for trace in &execution.traces {
+        let trace = &unfolding.traces[trace.index()];
+        let fits = match &trace.end {
+            TraceEnd::Exit => true,
+            // That nothing completes the barrier is part of the matching.
+            TraceEnd::Blocked { .. } => {
+                stuck += 1;
+                ends == Ends::Stuck
+            }
+            TraceEnd::Spin { reads, .. } => {
+                stuck += 1;
+                let newest = |read: &EventId| {
+                    let source = execution.rf.iter().find(|(_, reader)| reader == read);
+                    source.is_some_and(|(write, _)| !execution.co.iter().any(|(from, _)| from == write))
+                };
+                ends == Ends::Stuck && reads.iter().all(newest)
+            }
+            TraceEnd::Bound { .. } => false,
+        };
+        if !fits {
+            return Err(Mismatch::End(trace.thread));
+        }
+    }
+    match ends {
+        Ends::Stuck if stuck == 0 => Err(Mismatch::End(ThreadId(0))),
+        _ => Ok(()),
+    }
+}
+
+/// Every final state of an execution: one per choice of a co-maximal write at each location.
+pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalState> {
+    let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
+    let register = |expression| values.evaluate(expression).unwrap_or_default();
+    let registers: Vec<Vec<Value>> = (execution.traces.iter())
+        .map(|trace| unfolding.traces[trace.index()].registers.iter().map(register).collect())
+        .collect();
+    let mut memories: Vec<Vec<Value>> = vec![Vec::new()];
+    for index in 0..unfolding.locations.len() {
+        let last: BTreeSet<Value> = (execution.events.iter())
+            .filter(|id| {
+                let event = &unfolding.events[id.index()];
+                event.tags.has(Tag::Write) && location(event) == Some(LocationId::new(index))
+            })
+            .filter(|id| !execution.co.iter().any(|(from, _)| from == *id))
+            .map(|id| values.of(*id).unwrap_or_default())
+            .collect();
+        memories = (memories.iter())
+            .flat_map(|memory| last.iter().map(move |value| memory.iter().copied().chain([*value]).collect()))
+            .collect();
+    }
+    memories.into_iter().map(|memory| FinalState { registers: registers.clone(), memory }).collect()
+}
+
+/// Whether the threads end as the goal says and a final state satisfies its conditions.
+pub(crate) fn meets_goal(unfolding: &Unfolding, execution: &Execution, goal: &Goal<'_>) -> bool {
+    check_ends(unfolding, execution, goal.ends).is_ok() && meets(unfolding, execution, goal)
+}
+
+/// Whether one final state satisfies both the filter and the condition.
+fn meets(unfolding: &Unfolding, execution: &Execution, goal: &Goal<'_>) -> bool {
+    if goal.filter.is_none() && goal.condition.is_none() {
+        return true;
+    }
+    final_states(unfolding, execution).iter().any(|state| {
+        let holds = |condition: &Condition| condition.evaluate(&mut |term| Some(value_of(state, term))) == Some(true);
+        goal.filter.is_none_or(holds) && goal.condition.is_none_or(holds)
+    })
+}
+
+fn value_of(state: &FinalState, term: &Term) -> Value {
+    let found = match term {
+        Term::Constant(value) => Some(*value),
+        Term::Register(thread, register) => {
+            state.registers.get(thread.index()).and_then(|registers| registers.get(register.index())).copied()
+        }
+        Term::Memory(location) => state.memory.get(location.index()).copied(),
+    };
+    found.unwrap_or_default()
+}
