@@ -145,7 +145,10 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let length = rest.find(['\n', '{', '"']).unwrap_or(rest.len());
-            comments.push(rest[..length].trim_end().to_owned());
+            let line = rest[..length].trim_end();
+            if !line.is_empty() {
+                comments.push(line.to_owned());
+            }
             self.at += length;
         }
     }

@@ -59,6 +59,7 @@ impl Parser<'_> {
             self.cursor.unexpected("a thread, such as `d0.b0.t0 { … }`");
         }
         let questions = self.commands();
+        super::registers::resolve(&declarations, &mut threads);
         Litmus {
             arch: Arch::Ptx,
             layout: Layout::NvLitmus,

@@ -7,6 +7,7 @@ use super::tree::{
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
 use crate::span::Spanned;
+use crate::text::DEPTH_LIMIT;
 
 /// The text of a litmus test. NVLitmus has no place for the name: it is the file's.
 pub fn print(litmus: &Litmus) -> String {
@@ -176,7 +177,7 @@ fn sections(litmus: &Litmus, text: &mut String) {
         text.push_str(&format!("locations [{};]\n", terms.join("; ")));
     }
     if let Some(filter) = &litmus.filter {
-        text.push_str(&format!("filter ({})\n", condition(&filter.node, dialect)));
+        text.push_str(&format!("filter {}\n", outer(&filter.node, dialect)));
     }
     for question in &litmus.questions {
         let keyword = match question.kind {
@@ -184,7 +185,7 @@ fn sections(litmus: &Litmus, text: &mut String) {
             QuestionKind::NotExists => "~exists",
             QuestionKind::Forall | QuestionKind::Assert => "forall",
         };
-        text.push_str(&format!("{keyword} ({})\n", condition(&question.condition.node, dialect)));
+        text.push_str(&format!("{keyword} {}\n", outer(&question.condition.node, dialect)));
     }
 }
 
@@ -211,6 +212,22 @@ fn nvlitmus(litmus: &Litmus) -> String {
     text
 }
 
+/// A condition in parentheses, as is the custom; not where they could be one level too many for the parser.
+fn outer(item: &Condition, dialect: Dialect) -> String {
+    let text = condition(item, dialect);
+    if depth(item) < DEPTH_LIMIT / 2 { format!("({text})") } else { text }
+}
+
+fn depth(item: &Condition) -> u32 {
+    match item {
+        Condition::True | Condition::False | Condition::Compare { .. } => 0,
+        Condition::Not(inner) => 1 + depth(&inner.node),
+        Condition::And(items) | Condition::Or(items) => {
+            1 + items.iter().map(|item| depth(&item.node)).max().unwrap_or(0)
+        }
+    }
+}
+
 /// A condition without outer parentheses.
 fn condition(item: &Condition, dialect: Dialect) -> String {
     let nv = dialect == Dialect::NvLitmus;
@@ -229,18 +246,20 @@ fn condition(item: &Condition, dialect: Dialect) -> String {
             };
             format!("{} {op} {}", term(&left.node, dialect), term(&right.node, dialect))
         }
-        Condition::Not(inner) => format!("{}({})", if nv { "!" } else { "~" }, condition(&inner.node, dialect)),
+        Condition::Not(inner) => format!("{}{}", if nv { "!" } else { "~" }, grouped(&inner.node, dialect)),
         Condition::And(items) => joined(items, if nv { " && " } else { " /\\ " }, dialect),
         Condition::Or(items) => joined(items, if nv { " || " } else { " \\/ " }, dialect),
     }
 }
 
 fn joined(items: &[Spanned<Condition>], separator: &str, dialect: Dialect) -> String {
-    let part = |item: &Spanned<Condition>| match item.node {
-        Condition::And(_) | Condition::Or(_) => format!("({})", condition(&item.node, dialect)),
-        _ => condition(&item.node, dialect),
-    };
-    items.iter().map(part).collect::<Vec<_>>().join(separator)
+    items.iter().map(|item| grouped(&item.node, dialect)).collect::<Vec<_>>().join(separator)
+}
+
+/// In parentheses where the grouping needs them.
+fn grouped(item: &Condition, dialect: Dialect) -> String {
+    let text = condition(item, dialect);
+    if matches!(item, Condition::And(_) | Condition::Or(_)) { format!("({text})") } else { text }
 }
 
 fn term(term: &Term, dialect: Dialect) -> String {

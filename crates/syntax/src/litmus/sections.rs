@@ -22,7 +22,14 @@ impl Parser<'_> {
     /// Whether the threads end here.
     pub(super) fn at_section(&self) -> bool {
         let negated = (self.cursor.at("~") || self.cursor.at("not")) && self.cursor.is(1, "exists");
-        negated || KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) || self.misspelt_section().is_some()
+        // `exists:` would be a label.
+        let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
+        negated || keyword || self.misspelt_section().is_some()
+    }
+
+    /// An instruction that would read as the start of a condition elsewhere on the page.
+    pub(super) fn is_section_opcode(opcode: &str) -> bool {
+        KEYWORDS.contains(&opcode)
     }
 
     /// `exist (`: close to a keyword, and followed by what no instruction starts its operands with.

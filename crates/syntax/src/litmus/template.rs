@@ -19,6 +19,9 @@ pub struct Instance {
     pub(crate) map: SpanMap,
 }
 
+/// A template times its rows is quadratic in the file; this keeps it linear in practice.
+const SIZE_LIMIT: usize = 64 << 20;
+
 struct Field {
     start: usize,
     end: usize,
@@ -38,6 +41,7 @@ pub fn expand(text: &str) -> (Vec<Instance>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut instances = Vec::new();
     let mut start = cut + 2;
+    let mut size = 0;
     for line in text[cut + 2..].split_inclusive('\n') {
         let trimmed = line.trim();
         if !trimmed.is_empty() && !trimmed.starts_with('#') && diagnostics.len() < DIAGNOSTIC_LIMIT {
@@ -45,11 +49,19 @@ pub fn expand(text: &str) -> (Vec<Instance>, Vec<Diagnostic>) {
             let from = start + (line.len() - line.trim_start().len());
             let span = Span::new(from as u32, (from + trimmed.len()) as u32);
             match row.instance(span, instances.len() as u32 + 1) {
-                Ok(instance) => instances.push(instance),
+                Ok(instance) => {
+                    size += instance.text.len();
+                    instances.push(instance);
+                }
                 Err(diagnostic) => diagnostics.push(diagnostic),
             }
         }
         start += line.len();
+        if size > SIZE_LIMIT {
+            let span = Span::new(cut as u32, cut as u32 + 2);
+            diagnostics.push(Diagnostic::error(span, "the template expands to more than 64 MiB").help("split the file"));
+            break;
+        }
     }
     if instances.is_empty() && diagnostics.is_empty() {
         let span = Span::new(cut as u32, cut as u32 + 2);
@@ -82,8 +94,11 @@ fn placeholders(template: &str) -> Vec<Placeholder> {
     let mut found = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        let digits = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if bytes[at] == b'$' && digits > 0 {
+        let digits = match bytes[at] {
+            b'$' => bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
+            _ => 0,
+        };
+        if digits > 0 {
             let end = at + 1 + digits;
             // An index that does not fit is larger than any row.
             let index = template[at + 1..end].parse().unwrap_or(usize::MAX);

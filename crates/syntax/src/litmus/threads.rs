@@ -8,7 +8,7 @@ use super::parse::Parser;
 use super::tree::{Arch, Declaration, Layout, Placement, Statement, Thread};
 use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};
 use crate::diagnostic::Diagnostic;
-use crate::instruction::Instruction;
+use crate::instruction::{Instruction, Operand};
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
 
@@ -190,6 +190,11 @@ impl Parser<'_> {
             body.push(Statement::Label(self.cursor.spanned(token)));
             return Some(());
         }
+        if self.at_section() {
+            let diagnostic = Diagnostic::error(self.cursor.here(), "a condition cannot stand among instructions");
+            self.cursor.report(diagnostic.label("condition").help("it follows the last thread, on its own line"));
+            return None;
+        }
         let instruction = self.instruction(ends)?;
         body.push(Statement::Instruction { instruction, assume: None });
         Some(())
@@ -197,10 +202,18 @@ impl Parser<'_> {
 
     pub(super) fn instruction(&mut self, ends: Ends) -> Option<Instruction> {
         let (cursor, marks) = (&mut self.cursor, &mut self.marks);
-        match self.arch {
+        let instruction = match self.arch {
             Arch::Ptx => PtxReader { cursor, marks, ends, names: Names::Litmus }.instruction(),
             Arch::X86 | Arch::X86_64 => X86Reader { cursor, marks, ends }.instruction(),
+        }?;
+        let first = instruction.operands.first().map(|operand| &operand.node);
+        let negated = instruction.opcode.node == "not" && first == Some(&Operand::Symbol("exists".to_owned()));
+        if negated || Self::is_section_opcode(&instruction.opcode.node) {
+            let message = format!("`{}` is not an instruction", instruction.opcode.node);
+            self.cursor.report(Diagnostic::error(instruction.opcode.span, message).label("reserved for conditions"));
+            return None;
         }
+        Some(instruction)
     }
 
     fn blocks(&mut self, declarations: &mut Declarations) -> Vec<Thread> {

@@ -1,4 +1,4 @@
-//! Whole PTX modules (`.ptx`): directives, functions, blocks, labels and instructions.
+//! The tree of a PTX module: directives, functions, blocks, labels and instructions.
 
 use crate::instruction::Instruction;
 use crate::span::Spanned;

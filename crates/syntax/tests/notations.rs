@@ -1,0 +1,140 @@
+//! What each notation turns into, one small test per rule.
+
+use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::litmus::{
+    AliasKind, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement, QuestionKind, Statement, Term, parse, print,
+};
+
+fn good(text: &str) -> Litmus {
+    let (tree, diagnostics) = parse(text);
+    assert!(diagnostics.is_empty(), "{text}\n{diagnostics:#?}");
+    let tree = tree.expect("a tree where nothing is wrong");
+    let printed = print(&tree);
+    let (again, diagnostics) = parse(&printed);
+    assert!(diagnostics.is_empty(), "printed:\n{printed}\n{diagnostics:#?}");
+    assert_eq!(Some(&tree), again.as_ref(), "printed:\n{printed}");
+    tree
+}
+
+fn instructions(litmus: &Litmus, thread: usize) -> Vec<&Instruction> {
+    let body = litmus.threads[thread].body.iter();
+    body.filter_map(|statement| match statement {
+        Statement::Instruction { instruction, .. } => Some(instruction),
+        Statement::Label(_) => None,
+    })
+    .collect()
+}
+
+fn operands(instruction: &Instruction) -> Vec<&Operand> {
+    instruction.operands.iter().map(|operand| &operand.node).collect()
+}
+
+#[test]
+fn real_ptx_in_columns() {
+    let test = good(
+        "PTX mp\n{ .global .u32 x = 1; .shared .b64 s[4]; .reg .u32 %r<4>; P0:.reg .pred %p; P1:%rd1 = x; t @ texture aliases x }\n\
+         P0@cta 0, cluster 2, gpu 1 | P1@gpu 0,cta 1 ;\n\
+         st.relaxed.gpu.global.u32 [x], 1; | $L__BB0_2: ;\n\
+         @!%p bra L1; | ld.acquire.gpu.u32 %r1, [%rd1+-8]; ;\n\
+         mov.b64 {%r1, %r2}, %rd1; | setp.eq.s32 %p|%q, %r1, 0; ;\n\
+         L1: | @%p bra $L__BB0_2; ;\n\
+         exists (1:%r1 = 0x1f /\\ P1:%p != -1 \\/ not (x < 3))",
+    );
+    assert_eq!((test.layout, test.dialect), (Layout::Columns, Dialect::Ptx));
+    assert_eq!(test.threads[0].placement, Placement { cta: Some(0), cluster: Some(2), gpu: Some(1) });
+    assert_eq!(test.threads[1].placement, Placement { cta: Some(1), cluster: None, gpu: Some(0) });
+    let first = instructions(&test, 0);
+    let modifiers: Vec<&str> = first[0].modifiers.iter().map(|modifier| modifier.node.as_str()).collect();
+    assert_eq!(modifiers, ["relaxed", "gpu", "global", "u32"]);
+    assert!(first[1].guard.as_ref().is_some_and(|guard| guard.negated && guard.register.node == "%p"));
+    let second = instructions(&test, 1);
+    let Operand::Address(address) = operands(second[0])[1] else { panic!("an address") };
+    assert_eq!((address.base.node.clone(), address.offset), (Operand::Register("%rd1".to_owned()), -8));
+    assert!(matches!(operands(second[1])[0], Operand::Pair(..)));
+    assert!(matches!(&test.declarations[5].node, Declaration::Alias { kind: AliasKind::Texture, .. }));
+    let Declaration::Register { value, .. } = &test.declarations[4].node else { panic!("a register") };
+    assert_eq!(value.node, InitialValue::Name("x".to_owned()));
+}
+
+#[test]
+fn an_empty_first_cell_is_no_end_of_the_cell_before() {
+    let test = good("PTX t\n{}\nP0 | P1 ;\n ld.weak r0, x | st.weak x, 1 ;\n | st.weak x, 2 ;\n");
+    assert_eq!((test.threads[0].body.len(), test.threads[1].body.len()), (1, 2));
+    assert!(test.questions.is_empty());
+}
+
+#[test]
+fn adjacent_bars_leave_a_cell_empty() {
+    let test = good("PTX t\n{}\nP0|P1|P2;\nld.weak r0,x||ld.weak r2,x;\nexists (0:r0 = 1 || 2:r2 = 1 && x = 0)");
+    let lengths: Vec<usize> = test.threads.iter().map(|thread| thread.body.len()).collect();
+    assert_eq!(lengths, [1, 0, 1]);
+    assert!(matches!(test.questions[0].condition.node, Condition::Or(_)));
+}
+
+#[test]
+fn blocks_of_real_ptx() {
+    let test = good(
+        "PTX long\n\"a comment\"\nKey=Value\n{ x = 0; }\nP0@cta 0, gpu 0 {\n  .reg .pred p;\n  ld.relaxed.gpu.u32 %r1,\n    [x];\n\
+         again: setp.eq.s32 p, %r1, 0;\n @p bra again;\n fence.sc.gpu\n st.weak.u32 [x], 1; bar.sync 0 }\n\
+         P1 { }\nfilter x = 1\nlocations [x; 0:%r1;]\n~exists (x = 1)",
+    );
+    assert_eq!((test.layout, test.dialect), (Layout::Blocks, Dialect::Ptx));
+    assert_eq!(test.comments, ["\"a comment\"", "Key=Value"]);
+    assert_eq!(instructions(&test, 0).len(), 6);
+    assert_eq!(operands(instructions(&test, 0)[1])[0], &Operand::Register("p".to_owned()), "declared by `.reg`");
+    assert_eq!(test.questions[0].kind, QuestionKind::NotExists);
+    assert_eq!(test.locations.len(), 2);
+    assert!(test.filter.is_some());
+}
+
+#[test]
+fn blocks_of_the_bracket_free_dialect() {
+    let test = good("PTX long\n{}\nP0@cta 0,gpu 0 {\n LC00:\n ld.relaxed.gpu r0, x\n bne r0, 0, LC00\n}\nexists 0==0");
+    assert_eq!((test.layout, test.dialect), (Layout::Blocks, Dialect::Dartagnan));
+    assert_eq!(test.threads[0].body.len(), 3);
+}
+
+#[test]
+fn x86_as_herd_writes_it() {
+    let test = good(
+        "X86_64 t\n{ uint64_t x = 2; uint64_t 0:rax; 0:EBX=1; [y]=1 }\nP0 | P1 ;\n MOV [x],$1 | lock xadd [x+4], eax ;\n\
+         mfence | lock inc [y] ;\n cmp EAX, -1 | L0: ;\n JNE L0 | movq al, [rax-8] ;\nforall (0:rax=1 /\\ [y]=2);\nwith\ntso: ~exists;\n<<\nshow\n>>",
+    );
+    assert_eq!(test.dialect, Dialect::X86);
+    let second = instructions(&test, 1);
+    assert_eq!(second[0].prefix.as_ref().map(|prefix| prefix.node.as_str()), Some("lock"));
+    assert_eq!(operands(second[0])[1], &Operand::Register("EAX".to_owned()));
+    assert_eq!(operands(second[2])[0], &Operand::Register("AL".to_owned()));
+    assert_eq!(instructions(&test, 0)[0].opcode.node, "mov");
+    let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
+    let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };
+    assert_eq!(left.node, Term::Register { thread: Some(0), name: "RAX".to_owned() });
+}
+
+#[test]
+fn att_operands_are_turned_round() {
+    let att = good("X86_64 t\n{}\nP0 ;\n movl $1,(x) ;\n movl 8(%rax),%ebx ;\n movq y(%rip), %rcx ;\n incl (x) ;\nexists (x=1)");
+    let intel = good("X86_64 t\n{}\nP0 ;\n movl [x],$1 ;\n movl EBX,[RAX+8] ;\n movq RCX,[y] ;\n incl [x] ;\nexists (x=1)");
+    assert_eq!(att, intel);
+}
+
+#[test]
+fn x86_blocks() {
+    let test = good("X86 t\n{}\nP0 {\n mov [x], $1\n mfence\n L0: mov EAX, [y]; jmp L0\n}\nP1 {\n mov [y], 1 }\nfinal (0:EAX=0)");
+    assert_eq!((test.layout, instructions(&test, 0).len()), (Layout::Blocks, 4));
+    assert_eq!(test.questions[0].kind, QuestionKind::Exists);
+}
+
+#[test]
+fn nvlitmus_without_a_template() {
+    let text = ".global x;\n.global y physically aliases x;\n.surfref s virtually aliases x;\n// a comment\n\
+                d0.b1.t0 { sust [s], 1; ld.acquire.cta r0, [y] == 1; }\nd1.b0.t0 { }\n\
+                permit (r0 == 1 && !(r0 != 2 || not r0 == 3)) as first; check(r0 == 1);";
+    let test = good(text);
+    assert_eq!((test.layout, test.dialect), (Layout::NvLitmus, Dialect::NvLitmus));
+    assert_eq!(test.threads[0].placement, Placement { cta: Some(1), cluster: None, gpu: Some(0) });
+    assert!(matches!(&test.threads[0].body[1], Statement::Instruction { assume: Some(value), .. } if value.node == 1));
+    let kinds: Vec<QuestionKind> = test.questions.iter().map(|question| question.kind).collect();
+    assert_eq!(kinds, [QuestionKind::Permit, QuestionKind::Check]);
+    assert_eq!(test.questions[0].name.as_ref().map(|name| name.node.as_str()), Some("first"));
+}
