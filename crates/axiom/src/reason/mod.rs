@@ -6,6 +6,7 @@
 //! 2022). Both products come from the same steps ([`explain`]), so what people read is what the solver learnt.
 
 pub mod explain;
+mod matrices;
 pub mod path;
 mod rank;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use fencepost_syntax::cat::{CheckKind, CheckRole};
 use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator};
 
 pub use explain::{Explainer, Fact, Sign, Valuation};
+pub use matrices::{Chosen, Matrices};
 pub use path::{PathStep, render_path};
 
 /// One of the engine's choices.
@@ -140,18 +142,23 @@ impl Explainer<'_> {
     fn failing(&mut self, check: &Check, amount: Amount) -> Vec<Vec<Fact>> {
         let node = check.node;
         let size = self.values.size();
+        // Pricing a violation costs more than finding it: look at few more than are wanted.
+        let most = match amount {
+            Amount::Cheapest => usize::MAX,
+            Amount::UpTo(limit) => limit.saturating_mul(2),
+        };
         match check.kind {
             CheckKind::Empty if self.is_set(node) => {
                 let members = (0..size).filter(|event| self.values.member(node, *event));
-                members.map(|event| vec![Fact::present(node, event, event)]).collect()
+                members.take(most).map(|event| vec![Fact::present(node, event, event)]).collect()
             }
             CheckKind::Empty => {
                 let pairs = (0..size).flat_map(|from| self.values.row(node, from).into_iter().map(move |to| (from, to)));
-                pairs.map(|(from, to)| vec![Fact::present(node, from, to)]).collect()
+                pairs.take(most).map(|(from, to)| vec![Fact::present(node, from, to)]).collect()
             }
             CheckKind::Irreflexive => {
                 let loops = (0..size).filter(|event| self.values.pair(node, *event, *event));
-                loops.map(|event| vec![Fact::present(node, event, event)]).collect()
+                loops.take(most).map(|event| vec![Fact::present(node, event, event)]).collect()
             }
             CheckKind::Acyclic => self.cycles(node, amount),
         }

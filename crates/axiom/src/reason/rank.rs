@@ -5,6 +5,7 @@ use crate::bits::{Shape, kernel, ones};
 use crate::model::{Model, NodeId, NodeKind, Operator, RecursiveGroup};
 
 use super::explain::Valuation;
+use super::matrices::{blank, operands, operate};
 
 pub(super) struct Ranks {
     shape: Shape,
@@ -57,9 +58,13 @@ impl<'a> Rounds<'a> {
     fn new(model: &'a Model, group: &'a RecursiveGroup, values: &dyn Valuation, shape: Shape) -> Rounds<'a> {
         let mut bits = vec![Vec::new(); model.nodes.len()];
         for node in group.first.0..=group.last.0 {
-            let zero = blank(model, NodeId(node), shape);
+            let zero = blank(model.nodes[node as usize].kind, shape);
             bits[node as usize] = zero;
-            for operand in operands(&model.nodes[node as usize].operator) {
+            let direct = operands(&model.nodes[node as usize].operator);
+            // `[S] ; r` is computed from S itself.
+            let under = direct.iter().flat_map(|operand| operands(&model.nodes[operand.index()].operator));
+            let needed: Vec<NodeId> = direct.iter().copied().chain(under).collect();
+            for operand in needed {
                 let outside = operand < group.first || operand > group.last;
                 if outside && bits[operand.index()].is_empty() {
                     bits[operand.index()] = outer(model, operand, values, shape);
@@ -82,39 +87,8 @@ impl<'a> Rounds<'a> {
                 continue;
             }
             let mut out = std::mem::take(&mut self.bits[index]);
-            self.apply(operator, &mut out);
+            operate(self.shape, self.model, operator, &self.bits, &mut out);
             self.bits[index] = out;
-        }
-    }
-
-    fn apply(&self, operator: &Operator, out: &mut [u64]) {
-        let shape = self.shape;
-        let of = |node: &NodeId| self.bits[node.index()].as_slice();
-        match operator {
-            Operator::SetUnion(a, b) | Operator::Union(a, b) => kernel::union(out, of(a), of(b)),
-            Operator::SetIntersection(a, b) | Operator::Intersection(a, b) => kernel::intersection(out, of(a), of(b)),
-            Operator::SetDifference(a, b) | Operator::Difference(a, b) => kernel::difference(out, of(a), of(b)),
-            Operator::SetComplement(a) | Operator::Complement(a) => kernel::complement(shape, out, of(a)),
-            Operator::Domain(a) => kernel::domain(shape, out, of(a)),
-            Operator::Range(a) => kernel::range(shape, out, of(a)),
-            Operator::Sequence(a, b) => kernel::sequence(shape, out, of(a), of(b)),
-            Operator::Inverse(a) => kernel::inverse(shape, out, of(a)),
-            Operator::Plus(a) | Operator::Star(a) | Operator::Optional(a) => {
-                out.copy_from_slice(of(a));
-                if !matches!(operator, Operator::Optional(_)) {
-                    kernel::close(shape, out);
-                }
-                if !matches!(operator, Operator::Plus(_)) {
-                    kernel::add_identity(shape, out);
-                }
-            }
-            Operator::Identity(a) => kernel::identity(shape, out, of(a)),
-            Operator::Product(a, b) => kernel::product(shape, out, of(a), of(b)),
-            Operator::Base(_)
-            | Operator::BaseRelation(_)
-            | Operator::EmptySet
-            | Operator::EmptyRelation
-            | Operator::Variable => {}
         }
     }
 
@@ -148,13 +122,9 @@ impl<'a> Rounds<'a> {
     }
 }
 
-fn blank(model: &Model, node: NodeId, shape: Shape) -> Vec<u64> {
-    vec![0; if is_set(model, node) { shape.words() } else { shape.matrix() }]
-}
-
 /// The value of a node that does not change from round to round.
 fn outer(model: &Model, node: NodeId, values: &dyn Valuation, shape: Shape) -> Vec<u64> {
-    let mut bits = blank(model, node, shape);
+    let mut bits = blank(model.nodes[node.index()].kind, shape);
     for from in 0..shape.events() {
         if is_set(model, node) {
             if values.member(node, from) {
@@ -167,32 +137,4 @@ fn outer(model: &Model, node: NodeId, values: &dyn Valuation, shape: Shape) -> V
         }
     }
     bits
-}
-
-/// The operands of an operator, in order.
-pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
-    match *operator {
-        Operator::Base(_)
-        | Operator::BaseRelation(_)
-        | Operator::EmptySet
-        | Operator::EmptyRelation
-        | Operator::Variable => Vec::new(),
-        Operator::SetUnion(a, b)
-        | Operator::SetIntersection(a, b)
-        | Operator::SetDifference(a, b)
-        | Operator::Union(a, b)
-        | Operator::Intersection(a, b)
-        | Operator::Difference(a, b)
-        | Operator::Sequence(a, b)
-        | Operator::Product(a, b) => vec![a, b],
-        Operator::SetComplement(a)
-        | Operator::Domain(a)
-        | Operator::Range(a)
-        | Operator::Complement(a)
-        | Operator::Inverse(a)
-        | Operator::Plus(a)
-        | Operator::Star(a)
-        | Operator::Optional(a)
-        | Operator::Identity(a) => vec![a],
-    }
 }

@@ -1,1 +1,235 @@
-//! The lazy SAT engine.
+//! The lazy SAT engine: for many threads, wide coherence and long chains, where enumeration drowns.
+//!
+//! The solver chooses traces, reads-from, coherence and Fence-SC orientations under the constraints of values, filter
+//! and condition ([`encode`], [`values`]). The model's axioms are a theory beside it ([`theory`]): a propositional
+//! model becomes a candidate, the candidate is evaluated, every violation is explained by the choices it rests on
+//! ([`crate::reason`]), and "not all of these" is a clause. When no candidate is left, there is none; a candidate without
+//! violation is an execution. After Haas, Meyer and Ponce de León (CAAT, OOPSLA 2022); batsat is restarted with new
+//! clauses instead of calling back into the theory, because one evaluation finds many violations at once and the
+//! solver's part of the time is small.
+//!
+//! Barriers that meet are chosen outside: one SAT problem per choice of traces and matching.
+
+mod encode;
+mod solver;
+mod symmetry;
+mod theory;
+mod values;
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use fencepost_program::TraceId;
+use fencepost_program::barrier;
+use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
+use fencepost_syntax::Span;
+
+use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor};
+use crate::model::{BaseSet, Coherence, Model, Operator};
+
+use encode::{Encoding, Ending, Space};
+use solver::{Answer, Solver};
+use theory::{Outcome, Theory};
+use values::{TooManyValues, Truth, Values};
+
+/// See the head of the file.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Sat;
+
+impl Engine for Sat {
+    fn name(&self) -> &'static str {
+        "sat"
+    }
+
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration {
+        if let Some(stop) = refused(model) {
+            return Exploration::Incomplete(stop);
+        }
+        let mut search = Search { unfolding, model, goal, limits, theory: Theory::new(model), doubt: None };
+        match search.run(visit) {
+            Err(exploration) => exploration,
+            Ok(()) => search.doubt.map_or(Exploration::Complete, Exploration::Incomplete),
+        }
+    }
+}
+
+/// What in the model this engine has no method for.
+fn refused(model: &Model) -> Option<Stop> {
+    if let (Coherence::Partial, Some(unrecognised)) = (&model.coherence, model.unrecognised.first()) {
+        return Some(Stop::Unsupported { span: unrecognised.span, what: unrecognised.message.clone() });
+    }
+    let final_writes = model.nodes.iter().find(|node| node.operator == Operator::Base(BaseSet::FinalWrites))?;
+    let what = "`FW` (final writes) in the SAT engine".to_owned();
+    Some(Stop::Unsupported { span: final_writes.span, what })
+}
+
+struct Search<'a> {
+    unfolding: &'a Unfolding,
+    model: &'a Model,
+    goal: &'a Goal<'a>,
+    limits: &'a Limits<'a>,
+    theory: Theory<'a>,
+    /// Something that keeps an absence from being a proof.
+    doubt: Option<Stop>,
+}
+
+impl<'a> Search<'a> {
+    fn run(&mut self, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
+        let ending = match self.goal.ends {
+            Ends::Terminating => Ending::Terminating,
+            Ends::Stuck => Ending::Stuck,
+        };
+        self.all_matchings(ending, &mut |search, space| search.solve(space, visit))?;
+        if let Some(span) = self.bound() {
+            // Only a cut trace that some consistent candidate takes is a reason for doubt.
+            let mut cut = |search: &mut Search<'a>, space: &Space| {
+                let feasible = search.solve(space, &mut |_| ControlFlow::Break(()));
+                feasible.map_err(|end| if end == Exploration::Stopped { Exploration::Incomplete(Stop::Bound(span)) } else { end })
+            };
+            self.all_matchings(Ending::Cut, &mut cut)?;
+        }
+        Ok(())
+    }
+
+    fn bound(&self) -> Option<Span> {
+        self.unfolding.traces.iter().find_map(|trace| match trace.end {
+            TraceEnd::Bound { span } => Some(span),
+            _ => None,
+        })
+    }
+
+    fn allowed(&self, trace: TraceId, ending: Ending) -> bool {
+        match self.unfolding.traces[trace.index()].end {
+            TraceEnd::Exit => true,
+            TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending == Ending::Stuck,
+            TraceEnd::Bound { .. } => ending == Ending::Cut,
+        }
+    }
+
+    /// One space for all traces, or with barriers one per choice of traces and way to meet.
+    fn all_matchings(
+        &mut self,
+        ending: Ending,
+        solve: &mut dyn FnMut(&mut Search<'a>, &Space) -> Result<(), Exploration>,
+    ) -> Result<(), Exploration> {
+        let threads = self.unfolding.threads.iter();
+        let traces: Vec<Vec<TraceId>> = threads
+            .map(|thread| thread.traces.iter().copied().filter(|trace| self.allowed(*trace, ending)).collect())
+            .collect();
+        if traces.iter().any(Vec::is_empty) {
+            return Ok(());
+        }
+        if !traces.iter().flatten().any(|trace| self.has_barrier(*trace)) {
+            return solve(self, &Space { traces, matching: BarrierMatching::default(), ending });
+        }
+        let mut digits = vec![0; traces.len()];
+        loop {
+            self.tick()?;
+            let choice: Vec<TraceId> = digits.iter().zip(&traces).map(|(digit, of)| of[*digit]).collect();
+            for matching in self.matchings(&choice)? {
+                let single = choice.iter().map(|trace| vec![*trace]).collect();
+                solve(self, &Space { traces: single, matching, ending })?;
+            }
+            let Some(position) = (0..digits.len()).find(|position| digits[*position] + 1 < traces[*position].len()) else {
+                return Ok(());
+            };
+            digits[..position].fill(0);
+            digits[position] += 1;
+        }
+    }
+
+    fn has_barrier(&self, trace: TraceId) -> bool {
+        let events = &self.unfolding.traces[trace.index()].events;
+        events.iter().any(|event| matches!(self.unfolding.events[event.index()].kind, EventKind::Barrier(_)))
+    }
+
+    /// How the barriers of these traces can meet; their operands must be constants.
+    fn matchings(&self, traces: &[TraceId]) -> Result<Vec<BarrierMatching>, Exploration> {
+        let events = traces.iter().flat_map(|trace| &self.unfolding.traces[trace.index()].events);
+        for event in events {
+            let event = &self.unfolding.events[event.index()];
+            let EventKind::Barrier(barrier) = &event.kind else { continue };
+            let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
+            if operands.into_iter().any(|operand| operand.evaluate(&mut |_| None).is_none()) {
+                let what = "a barrier operand that depends on a read, in the SAT engine".to_owned();
+                return Err(Exploration::Incomplete(Stop::Unsupported { span: event.span, what }));
+            }
+        }
+        Ok(barrier::matchings(self.unfolding, traces, &mut |operand| operand.evaluate(&mut |_| None)))
+    }
+
+    /// Reports the executions of one space.
+    fn solve(&mut self, space: &Space, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
+        let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
+        let mut encoding = Encoding::new(self.unfolding, self.model, space, solver);
+        self.question(&mut encoding, space)?;
+        loop {
+            self.tick()?;
+            if self.limits.memory.is_some_and(|most| encoding.solver.bytes() > most) {
+                return Err(Exploration::Incomplete(Stop::Memory));
+            }
+            match encoding.solver.solve() {
+                Answer::Unsatisfiable => return Ok(()),
+                Answer::Interrupted => {
+                    self.tick()?;
+                    return Err(Exploration::Incomplete(Stop::Time));
+                }
+                Answer::Satisfiable => {}
+            }
+            match self.theory.judge(&mut encoding) {
+                Outcome::Refuted => {}
+                Outcome::ThinAir => self.doubt = Some(Stop::ThinAir),
+                Outcome::NotMonotone(check) => {
+                    let check = &self.model.checks[check.index()];
+                    let what = format!("`{}` over partial coherence: fewer edges violate it", check.name);
+                    return Err(Exploration::Incomplete(Stop::Unsupported { span: check.span, what }));
+                }
+                Outcome::Consistent(execution) => {
+                    if visit(&execution).is_break() {
+                        return Err(Exploration::Stopped);
+                    }
+                    theory::block(&mut encoding, &execution);
+                }
+            }
+        }
+    }
+
+    /// Values, filter and condition; and for reachability, one witness of each symmetric set.
+    fn question(&self, encoding: &mut Encoding<'_>, space: &Space) -> Result<(), Exploration> {
+        let refuse = |too_many: TooManyValues| {
+            let span = too_many.event.map_or(Span::default(), |event| self.unfolding.events[event.index()].span);
+            let what = "so many possible values that the SAT engine cannot list them".to_owned();
+            Exploration::Incomplete(Stop::Unsupported { span, what })
+        };
+        let mut values = Values::encode(encoding).map_err(refuse)?;
+        if space.ending == Ending::Cut {
+            return Ok(());
+        }
+        for condition in self.goal.filter.into_iter().chain(self.goal.condition) {
+            let literal = values.condition(encoding, condition, Truth::Holds).map_err(refuse)?;
+            encoding.solver.clause(&[literal]);
+        }
+        if self.goal.multiplicity == Multiplicity::First {
+            symmetry::break_symmetry(encoding, self.model, self.goal);
+        }
+        Ok(())
+    }
+
+    fn tick(&self) -> Result<(), Exploration> {
+        if self.limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(Exploration::Incomplete(Stop::Cancelled));
+        }
+        if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Err(Exploration::Incomplete(Stop::Time));
+        }
+        Ok(())
+    }
+}

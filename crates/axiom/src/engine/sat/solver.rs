@@ -1,0 +1,136 @@
+//! A thin layer over batsat: a constant literal, cardinality and gate clauses, and a solve that can be interrupted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use batsat::{Callbacks, SolverInterface, lbool};
+
+pub(super) use batsat::Lit;
+
+/// What ends a long solve from outside.
+struct Watch<'a> {
+    deadline: Option<Instant>,
+    cancelled: Option<&'a AtomicBool>,
+}
+
+impl Callbacks for Watch<'_> {
+    fn stop(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Satisfiable,
+    Unsatisfiable,
+    Interrupted,
+}
+
+pub(super) struct Solver<'a> {
+    core: batsat::Solver<Watch<'a>>,
+    yes: Lit,
+}
+
+/// Up to this many literals, "at most one" is written pair by pair.
+const PAIRWISE: usize = 6;
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(deadline: Option<Instant>, cancelled: Option<&'a AtomicBool>) -> Solver<'a> {
+        let mut core = batsat::Solver::new(batsat::SolverOpts::default(), Watch { deadline, cancelled });
+        let yes = Lit::new(core.new_var_default(), true);
+        core.add_clause_reuse(&mut vec![yes]);
+        Solver { core, yes }
+    }
+
+    pub(super) fn yes(&self) -> Lit {
+        self.yes
+    }
+
+    pub(super) fn no(&self) -> Lit {
+        !self.yes
+    }
+
+    /// A new variable; the solver tries false first, later the value it had last.
+    pub(super) fn fresh(&mut self) -> Lit {
+        Lit::new(self.core.new_var_default(), true)
+    }
+
+    pub(super) fn clause(&mut self, literals: &[Lit]) {
+        if literals.contains(&self.yes) {
+            return;
+        }
+        let no = self.no();
+        let mut clause: Vec<Lit> = literals.iter().copied().filter(|literal| *literal != no).collect();
+        self.core.add_clause_reuse(&mut clause);
+    }
+
+    pub(super) fn implies(&mut self, premise: Lit, conclusion: Lit) {
+        self.clause(&[!premise, conclusion]);
+    }
+
+    pub(super) fn at_most_one(&mut self, literals: &[Lit]) {
+        if literals.len() <= PAIRWISE {
+            for (index, first) in literals.iter().enumerate() {
+                for second in &literals[index + 1..] {
+                    self.clause(&[!*first, !*second]);
+                }
+            }
+            return;
+        }
+        // A ladder of groups: at most one in each, and at most one group is used.
+        let mut used = Vec::new();
+        for group in literals.chunks(PAIRWISE - 1) {
+            let any = self.fresh();
+            group.iter().for_each(|literal| self.implies(*literal, any));
+            self.at_most_one(group);
+            used.push(any);
+        }
+        self.at_most_one(&used);
+    }
+
+    /// A literal that is true iff one of these is.
+    pub(super) fn any(&mut self, literals: &[Lit]) -> Lit {
+        let no = self.no();
+        match literals {
+            [] => no,
+            [only] => *only,
+            _ if literals.contains(&self.yes) => self.yes,
+            _ => {
+                let any = self.fresh();
+                literals.iter().for_each(|literal| self.implies(*literal, any));
+                let mut clause = literals.to_vec();
+                clause.push(!any);
+                self.clause(&clause);
+                any
+            }
+        }
+    }
+
+    /// A literal that is true iff all of these are.
+    pub(super) fn all(&mut self, literals: &[Lit]) -> Lit {
+        let negated: Vec<Lit> = literals.iter().map(|literal| !*literal).collect();
+        !self.any(&negated)
+    }
+
+    pub(super) fn solve(&mut self) -> Answer {
+        let answer = self.core.solve_limited(&[]);
+        if answer == lbool::TRUE {
+            Answer::Satisfiable
+        } else if answer == lbool::FALSE {
+            Answer::Unsatisfiable
+        } else {
+            Answer::Interrupted
+        }
+    }
+
+    /// The literal's value in the last model.
+    pub(super) fn is_true(&self, literal: Lit) -> bool {
+        self.core.value_lit(literal) == lbool::TRUE
+    }
+
+    /// Rough size in bytes, for the memory limit.
+    pub(super) fn bytes(&self) -> u64 {
+        self.core.num_clauses() * 64 + u64::from(self.core.num_vars()) * 200
+    }
+}

@@ -1,0 +1,301 @@
+//! Every node of a model over one candidate, all at once. The search engines stop at the first violated check; an
+//! explanation needs the rest too, so this evaluator never stops early. What the traces fix is kept between choices.
+
+use fencepost_program::unfolding::Unfolding;
+
+use crate::base::Candidate;
+use crate::bits::{Relation, Shape, kernel, ones};
+use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
+
+use super::explain::Valuation;
+
+/// The relations an engine chooses, over the candidate's local event numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Chosen {
+    pub rf: Relation,
+    /// Transitively closed, init writes first.
+    pub co: Relation,
+    pub sync_fence: Relation,
+    pub syncbar: Relation,
+}
+
+impl Chosen {
+    pub fn empty(shape: Shape) -> Chosen {
+        let none = Relation::empty(shape);
+        Chosen { rf: none.clone(), co: none.clone(), sync_fence: none.clone(), syncbar: none }
+    }
+}
+
+#[derive(Debug)]
+pub struct Matrices<'m> {
+    model: &'m Model,
+    /// Nodes that checks or demands need.
+    live: Vec<bool>,
+    shape: Shape,
+    bits: Vec<Vec<u64>>,
+}
+
+impl<'m> Matrices<'m> {
+    pub fn new(model: &'m Model) -> Matrices<'m> {
+        let mut live = vec![false; model.nodes.len()];
+        let roots = model.checks.iter().map(|check| check.node).chain(model.demands.iter().map(|demand| demand.wanted));
+        let mut todo: Vec<NodeId> = roots.collect();
+        while let Some(node) = todo.pop() {
+            if std::mem::replace(&mut live[node.index()], true) {
+                continue;
+            }
+            todo.extend(operands(&model.nodes[node.index()].operator));
+            for group in model.groups.iter().filter(|group| group.first <= node && node <= group.last) {
+                todo.extend(group.variables.iter().flat_map(|(variable, body)| [*variable, *body]));
+            }
+        }
+        Matrices { model, live, shape: Shape::default(), bits: vec![Vec::new(); model.nodes.len()] }
+    }
+
+    /// Computes what the traces fix.
+    pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) {
+        self.shape = candidate.shape;
+        for index in 0..self.model.nodes.len() {
+            let node = &self.model.nodes[index];
+            if !self.live[index] {
+                continue;
+            }
+            let mut out = blank(node.kind, self.shape);
+            if node.depends == Dynamic::default() && self.group_of(index).is_none() {
+                match &node.operator {
+                    Operator::Base(set) => candidate.fill_set(unfolding, *set, &mut out),
+                    Operator::BaseRelation(relation) => candidate.fill_relation(unfolding, *relation, &mut out),
+                    operator => self.operate(operator, &mut out),
+                }
+            }
+            self.bits[index] = out;
+        }
+        // Static base relations that stand inside a group's range.
+        for group in &self.model.groups {
+            for index in group.first.index()..=group.last.index() {
+                let mut out = std::mem::take(&mut self.bits[index]);
+                match &self.model.nodes[index].operator {
+                    Operator::Base(set) if self.live[index] => candidate.fill_set(unfolding, *set, &mut out),
+                    Operator::BaseRelation(base) if self.live[index] => candidate.fill_relation(unfolding, *base, &mut out),
+                    _ => {}
+                }
+                self.bits[index] = out;
+            }
+        }
+        for group in 0..self.model.groups.len() {
+            if self.model.groups[group].variables.iter().all(|(_, body)| self.is_static(*body)) {
+                self.fixpoint(group);
+                self.statics_after(self.model.groups[group].last.index() + 1);
+            }
+        }
+    }
+
+    /// Static nodes that use a static group were computed before the group had its value.
+    fn statics_after(&mut self, first: usize) {
+        for index in first..self.model.nodes.len() {
+            let operator = &self.model.nodes[index].operator;
+            let derived = !operands(operator).is_empty();
+            if self.live[index] && derived && self.is_static(NodeId(index as u32)) && self.group_of(index).is_none() {
+                self.recompute(index);
+            }
+        }
+    }
+
+    /// Computes what depends on the choices.
+    pub fn choose(&mut self, chosen: &Chosen) {
+        let mut index = 0;
+        while index < self.model.nodes.len() {
+            if let Some(group) = self.group_of(index) {
+                let last = self.model.groups[group].last.index();
+                let inside = index..=last;
+                if inside.clone().any(|node| self.live[node] && !self.is_static(NodeId(node as u32))) {
+                    inside.for_each(|node| self.assign(node, chosen));
+                    self.fixpoint(group);
+                }
+                index = last + 1;
+                continue;
+            }
+            if self.live[index] && !self.is_static(NodeId(index as u32)) {
+                self.assign(index, chosen);
+                if !operands(&self.model.nodes[index].operator).is_empty() {
+                    self.recompute(index);
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn is_static(&self, node: NodeId) -> bool {
+        self.model.nodes[node.index()].depends == Dynamic::default()
+    }
+
+    fn group_of(&self, index: usize) -> Option<usize> {
+        self.model.groups.iter().position(|group| group.first.index() <= index && index <= group.last.index())
+    }
+
+    /// The value of a chosen base relation.
+    fn assign(&mut self, index: usize, chosen: &Chosen) {
+        let relation = match &self.model.nodes[index].operator {
+            Operator::BaseRelation(BaseRelation::Rf) => &chosen.rf,
+            Operator::BaseRelation(BaseRelation::Co) => &chosen.co,
+            Operator::BaseRelation(BaseRelation::SyncFence) => &chosen.sync_fence,
+            Operator::BaseRelation(BaseRelation::Syncbar) => &chosen.syncbar,
+            Operator::Base(BaseSet::FinalWrites) => {
+                // Only writes have coherence predecessors or successors, and init writes precede all others.
+                let maximal = (0..self.shape.events()).filter(|event| {
+                    !chosen.co.has_successor(*event) && (0..self.shape.events()).any(|other| chosen.co.contains(other, *event))
+                });
+                let mut set = vec![0; self.shape.words()];
+                maximal.for_each(|event| kernel::insert(&mut set, event));
+                self.bits[index] = set;
+                return;
+            }
+            _ => return,
+        };
+        if self.live[index] {
+            self.bits[index].copy_from_slice(relation.bits());
+        }
+    }
+
+    fn fixpoint(&mut self, group: usize) {
+        let group = &self.model.groups[group];
+        for (variable, _) in &group.variables {
+            self.bits[variable.index()].fill(0);
+        }
+        loop {
+            for index in group.first.index()..=group.last.index() {
+                if self.live[index] && !operands(&self.model.nodes[index].operator).is_empty() {
+                    self.recompute(index);
+                }
+            }
+            let mut changed = false;
+            for (variable, body) in &group.variables {
+                if self.bits[variable.index()] != self.bits[body.index()] {
+                    self.bits[variable.index()] = self.bits[body.index()].clone();
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn recompute(&mut self, index: usize) {
+        let mut out = std::mem::take(&mut self.bits[index]);
+        self.operate(&self.model.nodes[index].operator, &mut out);
+        self.bits[index] = out;
+    }
+
+    fn operate(&self, operator: &Operator, out: &mut [u64]) {
+        operate(self.shape, self.model, operator, &self.bits, out);
+    }
+}
+
+impl Valuation for Matrices<'_> {
+    fn size(&self) -> usize {
+        self.shape.events()
+    }
+
+    fn member(&self, node: NodeId, event: usize) -> bool {
+        self.live[node.index()] && kernel::has(&self.bits[node.index()], event)
+    }
+
+    fn pair(&self, node: NodeId, from: usize, to: usize) -> bool {
+        self.live[node.index()] && kernel::contains(self.shape, &self.bits[node.index()], from, to)
+    }
+
+    fn row(&self, node: NodeId, from: usize) -> Vec<usize> {
+        if !self.live[node.index()] {
+            return Vec::new();
+        }
+        ones(kernel::row(self.shape, &self.bits[node.index()], from)).collect()
+    }
+}
+
+pub(super) fn blank(kind: NodeKind, shape: Shape) -> Vec<u64> {
+    vec![0; if kind == NodeKind::Set { shape.words() } else { shape.matrix() }]
+}
+
+/// The set under `[S]`, if the node is one.
+fn under_identity(model: &Model, node: NodeId) -> Option<NodeId> {
+    match model.nodes[node.index()].operator {
+        Operator::Identity(set) => Some(set),
+        _ => None,
+    }
+}
+
+/// Applies an operator to the bits of its operands. Base relations and variables are left as they are.
+pub(super) fn operate(shape: Shape, model: &Model, operator: &Operator, bits: &[Vec<u64>], out: &mut [u64]) {
+    let of = |node: &NodeId| bits[node.index()].as_slice();
+    match operator {
+        Operator::SetUnion(a, b) | Operator::Union(a, b) => kernel::union(out, of(a), of(b)),
+        Operator::SetIntersection(a, b) | Operator::Intersection(a, b) => kernel::intersection(out, of(a), of(b)),
+        Operator::SetDifference(a, b) | Operator::Difference(a, b) => kernel::difference(out, of(a), of(b)),
+        Operator::SetComplement(a) | Operator::Complement(a) => kernel::complement(shape, out, of(a)),
+        Operator::Domain(a) => kernel::domain(shape, out, of(a)),
+        Operator::Range(a) => kernel::range(shape, out, of(a)),
+        Operator::Sequence(a, b) => match (under_identity(model, *a), under_identity(model, *b)) {
+            (Some(set), _) => restrict(shape, out, of(b), of(&set)),
+            (None, Some(set)) => {
+                let rows = out.chunks_exact_mut(shape.words().max(1)).zip(of(a).chunks_exact(shape.words().max(1)));
+                rows.for_each(|(out, row)| kernel::intersection(out, row, of(&set)));
+            }
+            (None, None) => kernel::sequence(shape, out, of(a), of(b)),
+        },
+        Operator::Inverse(a) => kernel::inverse(shape, out, of(a)),
+        Operator::Plus(a) | Operator::Star(a) | Operator::Optional(a) => {
+            out.copy_from_slice(of(a));
+            if !matches!(operator, Operator::Optional(_)) {
+                kernel::close(shape, out);
+            }
+            if !matches!(operator, Operator::Plus(_)) {
+                kernel::add_identity(shape, out);
+            }
+        }
+        Operator::Identity(a) => kernel::identity(shape, out, of(a)),
+        Operator::Product(a, b) => kernel::product(shape, out, of(a), of(b)),
+        Operator::Base(_)
+        | Operator::BaseRelation(_)
+        | Operator::EmptySet
+        | Operator::EmptyRelation
+        | Operator::Variable => {}
+    }
+}
+
+/// `[set] ; relation`.
+fn restrict(shape: Shape, out: &mut [u64], relation: &[u64], set: &[u64]) {
+    out.fill(0);
+    for event in ones(set) {
+        let range = event * shape.words()..(event + 1) * shape.words();
+        out[range.clone()].copy_from_slice(&relation[range]);
+    }
+}
+
+/// The operands of an operator, in order.
+pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
+    match *operator {
+        Operator::Base(_)
+        | Operator::BaseRelation(_)
+        | Operator::EmptySet
+        | Operator::EmptyRelation
+        | Operator::Variable => Vec::new(),
+        Operator::SetUnion(a, b)
+        | Operator::SetIntersection(a, b)
+        | Operator::SetDifference(a, b)
+        | Operator::Union(a, b)
+        | Operator::Intersection(a, b)
+        | Operator::Difference(a, b)
+        | Operator::Sequence(a, b)
+        | Operator::Product(a, b) => vec![a, b],
+        Operator::SetComplement(a)
+        | Operator::Domain(a)
+        | Operator::Range(a)
+        | Operator::Complement(a)
+        | Operator::Inverse(a)
+        | Operator::Plus(a)
+        | Operator::Star(a)
+        | Operator::Optional(a)
+        | Operator::Identity(a) => vec![a],
+    }
+}
