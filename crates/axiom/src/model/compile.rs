@@ -1,1 +1,251 @@
-//! Cat tree to compiled model: names, types, functions expanded, includes resolved.
+//! Cat text to compiled model: includes resolved, functions expanded, names and types checked.
+//!
+//! The semantics of the language is herd7's ("herding cats", and the manual's chapter on cat), with the base relations
+//! that Dartagnan adds for GPUs. Nothing here reads files: the caller resolves includes. What is not supported is
+//! refused by its name at its place, and then there is no model.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fencepost_syntax::cat::{Binding, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression};
+use fencepost_syntax::{Diagnostic, Source, Spanned};
+
+use super::graph::{Graph, Place};
+use super::ir::{Coherence, FileId, Model, NodeId};
+use super::layout;
+use super::library;
+use super::orders::Sample;
+use super::value::{Bindings, Environment, Trouble};
+
+/// A compiled model, or why there is none.
+#[derive(Clone, Debug)]
+pub struct Compilation {
+    /// None if a diagnostic is an error.
+    pub model: Option<Model>,
+    pub diagnostics: Vec<FileDiagnostic>,
+    /// What the diagnostics and the model's spans point into.
+    pub files: Vec<Source>,
+}
+
+/// A diagnostic, and which of [`Compilation::files`] it is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileDiagnostic {
+    pub file: FileId,
+    pub diagnostic: Diagnostic,
+}
+
+impl Compilation {
+    pub fn source(&self, file: FileId) -> Option<&Source> {
+        self.files.get(file.index())
+    }
+
+    pub fn errors(&self) -> impl Iterator<Item = &FileDiagnostic> {
+        self.diagnostics.iter().filter(|found| found.diagnostic.is_error())
+    }
+}
+
+/// How to compile, apart from the text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// The variants that are on, for `if "name"`. All others are off.
+    pub variants: BTreeSet<String>,
+    /// Definitions to change: each `let` of this name gets this expression instead, in the environment of the old one.
+    /// Tests drop a clause of a definition with it.
+    pub replace: Vec<Replacement>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replacement {
+    pub name: String,
+    /// A cat expression.
+    pub expression: String,
+}
+
+/// Finds an included file by the name in the `include`; None falls back to the built-in library.
+pub type Includes<'a> = dyn FnMut(&str) -> Option<Source> + 'a;
+
+/// Compiles a model. Its name is the source's, without folder and `.cat`.
+pub fn compile(source: Source, options: &Options, includes: &mut Includes<'_>) -> Compilation {
+    let name = model_name(&source.name);
+    let features = features(&source.text);
+    let mut compiler = Compiler::new(options, includes);
+    compiler.included.insert(source.name.clone());
+    let environment = compiler.prelude();
+    compiler.read_replacements();
+    let tree = compiler.open(source);
+    let root = compiler.file;
+    compiler.run(&tree.instructions, environment);
+    compiler.finish(name, features, root)
+}
+
+/// Compiles a text that includes nothing but the built-in library.
+pub fn compile_text(name: &str, text: &str) -> Compilation {
+    compile(Source::new(name, text), &Options::default(), &mut |_| None)
+}
+
+fn model_name(source: &str) -> String {
+    let file = source.rsplit(['/', '\\']).next().unwrap_or(source);
+    file.strip_suffix(".cat").unwrap_or(file).to_owned()
+}
+
+/// The words of the `// features:` lines.
+fn features(text: &str) -> Vec<String> {
+    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("// features:"));
+    lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned)).collect()
+}
+
+/// A check whose node is still in the graph under construction.
+#[derive(Clone, Debug)]
+pub(super) struct DraftCheck {
+    pub(super) role: CheckRole,
+    pub(super) negated: bool,
+    pub(super) kind: CheckKind,
+    pub(super) node: NodeId,
+    pub(super) name: Option<String>,
+    pub(super) place: Place,
+}
+
+pub(super) struct Compiler<'a> {
+    pub(super) options: &'a Options,
+    pub(super) includes: &'a mut Includes<'a>,
+    pub(super) graph: Graph,
+    pub(super) bindings: Bindings,
+    pub(super) checks: Vec<DraftCheck>,
+    pub(super) shown: Vec<(String, NodeId)>,
+    pub(super) files: Vec<Source>,
+    /// The file that the expression under evaluation stands in.
+    pub(super) file: FileId,
+    pub(super) diagnostics: Vec<FileDiagnostic>,
+    /// Definitions that failed, reported as errors when used and as warnings when not.
+    pub(super) pending: Vec<Rc<Trouble>>,
+    pub(super) included: BTreeSet<String>,
+    pub(super) in_library: bool,
+    pub(super) sample: Option<Sample>,
+    /// Set by `with co from …`.
+    pub(super) declared_coherence: Option<Coherence>,
+    /// The variables of the recursive definitions under evaluation, outermost first.
+    pub(super) open_variables: Vec<Vec<NodeId>>,
+    /// The name that a `call … as` gives to unnamed checks.
+    pub(super) label: Option<String>,
+    pub(super) depth: u32,
+    pub(super) steps: u64,
+    /// Functions and procedures under expansion.
+    pub(super) nesting: u32,
+    pub(super) calls: u32,
+    replacements: Vec<(String, FileId, Option<Spanned<Expression>>)>,
+    replaced: BTreeSet<String>,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(options: &'a Options, includes: &'a mut Includes<'_>) -> Compiler<'a> {
+        Compiler {
+            options,
+            includes,
+            graph: Graph::default(),
+            bindings: Bindings::default(),
+            checks: Vec::new(),
+            shown: Vec::new(),
+            files: Vec::new(),
+            file: FileId::default(),
+            diagnostics: Vec::new(),
+            pending: Vec::new(),
+            included: BTreeSet::new(),
+            in_library: false,
+            sample: None,
+            declared_coherence: None,
+            open_variables: Vec::new(),
+            label: None,
+            depth: 0,
+            steps: 0,
+            nesting: 0,
+            calls: 0,
+            replacements: Vec::new(),
+            replaced: BTreeSet::new(),
+        }
+    }
+
+    fn prelude(&mut self) -> Environment {
+        self.in_library = true;
+        let tree = self.open(Source::new(library::PRELUDE_NAME, library::PRELUDE));
+        let environment = self.run(&tree.instructions, Environment::default());
+        self.in_library = false;
+        environment
+    }
+
+    fn read_replacements(&mut self) {
+        for replacement in &self.options.replace {
+            let text = format!("let {} = {}", replacement.name, replacement.expression);
+            let tree = self.open(Source::new(format!("<replacement of {}>", replacement.name), text));
+            let expression = tree.instructions.into_iter().next().and_then(|instruction| match instruction.node {
+                CatInstruction::Let { bindings, .. } => bindings.into_iter().next().map(|binding| binding.value),
+                _ => None,
+            });
+            self.replacements.push((replacement.name.clone(), self.file, expression));
+        }
+    }
+
+    /// The expression to evaluate for a binding, and the file it stands in.
+    pub(super) fn replacement(&mut self, binding: &Binding) -> (FileId, Spanned<Expression>) {
+        let own = (self.file, binding.value.clone());
+        if self.in_library || self.nesting > 0 {
+            return own;
+        }
+        let (BindingPattern::Name(name) | BindingPattern::Function { name, .. }) = &binding.pattern else { return own };
+        match self.replacements.iter().find(|(replaced, _, _)| *replaced == name.node) {
+            Some((_, file, Some(expression))) => {
+                self.replaced.insert(name.node.clone());
+                (*file, expression.clone())
+            }
+            _ => own,
+        }
+    }
+
+    /// Tells a failure, once.
+    pub(super) fn report(&mut self, trouble: &Trouble) {
+        if trouble.reported.replace(true) {
+            return;
+        }
+        let diagnostic = diagnostic(trouble, Diagnostic::error(trouble.place.span, trouble.message.clone()));
+        self.diagnostics.push(FileDiagnostic { file: trouble.place.file, diagnostic });
+    }
+
+    fn finish(mut self, name: String, features: Vec<String>, root: FileId) -> Compilation {
+        for trouble in std::mem::take(&mut self.pending) {
+            if !trouble.reported.replace(true) {
+                let message = format!("a definition that is never used has no meaning: {}", trouble.message);
+                let diagnostic = diagnostic(&trouble, Diagnostic::warning(trouble.place.span, message));
+                self.diagnostics.push(FileDiagnostic { file: trouble.place.file, diagnostic });
+            }
+        }
+        for replacement in &self.options.replace {
+            if !self.replaced.contains(&replacement.name) {
+                let message = format!("the model has no definition of `{}` to replace", replacement.name);
+                let diagnostic = Diagnostic::error(Default::default(), message);
+                self.diagnostics.push(FileDiagnostic { file: root, diagnostic });
+            }
+        }
+        let usable = !self.diagnostics.iter().any(|found| found.diagnostic.is_error());
+        let files = self.files.clone();
+        let diagnostics = std::mem::take(&mut self.diagnostics);
+        let model = usable.then(|| {
+            layout::lay_out(layout::Draft {
+                name,
+                features,
+                graph: self.graph,
+                checks: self.checks,
+                shown: self.shown,
+                declared_coherence: self.declared_coherence,
+                files: self.files,
+            })
+        });
+        Compilation { model, diagnostics, files }
+    }
+}
+
+fn diagnostic(trouble: &Trouble, plain: Diagnostic) -> Diagnostic {
+    let labelled = plain.label(trouble.label.clone());
+    match &trouble.help {
+        Some(help) => labelled.help(help.clone()),
+        None => labelled,
+    }
+}

@@ -1,0 +1,225 @@
+//! Instructions: definitions extend the environment, checks become axioms and flags, procedures are expanded.
+
+use std::rc::Rc;
+
+use fencepost_syntax::cat::{self, CatInstruction, CheckKind, CheckRole, Expression, Pattern};
+use fencepost_syntax::{Source, Span, Spanned};
+
+use super::compile::{Compiler, DraftCheck};
+use super::graph::Place;
+use super::ir::{FileId, NodeKind};
+use super::library;
+use super::value::{Environment, Evaluated, Procedure, Value};
+
+/// How deep procedures may call each other.
+const MAX_CALLS: u32 = 100;
+/// How deep includes may nest, and how many there may be.
+const MAX_INCLUDES: usize = 200;
+
+impl Compiler<'_> {
+    pub(super) fn run(
+        &mut self,
+        instructions: &[Spanned<CatInstruction>],
+        mut environment: Environment,
+    ) -> Environment {
+        for instruction in instructions {
+            match self.step(instruction, environment) {
+                Ok(next) => environment = next,
+                Err(trouble) => self.report(&trouble),
+            }
+        }
+        environment
+    }
+
+    fn step(&mut self, instruction: &Spanned<CatInstruction>, environment: Environment) -> Evaluated<Environment> {
+        let span = instruction.span;
+        match &instruction.node {
+            CatInstruction::Let { when: Some(_), .. } => self.refuse(span, "`let rec … when`"),
+            CatInstruction::Let { recursive, bindings, when: None } => {
+                self.define(*recursive, bindings, span, environment)
+            }
+            CatInstruction::Check(check) => self.check(check, span, environment).map(|()| environment),
+            CatInstruction::Show { items } => {
+                self.show(items, environment);
+                Ok(environment)
+            }
+            CatInstruction::Unshow { names } => {
+                self.shown.retain(|(shown, _)| !names.iter().any(|name| name.node == *shown));
+                Ok(environment)
+            }
+            CatInstruction::Include { file } => self.include(file, environment),
+            CatInstruction::Procedure { name, parameters, body, recursive } => {
+                Ok(self.procedure(name, parameters, body, *recursive, environment))
+            }
+            CatInstruction::Call { name, arguments, label } => {
+                self.call(name, arguments, label.as_ref(), environment).map(|()| environment)
+            }
+            CatInstruction::WithFrom { name, from } => self.with_from(name, from, environment),
+            CatInstruction::If { condition, then, otherwise } => {
+                let body = if self.holds(&condition.node) { then } else { otherwise };
+                Ok(self.run(body, environment))
+            }
+            CatInstruction::Forall { .. } => self.refuse(span, "`forall … in … do`"),
+            CatInstruction::Match { .. } => self.refuse(span, "`match` as an instruction"),
+            CatInstruction::Enum { name, .. } => self.refuse(span, &format!("the enumeration `enum {}`", name.node)),
+            CatInstruction::Bell { text } => {
+                let word = text.split_whitespace().next().unwrap_or("bell");
+                self.refuse(span, &format!("the bell instruction `{word}`"))
+            }
+            CatInstruction::Debug(_) => {
+                self.warn(self.place(span), "`debug` is ignored");
+                Ok(environment)
+            }
+        }
+    }
+
+    fn check(&mut self, check: &cat::Check, span: Span, environment: Environment) -> Evaluated<()> {
+        let value = self.evaluate(&check.expression, environment)?;
+        let at = check.expression.span;
+        let node = match check.kind {
+            CheckKind::Acyclic => self.as_relation(value, at, "`acyclic` is of a relation")?,
+            CheckKind::Irreflexive => self.as_relation(value, at, "`irreflexive` is of a relation")?,
+            CheckKind::Empty => match value {
+                Value::Set(node) => node,
+                Value::Full => self.coerce(value, NodeKind::Set, at),
+                other => self.as_relation(other, at, "`empty` is of a set or a relation")?,
+            },
+        };
+        let name = check.name.as_ref().map(|name| name.node.clone()).or_else(|| self.label.clone());
+        if check.role == CheckRole::Flag && name.is_none() {
+            self.warn(self.place(span), "a flag without a name cannot be told apart: give it one with `as`");
+        }
+        self.checks.push(DraftCheck {
+            role: check.role,
+            negated: check.negated,
+            kind: check.kind,
+            node,
+            name,
+            place: self.place(span),
+        });
+        Ok(())
+    }
+
+    /// A picture can do without a relation that does not exist here: herd's library shows some that only other
+    /// architectures have.
+    fn show(&mut self, items: &[cat::Show], environment: Environment) {
+        for item in items {
+            match self.evaluate(&item.expression, environment) {
+                Ok(Value::Relation(node) | Value::Set(node)) => {
+                    self.shown.retain(|(shown, _)| *shown != item.name.node);
+                    self.shown.push((item.name.node.clone(), node));
+                }
+                Ok(Value::Empty | Value::Full) => {}
+                Ok(other) => {
+                    let message = format!("`{}` is {} and cannot be shown", item.name.node, other.type_name());
+                    self.warn(self.place(item.expression.span), &message);
+                }
+                Err(trouble) => {
+                    let message = format!("`{}` is not shown: {}", item.name.node, trouble.message);
+                    self.warn(trouble.place, &message);
+                }
+            }
+        }
+    }
+
+    fn include(&mut self, file: &Spanned<String>, environment: Environment) -> Evaluated<Environment> {
+        // Once only, as in herd; this also ends a cycle of includes.
+        if !self.included.insert(file.node.clone()) {
+            return Ok(environment);
+        }
+        if self.included.len() > MAX_INCLUDES {
+            return self.refuse(file.span, &format!("more than {MAX_INCLUDES} included files"));
+        }
+        let (source, is_library) = match (self.includes)(&file.node) {
+            Some(source) => (source, self.in_library),
+            None => match library::file(&file.node) {
+                Some(text) => (Source::new(format!("<library>/{}", file.node), text), true),
+                None => {
+                    let message = format!("the included file `{}` was not found", file.node);
+                    return self.trouble(file.span, message, "not found");
+                }
+            },
+        };
+        let outside = (self.file, std::mem::replace(&mut self.in_library, is_library));
+        let tree = self.open(source);
+        let inner = self.run(&tree.instructions, environment);
+        (self.file, self.in_library) = outside;
+        Ok(inner)
+    }
+
+    /// Parses a text and makes it the current file.
+    pub(super) fn open(&mut self, source: Source) -> cat::Model {
+        let (tree, diagnostics) = cat::parse(&source.text);
+        self.file = FileId(self.files.len() as u32);
+        self.files.push(source);
+        for diagnostic in diagnostics {
+            self.diagnostics.push(super::compile::FileDiagnostic { file: self.file, diagnostic });
+        }
+        tree
+    }
+
+    fn procedure(
+        &mut self,
+        name: &Spanned<String>,
+        parameters: &[Pattern],
+        body: &[Spanned<CatInstruction>],
+        recursive: bool,
+        environment: Environment,
+    ) -> Environment {
+        let slot = self.bindings.bind(environment, &name.node, Ok(Value::Empty));
+        let procedure = Procedure {
+            parameters: parameters.to_vec(),
+            body: body.to_vec(),
+            environment: if recursive { slot } else { environment },
+            file: self.file,
+        };
+        self.bindings.set(slot, Ok(Value::Procedure(Rc::new(procedure))));
+        slot
+    }
+
+    fn call(
+        &mut self,
+        name: &Spanned<String>,
+        arguments: &[Spanned<Expression>],
+        label: Option<&Spanned<String>>,
+        environment: Environment,
+    ) -> Evaluated<()> {
+        let procedure = match self.bindings.get(environment, &name.node) {
+            Some(Ok(Value::Procedure(procedure))) => Rc::clone(procedure),
+            Some(Ok(other)) => {
+                let message = format!("`{}` is {}, not a procedure", name.node, other.type_name());
+                return self.trouble(name.span, message, "cannot be called");
+            }
+            Some(Err(trouble)) => return Err(Rc::clone(trouble)),
+            None => return self.trouble(name.span, format!("unknown procedure `{}`", name.node), "not defined here"),
+        };
+        if self.calls >= MAX_CALLS {
+            return self.trouble(name.span, "procedures call each other without end", "too deep");
+        }
+        let mut values = Vec::new();
+        for argument in arguments {
+            values.push(self.evaluate(argument, environment)?);
+        }
+        let argument = match <[Value; 1]>::try_from(values) {
+            Ok([only]) => only,
+            Err(values) => Value::Tuple(values),
+        };
+        let on = procedure.environment;
+        let inner = self.bind_parameters(on, &name.node, &procedure.parameters, argument, name.span)?;
+        let label = label.map(|label| label.node.clone()).or_else(|| self.label.clone());
+        let outside = (self.file, std::mem::replace(&mut self.label, label));
+        self.file = procedure.file;
+        self.calls += 1;
+        self.nesting += 1;
+        self.run(&procedure.body, inner);
+        self.nesting -= 1;
+        self.calls -= 1;
+        (self.file, self.label) = outside;
+        Ok(())
+    }
+
+    pub(super) fn warn(&mut self, place: Place, message: &str) {
+        let diagnostic = fencepost_syntax::Diagnostic::warning(place.span, message);
+        self.diagnostics.push(super::compile::FileDiagnostic { file: place.file, diagnostic });
+    }
+}

@@ -1,0 +1,123 @@
+//! The names a model may use without defining them: base sets, base relations and primitives.
+//!
+//! The union of what herd7 and Dartagnan predefine for the architectures we have, with the tags of our own events.
+//! What can be said in cat itself (`fr`, `po-loc`, `rfe`, `fencerel`) is in [`super::library`].
+
+use fencepost_program::tag::Tag;
+
+use super::ir::{BaseRelation, BaseSet, Operator};
+
+pub(super) fn base(name: &str) -> Option<Operator> {
+    set(name).map(Operator::Base).or_else(|| relation(name).map(Operator::BaseRelation))
+}
+
+fn set(name: &str) -> Option<BaseSet> {
+    match name {
+        // Every event here is executed and explicit, in herd's words.
+        "Exp" | "EXEC" => Some(BaseSet::Universe),
+        "M" => Some(BaseSet::Memory),
+        "FW" => Some(BaseSet::FinalWrites),
+        // herd's name of the locked accesses of x86.
+        "X" => Some(BaseSet::Tagged(Tag::Atomic)),
+        _ => Tag::ALL.iter().find(|tag| tag.cat_name() == name).map(|&tag| BaseSet::Tagged(tag)),
+    }
+}
+
+fn relation(name: &str) -> Option<BaseRelation> {
+    Some(match name {
+        "id" => BaseRelation::Id,
+        "po" => BaseRelation::Po,
+        "loc" => BaseRelation::Loc,
+        "vloc" => BaseRelation::Vloc,
+        "int" => BaseRelation::Int,
+        "ext" => BaseRelation::Ext,
+        "rf" => BaseRelation::Rf,
+        "co" => BaseRelation::Co,
+        "rmw" => BaseRelation::Rmw,
+        "amo" => BaseRelation::Amo,
+        "addr" => BaseRelation::Addr,
+        "data" => BaseRelation::Data,
+        "ctrl" => BaseRelation::Ctrl,
+        "sr" => BaseRelation::Sr,
+        "scta" => BaseRelation::Scta,
+        "syncbar" => BaseRelation::Syncbar,
+        "sync_fence" => BaseRelation::SyncFence,
+        _ => return None,
+    })
+}
+
+/// How a base relation is written, for messages.
+pub fn relation_name(relation: BaseRelation) -> &'static str {
+    match relation {
+        BaseRelation::Id => "id",
+        BaseRelation::Po => "po",
+        BaseRelation::Loc => "loc",
+        BaseRelation::Vloc => "vloc",
+        BaseRelation::Int => "int",
+        BaseRelation::Ext => "ext",
+        BaseRelation::Rf => "rf",
+        BaseRelation::Co => "co",
+        BaseRelation::Rmw => "rmw",
+        BaseRelation::Amo => "amo",
+        BaseRelation::Addr => "addr",
+        BaseRelation::Data => "data",
+        BaseRelation::Ctrl => "ctrl",
+        BaseRelation::Sr => "sr",
+        BaseRelation::Scta => "scta",
+        BaseRelation::Syncbar => "syncbar",
+        BaseRelation::SyncFence => "sync_fence",
+    }
+}
+
+/// How a base set is written, for messages.
+pub fn set_name(set: BaseSet) -> &'static str {
+    match set {
+        BaseSet::Universe => "_",
+        BaseSet::Memory => "M",
+        BaseSet::FinalWrites => "FW",
+        BaseSet::Tagged(tag) => tag.cat_name(),
+    }
+}
+
+/// A function of the language itself.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Primitive {
+    Domain,
+    Range,
+    /// `classes-loc S`: the events of S, one set per location.
+    ClassesLoc,
+    /// `linearisations (S, r)`: the total orders of S that extend r.
+    Linearisations,
+    /// herd has it, we do not: refused by its name when it is applied.
+    Unsupported(&'static str),
+}
+
+const UNSUPPORTED: &[&str] = &[
+    "classes",
+    "lift",
+    "delift",
+    "deliftinter",
+    "bisimulation",
+    "fromto",
+    "tag2scope",
+    "tag2level",
+    "tag2events",
+    "tag2instrs",
+    "tag2fenced",
+    "loc2events",
+    "different-values",
+    "same-oa",
+    "at-least-one-writable",
+    "as_transitive",
+    "fail",
+];
+
+pub(super) fn primitive(name: &str) -> Option<Primitive> {
+    match name {
+        "domain" => Some(Primitive::Domain),
+        "range" | "codomain" => Some(Primitive::Range),
+        "classes-loc" | "partition" => Some(Primitive::ClassesLoc),
+        "linearisations" | "linearizations" => Some(Primitive::Linearisations),
+        _ => UNSUPPORTED.iter().find(|known| **known == name).map(|known| Primitive::Unsupported(known)),
+    }
+}

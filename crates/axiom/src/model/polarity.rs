@@ -1,0 +1,127 @@
+//! How a model's checks use the relations that an engine chooses: positively, negatively, or both.
+//!
+//! A check is monotone in a relation that occurs only positively: adding edges can only violate it, so an engine may
+//! reject a partial choice and may keep coherence as small as possible. This is derived from the text, never assumed.
+
+use super::graph::operands;
+use super::ir::{BaseRelation, BaseSet, CheckId, Dynamic, Model, NodeId, Operator};
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Occurrence {
+    pub positive: bool,
+    /// Under the right side of a difference or a complement, an odd number of times.
+    pub negative: bool,
+}
+
+/// How an expression or a check uses each relation that varies between executions of the same traces.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Polarity {
+    pub rf: Occurrence,
+    pub co: Occurrence,
+    pub sync_fence: Occurrence,
+    pub syncbar: Occurrence,
+}
+
+impl Occurrence {
+    const POSITIVE: Occurrence = Occurrence { positive: true, negative: false };
+    const NEGATIVE: Occurrence = Occurrence { positive: false, negative: true };
+
+    /// Adding edges can only violate the check.
+    pub fn is_monotone(self) -> bool {
+        !self.negative
+    }
+
+    pub fn occurs(self) -> bool {
+        self.positive || self.negative
+    }
+
+    fn flipped(self) -> Occurrence {
+        Occurrence { positive: self.negative, negative: self.positive }
+    }
+
+    fn with(self, other: Occurrence) -> Occurrence {
+        Occurrence { positive: self.positive || other.positive, negative: self.negative || other.negative }
+    }
+}
+
+impl Polarity {
+    pub(super) fn flipped(self) -> Polarity {
+        Polarity {
+            rf: self.rf.flipped(),
+            co: self.co.flipped(),
+            sync_fence: self.sync_fence.flipped(),
+            syncbar: self.syncbar.flipped(),
+        }
+    }
+
+    fn with(self, other: Polarity) -> Polarity {
+        Polarity {
+            rf: self.rf.with(other.rf),
+            co: self.co.with(other.co),
+            sync_fence: self.sync_fence.with(other.sync_fence),
+            syncbar: self.syncbar.with(other.syncbar),
+        }
+    }
+
+    pub(super) fn depends(self) -> Dynamic {
+        Dynamic {
+            rf: self.rf.occurs(),
+            co: self.co.occurs(),
+            sync_fence: self.sync_fence.occurs(),
+            syncbar: self.syncbar.occurs(),
+        }
+    }
+}
+
+impl Model {
+    /// How a check uses each dynamic relation: `~` before the check counts as a negation.
+    pub fn polarity(&self, check: CheckId) -> Polarity {
+        let operators: Vec<&Operator> = self.nodes.iter().map(|node| &node.operator).collect();
+        let variables = self.groups.iter().flat_map(|group| group.variables.iter().copied());
+        let all = polarities(&operators, &variables.collect::<Vec<_>>());
+        let Some(check) = self.checks.get(check.index()) else { return Polarity::default() };
+        let polarity = all.get(check.node.index()).copied().unwrap_or_default();
+        if check.negated { polarity.flipped() } else { polarity }
+    }
+}
+
+/// The polarity of every node, given its operands and the body of each variable. Operands come before their users, so
+/// one pass is enough, and a few more where there is recursion.
+pub(super) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]) -> Vec<Polarity> {
+    let mut all = vec![Polarity::default(); operators.len()];
+    loop {
+        let before = all.clone();
+        for (index, operator) in operators.iter().enumerate() {
+            all[index] = all[index].with(of_operator(operator, &all));
+        }
+        for (variable, body) in variables {
+            all[variable.index()] = all[variable.index()].with(all[body.index()]);
+        }
+        if all == before {
+            return all;
+        }
+    }
+}
+
+fn of_operator(operator: &Operator, below: &[Polarity]) -> Polarity {
+    let mut polarity = Polarity::default();
+    match operator {
+        Operator::BaseRelation(BaseRelation::Rf) => polarity.rf = Occurrence::POSITIVE,
+        Operator::BaseRelation(BaseRelation::Co) => polarity.co = Occurrence::POSITIVE,
+        Operator::BaseRelation(BaseRelation::SyncFence) => polarity.sync_fence = Occurrence::POSITIVE,
+        Operator::BaseRelation(BaseRelation::Syncbar) => polarity.syncbar = Occurrence::POSITIVE,
+        // Final writes have no successor: more coherence, fewer of them.
+        Operator::Base(BaseSet::FinalWrites) => polarity.co = Occurrence::NEGATIVE,
+        _ => {}
+    }
+    for (position, operand) in operands(operator).enumerate() {
+        let flips = match operator {
+            Operator::Complement(_) | Operator::SetComplement(_) => true,
+            Operator::Difference(..) | Operator::SetDifference(..) => position == 1,
+            _ => false,
+        };
+        let operand = below[operand.index()];
+        polarity = polarity.with(if flips { operand.flipped() } else { operand });
+    }
+    polarity
+}

@@ -1,0 +1,171 @@
+//! What a cat expression denotes while the model is compiled, and the environment that holds it.
+//!
+//! Sets and relations are nodes of the graph. Functions, procedures and tuples exist only here: they are expanded.
+//! [`Value::Class`], [`Value::Orders`] and [`Value::Collection`] exist only while a `with … from` is being understood
+//! (see [`super::orders`]).
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fencepost_syntax::Spanned;
+use fencepost_syntax::cat::{CatInstruction, Expression, Pattern};
+
+use super::graph::Place;
+use super::ir::{FileId, NodeId};
+use super::names::Primitive;
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Set(NodeId),
+    Relation(NodeId),
+    /// `0` or `{}`: the empty set or the empty relation, as the context needs.
+    Empty,
+    /// `~0`.
+    Full,
+    Tuple(Vec<Value>),
+    Function(Rc<Closure>),
+    Primitive(Primitive),
+    Procedure(Rc<Procedure>),
+    /// The writes of one location of the sample.
+    Class(u32),
+    /// A union of total orders of the sample: `(class, which of its orders)`.
+    Orders(BTreeSet<(u32, u32)>),
+    /// A set of such values.
+    Collection(Vec<Value>),
+    /// A definition that has a value only while a `with … from` is being understood.
+    Suspended(Rc<Suspended>),
+}
+
+#[derive(Debug)]
+pub(super) struct Closure {
+    pub(super) name: String,
+    pub(super) parameters: Vec<Pattern>,
+    pub(super) body: Spanned<Expression>,
+    pub(super) environment: Environment,
+    pub(super) file: FileId,
+}
+
+#[derive(Debug)]
+pub(super) struct Procedure {
+    pub(super) parameters: Vec<Pattern>,
+    pub(super) body: Vec<Spanned<CatInstruction>>,
+    pub(super) environment: Environment,
+    pub(super) file: FileId,
+}
+
+#[derive(Debug)]
+pub(super) struct Suspended {
+    pub(super) expression: Spanned<Expression>,
+    pub(super) environment: Environment,
+    pub(super) file: FileId,
+}
+
+impl Value {
+    /// The type, for messages.
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Value::Set(_) => "a set of events",
+            Value::Relation(_) => "a relation",
+            Value::Empty => "an empty set or relation",
+            Value::Full => "a full set or relation",
+            Value::Tuple(_) => "a tuple",
+            Value::Function(_) | Value::Primitive(_) => "a function",
+            Value::Procedure(_) => "a procedure",
+            Value::Class(_) => "a set of writes",
+            Value::Orders(_) => "an order",
+            Value::Collection(_) | Value::Suspended(_) => "a set of sets or orders",
+        }
+    }
+}
+
+/// Why an expression has no value. It travels with the definition it spoils until that is used.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    pub(super) place: Place,
+    pub(super) message: String,
+    pub(super) label: String,
+    pub(super) help: Option<String>,
+    pub(super) kind: TroubleKind,
+    pub(super) reported: Cell<bool>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum TroubleKind {
+    Ordinary,
+    /// Sets of sets and of orders are understood in `with … from` only.
+    NeedsSample,
+    /// Expansion is too deep or too large: no `try` may hide it.
+    Limit,
+}
+
+impl Trouble {
+    pub(super) fn new(place: Place, message: impl Into<String>, label: impl Into<String>) -> Trouble {
+        Trouble {
+            place,
+            message: message.into(),
+            label: label.into(),
+            help: None,
+            kind: TroubleKind::Ordinary,
+            reported: Cell::new(false),
+        }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Trouble {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(super) fn kind(mut self, kind: TroubleKind) -> Trouble {
+        self.kind = kind;
+        self
+    }
+}
+
+pub(super) type Evaluated<T> = Result<T, Rc<Trouble>>;
+
+/// A place in the chain of bindings; later bindings shadow earlier ones.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Environment(Option<u32>);
+
+/// All bindings ever made, each with the one it was made on top of.
+#[derive(Debug, Default)]
+pub(super) struct Bindings {
+    entries: Vec<(String, Evaluated<Value>, Environment)>,
+}
+
+impl Bindings {
+    pub(super) fn bind(&mut self, on: Environment, name: &str, value: Evaluated<Value>) -> Environment {
+        self.entries.push((name.to_owned(), value, on));
+        Environment(Some(self.entries.len() as u32 - 1))
+    }
+
+    /// Gives the newest binding of a recursive definition its value, once the definition can refer to itself.
+    pub(super) fn set(&mut self, at: Environment, value: Evaluated<Value>) {
+        if let Some(entry) = at.0.and_then(|index| self.entries.get_mut(index as usize)) {
+            entry.1 = value;
+        }
+    }
+
+    pub(super) fn get(&self, from: Environment, name: &str) -> Option<&Evaluated<Value>> {
+        let mut at = from.0;
+        while let Some(index) = at {
+            let (bound, value, below) = self.entries.get(index as usize)?;
+            if bound == name {
+                return Some(value);
+            }
+            at = below.0;
+        }
+        None
+    }
+
+    /// The names visible from here, newest first.
+    pub(super) fn names(&self, from: Environment) -> impl Iterator<Item = &str> {
+        let mut at = from.0;
+        std::iter::from_fn(move || {
+            let (name, _, below) = self.entries.get(at? as usize)?;
+            at = below.0;
+            Some(name.as_str())
+        })
+    }
+}
