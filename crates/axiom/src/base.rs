@@ -1,1 +1,236 @@
-//! The static part of a candidate: base sets and relations of one choice of traces, as bit matrices.
+//! The static part of a candidate: which events occur for one choice of traces, and the base sets and relations they
+//! fix. See `model::ir` for the definitions; the scope rule is PTX ISA 8.5.
+
+use fencepost_program::program::{Place, Scope};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, Unfolding};
+use fencepost_program::{AddressId, EventId, LocationId, TraceId};
+
+use crate::bits::{Shape, kernel};
+use crate::model::{BaseRelation, BaseSet};
+
+/// The events of one choice of traces, numbered 0..n in ascending order: all init writes first, then thread by thread.
+#[derive(Clone, Debug, Default)]
+pub struct Candidate {
+    pub traces: Vec<TraceId>,
+    pub events: Vec<EventId>,
+    /// Local number of each event of the unfolding, `u32::MAX` for those that do not occur.
+    local: Vec<u32>,
+    /// `bounds[t]..bounds[t + 1]` are the events of thread t; `0..bounds[0]` the init writes.
+    bounds: Vec<usize>,
+    pub shape: Shape,
+}
+
+impl Candidate {
+    /// Replaces the choice of traces (one per thread, in thread order).
+    pub fn choose(&mut self, unfolding: &Unfolding, traces: &[TraceId]) {
+        self.traces.clear();
+        self.traces.extend_from_slice(traces);
+        self.events.clear();
+        self.events.extend(unfolding.locations.iter().map(|location| location.init));
+        self.bounds.clear();
+        self.bounds.push(self.events.len());
+        for trace in traces {
+            self.events.extend_from_slice(&unfolding.traces[trace.index()].events);
+            self.bounds.push(self.events.len());
+        }
+        self.local.clear();
+        self.local.resize(unfolding.events.len(), u32::MAX);
+        for (index, event) in self.events.iter().enumerate() {
+            self.local[event.index()] = index as u32;
+        }
+        self.shape = Shape::new(self.events.len());
+    }
+
+    /// The local number of an event, if it occurs.
+    pub fn local(&self, event: EventId) -> Option<usize> {
+        let index = *self.local.get(event.index())?;
+        (index != u32::MAX).then_some(index as usize)
+    }
+
+    pub fn thread_events(&self, thread: usize) -> std::ops::Range<usize> {
+        self.bounds[thread]..self.bounds[thread + 1]
+    }
+
+    /// The thread of a local event; None for init writes.
+    pub fn thread_of(&self, event: usize) -> Option<usize> {
+        let after = self.bounds.partition_point(|&bound| bound <= event);
+        after.checked_sub(1)
+    }
+
+    pub fn threads(&self) -> usize {
+        self.bounds.len().saturating_sub(1)
+    }
+
+    pub fn inits(&self) -> usize {
+        self.bounds.first().copied().unwrap_or(0)
+    }
+
+    /// Computes a set that the traces fix. `FinalWrites` is not one and gives the empty set.
+    pub fn fill_set(&self, unfolding: &Unfolding, which: BaseSet, out: &mut [u64]) {
+        out.fill(0);
+        for (index, id) in self.events.iter().enumerate() {
+            let event = &unfolding.events[id.index()];
+            let member = match which {
+                BaseSet::Universe => true,
+                BaseSet::Memory => location_of(event).is_some(),
+                BaseSet::FinalWrites => false,
+                BaseSet::Tagged(tag) => has_tag(event, tag),
+            };
+            if member {
+                kernel::insert(out, index);
+            }
+        }
+    }
+
+    /// Computes a relation that the traces fix; the relations an engine chooses give the empty one.
+    pub fn fill_relation(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
+        out.fill(0);
+        match which {
+            BaseRelation::Id => kernel::add_identity(self.shape, out),
+            BaseRelation::Po => self.fill_po(out),
+            BaseRelation::Int => self.fill_int(out),
+            BaseRelation::Ext => self.fill_ext(out),
+            BaseRelation::Loc => self.fill_equal(unfolding, out, location_of),
+            BaseRelation::Vloc => self.fill_equal(unfolding, out, generic_of),
+            BaseRelation::Rmw | BaseRelation::Amo => self.fill_rmw(unfolding, out),
+            BaseRelation::Addr => self.fill_dependency(unfolding, out, |event| &event.address_deps),
+            BaseRelation::Data => self.fill_dependency(unfolding, out, |event| &event.data_deps),
+            BaseRelation::Ctrl => self.fill_dependency(unfolding, out, |event| &event.control_deps),
+            BaseRelation::Sr => self.fill_pairs(unfolding, out, mutually_in_scope),
+            BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
+            BaseRelation::Rf | BaseRelation::Co | BaseRelation::Syncbar | BaseRelation::SyncFence => {}
+        }
+    }
+
+    fn fill_po(&self, out: &mut [u64]) {
+        for thread in 0..self.threads() {
+            for from in self.thread_events(thread) {
+                for to in from + 1..self.bounds[thread + 1] {
+                    kernel::relate(self.shape, out, from, to);
+                }
+            }
+        }
+    }
+
+    fn fill_int(&self, out: &mut [u64]) {
+        for thread in 0..self.threads() {
+            for from in self.thread_events(thread) {
+                for to in self.thread_events(thread) {
+                    kernel::relate(self.shape, out, from, to);
+                }
+            }
+        }
+    }
+
+    fn fill_ext(&self, out: &mut [u64]) {
+        let count = self.shape.events();
+        for from in 0..count {
+            let own = self.thread_of(from).map_or(0..self.inits(), |thread| self.thread_events(thread));
+            for to in (0..own.start).chain(own.end..count) {
+                kernel::relate(self.shape, out, from, to);
+            }
+        }
+    }
+
+    fn fill_equal<K: PartialEq>(&self, unfolding: &Unfolding, out: &mut [u64], key: impl Fn(&Event) -> Option<K>) {
+        let keys: Vec<Option<K>> = self.events.iter().map(|id| key(&unfolding.events[id.index()])).collect();
+        for (from, a) in keys.iter().enumerate() {
+            for (to, b) in keys.iter().enumerate() {
+                if a.is_some() && a == b {
+                    kernel::relate(self.shape, out, from, to);
+                }
+            }
+        }
+    }
+
+    fn fill_rmw(&self, unfolding: &Unfolding, out: &mut [u64]) {
+        for (index, id) in self.events.iter().enumerate() {
+            let event = &unfolding.events[id.index()];
+            let write = event.rmw_partner.and_then(|partner| self.local(partner));
+            if let (EventKind::Read { .. }, Some(write)) = (&event.kind, write) {
+                kernel::relate(self.shape, out, index, write);
+            }
+        }
+    }
+
+    fn fill_dependency(&self, unfolding: &Unfolding, out: &mut [u64], reads: impl Fn(&Event) -> &[EventId]) {
+        for (index, id) in self.events.iter().enumerate() {
+            for read in reads(&unfolding.events[id.index()]) {
+                if let Some(read) = self.local(*read) {
+                    kernel::relate(self.shape, out, read, index);
+                }
+            }
+        }
+    }
+
+    fn fill_pairs(&self, unfolding: &Unfolding, out: &mut [u64], holds: fn(&Unfolding, &Event, &Event) -> bool) {
+        for (from, a) in self.events.iter().enumerate() {
+            for (to, b) in self.events.iter().enumerate() {
+                if holds(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]) {
+                    kernel::relate(self.shape, out, from, to);
+                }
+            }
+        }
+    }
+}
+
+/// Reads, writes and init writes are what they are, whatever their tags say.
+fn has_tag(event: &Event, tag: Tag) -> bool {
+    event.tags.has(tag)
+        || match tag {
+            Tag::Read => matches!(event.kind, EventKind::Read { .. }),
+            Tag::Write => matches!(event.kind, EventKind::Write { .. }),
+            Tag::Init => event.thread.is_none(),
+            _ => false,
+        }
+}
+
+pub fn location_of(event: &Event) -> Option<LocationId> {
+    match &event.kind {
+        EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
+        EventKind::Fence | EventKind::Barrier(_) => None,
+    }
+}
+
+fn generic_of(event: &Event) -> Option<AddressId> {
+    match &event.kind {
+        EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
+        EventKind::Fence | EventKind::Barrier(_) => None,
+    }
+}
+
+/// Whether the events' scopes include each other's threads; false if either has none.
+pub fn mutually_in_scope(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    let (Some(first), Some(second)) = (a.thread, b.thread) else { return false };
+    let (Some(scope), Some(other)) = (a.scope, b.scope) else { return false };
+    let distance = if first == second {
+        Scope::Cta
+    } else {
+        let places = (unfolding.threads[first.index()].place, unfolding.threads[second.index()].place);
+        narrowest_common(places.0, places.1)
+    };
+    scope >= distance && other >= distance
+}
+
+/// The narrowest scope that includes threads at both places. A host thread shares only the system with others.
+pub fn narrowest_common(a: Place, b: Place) -> Scope {
+    match (a, b) {
+        (Place::Gpu { gpu, cluster, cta }, Place::Gpu { gpu: gpu_b, cluster: cluster_b, cta: cta_b })
+            if gpu == gpu_b =>
+        {
+            match (cluster == cluster_b, cta == cta_b) {
+                (true, true) => Scope::Cta,
+                (true, false) => Scope::Cluster,
+                (false, _) => Scope::Gpu,
+            }
+        }
+        _ => Scope::Sys,
+    }
+}
+
+fn same_cta(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    let (Some(first), Some(second)) = (a.thread, b.thread) else { return false };
+    let places = (unfolding.threads[first.index()].place, unfolding.threads[second.index()].place);
+    narrowest_common(places.0, places.1) == Scope::Cta
+}

@@ -1,1 +1,437 @@
 //! Sets and relations over the events of one candidate, as bit matrices: the hot loop of the enumeration engine.
+//!
+//! Events are numbered 0..n within the candidate. A set is a row of `words` machine words; a relation is n such rows,
+//! row `a` holding the successors of `a`. Bits past n are always zero, so equality and emptiness are word comparisons.
+//! Litmus tests mostly have at most 64 events: one word per row is a fast path in the operators where it pays
+//! (composition, closure, acyclicity), never an assumption.
+//!
+//! The operators are functions on slices ([`kernel`]) that write into a buffer the caller owns, so that the evaluator
+//! can keep every node of a model in one allocation. [`EventSet`] and [`Relation`] own their buffers.
+
+/// The shape of the rows of a candidate.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Shape {
+    events: usize,
+    words: usize,
+}
+
+impl Shape {
+    pub fn new(events: usize) -> Shape {
+        Shape { events, words: events.div_ceil(64) }
+    }
+
+    /// How many events there are.
+    pub fn events(self) -> usize {
+        self.events
+    }
+
+    /// Words of one row, which is also the size of a set.
+    pub fn words(self) -> usize {
+        self.words
+    }
+
+    /// Words of a relation.
+    pub fn matrix(self) -> usize {
+        self.events * self.words
+    }
+
+    /// The mask of word `word` of a row: ones for the events that exist.
+    fn mask(self, word: usize) -> u64 {
+        let rest = self.events - (word * 64).min(self.events);
+        if rest >= 64 { u64::MAX } else { (1 << rest) - 1 }
+    }
+}
+
+/// The set bits of a row, ascending.
+pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    row.iter().enumerate().flat_map(|(index, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            if rest == 0 {
+                return None;
+            }
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            Some(index * 64 + bit)
+        })
+    })
+}
+
+/// The operators, on slices. `out` never overlaps an operand. Buffers have the sizes `shape` says.
+pub mod kernel {
+    use super::{Shape, ones};
+
+    pub fn has(row: &[u64], event: usize) -> bool {
+        row[event / 64] >> (event % 64) & 1 != 0
+    }
+
+    pub fn insert(row: &mut [u64], event: usize) {
+        row[event / 64] |= 1 << (event % 64);
+    }
+
+    pub fn row(shape: Shape, relation: &[u64], event: usize) -> &[u64] {
+        &relation[event * shape.words..(event + 1) * shape.words]
+    }
+
+    pub fn contains(shape: Shape, relation: &[u64], from: usize, to: usize) -> bool {
+        relation[from * shape.words + to / 64] >> (to % 64) & 1 != 0
+    }
+
+    pub fn relate(shape: Shape, relation: &mut [u64], from: usize, to: usize) {
+        relation[from * shape.words + to / 64] |= 1 << (to % 64);
+    }
+
+    pub fn union(out: &mut [u64], a: &[u64], b: &[u64]) {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a | b;
+        }
+    }
+
+    pub fn intersection(out: &mut [u64], a: &[u64], b: &[u64]) {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a & b;
+        }
+    }
+
+    pub fn difference(out: &mut [u64], a: &[u64], b: &[u64]) {
+        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+            *out = a & !b;
+        }
+    }
+
+    /// Of a set or of a relation: every row is complemented within the events of the candidate.
+    pub fn complement(shape: Shape, out: &mut [u64], a: &[u64]) {
+        if shape.words == 0 {
+            return;
+        }
+        for (out, a) in out.chunks_exact_mut(shape.words).zip(a.chunks_exact(shape.words)) {
+            for (index, (out, a)) in out.iter_mut().zip(a).enumerate() {
+                *out = !a & shape.mask(index);
+            }
+        }
+    }
+
+    pub fn universe(shape: Shape, out: &mut [u64]) {
+        for (index, word) in out.iter_mut().enumerate() {
+            *word = shape.mask(index);
+        }
+    }
+
+    /// `a ; b`: row x of the result is the union of the rows of `b` at x's successors in `a`.
+    pub fn sequence(shape: Shape, out: &mut [u64], a: &[u64], b: &[u64]) {
+        if shape.words == 1 {
+            for (out, &row) in out.iter_mut().zip(a) {
+                let (mut rest, mut union) = (row, 0);
+                while rest != 0 {
+                    union |= b[rest.trailing_zeros() as usize];
+                    rest &= rest - 1;
+                }
+                *out = union;
+            }
+            return;
+        }
+        out.fill(0);
+        for from in 0..shape.events {
+            let target = &mut out[from * shape.words..(from + 1) * shape.words];
+            for middle in ones(row(shape, a, from)) {
+                for (target, source) in target.iter_mut().zip(row(shape, b, middle)) {
+                    *target |= source;
+                }
+            }
+        }
+    }
+
+    pub fn inverse(shape: Shape, out: &mut [u64], a: &[u64]) {
+        out.fill(0);
+        for from in 0..shape.events {
+            for to in ones(row(shape, a, from)) {
+                relate(shape, out, to, from);
+            }
+        }
+    }
+
+    /// Transitive closure in place (Warshall, on rows).
+    pub fn close(shape: Shape, relation: &mut [u64]) {
+        if shape.words == 1 {
+            for middle in 0..relation.len() {
+                let through = relation[middle];
+                if through == 0 {
+                    continue;
+                }
+                for row in relation.iter_mut() {
+                    // Without a branch: adds the row iff the bit is set.
+                    *row |= through & (*row >> middle & 1).wrapping_neg();
+                }
+            }
+            return;
+        }
+        for middle in 0..shape.events {
+            let at = middle * shape.words;
+            for from in 0..shape.events {
+                if from != middle && contains(shape, relation, from, middle) {
+                    or_row(relation, shape.words, from * shape.words, at);
+                }
+            }
+        }
+    }
+
+    /// Adds row `source` to row `target` of the same matrix.
+    fn or_row(relation: &mut [u64], words: usize, target: usize, source: usize) {
+        let (first, second) = relation.split_at_mut(target.max(source));
+        let (target, source) = if target < source {
+            (&mut first[target..target + words], &second[..words])
+        } else {
+            (&mut second[..words], &first[source..source + words])
+        };
+        for (target, source) in target.iter_mut().zip(source) {
+            *target |= source;
+        }
+    }
+
+    /// Adds the edge to a relation that is transitively closed, and closes it again. Events that reach `from` now
+    /// reach all that `to` reaches.
+    pub fn add_closed(shape: Shape, relation: &mut [u64], from: usize, to: usize) {
+        if contains(shape, relation, from, to) {
+            return;
+        }
+        if shape.words == 1 {
+            let reached = relation[to] | 1 << to;
+            for (index, row) in relation.iter_mut().enumerate() {
+                if index == from || *row >> from & 1 != 0 {
+                    *row |= reached;
+                }
+            }
+            return;
+        }
+        for source in 0..shape.events {
+            if source == from || contains(shape, relation, source, from) {
+                relate(shape, relation, source, to);
+                if source != to {
+                    or_row(relation, shape.words, source * shape.words, to * shape.words);
+                }
+            }
+        }
+    }
+
+    pub fn add_identity(shape: Shape, relation: &mut [u64]) {
+        for event in 0..shape.events {
+            relate(shape, relation, event, event);
+        }
+    }
+
+    /// `[set]`.
+    pub fn identity(shape: Shape, out: &mut [u64], set: &[u64]) {
+        out.fill(0);
+        for event in ones(set) {
+            relate(shape, out, event, event);
+        }
+    }
+
+    /// `a * b`.
+    pub fn product(shape: Shape, out: &mut [u64], a: &[u64], b: &[u64]) {
+        out.fill(0);
+        for event in ones(a) {
+            out[event * shape.words..(event + 1) * shape.words].copy_from_slice(b);
+        }
+    }
+
+    pub fn domain(shape: Shape, out: &mut [u64], relation: &[u64]) {
+        out.fill(0);
+        for event in 0..shape.events {
+            if row(shape, relation, event).iter().any(|&word| word != 0) {
+                insert(out, event);
+            }
+        }
+    }
+
+    pub fn range(shape: Shape, out: &mut [u64], relation: &[u64]) {
+        out.fill(0);
+        for event in 0..shape.events {
+            for (out, word) in out.iter_mut().zip(row(shape, relation, event)) {
+                *out |= word;
+            }
+        }
+    }
+
+    pub fn is_empty(bits: &[u64]) -> bool {
+        bits.iter().all(|&word| word == 0)
+    }
+
+    pub fn has_reflexive(shape: Shape, relation: &[u64]) -> bool {
+        (0..shape.events).any(|event| contains(shape, relation, event, event))
+    }
+
+    /// Peels off events without successors among those left; what cannot be peeled has a cycle. `left` is scratch of
+    /// one row.
+    pub fn is_acyclic(shape: Shape, relation: &[u64], left: &mut [u64]) -> bool {
+        if shape.words == 1 {
+            return is_acyclic_narrow(shape, relation);
+        }
+        universe(shape, left);
+        let mut remaining = shape.events;
+        while remaining > 0 {
+            let before = remaining;
+            for event in (0..shape.events).rev() {
+                let successors = row(shape, relation, event);
+                if has(left, event) && successors.iter().zip(left.iter()).all(|(row, left)| row & left == 0) {
+                    left[event / 64] &= !(1 << (event % 64));
+                    remaining -= 1;
+                }
+            }
+            if remaining == before {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn is_acyclic_narrow(shape: Shape, relation: &[u64]) -> bool {
+        let mut left = shape.mask(0);
+        loop {
+            let before = left;
+            let mut rest = left;
+            while rest != 0 {
+                let event = 63 - rest.leading_zeros() as usize;
+                rest ^= 1 << event;
+                if relation[event] & left == 0 {
+                    left ^= 1 << event;
+                }
+            }
+            if left == 0 {
+                return true;
+            }
+            if left == before {
+                return false;
+            }
+        }
+    }
+}
+
+/// A set of events of one candidate.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EventSet {
+    shape: Shape,
+    bits: Vec<u64>,
+}
+
+impl EventSet {
+    pub fn empty(shape: Shape) -> EventSet {
+        EventSet { shape, bits: vec![0; shape.words()] }
+    }
+
+    pub fn from_events(shape: Shape, events: impl IntoIterator<Item = usize>) -> EventSet {
+        let mut set = EventSet::empty(shape);
+        events.into_iter().for_each(|event| set.insert(event));
+        set
+    }
+
+    /// Empties it and gives it a new shape, keeping the allocation.
+    pub fn reset(&mut self, shape: Shape) {
+        self.shape = shape;
+        self.bits.clear();
+        self.bits.resize(shape.words(), 0);
+    }
+
+    pub fn insert(&mut self, event: usize) {
+        kernel::insert(&mut self.bits, event);
+    }
+
+    pub fn contains(&self, event: usize) -> bool {
+        kernel::has(&self.bits, event)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        kernel::is_empty(&self.bits)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        ones(&self.bits)
+    }
+
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+}
+
+/// A relation over the events of one candidate.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Relation {
+    shape: Shape,
+    bits: Vec<u64>,
+}
+
+impl Relation {
+    pub fn empty(shape: Shape) -> Relation {
+        Relation { shape, bits: vec![0; shape.matrix()] }
+    }
+
+    pub fn from_pairs(shape: Shape, pairs: impl IntoIterator<Item = (usize, usize)>) -> Relation {
+        let mut relation = Relation::empty(shape);
+        pairs.into_iter().for_each(|(from, to)| relation.insert(from, to));
+        relation
+    }
+
+    /// Empties it and gives it a new shape, keeping the allocation.
+    pub fn reset(&mut self, shape: Shape) {
+        self.shape = shape;
+        self.bits.clear();
+        self.bits.resize(shape.matrix(), 0);
+    }
+
+    /// Becomes a copy of `other`, keeping the allocation.
+    pub fn assign(&mut self, other: &Relation) {
+        self.shape = other.shape;
+        self.bits.clone_from(&other.bits);
+    }
+
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub fn insert(&mut self, from: usize, to: usize) {
+        kernel::relate(self.shape, &mut self.bits, from, to);
+    }
+
+    pub fn remove(&mut self, from: usize, to: usize) {
+        self.bits[from * self.shape.words() + to / 64] &= !(1 << (to % 64));
+    }
+
+    pub fn contains(&self, from: usize, to: usize) -> bool {
+        kernel::contains(self.shape, &self.bits, from, to)
+    }
+
+    pub fn has_successor(&self, from: usize) -> bool {
+        !kernel::is_empty(self.successors(from))
+    }
+
+    /// The row of an event.
+    pub fn successors(&self, from: usize) -> &[u64] {
+        kernel::row(self.shape, &self.bits, from)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        (0..self.shape.events()).flat_map(|from| ones(self.successors(from)).map(move |to| (from, to)))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        kernel::is_empty(&self.bits)
+    }
+
+    /// Transitive closure, in place.
+    pub fn close(&mut self) {
+        kernel::close(self.shape, &mut self.bits);
+    }
+
+    /// Adds an edge to a transitively closed relation and closes it again.
+    pub fn add_closed(&mut self, from: usize, to: usize) {
+        kernel::add_closed(self.shape, &mut self.bits, from, to);
+    }
+
+    pub fn bits(&self) -> &[u64] {
+        &self.bits
+    }
+
+    pub fn bits_mut(&mut self) -> &mut [u64] {
+        &mut self.bits
+    }
+}

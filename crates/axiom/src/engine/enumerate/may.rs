@@ -1,0 +1,183 @@
+//! Which values an event may have, before any search: sets of values propagated through expressions and same-location
+//! writes to a fixed point, and tests on single reads (branch constraints, `filter`, parts of the condition) that a value
+//! must pass. In the large litmus families this alone pins every read.
+
+use fencepost_program::EventId;
+use fencepost_program::expression::{Expression, Leaf};
+use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::value::Value;
+
+use crate::base::location_of;
+
+/// Beyond this many values nothing is known.
+const MANY: usize = 64;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum May {
+    Any,
+    /// Ascending.
+    Values(Vec<Value>),
+}
+
+impl May {
+    fn none() -> May {
+        May::Values(Vec::new())
+    }
+
+    fn insert(&mut self, value: Value) {
+        if let May::Values(values) = self
+            && let Err(at) = values.binary_search(&value)
+        {
+            values.insert(at, value);
+            if values.len() > MANY {
+                *self = May::Any;
+            }
+        }
+    }
+
+    /// Whether it holds of some value.
+    pub(super) fn any(&self, mut holds: impl FnMut(Value) -> bool) -> bool {
+        match self {
+            May::Any => true,
+            May::Values(values) => values.iter().any(|value| holds(*value)),
+        }
+    }
+}
+
+/// The only read an expression depends on, if it is one.
+pub(super) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
+    leaves.sort();
+    leaves.dedup();
+    match leaves.as_slice() {
+        [Leaf::Read(event)] => Some(*event),
+        _ => None,
+    }
+}
+
+/// The may-values of some events of an unfolding.
+#[derive(Clone, Debug, Default)]
+pub(super) struct MayValues {
+    /// By event of the unfolding; None for events that do not occur.
+    values: Vec<Option<May>>,
+}
+
+impl MayValues {
+    /// Of the events given, which include the init writes. `passes` says whether a read may have a value.
+    pub(super) fn new(
+        unfolding: &Unfolding,
+        events: &[EventId],
+        passes: &mut dyn FnMut(EventId, Value) -> bool,
+    ) -> MayValues {
+        let mut may = MayValues { values: vec![None; unfolding.events.len()] };
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for &event in events {
+            may.values[event.index()] = Some(May::none());
+            match &unfolding.events[event.index()].kind {
+                EventKind::Read { .. } => reads.push(event),
+                EventKind::Write { .. } => writes.push(event),
+                EventKind::Fence | EventKind::Barrier(_) => {}
+            }
+        }
+        loop {
+            let mut changed = false;
+            for &write in &writes {
+                changed |= may.update_write(unfolding, write);
+            }
+            for &read in &reads {
+                changed |= may.update_read(unfolding, read, &writes, passes);
+            }
+            if !changed {
+                return may;
+            }
+        }
+    }
+
+    pub(super) fn of(&self, event: EventId) -> &May {
+        self.values.get(event.index()).and_then(Option::as_ref).unwrap_or(&May::Any)
+    }
+
+    /// Same-location writes whose values can reach the read.
+    fn update_read(
+        &mut self,
+        unfolding: &Unfolding,
+        read: EventId,
+        writes: &[EventId],
+        passes: &mut dyn FnMut(EventId, Value) -> bool,
+    ) -> bool {
+        let EventKind::Read { location, ty, .. } = &unfolding.events[read.index()].kind else { return false };
+        let mut found = May::none();
+        for write in writes {
+            if location_of(&unfolding.events[write.index()]) != Some(*location) {
+                continue;
+            }
+            match self.of(*write) {
+                May::Any => found = May::Any,
+                May::Values(values) => values
+                    .iter()
+                    .map(|value| ty.wrap(*value))
+                    .filter(|value| passes(read, *value))
+                    .for_each(|value| found.insert(value)),
+            }
+        }
+        self.replace(read, found)
+    }
+
+    fn update_write(&mut self, unfolding: &Unfolding, write: EventId) -> bool {
+        let EventKind::Write { value, ty, .. } = &unfolding.events[write.index()].kind else { return false };
+        let image = match self.image(value) {
+            May::Any => May::Any,
+            May::Values(values) => {
+                let mut wrapped = May::none();
+                values.iter().for_each(|value| wrapped.insert(ty.wrap(*value)));
+                wrapped
+            }
+        };
+        self.replace(write, image)
+    }
+
+    fn replace(&mut self, event: EventId, may: May) -> bool {
+        let slot = &mut self.values[event.index()];
+        let changed = slot.as_ref() != Some(&may);
+        *slot = Some(may);
+        changed
+    }
+
+    /// Every value the expression can have.
+    pub(super) fn image(&self, expression: &Expression) -> May {
+        let mut leaves = Vec::new();
+        expression.leaves(&mut leaves);
+        leaves.sort();
+        leaves.dedup();
+        let mut domains: Vec<&[Value]> = Vec::new();
+        for leaf in &leaves {
+            match leaf {
+                Leaf::Read(event) => match self.of(*event) {
+                    May::Values(values) => domains.push(values),
+                    May::Any => return May::Any,
+                },
+                Leaf::BarrierResult(_) => return May::Any,
+            }
+        }
+        let combinations = domains.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
+        if combinations.is_none_or(|count| count > MANY * 4) {
+            return May::Any;
+        }
+        let mut image = May::none();
+        for mut number in 0..combinations.unwrap_or(0) {
+            let mut chosen = Vec::with_capacity(domains.len());
+            for values in &domains {
+                chosen.push(values[number % values.len()]);
+                number /= values.len();
+            }
+            let value = expression.evaluate(&mut |leaf| {
+                let at = leaves.binary_search(&leaf).ok()?;
+                chosen.get(at).copied()
+            });
+            match value {
+                Some(value) => image.insert(value),
+                None => return May::Any,
+            }
+        }
+        image
+    }
+}

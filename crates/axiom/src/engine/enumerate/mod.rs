@@ -1,0 +1,211 @@
+//! The enumeration engine: depth-first over traces, reads-from with values propagated, barrier matchings, then over the
+//! orders the model demands.
+//!
+//! * Before any search, may-values ([`may`]) drop traces and reads-from choices that the constraints, the filter or the
+//!   condition rule out; in many large tests every read is then pinned.
+//! * While reads-from is partly chosen ([`reads`]), checks that are monotone in it prune, and so does a table of pairs of
+//!   choices that cannot go together (two exchanges of one location reading the same write).
+//! * The orders ([`orders`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
+//!   then both ways of a pair are tried. Permutations are never listed, and an order that is already impossible is never
+//!   completed. Before branching, every pair is tried both ways once (failed literals).
+//! * Threads nobody can tell apart are explored in one order only ([`symmetry`]).
+//!
+//! Tried and rejected: choosing coherence per location as permutations (no sharing of failures between them), and failed
+//! literals at every node (doubles the time of counting).
+
+mod budget;
+mod may;
+mod orders;
+mod question;
+mod reads;
+mod report;
+mod symmetry;
+mod traces;
+mod values;
+
+use std::ops::ControlFlow;
+
+use fencepost_program::expression::Expression;
+use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_program::{TraceId, barrier};
+
+use self::budget::{Budget, End, Flow};
+use self::orders::Orders;
+use self::question::Question;
+use self::reads::Reads;
+use self::traces::Choices;
+use self::values::{Consistent, Values};
+use crate::base::Candidate;
+use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor};
+use crate::evaluate::Evaluator;
+use crate::execution::Execution;
+use crate::model::{Coherence, Model};
+
+/// The enumeration engine.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Enumerate;
+
+impl Engine for Enumerate {
+    fn name(&self) -> &'static str {
+        "enumerate"
+    }
+
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration {
+        if model.coherence == Coherence::Partial
+            && let Some(unrecognised) = model.unrecognised.first()
+        {
+            let what = unrecognised.message.clone();
+            return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
+        }
+        let question = Question::new(goal);
+        let choices = Choices::new(unfolding, &question, goal.ends);
+        let mut search = Search::new(unfolding, model, question, goal.ends, limits, visit);
+        match search.choose_traces(&choices.threads, &mut Vec::new()) {
+            ControlFlow::Break(End::Stopped) => Exploration::Stopped,
+            ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
+            ControlFlow::Continue(()) => search.conclude(choices.bound.map(Stop::Bound)),
+        }
+    }
+}
+
+/// The state of one exploration. The fields from `candidate` on belong to the current choice of traces.
+struct Search<'a, 'v> {
+    unfolding: &'a Unfolding,
+    model: &'a Model,
+    question: Question<'a>,
+    ends: Ends,
+    budget: Budget<'a>,
+    visit: &'v mut Visitor<'v>,
+    /// What kept a part of the search from being decided, if anything did.
+    gap: Option<Stop>,
+    /// How often the visitor was called.
+    reported: u64,
+    evaluator: Evaluator<'a>,
+    execution: Execution,
+    candidate: Candidate,
+    values: Values<'a>,
+    reads: Reads,
+    orders: Orders,
+}
+
+impl<'a, 'v> Search<'a, 'v> {
+    fn new(
+        unfolding: &'a Unfolding,
+        model: &'a Model,
+        question: Question<'a>,
+        ends: Ends,
+        limits: &'a Limits<'a>,
+        visit: &'v mut Visitor<'_>,
+    ) -> Search<'a, 'v>
+where {
+        let candidate = Candidate::default();
+        let values = Values::new(unfolding, &candidate, &question);
+        Search {
+            unfolding,
+            model,
+            question,
+            ends,
+            budget: Budget::new(limits),
+            visit,
+            gap: None,
+            reported: 0,
+            evaluator: Evaluator::new(model),
+            execution: report::empty(),
+            candidate,
+            values,
+            reads: Reads::default(),
+            orders: Orders::default(),
+        }
+    }
+
+    fn conclude(&mut self, bound: Option<Stop>) -> Exploration {
+        match self.gap.take().or(bound) {
+            Some(stop) => Exploration::Incomplete(stop),
+            None => Exploration::Complete,
+        }
+    }
+
+    /// One trace per thread.
+    fn choose_traces(&mut self, threads: &[Vec<TraceId>], chosen: &mut Vec<TraceId>) -> Flow {
+        let Some((first, rest)) = threads.split_first() else {
+            return self.candidate(chosen);
+        };
+        for trace in first {
+            chosen.push(*trace);
+            let flow = self.choose_traces(rest, chosen);
+            chosen.pop();
+            flow?;
+        }
+        Flow::Continue(())
+    }
+
+    fn candidate(&mut self, traces: &[TraceId]) -> Flow {
+        self.budget.tick(4)?;
+        let stuck = |trace: &TraceId| self.unfolding.traces[trace.index()].end != TraceEnd::Exit;
+        if self.ends == Ends::Stuck && !traces.iter().any(stuck) {
+            return Flow::Continue(());
+        }
+        self.candidate.choose(self.unfolding, traces);
+        // The model's values, and the orders of as many levels as there may be undecided pairs at a time.
+        let matrix = self.candidate.shape.matrix() as u64 * 8;
+        self.budget.check_memory(self.evaluator.memory_for(self.candidate.shape) + 8 * matrix)?;
+        self.values = Values::new(self.unfolding, &self.candidate, &self.question);
+        if self.values.start(self.unfolding, &self.candidate, &self.question) == Consistent::No
+            || !self.find_reads()
+            || self.evaluator.begin(self.unfolding, &self.candidate).is_some()
+            || !self.prepare_orders()
+        {
+            return Flow::Continue(());
+        }
+        self.choose_reads()
+    }
+
+    /// All reads have a write: the barriers that meet, if there are any, then the orders.
+    fn reads_chosen(&mut self) -> Flow {
+        if !self.orders.has_barriers {
+            return self.choose_orders();
+        }
+        if !self.barrier_operands_known() {
+            if self.check_partly().is_none() {
+                self.note_gap(Stop::ThinAir);
+            }
+            return Flow::Continue(());
+        }
+        let (values, candidate) = (&self.values, &self.candidate);
+        let mut value = |expression: &Expression| values.evaluate(candidate, expression);
+        for matching in barrier::matchings(self.unfolding, &candidate.traces, &mut value) {
+            let mark = self.values.mark();
+            let consistent = self.values.meet(self.unfolding, &self.candidate, &self.question, &matching);
+            let flow = match consistent {
+                Consistent::Yes => {
+                    self.set_barriers(matching);
+                    self.choose_orders()
+                }
+                Consistent::No => Flow::Continue(()),
+            };
+            self.values.undo(mark);
+            flow?;
+        }
+        Flow::Continue(())
+    }
+
+    /// Which barriers meet depends on their operands, never on what a reduction contributes.
+    fn barrier_operands_known(&self) -> bool {
+        self.candidate.events.iter().all(|id| {
+            let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return true };
+            let operands = [&barrier.instance, &barrier.id, &barrier.count];
+            operands.into_iter().flatten().all(|operand| self.values.evaluate(&self.candidate, operand).is_some())
+        })
+    }
+
+    fn note_gap(&mut self, stop: Stop) {
+        self.gap.get_or_insert(stop);
+    }
+}

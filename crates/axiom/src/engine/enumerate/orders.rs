@@ -1,0 +1,665 @@
+//! The orders: Fence-SC and coherence, searched pair by pair.
+//!
+//! Coherence starts from the init writes and is kept transitively closed. A model with total coherence decides every
+//! pair of writes to a location. A model with partial coherence gets the smallest coherence it accepts (rules of the
+//! Dartagnan dialect, PTX ISA 8.9.6): the edges its axioms demand, and one way for each pair they want related either
+//! way. Two branches differ in the direction of a pair, so no execution is found twice. Fence-SC orders every pair of
+//! `fence.sc` in mutual scope, acyclically, and is not closed.
+
+use fencepost_program::LocationId;
+use fencepost_program::program::Term;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
+
+use super::Search;
+use super::budget::Flow;
+use super::symmetry;
+use super::values::Consistent;
+use crate::base::mutually_in_scope;
+use crate::bits::{Relation, ones};
+use crate::evaluate::{Chosen, Pruning, Stage};
+use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction};
+
+/// With more undecided pairs than this, each is tried both ways before branching.
+const PROBE_FROM: usize = 4;
+
+/// A pair of events, by local number, smaller first where the direction is open.
+type Pair = (usize, usize);
+
+/// The part of the orders that one choice of traces (and of reads-from) fixes, and the stack of the search.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    pub(super) nothing: Relation,
+    /// Coherence that holds in every execution of these traces.
+    pub(super) root: Relation,
+    /// Writes by location, the init write first.
+    writes: Vec<Vec<usize>>,
+    /// Location of each local write, `usize::MAX` for other events.
+    location: Vec<usize>,
+    /// Pairs of writes to one location that `root` leaves open.
+    open: Vec<Pair>,
+    fence_pairs: Vec<Pair>,
+    /// Threads that may be interchangeable.
+    classes: Vec<Vec<usize>>,
+    pub(super) has_barriers: bool,
+    pub(super) matching: BarrierMatching,
+    syncbar: Relation,
+    pub(super) weight: u64,
+    /// Writes that spinning reads observe: nothing may be coherence-after them.
+    maximal: Vec<usize>,
+    /// Parts of the condition about the final value of one location.
+    memory_parts: Vec<(usize, LocationId)>,
+    states: Vec<State>,
+    closure: Relation,
+}
+
+impl Orders {
+    /// The writes to a location, the init write first.
+    pub(super) fn writes(&self, location: usize) -> &[usize] {
+        self.writes.get(location).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an edge could be a coherence edge.
+    fn same_location(&self, a: usize, b: usize) -> bool {
+        a != b && self.location[a] != usize::MAX && self.location[a] == self.location[b]
+    }
+}
+
+/// The orders chosen so far.
+#[derive(Clone, Debug, Default)]
+struct State {
+    co: Relation,
+    fences: Relation,
+    fences_closed: Relation,
+    /// Pairs of writes that must be related and are not.
+    pairs: Vec<Pair>,
+}
+
+impl State {
+    fn assign(&mut self, other: &State) {
+        self.co.assign(&other.co);
+        self.fences.assign(&other.fences);
+        self.fences_closed.assign(&other.fences_closed);
+        self.pairs.clone_from(&other.pairs);
+    }
+
+    fn order(&mut self, edge: Edge) -> Consistent {
+        let ((from, to), relation) = match edge {
+            Edge::Coherence(from, to) => ((from, to), &mut self.co),
+            Edge::Fence(from, to) => ((from, to), &mut self.fences_closed),
+        };
+        if from == to || relation.contains(to, from) {
+            return Consistent::No;
+        }
+        relation.add_closed(from, to);
+        if let Edge::Fence(from, to) = edge {
+            self.fences.insert(from, to);
+        }
+        Consistent::Yes
+    }
+
+    fn fences_ordered(&self, (a, b): Pair) -> bool {
+        self.fences.contains(a, b) || self.fences.contains(b, a)
+    }
+
+    fn retain_open(&mut self) {
+        let co = &self.co;
+        self.pairs.retain(|&(a, b)| !co.contains(a, b) && !co.contains(b, a));
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Edge {
+    Coherence(usize, usize),
+    Fence(usize, usize),
+}
+
+impl Edge {
+    fn reversed(self) -> Edge {
+        match self {
+            Edge::Coherence(a, b) => Edge::Coherence(b, a),
+            Edge::Fence(a, b) => Edge::Fence(b, a),
+        }
+    }
+}
+
+/// What a propagation step found.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Step {
+    Nothing,
+    /// New coherence edges only.
+    Coherence,
+    Fences,
+}
+
+impl Search<'_, '_> {
+    /// Called once per choice of traces, after the evaluator has begun; false if the traces alone are inconsistent.
+    pub(super) fn prepare_orders(&mut self) -> bool {
+        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let shape = candidate.shape;
+        let orders = &mut self.orders;
+        orders.nothing.reset(shape);
+        orders.syncbar.reset(shape);
+        orders.matching = BarrierMatching::default();
+        orders.root.reset(shape);
+        orders.writes.iter_mut().for_each(Vec::clear);
+        orders.writes.resize(unfolding.locations.len(), Vec::new());
+        orders.location.clear();
+        orders.location.resize(shape.events(), usize::MAX);
+        orders.fence_pairs.clear();
+        orders.has_barriers = false;
+        let mut fences: Vec<usize> = Vec::new();
+        for (index, id) in candidate.events.iter().enumerate() {
+            let event = &unfolding.events[id.index()];
+            match &event.kind {
+                EventKind::Write { location, .. } => {
+                    orders.location[index] = location.index();
+                    let writes = &mut orders.writes[location.index()];
+                    if let Some(&init) = writes.first() {
+                        orders.root.insert(init, index);
+                    }
+                    writes.push(index);
+                }
+                EventKind::Fence if event.tags.has(Tag::Sc) && event.tags.has(Tag::Fence) => fences.push(index),
+                EventKind::Barrier(_) => orders.has_barriers = true,
+                EventKind::Read { .. } | EventKind::Fence => {}
+            }
+        }
+        let event = |index: usize| &unfolding.events[candidate.events[index].index()];
+        for (at, &a) in fences.iter().enumerate() {
+            let later = fences[at + 1..].iter().filter(|&&b| mutually_in_scope(unfolding, event(a), event(b)));
+            orders.fence_pairs.extend(later.map(|&b| (a, b)));
+        }
+        orders.open.clear();
+        for writes in &orders.writes {
+            for (at, &a) in writes.iter().enumerate().skip(1) {
+                orders.open.extend(writes[at + 1..].iter().map(|&b| (a, b)));
+            }
+        }
+        orders.classes = symmetry::classes(unfolding, candidate, &self.question);
+        self.find_memory_parts();
+        self.extend_root()
+    }
+
+    fn find_memory_parts(&mut self) {
+        self.orders.memory_parts.clear();
+        for (index, terms) in self.question.terms.iter().enumerate() {
+            let mut locations = terms.iter().filter_map(|term| match term {
+                Term::Memory(location) => Some(*location),
+                Term::Constant(_) | Term::Register(..) => None,
+            });
+            if let (Some(location), None) = (locations.next(), locations.next()) {
+                self.orders.memory_parts.push((index, location));
+            }
+        }
+    }
+
+    /// Adds the coherence edges that acyclicity forces whatever is read (program order of writes to one location).
+    fn extend_root(&mut self) -> bool {
+        let relevant = self.model.coherence == Coherence::Total
+            && !self.orders.open.is_empty()
+            && self.evaluator.plan().prunes_reads_from() == Pruning::Some;
+        while relevant {
+            if self.check_partly().is_some() {
+                return false;
+            }
+            let mut state = State { co: std::mem::take(&mut self.orders.root), ..State::default() };
+            state.pairs = std::mem::take(&mut self.orders.open);
+            let step = self.forced_by_acyclicity(&mut state, Chosen::Partly);
+            state.retain_open();
+            self.orders.root = state.co;
+            self.orders.open = state.pairs;
+            match step {
+                None => return false,
+                Some(Step::Nothing) => break,
+                Some(Step::Coherence | Step::Fences) => {}
+            }
+        }
+        true
+    }
+
+    /// Whether every execution relates these writes, as far as the traces say.
+    pub(super) fn always_ordered(&self, a: usize, b: usize) -> bool {
+        self.orders.same_location(a, b)
+            && match self.model.coherence {
+                Coherence::Total => true,
+                Coherence::Partial => self.wants_either_way(a, b, Stage::Static),
+            }
+    }
+
+    /// Whether a demand known by this stage wants the two related one way or the other.
+    fn wants_either_way(&self, a: usize, b: usize, stage: Stage) -> bool {
+        self.model.demands.iter().any(|demand| {
+            demand.relation == DemandedRelation::Co
+                && demand.direction == Direction::EitherWay
+                && self.evaluator.plan().stage(demand.wanted) <= stage
+                && (self.evaluator.contains(demand.wanted, a, b) || self.evaluator.contains(demand.wanted, b, a))
+        })
+    }
+
+    pub(super) fn set_barriers(&mut self, matching: BarrierMatching) {
+        self.orders.syncbar.reset(self.candidate.shape);
+        for (from, to) in &matching.synchronises {
+            if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
+                self.orders.syncbar.insert(from, to);
+            }
+        }
+        self.orders.matching = matching;
+    }
+
+    /// Reads-from and barriers are chosen: every choice of the orders.
+    pub(super) fn choose_orders(&mut self) -> Flow {
+        self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
+        self.evaluator.set(BaseRelation::Syncbar, self.orders.syncbar.bits());
+        self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
+        if self.evaluator.run(Stage::ReadsFrom, Stage::Fences, Chosen::ReadsFrom).is_some() {
+            return Flow::Continue(());
+        }
+        self.find_maximal();
+        let mut state = std::mem::take(self.state(0));
+        state.co.assign(&self.orders.root);
+        state.fences.assign(&self.orders.nothing);
+        state.fences_closed.assign(&self.orders.nothing);
+        state.pairs.clear();
+        if self.model.coherence == Coherence::Total {
+            state.pairs.clone_from(&self.orders.open);
+        }
+        let consistent =
+            self.break_symmetry(&mut state) == Consistent::Yes && self.propagate(&mut state) == Consistent::Yes;
+        *self.state(0) = state;
+        if !consistent {
+            return Flow::Continue(());
+        }
+        if self.undecided(0) > PROBE_FROM && self.probe(0)? == Consistent::No {
+            return Flow::Continue(());
+        }
+        self.choose_pair(0)
+    }
+
+    fn state(&mut self, level: usize) -> &mut State {
+        if self.orders.states.len() <= level {
+            self.orders.states.resize_with(level + 1, State::default);
+        }
+        &mut self.orders.states[level]
+    }
+
+    /// Spinning reads read co-maximal writes.
+    fn find_maximal(&mut self) {
+        self.orders.maximal.clear();
+        for trace in &self.candidate.traces {
+            if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
+                let local = reads.iter().filter_map(|read| self.candidate.local(*read));
+                self.orders.maximal.extend(local.map(|read| self.reads.source[read]));
+            }
+        }
+    }
+
+    /// Sorts the first writes of interchangeable threads, where every execution orders them.
+    fn break_symmetry(&mut self, state: &mut State) -> Consistent {
+        self.orders.weight = 1;
+        let groups = symmetry::unread(self.unfolding, &self.candidate, &self.orders.classes, &self.values);
+        for group in groups {
+            let writes = &group.first_writes;
+            let ordered = |a: usize, b: usize| {
+                self.orders.same_location(a, b)
+                    && (self.model.coherence == Coherence::Total || self.wants_either_way(a, b, Stage::Barriers))
+            };
+            let all = writes.iter().enumerate().all(|(at, &a)| writes[at + 1..].iter().all(|&b| ordered(a, b)));
+            let Some(weight) = self.orders.weight.checked_mul(group.weight()) else { continue };
+            if !all {
+                continue;
+            }
+            self.orders.weight = weight;
+            for pair in writes.windows(2) {
+                if state.order(Edge::Coherence(pair[0], pair[1])) == Consistent::No {
+                    return Consistent::No;
+                }
+            }
+        }
+        Consistent::Yes
+    }
+
+    fn undecided(&self, level: usize) -> usize {
+        let state = &self.orders.states[level];
+        let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair)).count();
+        fences + state.pairs.len()
+    }
+
+    fn next_edge(&self, level: usize) -> Option<Edge> {
+        let state = &self.orders.states[level];
+        let fences = self.orders.fence_pairs.iter().find(|pair| !state.fences_ordered(**pair));
+        let fences = fences.map(|&(a, b)| Edge::Fence(a, b));
+        fences.or_else(|| state.pairs.first().map(|&(a, b)| Edge::Coherence(a, b)))
+    }
+
+    /// Both ways of the next undecided pair. The evaluator holds the values of this level's state.
+    fn choose_pair(&mut self, level: usize) -> Flow {
+        self.budget.tick(1)?;
+        let Some(edge) = self.next_edge(level) else {
+            return self.all_chosen(level);
+        };
+        let before = self.reported;
+        for (attempt, edge) in [edge, edge.reversed()].into_iter().enumerate() {
+            if self.descend(level, edge) == Consistent::No {
+                continue;
+            }
+            // The other way led nowhere: look before searching this one.
+            let fruitless = attempt == 1 && self.reported == before && self.undecided(level + 1) > PROBE_FROM;
+            if fruitless && self.probe(level + 1)? == Consistent::No {
+                continue;
+            }
+            self.choose_pair(level + 1)?;
+        }
+        Flow::Continue(())
+    }
+
+    /// Copies a level's state to the next, with one more edge and what follows.
+    fn descend(&mut self, level: usize, edge: Edge) -> Consistent {
+        let mut next = std::mem::take(self.state(level + 1));
+        next.assign(&self.orders.states[level]);
+        let consistent = match next.order(edge) {
+            Consistent::Yes => self.propagate(&mut next),
+            Consistent::No => Consistent::No,
+        };
+        self.orders.states[level + 1] = next;
+        consistent
+    }
+
+    fn all_chosen(&mut self, level: usize) -> Flow {
+        if self.evaluator.run_final().is_some() {
+            return Flow::Continue(());
+        }
+        let state = std::mem::take(&mut self.orders.states[level]);
+        let flow = self.consistent(&state.co, &state.fences);
+        self.orders.states[level] = state;
+        flow
+    }
+
+    /// Tries each undecided pair both ways: a way that fails forces the other; if both fail, nothing is consistent.
+    /// Afterwards the evaluator holds the values of this level's state again.
+    fn probe(&mut self, level: usize) -> std::ops::ControlFlow<super::End, Consistent> {
+        use std::ops::ControlFlow::Continue;
+        loop {
+            let mut learned = false;
+            let state = &self.orders.states[level];
+            let fences = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
+            let edges: Vec<Edge> = fences
+                .map(|&(a, b)| Edge::Fence(a, b))
+                .chain(state.pairs.iter().map(|&(a, b)| Edge::Coherence(a, b)))
+                .collect();
+            for edge in edges {
+                self.budget.tick(2)?;
+                if self.decided(level, edge) {
+                    continue;
+                }
+                let forced = match (self.descend(level, edge), self.descend(level, edge.reversed())) {
+                    (Consistent::No, Consistent::No) => return Continue(Consistent::No),
+                    (Consistent::No, Consistent::Yes) => edge.reversed(),
+                    (Consistent::Yes, Consistent::No) => edge,
+                    (Consistent::Yes, Consistent::Yes) => continue,
+                };
+                learned = true;
+                if self.descend(level, forced) == Consistent::No {
+                    return Continue(Consistent::No);
+                }
+                self.orders.states.swap(level, level + 1);
+            }
+            if !learned {
+                break;
+            }
+        }
+        let mut state = std::mem::take(&mut self.orders.states[level]);
+        let consistent = self.propagate(&mut state);
+        self.orders.states[level] = state;
+        Continue(consistent)
+    }
+
+    fn decided(&self, level: usize, edge: Edge) -> bool {
+        let state = &self.orders.states[level];
+        match edge {
+            Edge::Fence(a, b) => state.fences_ordered((a, b)),
+            Edge::Coherence(a, b) => state.co.contains(a, b) || state.co.contains(b, a),
+        }
+    }
+
+    /// Adds every edge that follows, until nothing does or a check fails. Leaves the evaluator with the state's values.
+    fn propagate(&mut self, state: &mut State) -> Consistent {
+        let mut fences_changed = !self.orders.fence_pairs.is_empty();
+        loop {
+            if fences_changed {
+                self.evaluator.set(BaseRelation::SyncFence, state.fences.bits());
+                if self.evaluator.run(Stage::Fences, Stage::Fences, Chosen::ReadsFrom).is_some() {
+                    return Consistent::No;
+                }
+            }
+            match self.demanded(state) {
+                None => return Consistent::No,
+                Some(Step::Fences) => {
+                    fences_changed = true;
+                    continue;
+                }
+                Some(Step::Coherence | Step::Nothing) => {}
+            }
+            if self.observed(state) == Consistent::No {
+                return Consistent::No;
+            }
+            state.retain_open();
+            self.evaluator.set(BaseRelation::Co, state.co.bits());
+            if self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::ReadsFrom).is_some() {
+                return Consistent::No;
+            }
+            match self.forced_by_acyclicity(state, Chosen::ReadsFrom) {
+                None => return Consistent::No,
+                Some(Step::Nothing) => return Consistent::Yes,
+                Some(step) => fences_changed = step == Step::Fences,
+            }
+        }
+    }
+
+    /// The edges the model's axioms ask for; None if one cannot be.
+    fn demanded(&mut self, state: &mut State) -> Option<Step> {
+        let mut step = Step::Nothing;
+        let fences_complete = self.orders.fence_pairs.iter().all(|pair| state.fences_ordered(*pair));
+        if self.model.coherence == Coherence::Partial {
+            state.pairs.clear();
+        }
+        for demand in &self.model.demands {
+            let plan = self.evaluator.plan();
+            let settled = plan.stage(demand.wanted) < Stage::Fences || fences_complete;
+            if !settled && !plan.grows_with_orders(demand.wanted) {
+                continue;
+            }
+            let bits = self.evaluator.relation(demand.wanted);
+            let words = self.candidate.shape.words();
+            for from in 0..self.candidate.shape.events() {
+                for to in ones(&bits[from * words..(from + 1) * words]) {
+                    let found = match (demand.relation, demand.direction) {
+                        (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, from, to),
+                        (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
+                        (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
+                        // Every pair in mutual scope is ordered anyway; the check itself judges the others.
+                        (DemandedRelation::SyncFence, Direction::EitherWay) => Some(Step::Nothing),
+                    }?;
+                    step = if found == Step::Nothing { step } else { found };
+                }
+            }
+        }
+        Some(step)
+    }
+
+    fn demand_coherence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if !self.orders.same_location(from, to) {
+            return None;
+        }
+        if state.co.contains(from, to) {
+            return Some(Step::Nothing);
+        }
+        (state.order(Edge::Coherence(from, to)) == Consistent::Yes).then_some(Step::Coherence)
+    }
+
+    /// Remembers the pair as one to decide.
+    fn demand_either(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if !self.orders.same_location(from, to) {
+            return None;
+        }
+        let pair = (from.min(to), from.max(to));
+        // A symmetric relation lists each pair twice.
+        let repeated = to < from && self.model_wants(pair);
+        if self.model.coherence == Coherence::Partial && !repeated {
+            state.pairs.push(pair);
+        }
+        Some(Step::Nothing)
+    }
+
+    fn model_wants(&self, (a, b): Pair) -> bool {
+        self.model.demands.iter().any(|demand| {
+            demand.relation == DemandedRelation::Co
+                && demand.direction == Direction::EitherWay
+                && self.evaluator.contains(demand.wanted, a, b)
+        })
+    }
+
+    fn demand_fence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if state.fences.contains(from, to) {
+            return Some(Step::Nothing);
+        }
+        let pair = (from.min(to), from.max(to));
+        if self.orders.fence_pairs.binary_search(&pair).is_err() {
+            return None;
+        }
+        (state.order(Edge::Fence(from, to)) == Consistent::Yes).then_some(Step::Fences)
+    }
+
+    /// What is observed of final memory: a write that must be co-maximal comes after those it is to be ordered with.
+    fn observed(&mut self, state: &mut State) -> Consistent {
+        for index in 0..self.orders.maximal.len() {
+            if self.make_maximal(state, self.orders.maximal[index]) == Consistent::No {
+                return Consistent::No;
+            }
+        }
+        for index in 0..self.orders.memory_parts.len() {
+            let (part, location) = self.orders.memory_parts[index];
+            let mut fitting = None;
+            let mut count = 0;
+            for &write in self.orders.writes(location.index()) {
+                if !state.co.has_successor(write) && self.part_holds(part, write) {
+                    count += 1;
+                    fitting = Some(write);
+                }
+            }
+            match (count, fitting) {
+                (0, _) => return Consistent::No,
+                (1, Some(write)) if self.make_maximal(state, write) == Consistent::No => return Consistent::No,
+                _ => {}
+            }
+        }
+        Consistent::Yes
+    }
+
+    /// Whether a part of the condition can hold if its location ends with what this write wrote.
+    fn part_holds(&self, part: usize, write: usize) -> bool {
+        let holds = self.question.conjuncts[part].holds(&mut |term| match term {
+            Term::Memory(_) => self.values.of(write),
+            other => self.values.term(self.unfolding, &self.candidate, other),
+        });
+        holds != Some(false)
+    }
+
+    fn make_maximal(&self, state: &mut State, write: usize) -> Consistent {
+        if state.co.has_successor(write) {
+            return Consistent::No;
+        }
+        for index in 0..state.pairs.len() {
+            let (a, b) = state.pairs[index];
+            let other = if a == write { b } else { a };
+            if (a == write || b == write) && state.order(Edge::Coherence(other, write)) == Consistent::No {
+                return Consistent::No;
+            }
+        }
+        Consistent::Yes
+    }
+
+    /// Where a chosen order is part of a relation that must be acyclic, a path in that relation decides a pair; so does a
+    /// path in Fence-SC itself. None: both ways are closed.
+    fn forced_by_acyclicity(&mut self, state: &mut State, chosen: Chosen) -> Option<Step> {
+        let mut step = Step::Nothing;
+        for index in 0..self.orders.fence_pairs.len() {
+            let (a, b) = self.orders.fence_pairs[index];
+            if chosen == Chosen::Partly || state.fences_ordered((a, b)) {
+                continue;
+            }
+            for (from, to) in [(a, b), (b, a)] {
+                if state.fences_closed.contains(from, to) {
+                    state.order(Edge::Fence(from, to));
+                    step = Step::Fences;
+                }
+            }
+        }
+        if state.pairs.is_empty() && (chosen == Chosen::Partly || self.orders.fence_pairs.is_empty()) {
+            return Some(step);
+        }
+        let mut closed = std::mem::take(&mut self.orders.closure);
+        let mut closed_node = None;
+        let mut possible = true;
+        for occurrence in self.evaluator.plan().occurrences() {
+            if !possible || occurrence.needs > chosen {
+                continue;
+            }
+            let pairs = match occurrence.relation {
+                BaseRelation::Co => state.pairs.len(),
+                _ if chosen == Chosen::Partly => 0,
+                _ => self.orders.fence_pairs.len(),
+            };
+            if pairs > 0 && closed_node != Some(occurrence.node) {
+                closed.reset(self.candidate.shape);
+                closed.bits_mut().copy_from_slice(self.evaluator.relation(occurrence.node));
+                closed.close();
+                closed_node = Some(occurrence.node);
+            }
+            let limit = if chosen == Chosen::Partly { Stage::Static } else { Stage::Barriers };
+            if occurrence.masks.iter().any(|mask| self.evaluator.plan().stage(*mask) > limit) {
+                continue;
+            }
+            for index in 0..pairs {
+                let coherence = occurrence.relation == BaseRelation::Co;
+                let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
+                if !coherence && state.fences_ordered((a, b)) {
+                    continue;
+                }
+                for (from, to) in [(a, b), (b, a)] {
+                    // The edge the other way would close a cycle, if the masks let it into the relation.
+                    let inside = occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
+                    if inside && closed.contains(from, to) && !(coherence && state.co.contains(from, to)) {
+                        let edge = if coherence { Edge::Coherence(from, to) } else { Edge::Fence(from, to) };
+                        possible &= state.order(edge) == Consistent::Yes;
+                        step = match (coherence, step) {
+                            (true, Step::Nothing) => Step::Coherence,
+                            (true, other) => other,
+                            (false, _) => Step::Fences,
+                        };
+                    }
+                }
+            }
+        }
+        self.orders.closure = closed;
+        possible.then_some(step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::Shape;
+
+    #[test]
+    fn an_edge_against_the_order_is_refused() {
+        let shape = Shape::new(3);
+        let empty = Relation::empty(shape);
+        let mut state = State { co: empty.clone(), fences: empty.clone(), fences_closed: empty, pairs: vec![(0, 2)] };
+        assert_eq!(state.order(Edge::Coherence(0, 1)), Consistent::Yes);
+        assert_eq!(state.order(Edge::Coherence(1, 2)), Consistent::Yes);
+        assert_eq!(state.order(Edge::Coherence(2, 0)), Consistent::No);
+        state.retain_open();
+        assert!(state.pairs.is_empty(), "closure decides the pair");
+    }
+}

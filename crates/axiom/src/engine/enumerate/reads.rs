@@ -1,0 +1,270 @@
+//! Reads-from: every read picks a same-location write of the chosen traces, the init write included.
+
+use fencepost_program::EventId;
+use fencepost_program::unfolding::EventKind;
+
+use super::Search;
+use super::budget::Flow;
+use super::may::MayValues;
+use super::traces::{Test, register, tests_of};
+use super::values::Consistent;
+use crate::base::location_of;
+use crate::bits::Relation;
+use crate::evaluate::{Chosen, Pruning, Stage};
+use crate::model::{BaseRelation, CheckId};
+
+/// From this many combinations on, pairs of choices are tried against each other.
+const PAIRWISE_FROM: u64 = 64;
+/// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
+const CHECK_FROM: u64 = 4;
+/// At most this many choices in the table of pairs.
+const PAIRWISE_CHOICES: usize = 1024;
+
+/// What one choice of traces leaves to choose.
+#[derive(Debug, Default)]
+pub(super) struct Reads {
+    /// Every read, ascending.
+    pub(super) all: Vec<usize>,
+    /// The write each local event reads from, `usize::MAX` while it has none.
+    pub(super) source: Vec<usize>,
+    pub(super) relation: Relation,
+    /// Reads with more than one candidate, with the candidates.
+    open: Vec<(usize, Vec<usize>)>,
+    pinned: Vec<(usize, usize)>,
+    /// How many ways the open reads from this one on can be chosen.
+    remaining: Vec<u64>,
+    /// Where the choices of each open read start in the table.
+    first_choice: Vec<usize>,
+    /// By two choices: whether they go together. Filled on demand.
+    pairs: Vec<Compatible>,
+    choices: usize,
+    /// The location of each local event, by number.
+    location: Vec<usize>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Compatible {
+    Unknown,
+    Yes,
+    No,
+}
+
+impl Search<'_, '_> {
+    /// The candidates of each read that its may-values allow; false if a read has none.
+    pub(super) fn find_reads(&mut self) -> bool {
+        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let tests = tests_of(unfolding, &self.question, &candidate.traces);
+        let (question, traces) = (&self.question, &candidate.traces);
+        let mut passes = |read: EventId, value| {
+            let from = tests.partition_point(|(event, _)| *event < read);
+            tests[from..].iter().take_while(|(event, _)| *event == read).all(|(_, test)| match test {
+                Test::NonZero(expression) => expression.evaluate(&mut |_| Some(value)).is_none_or(|value| value.0 != 0),
+                Test::Conjunct(index) => {
+                    let term = &mut |term: &_| register(unfolding, traces, term)?.evaluate(&mut |_| Some(value));
+                    question.conjuncts[*index].holds(term) != Some(false)
+                }
+            })
+        };
+        let may = MayValues::new(unfolding, &candidate.events, &mut passes);
+        let reads = &mut self.reads;
+        let location = |event: &EventId| location_of(&unfolding.events[event.index()]);
+        reads.location.clear();
+        reads.location.extend(candidate.events.iter().map(|id| location(id).map_or(usize::MAX, |at| at.index())));
+        reads.all.clear();
+        reads.open.clear();
+        reads.pinned.clear();
+        for (read, id) in candidate.events.iter().enumerate() {
+            let EventKind::Read { ty, .. } = &unfolding.events[id.index()].kind else { continue };
+            reads.all.push(read);
+            let mut sources: Vec<usize> = Vec::new();
+            for (write, source) in candidate.events.iter().enumerate() {
+                let is_write = matches!(unfolding.events[source.index()].kind, EventKind::Write { .. });
+                if is_write
+                    && reads.location[write] == reads.location[read]
+                    && may.of(*source).any(|value| passes(*id, ty.wrap(value)))
+                {
+                    sources.push(write);
+                }
+            }
+            match sources.as_slice() {
+                [] => return false,
+                [only] => reads.pinned.push((*only, read)),
+                _ => reads.open.push((read, sources)),
+            }
+        }
+        reads.source.clear();
+        reads.source.resize(candidate.events.len(), usize::MAX);
+        reads.relation.reset(candidate.shape);
+        true
+    }
+
+    /// Assigns the pinned reads, then searches the others.
+    pub(super) fn choose_reads(&mut self) -> Flow {
+        for index in 0..self.reads.pinned.len() {
+            let (write, read) = self.reads.pinned[index];
+            if self.assign(write, read) == Consistent::No {
+                return Flow::Continue(());
+            }
+        }
+        let open = &self.reads.open;
+        let mut remaining: Vec<u64> = vec![1; open.len() + 1];
+        for (index, (_, sources)) in open.iter().enumerate().rev() {
+            remaining[index] = remaining[index + 1].saturating_mul(sources.len() as u64);
+        }
+        self.reads.remaining = remaining;
+        let prunes = self.evaluator.plan().prunes_reads_from() == Pruning::Some;
+        if prunes && self.reads.remaining[0] >= CHECK_FROM && self.check_partly().is_some() {
+            return Flow::Continue(());
+        }
+        self.reads.pairs.clear();
+        if prunes && self.reads.remaining[0] >= PAIRWISE_FROM {
+            self.drop_impossible()?;
+            self.prepare_pairs();
+        }
+        self.choose_read(0)
+    }
+
+    fn assign(&mut self, write: usize, read: usize) -> Consistent {
+        self.reads.source[read] = write;
+        self.reads.relation.insert(write, read);
+        self.values.assign(self.unfolding, &self.candidate, &self.question, write, read)
+    }
+
+    fn choose_read(&mut self, depth: usize) -> Flow {
+        self.budget.tick(1)?;
+        if depth == self.reads.open.len() {
+            return self.reads_chosen();
+        }
+        let read = self.reads.open[depth].0;
+        let check =
+            self.evaluator.plan().prunes_reads_from() == Pruning::Some && self.reads.remaining[depth + 1] >= CHECK_FROM;
+        for index in 0..self.reads.open[depth].1.len() {
+            if !self.compatible_with_chosen(depth, index) {
+                continue;
+            }
+            let write = self.reads.open[depth].1[index];
+            let mark = self.values.mark();
+            let viable = self.assign(write, read) == Consistent::Yes && !(check && self.check_partly().is_some());
+            let flow = if viable { self.choose_read(depth + 1) } else { Flow::Continue(()) };
+            self.values.undo(mark);
+            self.values.unassign(write);
+            self.reads.relation.remove(write, read);
+            self.reads.source[read] = usize::MAX;
+            flow?;
+        }
+        Flow::Continue(())
+    }
+
+    /// The checks that count on a partial choice, with the orders as far as the traces fix them.
+    pub(super) fn check_partly(&mut self) -> Option<CheckId> {
+        self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
+        self.evaluator.set(BaseRelation::Syncbar, self.orders.nothing.bits());
+        self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
+        self.evaluator.set(BaseRelation::Co, self.orders.root.bits());
+        self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::Partly)
+    }
+
+    /// Drops candidates that the model rules out by themselves.
+    fn drop_impossible(&mut self) -> Flow {
+        for depth in 0..self.reads.open.len() {
+            let read = self.reads.open[depth].0;
+            let mut kept = Vec::new();
+            for index in 0..self.reads.open[depth].1.len() {
+                self.budget.tick(1)?;
+                let write = self.reads.open[depth].1[index];
+                self.reads.relation.insert(write, read);
+                if self.check_partly().is_none() {
+                    kept.push(write);
+                }
+                self.reads.relation.remove(write, read);
+            }
+            self.reads.open[depth].1 = kept;
+        }
+        for depth in (0..self.reads.open.len()).rev() {
+            let ways = self.reads.open[depth].1.len() as u64;
+            self.reads.remaining[depth] = self.reads.remaining[depth + 1].saturating_mul(ways);
+        }
+        Flow::Continue(())
+    }
+
+    fn prepare_pairs(&mut self) {
+        let reads = &mut self.reads;
+        reads.first_choice.clear();
+        reads.choices = 0;
+        for (_, sources) in &reads.open {
+            reads.first_choice.push(reads.choices);
+            reads.choices += sources.len();
+        }
+        if reads.choices <= PAIRWISE_CHOICES {
+            reads.pairs.resize(reads.choices * reads.choices, Compatible::Unknown);
+        }
+    }
+
+    /// Whether a choice goes together with each earlier one at its location, taken two by two.
+    fn compatible_with_chosen(&mut self, depth: usize, index: usize) -> bool {
+        if self.reads.pairs.is_empty() {
+            return true;
+        }
+        let (read, write) = (self.reads.open[depth].0, self.reads.open[depth].1[index]);
+        for earlier in 0..depth {
+            let other = self.reads.open[earlier].0;
+            if self.reads.location[other] != self.reads.location[read] {
+                continue;
+            }
+            let source = self.reads.source[other];
+            let Ok(at) = self.reads.open[earlier].1.binary_search(&source) else { continue };
+            let row = self.reads.first_choice[earlier] + at;
+            let cell = row * self.reads.choices + self.reads.first_choice[depth] + index;
+            if self.reads.pairs[cell] == Compatible::Unknown {
+                self.reads.pairs[cell] = self.try_pair((source, other), (write, read));
+            }
+            if self.reads.pairs[cell] == Compatible::No {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Two choices with the pinned ones only: violated at once, or by both orders of two of their writes.
+    fn try_pair(&mut self, a: (usize, usize), b: (usize, usize)) -> Compatible {
+        let saved = std::mem::take(&mut self.reads.relation);
+        let mut two = Relation::empty(self.candidate.shape);
+        for (write, read) in self.reads.pinned.iter().chain([&a, &b]) {
+            two.insert(*write, *read);
+        }
+        self.reads.relation = two;
+        let compatible = self.check_partly().is_none() && self.writes_can_be_ordered(a, b);
+        self.reads.relation = saved;
+        if compatible { Compatible::Yes } else { Compatible::No }
+    }
+
+    fn writes_can_be_ordered(&mut self, a: (usize, usize), b: (usize, usize)) -> bool {
+        let partner = |read: usize| {
+            let event = self.candidate.events[read];
+            self.unfolding.events[event.index()].rmw_partner.and_then(|partner| self.candidate.local(partner))
+        };
+        let mut writes: Vec<usize> = [Some(a.0), Some(b.0), partner(a.1), partner(b.1)].into_iter().flatten().collect();
+        writes.sort();
+        writes.dedup();
+        for (at, &first) in writes.iter().enumerate() {
+            for &second in &writes[at + 1..] {
+                if self.always_ordered(first, second) && !self.some_order(first, second) {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn some_order(&mut self, first: usize, second: usize) -> bool {
+        [(first, second), (second, first)].into_iter().any(|(from, to)| {
+            if self.orders.root.contains(to, from) {
+                return false;
+            }
+            let mut co = self.orders.root.clone();
+            co.add_closed(from, to);
+            self.evaluator.set(BaseRelation::Co, co.bits());
+            self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::Partly).is_none()
+        })
+    }
+}

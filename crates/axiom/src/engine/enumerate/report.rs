@@ -1,0 +1,88 @@
+//! Judging the final states of an execution, and handing it out.
+
+use fencepost_program::program::Term;
+use fencepost_program::unfolding::BarrierMatching;
+use fencepost_program::value::Value;
+use std::ops::ControlFlow;
+
+use super::Search;
+use super::budget::{End, Flow};
+use crate::bits::Relation;
+use crate::engine::Stop;
+use crate::execution::Execution;
+
+pub(super) fn empty() -> Execution {
+    Execution {
+        traces: Vec::new(),
+        events: Vec::new(),
+        rf: Vec::new(),
+        co: Vec::new(),
+        sync_fence: Vec::new(),
+        barriers: BarrierMatching::default(),
+        values: Vec::new(),
+        weight: 1,
+    }
+}
+
+impl Search<'_, '_> {
+    /// Everything is chosen and the model accepts it.
+    pub(super) fn consistent(&mut self, co: &Relation, fences: &Relation) -> Flow {
+        if !self.goal_reachable(co, 0, &mut Vec::new()) {
+            return Flow::Continue(());
+        }
+        if !self.values.all_known(&self.candidate, self.reads.all.iter().copied()) {
+            self.note_gap(Stop::ThinAir);
+            return Flow::Continue(());
+        }
+        self.fill(co, fences);
+        self.reported += 1;
+        match (self.visit)(&self.execution) {
+            ControlFlow::Continue(()) => Flow::Continue(()),
+            ControlFlow::Break(()) => Flow::Break(End::Stopped),
+        }
+    }
+
+    /// Whether some choice of one co-maximal write per location satisfies all parts of the condition and the filter.
+    fn goal_reachable(&self, co: &Relation, at: usize, chosen: &mut Vec<Option<Value>>) -> bool {
+        let Some(location) = self.question.memory.get(at) else {
+            return self.goal_holds(chosen);
+        };
+        self.orders.writes(location.index()).iter().filter(|write| !co.has_successor(**write)).any(|write| {
+            chosen.push(self.values.of(*write));
+            let reachable = self.goal_reachable(co, at + 1, chosen);
+            chosen.pop();
+            reachable
+        })
+    }
+
+    fn goal_holds(&self, memory: &[Option<Value>]) -> bool {
+        self.question.conjuncts.iter().all(|conjunct| {
+            let holds = conjunct.holds(&mut |term| match term {
+                Term::Memory(location) => {
+                    let at = self.question.memory.binary_search(location).ok()?;
+                    memory[at]
+                }
+                other => self.values.term(self.unfolding, &self.candidate, other),
+            });
+            holds != Some(false)
+        })
+    }
+
+    fn fill(&mut self, co: &Relation, fences: &Relation) {
+        let events = &self.candidate.events;
+        let named = |(from, to): (usize, usize)| (events[from], events[to]);
+        let execution = &mut self.execution;
+        execution.traces.clone_from(&self.candidate.traces);
+        execution.events.clone_from(events);
+        execution.rf.clear();
+        execution.rf.extend(self.reads.all.iter().map(|&read| named((self.reads.source[read], read))));
+        execution.co.clear();
+        execution.co.extend(co.iter().map(named));
+        execution.sync_fence.clear();
+        execution.sync_fence.extend(fences.iter().map(named));
+        execution.barriers.clone_from(&self.orders.matching);
+        execution.values.clear();
+        execution.values.extend((0..events.len()).map(|event| self.values.of(event)));
+        execution.weight = self.orders.weight;
+    }
+}

@@ -1,0 +1,324 @@
+//! Values within one choice of traces: propagated from writes to their readers and through expressions as soon as they
+//! are known, in any order of events (load buffering is allowed: program order does not order them), undone on
+//! backtracking. A value that depends on itself stays unknown; nothing is guessed.
+
+use fencepost_program::EventId;
+use fencepost_program::expression::{Expression, Leaf};
+use fencepost_program::program::{ReductionOperation, Term};
+use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
+use fencepost_program::value::{Type, Value};
+
+use super::question::Question;
+use super::traces::register;
+use crate::base::Candidate;
+
+/// The value changed an event, or the result of a barrier.
+#[derive(Copy, Clone, Debug)]
+enum Known {
+    Event(u32),
+    Barrier(u32),
+}
+
+/// A point to return to.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Mark(usize);
+
+/// Whether what is known contradicts a constraint or the condition.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Consistent {
+    Yes,
+    No,
+}
+
+#[derive(Debug)]
+struct WriteInfo<'a> {
+    expression: &'a Expression,
+    ty: Type,
+}
+
+#[derive(Debug)]
+pub(super) struct Values<'a> {
+    /// By local event: what it reads or writes.
+    values: Vec<Option<Value>>,
+    /// By local event: what a `bar.red` returns.
+    results: Vec<Option<Value>>,
+    writes: Vec<Option<WriteInfo<'a>>>,
+    types: Vec<Type>,
+    /// By local event that is a leaf of something: the writes, constraints and conjuncts to look at when it is known.
+    write_users: Vec<Vec<u32>>,
+    constraint_users: Vec<Vec<u32>>,
+    conjunct_users: Vec<Vec<u32>>,
+    constraints: Vec<&'a Expression>,
+    /// By local write: its readers, as they are assigned.
+    readers: Vec<Vec<u32>>,
+    trail: Vec<Known>,
+    queue: Vec<Known>,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(unfolding: &'a Unfolding, candidate: &Candidate, question: &Question<'_>) -> Values<'a> {
+        let count = candidate.events.len();
+        let mut values = Values {
+            values: vec![None; count],
+            results: vec![None; count],
+            writes: Vec::with_capacity(count),
+            types: Vec::with_capacity(count),
+            write_users: vec![Vec::new(); count],
+            constraint_users: vec![Vec::new(); count],
+            conjunct_users: vec![Vec::new(); count],
+            constraints: Vec::new(),
+            readers: vec![Vec::new(); count],
+            trail: Vec::new(),
+            queue: Vec::new(),
+        };
+        let mut leaves = Vec::new();
+        for (index, id) in candidate.events.iter().enumerate() {
+            let (write, ty) = match &unfolding.events[id.index()].kind {
+                EventKind::Write { value, ty, .. } => (Some(WriteInfo { expression: value, ty: *ty }), *ty),
+                EventKind::Read { ty, .. } => (None, *ty),
+                EventKind::Fence | EventKind::Barrier(_) => (None, Type::UNTYPED),
+            };
+            if let Some(write) = &write {
+                leaves.clear();
+                write.expression.leaves(&mut leaves);
+                watch(candidate, &leaves, &mut values.write_users, index);
+            }
+            values.writes.push(write);
+            values.types.push(ty);
+        }
+        for trace in &candidate.traces {
+            let trace = &unfolding.traces[trace.index()];
+            for expression in trace.constraints.iter().chain(&trace.assumptions) {
+                leaves.clear();
+                expression.leaves(&mut leaves);
+                watch(candidate, &leaves, &mut values.constraint_users, values.constraints.len());
+                values.constraints.push(expression);
+            }
+        }
+        for (index, terms) in question.terms.iter().enumerate() {
+            leaves.clear();
+            terms
+                .iter()
+                .filter_map(|term| register(unfolding, &candidate.traces, term))
+                .for_each(|expression| expression.leaves(&mut leaves));
+            watch(candidate, &leaves, &mut values.conjunct_users, index);
+        }
+        values
+    }
+
+    /// What is known without any choice: constants. Also judges what depends on nothing else.
+    pub(super) fn start(
+        &mut self,
+        unfolding: &Unfolding,
+        candidate: &Candidate,
+        question: &Question<'_>,
+    ) -> Consistent {
+        for index in 0..self.writes.len() {
+            if self.values[index].is_none()
+                && let Some(value) = self.written(candidate, index)
+            {
+                self.learn(Known::Event(index as u32), value);
+            }
+        }
+        let constraints = 0..self.constraints.len();
+        let conjuncts = 0..question.conjuncts.len();
+        let holds = constraints.into_iter().all(|index| self.constraint(candidate, index) != Some(false))
+            && conjuncts.into_iter().all(|index| self.conjunct(unfolding, candidate, question, index) != Some(false));
+        if holds { self.settle(unfolding, candidate, question) } else { Consistent::No }
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark(self.trail.len())
+    }
+
+    pub(super) fn undo(&mut self, mark: Mark) {
+        self.queue.clear();
+        for known in self.trail.drain(mark.0..) {
+            match known {
+                Known::Event(event) => self.values[event as usize] = None,
+                Known::Barrier(event) => self.results[event as usize] = None,
+            }
+        }
+    }
+
+    /// Records that the read reads from the write, and what follows. Undone by [`Values::unassign`] and `undo`.
+    pub(super) fn assign(
+        &mut self,
+        unfolding: &Unfolding,
+        candidate: &Candidate,
+        question: &Question<'_>,
+        write: usize,
+        read: usize,
+    ) -> Consistent {
+        self.readers[write].push(read as u32);
+        match self.values[write] {
+            Some(value) => {
+                self.learn(Known::Event(read as u32), self.types[read].wrap(value));
+                self.settle(unfolding, candidate, question)
+            }
+            None => Consistent::Yes,
+        }
+    }
+
+    pub(super) fn unassign(&mut self, write: usize) {
+        self.readers[write].pop();
+    }
+
+    pub(super) fn is_read(&self, write: usize) -> bool {
+        !self.readers[write].is_empty()
+    }
+
+    /// The results of `bar.red` under a matching, as far as the contributions are known (PTX ISA 9.7.15.1).
+    pub(super) fn meet(
+        &mut self,
+        unfolding: &Unfolding,
+        candidate: &Candidate,
+        question: &Question<'_>,
+        matching: &BarrierMatching,
+    ) -> Consistent {
+        loop {
+            let before = self.trail.len();
+            for group in &matching.groups {
+                self.reduce(unfolding, candidate, group);
+            }
+            if self.settle(unfolding, candidate, question) == Consistent::No {
+                return Consistent::No;
+            }
+            if self.trail.len() == before {
+                return Consistent::Yes;
+            }
+        }
+    }
+
+    fn reduce(&mut self, unfolding: &Unfolding, candidate: &Candidate, group: &[EventId]) {
+        let mut operation = None;
+        let (mut count, mut nonzero) = (0i128, 0i128);
+        for event in group {
+            let EventKind::Barrier(barrier) = &unfolding.events[event.index()].kind else { continue };
+            let Some((reduction, predicate)) = &barrier.reduction else { continue };
+            let Some(value) = self.evaluate(candidate, predicate) else { return };
+            operation = Some(*reduction);
+            count += 1;
+            nonzero += i128::from(value != Value(0));
+        }
+        let result = match operation {
+            None => return,
+            Some(ReductionOperation::PopCount) => nonzero,
+            Some(ReductionOperation::And) => i128::from(nonzero == count),
+            Some(ReductionOperation::Or) => i128::from(nonzero > 0),
+        };
+        for event in group {
+            if let Some(local) = candidate.local(*event)
+                && self.results[local].is_none()
+            {
+                self.learn(Known::Barrier(local as u32), Value(result));
+            }
+        }
+    }
+
+    fn learn(&mut self, known: Known, value: Value) {
+        let slot = match known {
+            Known::Event(event) => &mut self.values[event as usize],
+            Known::Barrier(event) => &mut self.results[event as usize],
+        };
+        if slot.is_none() {
+            *slot = Some(value);
+            self.trail.push(known);
+            self.queue.push(known);
+        }
+    }
+
+    /// Propagates until nothing new is known.
+    fn settle(&mut self, unfolding: &Unfolding, candidate: &Candidate, question: &Question<'_>) -> Consistent {
+        while let Some(known) = self.queue.pop() {
+            let (Known::Event(event) | Known::Barrier(event)) = known;
+            let event = event as usize;
+            for at in 0..self.constraint_users[event].len() {
+                let index = self.constraint_users[event][at] as usize;
+                if self.constraint(candidate, index) == Some(false) {
+                    self.queue.clear();
+                    return Consistent::No;
+                }
+            }
+            for at in 0..self.conjunct_users[event].len() {
+                let index = self.conjunct_users[event][at] as usize;
+                if self.conjunct(unfolding, candidate, question, index) == Some(false) {
+                    self.queue.clear();
+                    return Consistent::No;
+                }
+            }
+            for at in 0..self.write_users[event].len() {
+                let write = self.write_users[event][at] as usize;
+                if self.values[write].is_none()
+                    && let Some(value) = self.written(candidate, write)
+                {
+                    self.learn(Known::Event(write as u32), value);
+                }
+            }
+            if let (Known::Event(_), Some(value)) = (known, self.values[event]) {
+                for at in 0..self.readers[event].len() {
+                    let read = self.readers[event][at];
+                    self.learn(Known::Event(read), self.types[read as usize].wrap(value));
+                }
+            }
+        }
+        Consistent::Yes
+    }
+
+    fn written(&self, candidate: &Candidate, write: usize) -> Option<Value> {
+        let info = self.writes[write].as_ref()?;
+        self.evaluate(candidate, info.expression).map(|value| info.ty.wrap(value))
+    }
+
+    fn constraint(&self, candidate: &Candidate, index: usize) -> Option<bool> {
+        self.evaluate(candidate, self.constraints[index]).map(|value| value != Value(0))
+    }
+
+    /// A part of the condition, with final memory unknown.
+    fn conjunct(
+        &self,
+        unfolding: &Unfolding,
+        candidate: &Candidate,
+        question: &Question<'_>,
+        index: usize,
+    ) -> Option<bool> {
+        question.conjuncts[index].holds(&mut |term| self.term(unfolding, candidate, term))
+    }
+
+    /// The final value of a register, if known.
+    pub(super) fn term(&self, unfolding: &Unfolding, candidate: &Candidate, term: &Term) -> Option<Value> {
+        self.evaluate(candidate, register(unfolding, &candidate.traces, term)?)
+    }
+
+    pub(super) fn evaluate(&self, candidate: &Candidate, expression: &Expression) -> Option<Value> {
+        expression.evaluate(&mut |leaf| match leaf {
+            Leaf::Read(event) => self.values[candidate.local(event)?],
+            Leaf::BarrierResult(event) => self.results[candidate.local(event)?],
+        })
+    }
+
+    /// What a local event reads or writes, if known.
+    pub(super) fn of(&self, event: usize) -> Option<Value> {
+        self.values[event]
+    }
+
+    /// Whether every read, write and constraint has a value: if all is chosen and it has not, the value depends on
+    /// itself.
+    pub(super) fn all_known(&self, candidate: &Candidate, reads: impl IntoIterator<Item = usize>) -> bool {
+        reads.into_iter().all(|read| self.values[read].is_some())
+            && (0..self.writes.len()).all(|write| self.writes[write].is_none() || self.values[write].is_some())
+            && (0..self.constraints.len()).all(|index| self.constraint(candidate, index).is_some())
+    }
+}
+
+/// Registers a user with each of its leaves once.
+fn watch(candidate: &Candidate, leaves: &[Leaf], users: &mut [Vec<u32>], user: usize) {
+    for leaf in leaves {
+        let (Leaf::Read(event) | Leaf::BarrierResult(event)) = leaf;
+        if let Some(local) = candidate.local(*event)
+            && users[local].last() != Some(&(user as u32))
+        {
+            users[local].push(user as u32);
+        }
+    }
+}

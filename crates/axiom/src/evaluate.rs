@@ -1,1 +1,0 @@
-//! Computes a compiled model over one candidate.

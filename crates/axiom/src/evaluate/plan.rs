@@ -1,0 +1,532 @@
+//! What to compute when: the nodes a model's axioms need, sorted into stages, and in which chosen relations each check is
+//! monotone. Derived from the operators alone.
+//!
+//! A check (`acyclic`, `irreflexive`, `empty`, not negated) that is violated by a relation is violated by every larger
+//! one. So where the chosen relations occur only positively in it, a violation by part of the choices is final, and the
+//! check prunes the search; any other check is judged when all is chosen.
+
+use crate::evaluate::{Chosen, Stage};
+use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator, RecursiveGroup};
+use fencepost_program::tag::Tag;
+use fencepost_syntax::cat::{CheckKind, CheckRole};
+
+/// Where a value lies; operands have smaller slots than their users.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Slot(u32);
+
+impl Slot {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Base {
+    Set(BaseSet),
+    Relation(BaseRelation),
+}
+
+/// An operator on slots. Sets and relations share those that work word by word.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Operation {
+    Empty,
+    Union(Slot, Slot),
+    Intersection(Slot, Slot),
+    Difference(Slot, Slot),
+    Complement(Slot),
+    Domain(Slot),
+    Range(Slot),
+    Sequence(Slot, Slot),
+    /// `[set] ; relation`.
+    From(Slot, Slot),
+    /// `relation ; [set]`.
+    Into(Slot, Slot),
+    Inverse(Slot),
+    Plus(Slot),
+    Star(Slot),
+    Optional(Slot),
+    Identity(Slot),
+    Product(Slot, Slot),
+}
+
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Step {
+    Compute(Slot, Operation),
+    Group(u32),
+    Check { check: CheckId, needs: Chosen },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct GroupPlan {
+    pub(super) steps: Vec<(Slot, Operation)>,
+    pub(super) variables: Vec<(Slot, Slot)>,
+}
+
+/// A place where an order occurs as part of a relation that must be acyclic: every pair that is in all of `masks` is,
+/// once ordered, an edge of `node`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Occurrence {
+    pub relation: BaseRelation,
+    pub masks: Vec<NodeId>,
+    pub node: NodeId,
+    /// How much must be chosen for the check of `node` to count.
+    pub needs: Chosen,
+}
+
+/// Bit masks of chosen relations.
+const RF: u8 = 1;
+const SYNCBAR: u8 = 2;
+const SYNC_FENCE: u8 = 4;
+const CO: u8 = 8;
+
+/// In which chosen relations a node grows, and in which it shrinks.
+#[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
+struct Polarity {
+    grows: u8,
+    shrinks: u8,
+}
+
+impl Polarity {
+    fn and(self, other: Polarity) -> Polarity {
+        Polarity { grows: self.grows | other.grows, shrinks: self.shrinks | other.shrinks }
+    }
+
+    fn flipped(self) -> Polarity {
+        Polarity { grows: self.shrinks, shrinks: self.grows }
+    }
+
+    fn stage(self) -> Stage {
+        let all = self.grows | self.shrinks;
+        if all & CO != 0 {
+            Stage::Coherence
+        } else if all & SYNC_FENCE != 0 {
+            Stage::Fences
+        } else if all & SYNCBAR != 0 {
+            Stage::Barriers
+        } else if all & RF != 0 {
+            Stage::ReadsFrom
+        } else {
+            Stage::Static
+        }
+    }
+}
+
+/// See the head of the file.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    slots: Vec<Slot>,
+    slot_kinds: Vec<NodeKind>,
+    stages: Vec<Stage>,
+    polarity: Vec<Polarity>,
+    pub(super) steps: [Vec<Step>; 5],
+    pub(super) last: Vec<Step>,
+    pub(super) groups: Vec<GroupPlan>,
+    pub(super) static_bases: Vec<(Slot, Base)>,
+    pub(super) chosen_bases: Vec<(Slot, Base)>,
+    /// The slot of `W`, where `FW` is used.
+    pub(super) writes: Option<Slot>,
+    occurrences: Vec<Occurrence>,
+    prunes_reads_from: Pruning,
+}
+
+/// Whether some check can rule out a candidate before all of it is chosen.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Pruning {
+    Some,
+    None,
+}
+
+impl Plan {
+    pub fn new(model: &Model) -> Plan {
+        let polarity = polarities(model);
+        let stages: Vec<Stage> = polarity.iter().map(|polarity| polarity.stage()).collect();
+        let mut plan = Plan {
+            slots: vec![Slot(u32::MAX); model.nodes.len()],
+            slot_kinds: Vec::new(),
+            stages,
+            polarity,
+            steps: Default::default(),
+            last: Vec::new(),
+            groups: Vec::new(),
+            static_bases: Vec::new(),
+            chosen_bases: Vec::new(),
+            writes: None,
+            occurrences: Vec::new(),
+            prunes_reads_from: Pruning::None,
+        };
+        let (wanted, last_only) = plan.live(model);
+        plan.assign_slots(model, &wanted);
+        plan.schedule(model, &wanted, &last_only);
+        plan.find_occurrences(model);
+        plan
+    }
+
+    pub(super) fn slot(&self, node: NodeId) -> Slot {
+        self.slots[node.index()]
+    }
+
+    pub(super) fn kinds(&self) -> impl Iterator<Item = NodeKind> + '_ {
+        self.slot_kinds.iter().copied()
+    }
+
+    pub fn stage(&self, node: NodeId) -> Stage {
+        self.stages[node.index()]
+    }
+
+    /// Whether a larger choice of orders can only add pairs to the node.
+    pub fn grows_with_orders(&self, node: NodeId) -> bool {
+        self.polarity[node.index()].shrinks & (CO | SYNC_FENCE) == 0
+    }
+
+    /// Whether some check prunes while reads-from is only partly chosen.
+    pub fn prunes_reads_from(&self) -> Pruning {
+        self.prunes_reads_from
+    }
+
+    pub fn occurrences(&self) -> &[Occurrence] {
+        &self.occurrences
+    }
+
+    /// How much must be chosen for the check to count; None: all of it.
+    fn needs(&self, model: &Model, check: CheckId) -> Option<Chosen> {
+        let check = &model.checks[check.index()];
+        let polarity = self.polarity[check.node.index()];
+        let shrinks = if check.negated { polarity.grows | polarity.shrinks } else { polarity.shrinks };
+        if shrinks == 0 {
+            Some(Chosen::Partly)
+        } else if shrinks & (CO | SYNC_FENCE) == 0 {
+            Some(Chosen::ReadsFrom)
+        } else {
+            None
+        }
+    }
+
+    /// Which nodes the axioms and demands need, and which of them only checks that come last need.
+    fn live(&self, model: &Model) -> (Vec<bool>, Vec<bool>) {
+        let mut early = vec![false; model.nodes.len()];
+        let mut any = vec![false; model.nodes.len()];
+        for (index, check) in axioms(model) {
+            any[check.index()] = true;
+            early[check.index()] |= self.needs(model, index).is_some();
+        }
+        for demand in &model.demands {
+            any[demand.wanted.index()] = true;
+            early[demand.wanted.index()] = true;
+        }
+        mark(model, &mut early);
+        mark(model, &mut any);
+        let last_only = any.iter().zip(&early).map(|(any, early)| *any && !early).collect();
+        (any, last_only)
+    }
+
+    fn assign_slots(&mut self, model: &Model, live: &[bool]) {
+        let is_variable = |index: usize| matches!(model.nodes[index].operator, Operator::Variable);
+        let order = (0..live.len()).filter(|&i| is_variable(i)).chain((0..live.len()).filter(|&i| !is_variable(i)));
+        for index in order.filter(|&index| live[index]) {
+            self.slots[index] = self.new_slot(model.nodes[index].kind);
+        }
+        let uses_final = |index: usize| model.nodes[index].operator == Operator::Base(BaseSet::FinalWrites);
+        if (0..live.len()).any(|index| live[index] && uses_final(index)) {
+            let slot = self.new_slot(NodeKind::Set);
+            self.static_bases.push((slot, Base::Set(BaseSet::Tagged(Tag::Write))));
+            self.writes = Some(slot);
+        }
+    }
+
+    fn new_slot(&mut self, kind: NodeKind) -> Slot {
+        self.slot_kinds.push(kind);
+        Slot(self.slot_kinds.len() as u32 - 1)
+    }
+
+    fn schedule(&mut self, model: &Model, live: &[bool], last_only: &[bool]) {
+        let in_group = group_members(model);
+        // A node of a recursive group has its value once the group has run.
+        let ready =
+            |node: NodeId| in_group[node.index()].map_or(node.index(), |group| model.groups[group].last.index());
+        for index in 0..model.nodes.len() {
+            let (slot, stage) = (self.slots[index], self.stages[index]);
+            // Nodes that only the last checks need, and that the orders change, wait for the end.
+            let late = last_only[index] && stage >= Stage::Fences;
+            if live[index] && in_group[index].is_none() {
+                match &model.nodes[index].operator {
+                    Operator::Base(set) => self.base(slot, stage, Base::Set(*set)),
+                    Operator::BaseRelation(relation) => self.base(slot, stage, Base::Relation(*relation)),
+                    operator => {
+                        let step = Step::Compute(slot, self.operation(model, operator));
+                        self.push(stage, late, step);
+                    }
+                }
+            }
+            if let Some(group) = model.groups.iter().position(|group| group.last.index() == index) {
+                self.plan_group(model, group, &in_group, live, last_only);
+            }
+            for (check, node) in axioms(model).filter(|(_, node)| ready(*node) == index) {
+                match self.needs(model, check) {
+                    Some(needs) => {
+                        if needs == Chosen::Partly && self.stages[node.index()] > Stage::Static {
+                            self.prunes_reads_from = Pruning::Some;
+                        }
+                        self.push(self.stages[node.index()], false, Step::Check { check, needs });
+                    }
+                    None => self.last.push(Step::Check { check, needs: Chosen::ReadsFrom }),
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, stage: Stage, late: bool, step: Step) {
+        if late {
+            self.last.push(step);
+        } else {
+            self.steps[stage as usize].push(step);
+        }
+    }
+
+    fn base(&mut self, slot: Slot, stage: Stage, base: Base) {
+        if stage == Stage::Static {
+            self.static_bases.push((slot, base));
+        } else {
+            self.chosen_bases.push((slot, base));
+        }
+    }
+
+    /// The members that depend on the group's variables; the group runs where its last node stands.
+    fn plan_group(
+        &mut self,
+        model: &Model,
+        group: usize,
+        in_group: &[Option<usize>],
+        live: &[bool],
+        last_only: &[bool],
+    ) {
+        let source = &model.groups[group];
+        let members = (source.first.index()..=source.last.index())
+            .filter(|&index| live[index] && in_group[index] == Some(group))
+            .filter(|&index| !matches!(model.nodes[index].operator, Operator::Variable));
+        let members: Vec<usize> = members.collect();
+        let Some(&any) = members.first() else { return };
+        let steps =
+            members.iter().map(|&index| (self.slots[index], self.operation(model, &model.nodes[index].operator)));
+        let steps = steps.collect();
+        let variables = source.variables.iter().filter(|(variable, _)| live[variable.index()]);
+        let variables = variables.map(|(variable, body)| (self.slot(*variable), self.slot(*body))).collect();
+        self.groups.push(GroupPlan { steps, variables });
+        let late = members.iter().all(|&index| last_only[index]) && self.stages[any] >= Stage::Fences;
+        let number = self.groups.len() as u32 - 1;
+        self.push(self.stages[any], late, Step::Group(number));
+    }
+
+    fn operation(&self, model: &Model, operator: &Operator) -> Operation {
+        let slot = |node: &NodeId| self.slots[node.index()];
+        match operator {
+            Operator::SetUnion(a, b) | Operator::Union(a, b) => Operation::Union(slot(a), slot(b)),
+            Operator::SetIntersection(a, b) | Operator::Intersection(a, b) => Operation::Intersection(slot(a), slot(b)),
+            Operator::SetDifference(a, b) | Operator::Difference(a, b) => Operation::Difference(slot(a), slot(b)),
+            Operator::SetComplement(a) | Operator::Complement(a) => Operation::Complement(slot(a)),
+            Operator::Domain(a) => Operation::Domain(slot(a)),
+            Operator::Range(a) => Operation::Range(slot(a)),
+            Operator::Sequence(a, b) => match (identity_of(model, *a), identity_of(model, *b)) {
+                (Some(set), _) => Operation::From(slot(&set), slot(b)),
+                (None, Some(set)) => Operation::Into(slot(a), slot(&set)),
+                (None, None) => Operation::Sequence(slot(a), slot(b)),
+            },
+            Operator::Inverse(a) => Operation::Inverse(slot(a)),
+            Operator::Plus(a) => Operation::Plus(slot(a)),
+            Operator::Star(a) => Operation::Star(slot(a)),
+            Operator::Optional(a) => Operation::Optional(slot(a)),
+            Operator::Identity(a) => Operation::Identity(slot(a)),
+            Operator::Product(a, b) => Operation::Product(slot(a), slot(b)),
+            Operator::EmptySet
+            | Operator::EmptyRelation
+            | Operator::Base(_)
+            | Operator::BaseRelation(_)
+            | Operator::Variable => Operation::Empty,
+        }
+    }
+
+    /// See [`Occurrence`].
+    fn find_occurrences(&mut self, model: &Model) {
+        let mut found = Vec::new();
+        for (index, node) in axioms(model) {
+            let check = &model.checks[index.index()];
+            let Some(needs) = self.needs(model, index) else { continue };
+            if check.kind == CheckKind::Acyclic && !check.negated {
+                let mut places = Vec::new();
+                self.collect_occurrences(model, node, &mut Vec::new(), &mut places);
+                let occurrence = |(relation, masks)| Occurrence { relation, masks, node, needs };
+                found.extend(places.into_iter().map(occurrence));
+            }
+        }
+        self.occurrences = found;
+    }
+
+    fn collect_occurrences(
+        &self,
+        model: &Model,
+        at: NodeId,
+        masks: &mut Vec<NodeId>,
+        found: &mut Vec<(BaseRelation, Vec<NodeId>)>,
+    ) {
+        match &model.nodes[at.index()].operator {
+            Operator::BaseRelation(relation @ (BaseRelation::Co | BaseRelation::SyncFence)) => {
+                found.push((*relation, masks.clone()));
+            }
+            Operator::Union(a, b) => {
+                self.collect_occurrences(model, *a, masks, found);
+                self.collect_occurrences(model, *b, masks, found);
+            }
+            Operator::Plus(a) | Operator::Optional(a) => self.collect_occurrences(model, *a, masks, found),
+            Operator::Intersection(a, b) => {
+                for (inner, mask) in [(*a, *b), (*b, *a)] {
+                    if self.stage(mask) < Stage::Fences {
+                        masks.push(mask);
+                        self.collect_occurrences(model, inner, masks, found);
+                        masks.pop();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The checks that rule executions out, with their nodes.
+fn axioms(model: &Model) -> impl Iterator<Item = (CheckId, NodeId)> + '_ {
+    let checks = model.checks.iter().enumerate();
+    checks.filter(|(_, check)| check.role == CheckRole::Axiom).map(|(index, check)| (CheckId(index as u32), check.node))
+}
+
+/// `[S]`: the node of S.
+fn identity_of(model: &Model, node: NodeId) -> Option<NodeId> {
+    match &model.nodes[node.index()].operator {
+        Operator::Identity(set) => Some(*set),
+        _ => None,
+    }
+}
+
+fn operands(operator: &Operator) -> [Option<NodeId>; 2] {
+    match operator {
+        Operator::Base(_)
+        | Operator::EmptySet
+        | Operator::BaseRelation(_)
+        | Operator::EmptyRelation
+        | Operator::Variable => [None, None],
+        Operator::SetComplement(a)
+        | Operator::Domain(a)
+        | Operator::Range(a)
+        | Operator::Complement(a)
+        | Operator::Inverse(a)
+        | Operator::Plus(a)
+        | Operator::Star(a)
+        | Operator::Optional(a)
+        | Operator::Identity(a) => [Some(*a), None],
+        Operator::SetUnion(a, b)
+        | Operator::SetIntersection(a, b)
+        | Operator::SetDifference(a, b)
+        | Operator::Union(a, b)
+        | Operator::Intersection(a, b)
+        | Operator::Difference(a, b)
+        | Operator::Sequence(a, b)
+        | Operator::Product(a, b) => [Some(*a), Some(*b)],
+    }
+}
+
+/// What the computation of a node reads: its operands, except that a mask reads the set and not `[set]`.
+fn reads(model: &Model, operator: &Operator) -> [Option<NodeId>; 2] {
+    match operator {
+        Operator::Sequence(a, b) => match (identity_of(model, *a), identity_of(model, *b)) {
+            (Some(set), _) => [Some(set), Some(*b)],
+            (None, Some(set)) => [Some(*a), Some(set)],
+            (None, None) => [Some(*a), Some(*b)],
+        },
+        other => operands(other),
+    }
+}
+
+/// Closes a set of nodes under what their computation reads; a variable needs all bodies of its group.
+fn mark(model: &Model, live: &mut [bool]) {
+    let bodies = |group: &RecursiveGroup| group.variables.clone();
+    loop {
+        let mut changed = false;
+        let mut add = |live: &mut [bool], node: NodeId| {
+            changed |= !live[node.index()];
+            live[node.index()] = true;
+        };
+        for index in (0..model.nodes.len()).rev() {
+            if !live[index] {
+                continue;
+            }
+            for node in reads(model, &model.nodes[index].operator).into_iter().flatten() {
+                add(live, node);
+            }
+        }
+        for group in &model.groups {
+            if bodies(group).iter().any(|(variable, _)| live[variable.index()]) {
+                for (variable, body) in bodies(group) {
+                    add(live, variable);
+                    add(live, body);
+                }
+            }
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// For each node that depends on variables of its group: the group.
+fn group_members(model: &Model) -> Vec<Option<usize>> {
+    let mut member = vec![None; model.nodes.len()];
+    for (number, group) in model.groups.iter().enumerate() {
+        for (variable, _) in &group.variables {
+            member[variable.index()] = Some(number);
+        }
+        for index in group.first.index()..=group.last.index() {
+            let uses = operands(&model.nodes[index].operator).into_iter().flatten();
+            if uses.into_iter().any(|node| member[node.index()] == Some(number)) {
+                member[index] = Some(number);
+            }
+        }
+    }
+    member
+}
+
+/// Polarities, to a fixed point over the recursive groups. All members of a group get the group's dependencies, so that
+/// the group is evaluated in one stage.
+fn polarities(model: &Model) -> Vec<Polarity> {
+    let mut polarity = vec![Polarity::default(); model.nodes.len()];
+    let members = group_members(model);
+    loop {
+        let before = polarity.clone();
+        for index in 0..model.nodes.len() {
+            polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, &polarity));
+        }
+        for (number, group) in model.groups.iter().enumerate() {
+            for (variable, body) in &group.variables {
+                polarity[variable.index()] = polarity[variable.index()].and(polarity[body.index()]);
+            }
+            let range = group.first.index()..=group.last.index();
+            let inside = range.filter(|&index| members[index] == Some(number)).collect::<Vec<_>>();
+            let all = inside.iter().fold(Polarity::default(), |all, &index| all.and(polarity[index]));
+            inside.iter().for_each(|&index| polarity[index] = all);
+        }
+        if before == polarity {
+            return polarity;
+        }
+    }
+}
+
+fn polarity_of(operator: &Operator, known: &[Polarity]) -> Polarity {
+    match operator {
+        Operator::BaseRelation(BaseRelation::Rf) => Polarity { grows: RF, shrinks: 0 },
+        Operator::BaseRelation(BaseRelation::Syncbar) => Polarity { grows: SYNCBAR, shrinks: 0 },
+        Operator::BaseRelation(BaseRelation::SyncFence) => Polarity { grows: SYNC_FENCE, shrinks: 0 },
+        Operator::BaseRelation(BaseRelation::Co) => Polarity { grows: CO, shrinks: 0 },
+        Operator::Base(BaseSet::FinalWrites) => Polarity { grows: 0, shrinks: CO },
+        Operator::Complement(a) | Operator::SetComplement(a) => known[a.index()].flipped(),
+        Operator::Difference(a, b) | Operator::SetDifference(a, b) => known[a.index()].and(known[b.index()].flipped()),
+        other => {
+            operands(other).into_iter().flatten().fold(Polarity::default(), |all, node| all.and(known[node.index()]))
+        }
+    }
+}
