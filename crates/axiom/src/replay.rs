@@ -23,7 +23,7 @@ use crate::execution::Execution;
 
 pub use wellformed::{Mismatch, check_execution, final_states};
 
-pub(crate) use base::{Candidate, Depends, fence_sc_pairs, is_acyclic, location, occurring};
+pub(crate) use base::{Candidate, Depends, fence_sc_pairs, has, is_acyclic, location, occurring};
 pub(crate) use instructions::Judge;
 pub(crate) use valuation::Valuation;
 pub(crate) use wellformed::{decided, meets_goal};

@@ -121,7 +121,7 @@ impl<'t> Search<'_, 't> {
         let events = replay::occurring(unfolding, traces);
         self.candidate().set_traces(traces);
         let at = |id: &EventId| replay::location(&unfolding.events[id.index()]);
-        let has = |id: &EventId, tag| unfolding.events[id.index()].tags.has(tag);
+        let has = |id: &EventId, tag| replay::has(&unfolding.events[id.index()], tag);
         let reads: Vec<EventId> = events.iter().copied().filter(|id| has(id, Tag::Read)).collect();
         let writes: Vec<EventId> = events.iter().copied().filter(|id| has(id, Tag::Write)).collect();
         let sources: Vec<Vec<EventId>> =

@@ -171,7 +171,7 @@ impl<'t> Candidate<'t> {
             "vloc" => self.relate(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b)),
             "int" => self.relate(|_, a, _, b| a.thread.is_some() && a.thread == b.thread),
             "ext" => self.relate(|_, a, _, b| a.thread != b.thread),
-            "rmw" | "amo" => self.relate(|_, a, y, _| a.tags.has(Tag::Read) && a.rmw_partner == Some(y)),
+            "rmw" | "amo" => self.relate(|_, a, y, _| has(a, Tag::Read) && a.rmw_partner == Some(y)),
             "addr" => self.relate(|x, _, _, b| b.address_deps.contains(&x)),
             "data" => self.relate(|x, _, _, b| b.data_deps.contains(&x)),
             "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
@@ -192,7 +192,7 @@ impl<'t> Candidate<'t> {
             "M" => Some(all(&|event| location(event).is_some())),
             _ => {
                 let tag = Tag::ALL.iter().find(|tag| tag.cat_name() == name)?;
-                Some(all(&|event| event.tags.has(*tag)))
+                Some(all(&|event| has(event, *tag)))
             }
         }
     }
@@ -200,7 +200,7 @@ impl<'t> Candidate<'t> {
     fn final_writes(&self) -> Events {
         let co = self.co.borrow();
         let events = self.events.borrow();
-        let writes = events.iter().filter(|id| self.unfolding.events[id.index()].tags.has(Tag::Write));
+        let writes = events.iter().filter(|id| has(&self.unfolding.events[id.index()], Tag::Write));
         writes.map(|id| id.0).filter(|write| !co.iter().any(|(from, _)| from == write)).collect()
     }
 
@@ -238,6 +238,17 @@ pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventI
     }
     events.sort();
     events
+}
+
+/// What an event is by its kind needs no tag.
+pub(crate) fn has(event: &Event, tag: Tag) -> bool {
+    let by_kind = match (tag, &event.kind) {
+        (Tag::Init, _) => event.thread.is_none(),
+        (Tag::Read, EventKind::Read { .. }) | (Tag::Write, EventKind::Write { .. }) => true,
+        (Tag::Fence, EventKind::Fence) | (Tag::Barrier, EventKind::Barrier(_)) => true,
+        _ => false,
+    };
+    by_kind || event.tags.has(tag)
 }
 
 pub(crate) fn location(event: &Event) -> Option<LocationId> {
@@ -291,7 +302,7 @@ fn mutual_scopes(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
 pub(crate) fn fence_sc_pairs(unfolding: &Unfolding, events: &[EventId]) -> Vec<(EventId, EventId)> {
     let is_sc = |id: &&EventId| {
         let event = &unfolding.events[id.index()];
-        event.tags.has(Tag::Fence) && event.tags.has(Tag::Sc)
+        has(event, Tag::Fence) && has(event, Tag::Sc)
     };
     let fences: Vec<EventId> = events.iter().filter(is_sc).copied().collect();
     let mut found = Vec::new();

@@ -10,7 +10,7 @@ use fencepost_program::unfolding::{FinalState, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, barrier};
 
-use super::base::{fence_sc_pairs, is_acyclic, location, occurring};
+use super::base::{fence_sc_pairs, has, is_acyclic, location, occurring};
 use super::valuation::Valuation;
 use crate::engine::{Ends, Goal};
 use crate::execution::Execution;
@@ -96,15 +96,15 @@ fn check_reads_from(unfolding: &Unfolding, execution: &Execution) -> Result<(), 
     for &(write, read) in &execution.rf {
         let fits = occurs(&write)
             && occurs(&read)
-            && event(write).tags.has(Tag::Write)
-            && event(read).tags.has(Tag::Read)
+            && has(event(write), Tag::Write)
+            && has(event(read), Tag::Read)
             && location(event(write)) == location(event(read));
         if !fits {
             return Err(Mismatch::ReadsFrom(read));
         }
     }
     let mut read: Vec<EventId> = execution.events.clone();
-    read.retain(|id| event(*id).tags.has(Tag::Read));
+    read.retain(|id| has(event(*id), Tag::Read));
     let reading: Vec<EventId> = execution.rf.iter().map(|(_, read)| *read).collect();
     match reading.iter().zip(&read).find(|(got, want)| got != want) {
         Some((got, _)) => Err(Mismatch::ReadsFrom(*got)),
@@ -161,7 +161,7 @@ fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coh
         return Err(Mismatch::Coherence(pair[1].0, pair[1].1));
     }
     let event = |id: EventId| &unfolding.events[id.index()];
-    let write = |id: &EventId| execution.events.binary_search(id).is_ok() && event(*id).tags.has(Tag::Write);
+    let write = |id: &EventId| execution.events.binary_search(id).is_ok() && has(event(*id), Tag::Write);
     for &(x, y) in &co {
         let fits = x != y && write(&x) && write(&y) && location(event(x)) == location(event(y));
         let transitive = co.iter().filter(|(from, _)| *from == y).all(|&(_, z)| co.contains(&(x, z)));
@@ -173,7 +173,7 @@ fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coh
     for &x in &writes {
         for &y in writes.iter().filter(|y| x < **y && location(event(x)) == location(event(**y))) {
             let forward = co.contains(&(x, y));
-            if event(x).tags.has(Tag::Init) && !forward {
+            if has(event(x), Tag::Init) && !forward {
                 return Err(Mismatch::InitFirst(y));
             }
             if *coherence == Coherence::Total && !forward && !co.contains(&(y, x)) {
@@ -237,7 +237,7 @@ pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalSt
         let last: BTreeSet<Value> = (execution.events.iter())
             .filter(|id| {
                 let event = &unfolding.events[id.index()];
-                event.tags.has(Tag::Write) && location(event) == Some(LocationId::new(index))
+                has(event, Tag::Write) && location(event) == Some(LocationId::new(index))
             })
             .filter(|id| !execution.co.iter().any(|(from, _)| from == *id))
             .map(|id| values.of(*id).unwrap_or_default())

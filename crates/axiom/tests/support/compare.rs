@@ -1,0 +1,295 @@
+//! Engines against the oracle and against each other: the same executions, the same outcomes, the same answers to
+//! questions, and every execution well formed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use fencepost_axiom::engine::brute::Brute;
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed};
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::compile::compile_text;
+use fencepost_axiom::model::{self, Coherence, Model};
+use fencepost_axiom::replay::{Includes, check_execution, final_states};
+use fencepost_program::program::{Condition, Program, Term};
+use fencepost_program::unfolding::{BarrierMatching, FinalState, Unfolding};
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, TraceId};
+use fencepost_syntax::{cat, litmus};
+
+use super::program::{Family, Test};
+
+/// How many candidates the oracle may look at per question.
+const CANDIDATES: u64 = 60_000;
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+
+type Pairs = Vec<(EventId, EventId)>;
+/// What makes two executions the same.
+type Key = (Vec<TraceId>, Pairs, Pairs, Pairs, BarrierMatching);
+
+/// A model in both forms.
+pub(crate) struct Subject {
+    pub(crate) name: &'static str,
+    cat: cat::Model,
+    includes: Includes,
+    model: Model,
+}
+
+impl Subject {
+    pub(crate) fn shipped(name: &'static str) -> Subject {
+        let text = model::shipped(name).expect("a shipped model");
+        let (cat, diagnostics) = cat::parse(text);
+        assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
+        let compilation = compile_text(name, text);
+        let model = compilation.model.unwrap_or_else(|| panic!("{name}: {:?}", compilation.diagnostics));
+        Subject { name, cat, includes: Includes::new(), model }
+    }
+
+    fn takes(&self, test: &Test) -> bool {
+        match (self.name, test.family) {
+            ("sc", _) => !test.needs_proxies(),
+            ("x86-tso", family) => family == Family::X86,
+            ("ptx-6.0", family) => family == Family::Ptx && !test.needs_proxies(),
+            (_, family) => family == Family::Ptx,
+        }
+    }
+}
+
+/// What was compared, so that a run that compares nothing cannot pass.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) programs: u64,
+    /// Programs the front end has no meaning for.
+    pub(crate) refused: u64,
+    /// Per model: searches compared, executions seen, searches too large for the oracle.
+    pub(crate) models: BTreeMap<&'static str, Counts>,
+}
+
+#[derive(Copy, Clone, Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) compared: u64,
+    pub(crate) executions: u64,
+    pub(crate) stuck: u64,
+    pub(crate) reachable: u64,
+    pub(crate) too_large: u64,
+}
+
+/// None if the front end has no meaning for part of it.
+fn front_end(text: &str) -> Result<Option<(Program, Unfolding)>, String> {
+    let (tree, diagnostics) = litmus::parse(text);
+    if let Some(wrong) = diagnostics.iter().find(|found| found.is_error()) {
+        return Err(format!("does not parse: {} at {:?}", wrong.message, wrong.span));
+    }
+    let Some(tree) = tree else {
+        return Err("does not parse".to_string());
+    };
+    let (program, diagnostics) = fencepost_program::lower::lower(&tree);
+    let Some(program) = program else {
+        return Err(format!("does not lower: {diagnostics:?}"));
+    };
+    if !program.unsupported.is_empty() {
+        return Ok(None);
+    }
+    let unfolding = unfold(&program)?;
+    Ok(Some((program, unfolding)))
+}
+
+fn unfold(program: &Program) -> Result<Unfolding, String> {
+    fencepost_program::unfold::unfold(program, &Default::default()).map_err(|stop| format!("{stop:?}"))
+}
+
+/// Compares everything about one program; the error says what differs.
+pub(crate) fn compare(test: &Test, subjects: &[Subject], tally: &mut Tally) -> Result<(), String> {
+    tally.programs += 1;
+    let Some((program, unfolding)) = front_end(&test.text())? else {
+        tally.refused += 1;
+        return Ok(());
+    };
+    let condition = program.questions.first().map(|question| question.condition.clone());
+    let condition = condition.unwrap_or(Condition::True);
+    for subject in subjects.iter().filter(|subject| subject.takes(test)) {
+        let counts = tally.models.entry(subject.name).or_default();
+        for ends in [Ends::Terminating, Ends::Stuck] {
+            let run = Run { subject, unfolding: &unfolding, ends };
+            run.compare(&condition, counts).map_err(|why| format!("{}, {ends:?}: {why}", subject.name))?;
+        }
+    }
+    Ok(())
+}
+
+struct Run<'r> {
+    subject: &'r Subject,
+    unfolding: &'r Unfolding,
+    ends: Ends,
+}
+
+impl Run<'_> {
+    fn compare(&self, condition: &Condition, counts: &mut Counts) -> Result<(), String> {
+        let brute = Brute { cat: &self.subject.cat, includes: &self.subject.includes, candidates: CANDIDATES };
+        let everything = Goal::new(self.ends);
+        let (truth, end) = self.collect(&brute, &everything);
+        if end != Exploration::Complete {
+            counts.too_large += 1;
+            return self.bystander(&end);
+        }
+        counts.compared += 1;
+        counts.executions += truth.len() as u64;
+        counts.stuck += u64::from(self.ends == Ends::Stuck && !truth.is_empty());
+        self.same_executions("enumerate", &Enumerate, &everything, &truth)?;
+        self.same_weights(&Enumerate, condition, &truth)?;
+        for engine in engines() {
+            for asked in [condition.clone(), Condition::Not(Box::new(condition.clone()))] {
+                let expected = truth.iter().any(|one| self.satisfies(one, &asked));
+                counts.reachable += u64::from(expected);
+                self.same_answer(&*engine, &asked, expected)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The oracle gave up: only its reasons that the engines share can be compared.
+    fn bystander(&self, end: &Exploration) -> Result<(), String> {
+        use fencepost_axiom::engine::Stop;
+        if let Exploration::Incomplete(Stop::Bound(_) | Stop::ThinAir) = end {
+            let (_, engine) = self.collect(&Enumerate, &Goal::new(self.ends));
+            if !matches!(engine, Exploration::Incomplete(_)) {
+                return Err(format!("enumerate says {engine:?}, the oracle {end:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(&self, engine: &dyn Engine, goal: &Goal<'_>) -> (Vec<Execution>, Exploration) {
+        let mut found = Vec::new();
+        let end = engine.explore(self.unfolding, &self.subject.model, goal, &NO_LIMITS, &mut |execution| {
+            found.push(execution.clone());
+            ControlFlow::Continue(())
+        });
+        (found, end)
+    }
+
+    fn check(&self, engine: &str, execution: &Execution, goal: &Goal<'_>) -> Result<(), String> {
+        let coherence: &Coherence = &self.subject.model.coherence;
+        check_execution(self.unfolding, execution, goal, coherence)
+            .map_err(|mismatch| format!("{engine} reports an execution that is none: {mismatch}\n{execution:?}"))
+    }
+
+    fn same_executions(
+        &self,
+        name: &str,
+        engine: &dyn Engine,
+        goal: &Goal<'_>,
+        truth: &[Execution],
+    ) -> Result<(), String> {
+        let (found, end) = self.collect(engine, goal);
+        if end != Exploration::Complete {
+            return Err(format!("{name} ends with {end:?}, the oracle is complete"));
+        }
+        for execution in &found {
+            self.check(name, execution, goal)?;
+            if execution.weight != 1 {
+                return Err(format!("{name} gives weight {} with everything observed", execution.weight));
+            }
+        }
+        let (ours, theirs) = (keys(truth), keys(&found));
+        if ours == theirs {
+            return Ok(());
+        }
+        let missing = truth.iter().find(|one| theirs.get(&key(one)) < ours.get(&key(one)));
+        let extra = found.iter().find(|one| ours.get(&key(one)) < theirs.get(&key(one)));
+        Err(format!(
+            "{name} finds {} executions, the oracle {}\nmissing: {missing:?}\nextra: {extra:?}",
+            found.len(),
+            truth.len()
+        ))
+    }
+
+    /// With only the terms of the condition observed, symmetric executions may be merged but not lost.
+    fn same_weights(&self, engine: &dyn Engine, condition: &Condition, truth: &[Execution]) -> Result<(), String> {
+        let terms = condition.terms();
+        let goal = Goal { observed: Observed::Terms(&terms), ..Goal::new(self.ends) };
+        let (found, end) = self.collect(engine, &goal);
+        let weight: u64 = found.iter().map(|one| one.weight).sum();
+        if end != Exploration::Complete || weight != truth.len() as u64 {
+            return Err(format!("weights add up to {weight}, the oracle finds {} ({end:?})", truth.len()));
+        }
+        let (ours, theirs) = (self.histogram(truth, &terms), self.histogram(&found, &terms));
+        if ours != theirs {
+            return Err(format!("outcomes differ: the oracle has {ours:?}, the engine {theirs:?}"));
+        }
+        Ok(())
+    }
+
+    /// How many executions allow each outcome of the terms.
+    fn histogram(&self, executions: &[Execution], terms: &[Term]) -> BTreeMap<Vec<Value>, u64> {
+        let mut histogram = BTreeMap::new();
+        for execution in executions {
+            let states = final_states(self.unfolding, execution);
+            let outcomes: BTreeSet<Vec<Value>> =
+                states.iter().map(|state| terms.iter().map(|term| value(state, term)).collect()).collect();
+            for outcome in outcomes {
+                *histogram.entry(outcome).or_default() += execution.weight;
+            }
+        }
+        histogram
+    }
+
+    fn satisfies(&self, execution: &Execution, condition: &Condition) -> bool {
+        let states = final_states(self.unfolding, execution);
+        states.iter().any(|state| condition.evaluate(&mut |term| Some(value(state, term))) == Some(true))
+    }
+
+    fn same_answer(&self, engine: &dyn Engine, condition: &Condition, expected: bool) -> Result<(), String> {
+        let goal = Goal { condition: Some(condition), multiplicity: Multiplicity::First, ..Goal::new(self.ends) };
+        let mut witness = None;
+        let end = engine.explore(self.unfolding, &self.subject.model, &goal, &NO_LIMITS, &mut |execution| {
+            witness = Some(execution.clone());
+            ControlFlow::Break(())
+        });
+        let name = engine.name();
+        let fits = match &witness {
+            Some(_) => end == Exploration::Stopped,
+            None => end == Exploration::Complete,
+        };
+        if !fits || witness.is_some() != expected {
+            let answer = if witness.is_some() { "reachable" } else { "unreachable" };
+            return Err(format!(
+                "{name} says {answer} ({end:?}), the oracle expects reachable={expected}: {condition:?}"
+            ));
+        }
+        let Some(witness) = witness else { return Ok(()) };
+        self.check(name, &witness, &goal)?;
+        let judged =
+            fencepost_axiom::replay::judge(&self.subject.cat, &self.subject.includes, self.unfolding, &witness);
+        match judged {
+            Ok(judgement) if judgement.violated.is_empty() => Ok(()),
+            other => Err(format!("{name} reports a witness that replay refuses: {other:?}\n{witness:?}")),
+        }
+    }
+}
+
+/// The engines that answer questions.
+fn engines() -> Vec<Box<dyn Engine>> {
+    vec![Box::new(Enumerate)]
+}
+
+fn key(execution: &Execution) -> Key {
+    let Execution { traces, rf, co, sync_fence, barriers, .. } = execution.clone();
+    (traces, rf, co, sync_fence, barriers)
+}
+
+fn keys(executions: &[Execution]) -> BTreeMap<Key, u64> {
+    let mut counted = BTreeMap::new();
+    for execution in executions {
+        *counted.entry(key(execution)).or_default() += 1;
+    }
+    counted
+}
+
+fn value(state: &FinalState, term: &Term) -> Value {
+    match term {
+        Term::Constant(value) => *value,
+        Term::Register(thread, register) => state.registers[thread.index()][register.index()],
+        Term::Memory(location) => state.memory[location.index()],
+    }
+}
