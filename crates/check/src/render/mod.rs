@@ -1,1 +1,69 @@
-//! Pictures of executions.
+//! Pictures of executions: a thread-per-column SVG with a layout of its own, and the same content as DOT.
+//!
+//! `scene` decides *what* is drawn (boxes, edges, captions), `rows`, `plan` and `layout` where the boxes are, `route` and
+//! `labels` how the edges run between them; `svg` and `dot` only write. Graphviz was not used for the layout: it is not
+//! on every machine, it does not keep threads in columns, and its output changes between versions. Coordinates are sums
+//! of constants over ordered data, rounded when written: the same execution gives the same bytes.
+//!
+//! What is shown: every event; program order between neighbours; reads-from; coherence and Fence-SC order without the
+//! edges that follow by transitivity; from-read to the coherence successors of the write that was read. Coherence out
+//! of initial writes is left out: an initial write precedes every write of its location.
+
+mod dot;
+mod escape;
+mod labels;
+mod layout;
+mod palette;
+mod picture;
+mod plan;
+mod route;
+mod rows;
+mod scene;
+mod svg;
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::Source;
+
+pub use picture::{Format, picture};
+
+/// What a picture says besides the execution.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Above the picture: the test and the model.
+    pub title: String,
+    /// Below the picture, a line each: the verdict, the axiom that is violated, the final state.
+    pub caption: Vec<String>,
+    /// Relations of the model to draw besides the standard ones.
+    pub relations: Vec<DerivedRelation>,
+    /// Edges to draw thick: the cycle that rules the execution out. Those of the standard relations are found by their
+    /// name; others are added.
+    pub highlight: Vec<HighlightedEdge>,
+}
+
+/// A relation of the model with its pairs in this execution.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DerivedRelation {
+    pub name: String,
+    pub pairs: Vec<(EventId, EventId)>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HighlightedEdge {
+    pub name: String,
+    pub from: EventId,
+    pub to: EventId,
+}
+
+/// The execution as a self-contained SVG document.
+pub fn svg(unfolding: &Unfolding, source: &Source, execution: &Execution, options: &Options) -> String {
+    let scene = scene::Scene::new(unfolding, source, execution, options);
+    let layout = layout::Layout::new(&scene);
+    svg::write(&scene, &layout)
+}
+
+/// The execution as a DOT graph, threads as clusters inside their CTA's and GPU's.
+pub fn dot(unfolding: &Unfolding, source: &Source, execution: &Execution, options: &Options) -> String {
+    dot::write(&scene::Scene::new(unfolding, source, execution, options))
+}

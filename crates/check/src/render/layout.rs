@@ -1,0 +1,314 @@
+//! Where everything is. Text sizes are those of a monospace font at 12 px (0.6 em per character); no font is measured,
+//! so that the picture is the same on every machine.
+
+use std::collections::BTreeSet;
+
+use fencepost_program::program::Place;
+
+use super::labels::{self, Label};
+use super::plan::Plan;
+use super::route::{self, Path};
+use super::rows::Rows;
+use super::scene::{Role, Scene};
+
+pub(super) const CHARACTER: f64 = 7.3;
+pub(super) const LINE: f64 = 16.0;
+const PADDING: f64 = 9.0;
+const MARGIN: f64 = 18.0;
+const LANE: f64 = 13.0;
+const FRAME_STEP: f64 = 9.0;
+const FRAME_LABEL: f64 = 17.0;
+const HEADER: f64 = 24.0;
+const CHANNEL: f64 = 30.0;
+const SLOT: f64 = 15.0;
+const INIT_STRIP: f64 = 46.0;
+
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub(super) struct Point {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+#[derive(Copy, Clone, PartialEq, Debug, Default)]
+pub(super) struct Rect {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+impl Rect {
+    pub(super) fn right(self) -> f64 {
+        self.x + self.width
+    }
+
+    pub(super) fn bottom(self) -> f64 {
+        self.y + self.height
+    }
+
+    pub(super) fn overlaps(self, other: Rect) -> bool {
+        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
+    }
+}
+
+pub(super) struct Frame {
+    pub(super) rect: Rect,
+    pub(super) label: String,
+    pub(super) level: Level,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Level {
+    Gpu,
+    Cluster,
+    Cta,
+}
+
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// One per node.
+    pub(super) boxes: Vec<Rect>,
+    /// Column headers, one per column: the extent of the column and the header's baseline.
+    pub(super) headers: Vec<Rect>,
+    pub(super) frames: Vec<Frame>,
+    /// Where the note about a thread that did not exit stands.
+    pub(super) endings: Vec<Point>,
+    /// One per edge.
+    pub(super) paths: Vec<Path>,
+    pub(super) labels: Vec<Option<Label>>,
+    /// Channel tops, one per row and one below the last.
+    pub(super) channels: Vec<f64>,
+    /// Between the init writes and the frames.
+    pub(super) strip: (f64, f64),
+    /// Where captions and the legend start.
+    pub(super) footer: f64,
+}
+
+impl Layout {
+    pub(super) fn new(scene: &Scene) -> Layout {
+        let rows = Rows::new(scene);
+        let plan = Plan::new(scene, &rows);
+        let mut layout = Layout {
+            width: 0.0,
+            height: 0.0,
+            boxes: vec![Rect::default(); scene.nodes.len()],
+            headers: Vec::new(),
+            frames: Vec::new(),
+            endings: Vec::new(),
+            paths: Vec::new(),
+            labels: Vec::new(),
+            channels: Vec::new(),
+            strip: (0.0, 0.0),
+            footer: 0.0,
+        };
+        let levels = levels(scene);
+        layout.place_columns(scene, &plan, levels.len());
+        let top = layout.place_inits(scene);
+        layout.place_rows(scene, &rows, &plan, top + levels.len() as f64 * FRAME_LABEL);
+        layout.place_frames(scene, &levels, top);
+        layout.paths = route::paths(scene, &rows, &plan, &layout);
+        layout.labels = labels::place(scene, &layout);
+        layout.place_footer(scene);
+        layout
+    }
+
+    /// Horizontal extents: columns as wide as their text, gutters as wide as their lanes and frames.
+    fn place_columns(&mut self, scene: &Scene, plan: &Plan, levels: usize) {
+        let frame = levels as f64 * FRAME_STEP;
+        let mut x = MARGIN;
+        for (index, column) in scene.columns.iter().enumerate() {
+            let texts = column.nodes.iter().flat_map(|node| &scene.nodes[*node].lines);
+            let ending = column.ending.as_ref().map_or(0, |ending| characters(ending));
+            let widest = texts.map(|text| characters(text)).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
+            let (left, right) = plan.lanes[index];
+            x += frame + lanes(left);
+            let width = widest as f64 * CHARACTER + 2.0 * PADDING;
+            self.headers.push(Rect { x, y: 0.0, width, height: HEADER });
+            x += width + frame + lanes(right);
+            if index + 1 < scene.columns.len() {
+                x += 56.0;
+            }
+        }
+        self.width = x + MARGIN;
+    }
+
+    /// Init writes stand in a row at the top, centred; returns where the frames may start.
+    fn place_inits(&mut self, scene: &Scene) -> f64 {
+        let top = MARGIN + if scene.title.is_empty() { 0.0 } else { 26.0 };
+        if scene.inits.is_empty() {
+            return top;
+        }
+        let widths: Vec<f64> =
+            scene.inits.iter().map(|node| scene.nodes[*node].lines.iter().map(|line| characters(line)).max().unwrap_or(0))
+            .map(|characters| characters as f64 * CHARACTER + 2.0 * PADDING)
+            .collect();
+        let gap = 22.0;
+        let total: f64 = widths.iter().sum::<f64>() + gap * (widths.len() - 1) as f64;
+        self.width = self.width.max(total + 2.0 * MARGIN);
+        let content = self.headers.last().map_or(total, |last| last.right() + MARGIN);
+        let mut x = ((content - total) / 2.0).max(MARGIN);
+        let height = LINE + 8.0;
+        for (node, width) in scene.inits.iter().zip(widths) {
+            self.boxes[*node] = Rect { x, y: top, width, height };
+            x += width + gap;
+        }
+        let used = scene.edges.iter().any(|edge| scene.inits.contains(&edge.from) || scene.inits.contains(&edge.to));
+        let strip = if used { INIT_STRIP } else { 16.0 };
+        self.strip = (top + height, top + height + strip);
+        self.strip.1
+    }
+
+    fn place_rows(&mut self, scene: &Scene, rows: &Rows, plan: &Plan, top: f64) {
+        self.headers.iter_mut().for_each(|header| header.y = top);
+        let mut y = top + HEADER;
+        for row in 0..=rows.count {
+            self.channels.push(y);
+            let slots = plan.slots.get(row).copied().unwrap_or(0) as f64 * SLOT;
+            let base = if row == 0 { 6.0 } else if row == rows.count { 10.0 } else { CHANNEL };
+            y += if slots > 0.0 { base.max(16.0) + slots } else { base };
+            let mut height: f64 = 0.0;
+            for cell in rows.cells.iter().filter(|cell| cell.row == row) {
+                let header = self.headers[cell.column];
+                let mut bottom = y;
+                for node in &cell.nodes {
+                    let lines = scene.nodes[*node].lines.len().max(1) as f64;
+                    let own = lines * LINE + 10.0;
+                    self.boxes[*node] = Rect { x: header.x, y: bottom, width: header.width, height: own };
+                    bottom += own + 9.0;
+                }
+                height = height.max(bottom - 9.0 - y);
+            }
+            y += height;
+        }
+        self.footer = y;
+        for (column, header) in scene.columns.iter().zip(&self.headers) {
+            let last = column.nodes.last().map_or(header.bottom(), |node| self.boxes[*node].bottom());
+            self.endings.push(Point { x: header.x + header.width / 2.0, y: last + 15.0 });
+        }
+        if scene.columns.iter().any(|column| column.ending.is_some()) {
+            self.footer += 14.0;
+        }
+    }
+
+    /// One frame per run of neighbouring threads of a GPU, a cluster, a CTA.
+    fn place_frames(&mut self, scene: &Scene, levels: &[Level], top: f64) {
+        for (depth, level) in levels.iter().enumerate() {
+            let inset = (levels.len() - depth) as f64 * FRAME_STEP;
+            let mut first = 0;
+            while first < scene.columns.len() {
+                let Some(key) = key(scene.columns[first].place, *level) else {
+                    first += 1;
+                    continue;
+                };
+                let same = scene.columns[first..].iter().take_while(|column| self::key(column.place, *level) == Some(key));
+                let last = first + same.count() - 1;
+                let y = top + depth as f64 * FRAME_LABEL;
+                let bottom = self.footer + inset;
+                let x = self.headers[first].x - inset;
+                let rect = Rect { x, y, width: self.headers[last].right() + inset - x, height: bottom - y };
+                self.frames.push(Frame { rect, label: frame_label(key, *level), level: *level });
+                first = last + 1;
+            }
+        }
+        self.footer += levels.len() as f64 * FRAME_STEP + 10.0;
+    }
+
+    /// Captions, then the legend in as many rows as the width allows.
+    fn place_footer(&mut self, scene: &Scene) {
+        let longest = scene.caption.iter().chain([&scene.title]).map(|line| characters(line)).max().unwrap_or(0);
+        self.width = self.width.max(longest as f64 * CHARACTER + 2.0 * MARGIN);
+        let legend = legend(scene, self);
+        let bottom = legend.last().map_or(self.footer, |entry| entry.at.y + 8.0);
+        let caption = self.footer + scene.caption.len() as f64 * 18.0;
+        self.height = bottom.max(caption) + MARGIN - 8.0;
+    }
+}
+
+pub(super) struct LegendEntry {
+    pub(super) at: Point,
+    pub(super) text: String,
+    /// Index into [`Scene::relations`].
+    pub(super) relation: usize,
+}
+
+pub(super) fn legend(scene: &Scene, layout: &Layout) -> Vec<LegendEntry> {
+    let mut at = Point { x: MARGIN, y: layout.footer + scene.caption.len() as f64 * 18.0 + 14.0 };
+    let mut entries = Vec::new();
+    for (relation, drawn) in scene.relations().into_iter().enumerate() {
+        let text = match drawn.words() {
+            "" => drawn.name().to_owned(),
+            words => format!("{}: {words}", drawn.name()),
+        };
+        let width = characters(&text) as f64 * 6.6 + 48.0;
+        if at.x > MARGIN && at.x + width > layout.width - MARGIN {
+            at = Point { x: MARGIN, y: at.y + 18.0 };
+        }
+        entries.push(LegendEntry { at, text, relation });
+        at.x += width;
+    }
+    entries
+}
+
+/// Columns of a terminal the text takes: letters of East Asian scripts and emoji are twice as wide.
+pub(super) fn characters(text: &str) -> usize {
+    text.chars().map(|character| if character as u32 >= 0x1100 && !matches!(character as u32, 0x2000..=0x2bff) { 2 } else { 1 }).sum()
+}
+
+/// Room for the lanes on one side of a column.
+fn lanes(count: usize) -> f64 {
+    if count == 0 { 0.0 } else { lane_offset(count - 1) + 8.0 }
+}
+
+/// How far out a lane is from the column's frames.
+pub(super) fn lane_offset(lane: usize) -> f64 {
+    14.0 + lane as f64 * LANE
+}
+
+pub(super) fn frame_reserve(layout: &Layout) -> f64 {
+    let levels: BTreeSet<Level> = layout.frames.iter().map(|frame| frame.level).collect();
+    levels.len() as f64 * FRAME_STEP
+}
+
+pub(super) fn slot_y(layout: &Layout, channel: usize, slot: usize) -> f64 {
+    layout.channels[channel] + 13.0 + slot as f64 * SLOT
+}
+
+/// Which frames are worth drawing: none for CPU threads; clusters only where one has several CTAs and is not alone.
+fn levels(scene: &Scene) -> Vec<Level> {
+    let places: BTreeSet<Place> = scene.columns.iter().map(|column| column.place).collect();
+    let gpu: Vec<(u32, u32, u32)> = places
+        .iter()
+        .filter_map(|place| match place {
+            Place::Gpu { gpu, cluster, cta } => Some((*gpu, *cluster, *cta)),
+            Place::Host => None,
+        })
+        .collect();
+    if gpu.is_empty() {
+        return Vec::new();
+    }
+    let clusters: BTreeSet<(u32, u32)> = gpu.iter().map(|(gpu, cluster, _)| (*gpu, *cluster)).collect();
+    let shared = clusters.len() > 1 && clusters.len() < gpu.len();
+    if shared { vec![Level::Gpu, Level::Cluster, Level::Cta] } else { vec![Level::Gpu, Level::Cta] }
+}
+
+fn key(place: Place, level: Level) -> Option<(u32, u32, u32)> {
+    let Place::Gpu { gpu, cluster, cta } = place else { return None };
+    Some(match level {
+        Level::Gpu => (gpu, 0, 0),
+        Level::Cluster => (gpu, cluster, 0),
+        Level::Cta => (gpu, cluster, cta),
+    })
+}
+
+fn frame_label((gpu, cluster, cta): (u32, u32, u32), level: Level) -> String {
+    match level {
+        Level::Gpu => format!("GPU {gpu}"),
+        Level::Cluster => format!("cluster {cluster}"),
+        Level::Cta => format!("CTA {cta}"),
+    }
+}
+
+pub(super) fn is_init(scene: &Scene, node: usize) -> bool {
+    scene.nodes[node].role == Role::Init
+}

@@ -1,0 +1,72 @@
+//! Which row of the grid each box is in. A thread's instructions take one row each, from the top; barrier operations
+//! that met stand side by side where that is possible (crossed barriers have no such arrangement).
+
+use super::scene::Scene;
+
+/// The boxes of one instruction: one, or the two halves of a read-modify-write.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    pub(super) column: usize,
+    pub(super) row: usize,
+    pub(super) nodes: Vec<usize>,
+}
+
+pub(super) struct Rows {
+    pub(super) cells: Vec<Cell>,
+    /// The cell of each node; None for init writes.
+    pub(super) cell_of: Vec<Option<usize>>,
+    pub(super) count: usize,
+}
+
+impl Rows {
+    pub(super) fn new(scene: &Scene) -> Rows {
+        let mut rows = Rows { cells: Vec::new(), cell_of: vec![None; scene.nodes.len()], count: 0 };
+        for (column, drawn) in scene.columns.iter().enumerate() {
+            let first = rows.cells.len();
+            for &node in &drawn.nodes {
+                let joined = scene.nodes[node].joined && rows.cells.len() > first;
+                if !joined {
+                    let row = rows.cells.len() - first;
+                    rows.cells.push(Cell { column, row, nodes: Vec::new() });
+                }
+                let cell = rows.cells.len() - 1;
+                rows.cells[cell].nodes.push(node);
+                rows.cell_of[node] = Some(cell);
+            }
+        }
+        rows.align(scene);
+        rows.count = rows.cells.iter().map(|cell| cell.row + 1).max().unwrap_or(0);
+        rows
+    }
+
+    /// Pushes cells down until each meeting is in one row; gives up where that would never end.
+    fn align(&mut self, scene: &Scene) {
+        let simple: Vec<usize> = self.cells.iter().map(|cell| cell.row).collect();
+        let deepest = self.cells.len();
+        loop {
+            let mut moved = false;
+            for meeting in &scene.meetings {
+                let cells: Vec<usize> = meeting.iter().filter_map(|node| self.cell_of[*node]).collect();
+                let row = cells.iter().map(|cell| self.cells[*cell].row).max().unwrap_or(0);
+                for cell in cells {
+                    moved |= self.cells[cell].row != row;
+                    self.cells[cell].row = row;
+                }
+            }
+            for next in 1..self.cells.len() {
+                let (column, row) = (self.cells[next - 1].column, self.cells[next - 1].row);
+                if self.cells[next].column == column && self.cells[next].row <= row {
+                    self.cells[next].row = row + 1;
+                    moved = true;
+                }
+            }
+            if !moved {
+                return;
+            }
+            if self.cells.iter().any(|cell| cell.row > deepest) {
+                self.cells.iter_mut().zip(simple).for_each(|(cell, row)| cell.row = row);
+                return;
+            }
+        }
+    }
+}

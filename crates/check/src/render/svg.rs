@@ -1,0 +1,195 @@
+//! Writes a laid-out scene as SVG 1.1: no scripts, no style sheet, no external fonts, so that it can be opened, embedded
+//! in a page or put in a paper as it is. Arrow heads are polygons and label halos are drawn text: markers and
+//! `paint-order` are missing from common converters. `data-` attributes name events and relations for tools.
+
+use std::fmt::Write as _;
+
+use super::escape::xml;
+use super::layout::{self, Frame, LINE, Layout, Level, Point, Rect};
+use super::palette::Relation;
+use super::route::{Path, Piece};
+use super::scene::{Edge, Node, Role, Scene};
+
+const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
+const SANS: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
+
+pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
+    let mut out = String::new();
+    let (width, height) = (number(layout.width), number(layout.height));
+    line(&mut out, format_args!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-size=\"12\">"
+    ));
+    line(&mut out, format_args!("<title>{}</title>", xml(&scene.title)));
+    line(&mut out, format_args!("<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"));
+    if !scene.title.is_empty() {
+        let at = Point { x: 18.0, y: 28.0 };
+        line(&mut out, format_args!("{}", text(at, &scene.title, &format!("font-family=\"{SANS}\" font-size=\"15\" font-weight=\"bold\" fill=\"#202124\""))));
+    }
+    layout.frames.iter().for_each(|frame| write_frame(&mut out, frame));
+    write_headers(&mut out, scene, layout);
+    // Thin order below, then the other edges, the highlighted ones on top; boxes above all lines, names above the boxes.
+    let plain = |edge: &&usize| !scene.edges[**edge].highlighted;
+    let order: Vec<usize> = (0..scene.edges.len()).collect();
+    let drawn = order.iter().filter(plain).chain(order.iter().filter(|edge| scene.edges[**edge].highlighted));
+    for &edge in drawn {
+        write_edge(&mut out, scene, &scene.edges[edge], &layout.paths[edge]);
+    }
+    for (node, rect) in scene.nodes.iter().zip(&layout.boxes) {
+        write_node(&mut out, node, *rect);
+    }
+    for (edge, label) in scene.edges.iter().zip(&layout.labels) {
+        if let Some(label) = label {
+            write_label(&mut out, edge, label.centre);
+        }
+    }
+    write_footer(&mut out, scene, layout);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// One decimal is a tenth of a pixel; trailing zeros would only make files longer.
+fn number(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    if rounded.fract() == 0.0 { format!("{}", rounded as i64) } else { format!("{rounded:.1}") }
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+    let _ = writeln!(out, "{text}");
+}
+
+fn text(at: Point, content: &str, attributes: &str) -> String {
+    // Runs of spaces in an instruction are already single; `xml:space` is not needed.
+    format!("<text x=\"{}\" y=\"{}\" {attributes}>{}</text>", number(at.x), number(at.y), xml(content))
+}
+
+fn write_frame(out: &mut String, frame: &Frame) {
+    let (fill, stroke) = match frame.level {
+        Level::Gpu => ("#f8f9fa", "#bdc1c6"),
+        Level::Cluster => ("#f1f3f4", "#bdc1c6"),
+        Level::Cta => ("#eef3fb", "#a8c1ea"),
+    };
+    let Rect { x, y, width, height } = frame.rect;
+    line(out, format_args!(
+        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" stroke=\"{stroke}\"/>",
+        number(x), number(y), number(width), number(height)
+    ));
+    let at = Point { x: x + 8.0, y: y + 13.0 };
+    line(out, format_args!("{}", text(at, &frame.label, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))));
+}
+
+fn write_headers(out: &mut String, scene: &Scene, layout: &Layout) {
+    for ((column, header), ending) in scene.columns.iter().zip(&layout.headers).zip(&layout.endings) {
+        let at = Point { x: header.x + header.width / 2.0, y: header.y + 17.0 };
+        let style = format!("font-family=\"{SANS}\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#202124\"");
+        line(out, format_args!("{}", text(at, &column.name, &style)));
+        if let Some(words) = &column.ending {
+            let style = format!("font-family=\"{SANS}\" font-size=\"11\" font-style=\"italic\" text-anchor=\"middle\" fill=\"#c5221f\"");
+            line(out, format_args!("{}", text(*ending, words, &style)));
+        }
+    }
+}
+
+fn write_node(out: &mut String, node: &Node, rect: Rect) {
+    let (fill, stroke) = match node.role {
+        Role::Init => ("#f1f3f4", "#9aa0a6"),
+        Role::Read => ("#ffffff", "#5f6368"),
+        Role::Write => ("#fffaf0", "#5f6368"),
+        Role::Fence => ("#f3e8fd", "#9334e6"),
+        Role::Barrier => ("#e0f2f1", "#00897b"),
+    };
+    let (stroke, width) = if node.highlighted { ("#202124", "2.2") } else { (stroke, "1.1") };
+    line(out, format_args!("<g class=\"event\" data-event=\"{}\">", node.event.0));
+    line(out, format_args!(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
+        number(rect.x), number(rect.y), number(rect.width), number(rect.height)
+    ));
+    let memory = node.lines.len() - 1;
+    let top = rect.y + (rect.height - node.lines.len() as f64 * LINE) / 2.0 + 12.0;
+    for (index, content) in node.lines.iter().enumerate() {
+        let at = Point { x: rect.x + rect.width / 2.0, y: top + index as f64 * LINE };
+        let fill = if index == memory && memory > 0 || node.joined { "#1967d2" } else { "#202124" };
+        let style = format!("font-family=\"{MONO}\" text-anchor=\"middle\" fill=\"{fill}\"");
+        line(out, format_args!("{}", text(at, content, &style)));
+    }
+    out.push_str("</g>\n");
+}
+
+fn data(path: &Path) -> String {
+    let mut text = format!("M{} {}", number(path.start.x), number(path.start.y));
+    let point = |point: Point| format!("{} {}", number(point.x), number(point.y));
+    for piece in &path.pieces {
+        let _ = match *piece {
+            Piece::Line(to) => write!(text, "L{}", point(to)),
+            Piece::Curve(a, b, to) => write!(text, "C{} {} {}", point(a), point(b), point(to)),
+        };
+    }
+    text
+}
+
+fn write_edge(out: &mut String, scene: &Scene, edge: &Edge, path: &Path) {
+    let style = edge.relation.style();
+    let (from, to) = (scene.nodes[edge.from].event.0, scene.nodes[edge.to].event.0);
+    line(out, format_args!(
+        "<g class=\"edge\" data-relation=\"{}\" data-from=\"{from}\" data-to=\"{to}\">",
+        xml(edge.relation.name())
+    ));
+    let data = data(path);
+    if edge.highlighted {
+        line(out, format_args!(
+            "<path d=\"{data}\" fill=\"none\" stroke=\"#fdd663\" stroke-width=\"9\" stroke-opacity=\"0.75\" stroke-linecap=\"round\"/>"
+        ));
+    }
+    let width = f64::from(style.width) / 10.0 + if edge.highlighted { 1.4 } else { 0.0 };
+    let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
+    line(out, format_args!(
+        "<path d=\"{data}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+        style.colour, number(width)
+    ));
+    let size = if edge.highlighted { 10.0 } else if edge.relation == Relation::Po { 6.0 } else { 8.0 };
+    for (tip, direction) in &path.heads {
+        line(out, format_args!("<polygon points=\"{}\" fill=\"{}\"/>", head(*tip, *direction, size), style.colour));
+    }
+    out.push_str("</g>\n");
+}
+
+fn head(tip: Point, direction: Point, size: f64) -> String {
+    let back = Point { x: tip.x - direction.x * size, y: tip.y - direction.y * size };
+    let half = size * 0.42;
+    let (across_x, across_y) = (-direction.y * half, direction.x * half);
+    format!(
+        "{},{} {},{} {},{}",
+        number(tip.x), number(tip.y),
+        number(back.x + across_x), number(back.y + across_y),
+        number(back.x - across_x), number(back.y - across_y)
+    )
+}
+
+fn write_label(out: &mut String, edge: &Edge, centre: Point) {
+    let at = Point { x: centre.x, y: centre.y + 4.0 };
+    let weight = if edge.highlighted { " font-weight=\"bold\"" } else { "" };
+    let base = format!("font-family=\"{SANS}\" font-size=\"11\" text-anchor=\"middle\"{weight}");
+    let halo = format!("{base} stroke=\"#ffffff\" stroke-width=\"4\" stroke-linejoin=\"round\" fill=\"#ffffff\" aria-hidden=\"true\"");
+    line(out, format_args!("{}", text(at, &edge.label, &halo)));
+    let colour = edge.relation.style().colour;
+    line(out, format_args!("{}", text(at, &edge.label, &format!("{base} fill=\"{colour}\""))));
+}
+
+fn write_footer(out: &mut String, scene: &Scene, layout: &Layout) {
+    for (index, caption) in scene.caption.iter().enumerate() {
+        let at = Point { x: 18.0, y: layout.footer + 14.0 + index as f64 * 18.0 };
+        let weight = if index == 0 { " font-weight=\"bold\"" } else { "" };
+        line(out, format_args!("{}", text(at, caption, &format!("font-family=\"{SANS}\"{weight} fill=\"#202124\""))));
+    }
+    let relations = scene.relations();
+    for entry in layout::legend(scene, layout) {
+        let style = relations[entry.relation].style();
+        let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
+        let (x, y) = (entry.at.x, entry.at.y);
+        line(out, format_args!(
+            "<path d=\"M{} {}L{} {}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+            number(x), number(y), number(x + 22.0), number(y), style.colour, number(f64::from(style.width) / 10.0)
+        ));
+        let at = Point { x: x + 28.0, y: y + 4.0 };
+        line(out, format_args!("{}", text(at, &entry.text, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))));
+    }
+}
