@@ -105,12 +105,12 @@ fn gallery() -> Vec<(String, Built, Options)> {
 #[test]
 fn every_picture_is_well_formed_and_deterministic() {
     for (name, built, options) in gallery() {
-        let svg = render::svg(&built.unfolding, &built.source, &built.execution, &options);
+        let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &options);
         well_formed(&svg).unwrap_or_else(|error| panic!("{name}: {error}\n{svg}"));
-        assert_eq!(svg, render::svg(&built.unfolding, &built.source, &built.execution, &options), "{name}");
+        assert_eq!(svg, render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &options), "{name}");
         if let Some(folder) = std::env::var_os("GALLERY") {
             std::fs::write(std::path::Path::new(&folder).join(format!("{name}.svg")), &svg).unwrap();
-            let dot = render::dot(&built.unfolding, &built.source, &built.execution, &options);
+            let dot = render::dot(&built.unfolding, &|span| built.text(span), &built.execution, &options);
             std::fs::write(std::path::Path::new(&folder).join(format!("{name}.dot")), &dot).unwrap();
         }
     }
@@ -134,8 +134,8 @@ fn edges(svg: &str) -> BTreeSet<(String, u32, u32)> {
 #[test]
 fn every_event_and_every_edge_is_drawn() {
     for (name, built, options) in gallery() {
-        let svg = render::svg(&built.unfolding, &built.source, &built.execution, &options);
-        let dot = render::dot(&built.unfolding, &built.source, &built.execution, &options);
+        let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &options);
+        let dot = render::dot(&built.unfolding, &|span| built.text(span), &built.execution, &options);
         for event in &built.execution.events {
             assert!(svg.contains(&format!("data-event=\"{}\"", event.0)), "{name}: event {}", event.0);
             assert!(dot.contains(&format!("e{} [label=", event.0)), "{name}: event {} in DOT", event.0);
@@ -157,7 +157,7 @@ fn every_event_and_every_edge_is_drawn() {
 #[test]
 fn from_read_and_coherence_are_drawn_without_what_follows() {
     let built = aliases();
-    let svg = render::svg(&built.unfolding, &built.source, &built.execution, &Options::default());
+    let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default());
     let drawn = edges(&svg);
     let of = |relation: &str| -> Vec<(u32, u32)> {
         drawn.iter().filter(|edge| edge.0 == relation).map(|edge| (edge.1, edge.2)).collect()
@@ -182,10 +182,10 @@ fn hostile_names_stay_text() {
         relations: vec![DerivedRelation { name: evil.to_owned(), pairs: vec![(EventId(1), EventId(2))] }],
         ..Options::default()
     };
-    let svg = render::svg(&built.unfolding, &built.source, &built.execution, &options);
+    let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &options);
     well_formed(&svg).unwrap();
     assert!(!svg.contains("<script"));
-    let dot = render::dot(&built.unfolding, &built.source, &built.execution, &options);
+    let dot = render::dot(&built.unfolding, &|span| built.text(span), &built.execution, &options);
     for line in dot.lines() {
         let quotes = line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
         assert_eq!(quotes % 2, 0, "{line}");
@@ -195,10 +195,10 @@ fn hostile_names_stay_text() {
 #[test]
 fn an_empty_execution_has_a_picture() {
     let built = Builder::new(&[]).build();
-    let svg = render::svg(&built.unfolding, &built.source, &built.execution, &Options::default());
+    let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default());
     well_formed(&svg).unwrap();
     let built = Builder::new(&[("x", 0)]).thread("P0", gpu(0, 0)).build();
-    well_formed(&render::svg(&built.unfolding, &built.source, &built.execution, &Options::default())).unwrap();
+    well_formed(&render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default())).unwrap();
 }
 
 /// Crossed barriers cannot all be side by side; the picture gives up on alignment, not on drawing.
@@ -214,7 +214,7 @@ fn crossed_barriers_still_have_a_picture() {
         .meet("a d")
         .meet("b c")
         .build();
-    let svg = render::svg(&built.unfolding, &built.source, &built.execution, &Options::default());
+    let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default());
     well_formed(&svg).unwrap();
     assert_eq!(edges(&svg).iter().filter(|edge| edge.0 == "syncbar").count(), 2);
 }
@@ -222,6 +222,6 @@ fn crossed_barriers_still_have_a_picture() {
 #[test]
 fn the_pictures_of_message_passing_are_those_somebody_looked_at() {
     let (_, built, options) = gallery().remove(1);
-    snapshot("mp.svg", &render::svg(&built.unfolding, &built.source, &built.execution, &options));
-    snapshot("mp.dot", &render::dot(&built.unfolding, &built.source, &built.execution, &options));
+    snapshot("mp.svg", &render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &options));
+    snapshot("mp.dot", &render::dot(&built.unfolding, &|span| built.text(span), &built.execution, &options));
 }

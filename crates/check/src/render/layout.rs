@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use fencepost_program::program::Place;
 
 use super::labels::{self, Label};
-use super::plan::Plan;
+use super::plan::{Plan, Side, Way};
 use super::route::{self, Path};
 use super::rows::Rows;
 use super::scene::{Role, Scene};
@@ -21,7 +21,9 @@ const FRAME_LABEL: f64 = 17.0;
 const HEADER: f64 = 24.0;
 const CHANNEL: f64 = 30.0;
 const SLOT: f64 = 15.0;
-const INIT_STRIP: f64 = 46.0;
+const INIT_STRIP: f64 = 40.0;
+const NARROWEST_GUTTER: f64 = 64.0;
+const INIT_GAP: f64 = 22.0;
 
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
 pub(super) struct Point {
@@ -103,8 +105,8 @@ impl Layout {
             footer: 0.0,
         };
         let levels = levels(scene);
-        layout.place_columns(scene, &plan, levels.len());
-        let top = layout.place_inits(scene);
+        layout.place_columns(scene, &rows, &plan, levels.len());
+        let top = layout.place_inits(scene, &rows, &plan);
         layout.place_rows(scene, &rows, &plan, top + levels.len() as f64 * FRAME_LABEL);
         layout.place_frames(scene, &levels, top);
         layout.paths = route::paths(scene, &rows, &plan, &layout);
@@ -114,8 +116,9 @@ impl Layout {
     }
 
     /// Horizontal extents: columns as wide as their text, gutters as wide as their lanes and frames.
-    fn place_columns(&mut self, scene: &Scene, plan: &Plan, levels: usize) {
+    fn place_columns(&mut self, scene: &Scene, rows: &Rows, plan: &Plan, levels: usize) {
         let frame = levels as f64 * FRAME_STEP;
+        let gutters = gutters(scene, rows);
         let mut x = MARGIN;
         for (index, column) in scene.columns.iter().enumerate() {
             let texts = column.nodes.iter().flat_map(|node| &scene.nodes[*node].lines);
@@ -127,36 +130,63 @@ impl Layout {
             self.headers.push(Rect { x, y: 0.0, width, height: HEADER });
             x += width + frame + lanes(right);
             if index + 1 < scene.columns.len() {
-                x += 56.0;
+                x += gutters[index];
             }
         }
         self.width = x + MARGIN;
     }
 
-    /// Init writes stand in a row at the top, centred; returns where the frames may start.
-    fn place_inits(&mut self, scene: &Scene) -> f64 {
+    /// Init writes stand in a row at the top, each above those that read it as far as there is room; returns where the
+    /// frames may start.
+    fn place_inits(&mut self, scene: &Scene, rows: &Rows, plan: &Plan) -> f64 {
         let top = MARGIN + if scene.title.is_empty() { 0.0 } else { 26.0 };
         if scene.inits.is_empty() {
             return top;
         }
-        let widths: Vec<f64> =
-            scene.inits.iter().map(|node| scene.nodes[*node].lines.iter().map(|line| characters(line)).max().unwrap_or(0))
-            .map(|characters| characters as f64 * CHARACTER + 2.0 * PADDING)
-            .collect();
-        let gap = 22.0;
-        let total: f64 = widths.iter().sum::<f64>() + gap * (widths.len() - 1) as f64;
-        self.width = self.width.max(total + 2.0 * MARGIN);
-        let content = self.headers.last().map_or(total, |last| last.right() + MARGIN);
-        let mut x = ((content - total) / 2.0).max(MARGIN);
         let height = LINE + 8.0;
-        for (node, width) in scene.inits.iter().zip(widths) {
+        let mut wanted: Vec<(i64, usize)> =
+            scene.inits.iter().map(|node| (self.pull(scene, rows, plan, *node) as i64, *node)).collect();
+        wanted.sort();
+        let mut x = MARGIN;
+        for (pull, node) in &wanted {
+            let widest = scene.nodes[*node].lines.iter().map(|line| characters(line)).max().unwrap_or(0);
+            let width = widest as f64 * CHARACTER + 2.0 * PADDING;
+            x = x.max(*pull as f64 - width / 2.0);
             self.boxes[*node] = Rect { x, y: top, width, height };
-            x += width + gap;
+            x += width + INIT_GAP;
         }
-        let used = scene.edges.iter().any(|edge| scene.inits.contains(&edge.from) || scene.inits.contains(&edge.to));
+        // Push back to the left what would stick out on the right.
+        let mut limit = self.width.max(x - INIT_GAP + MARGIN) - MARGIN;
+        let packed: f64 = wanted.iter().map(|(_, node)| self.boxes[*node].width + INIT_GAP).sum::<f64>() - INIT_GAP;
+        if packed + 2.0 * MARGIN <= self.width {
+            limit = self.width - MARGIN;
+        }
+        for (_, node) in wanted.iter().rev() {
+            let rect = &mut self.boxes[*node];
+            rect.x = rect.x.min(limit - rect.width);
+            limit = rect.x - INIT_GAP;
+        }
+        let right = wanted.iter().map(|(_, node)| self.boxes[*node].right()).fold(0.0, f64::max);
+        self.width = self.width.max(right + MARGIN);
+        let used = scene.edges.iter().any(|edge| is_init(scene, edge.from) || is_init(scene, edge.to));
         let strip = if used { INIT_STRIP } else { 16.0 };
         self.strip = (top + height, top + height + strip);
         self.strip.1
+    }
+
+    /// Where an init write would like to be: above the lanes its edges take.
+    fn pull(&self, scene: &Scene, rows: &Rows, plan: &Plan, init: usize) -> f64 {
+        let mut places = Vec::new();
+        for (edge, way) in scene.edges.iter().zip(&plan.ways) {
+            let other = if edge.from == init { edge.to } else { edge.from };
+            let touches = edge.from == init || edge.to == init;
+            if let (true, Way::Above { side, .. }, Some(cell)) = (touches, way, rows.cell_of[other]) {
+                let header = self.headers[rows.cells[cell].column];
+                places.push(if *side == Side::Left { header.x - LANE } else { header.right() + LANE });
+            }
+        }
+        let middle = (self.width - MARGIN) / 2.0;
+        if places.is_empty() { middle } else { places.iter().sum::<f64>() / places.len() as f64 }
     }
 
     fn place_rows(&mut self, scene: &Scene, rows: &Rows, plan: &Plan, top: f64) {
@@ -255,6 +285,20 @@ pub(super) fn characters(text: &str) -> usize {
     text.chars().map(|character| if character as u32 >= 0x1100 && !matches!(character as u32, 0x2000..=0x2bff) { 2 } else { 1 }).sum()
 }
 
+/// The width of the gutter right of each column: room for the longest name of an edge that stays in it.
+fn gutters(scene: &Scene, rows: &Rows) -> Vec<f64> {
+    let mut widths = vec![NARROWEST_GUTTER; scene.columns.len()];
+    for edge in &scene.edges {
+        let (Some(from), Some(to)) = (rows.cell_of[edge.from], rows.cell_of[edge.to]) else { continue };
+        let (a, b) = (rows.cells[from].column, rows.cells[to].column);
+        if a.abs_diff(b) == 1 {
+            let width = &mut widths[a.min(b)];
+            *width = width.max(characters(&edge.label) as f64 * CHARACTER + 44.0);
+        }
+    }
+    widths
+}
+
 /// Room for the lanes on one side of a column.
 fn lanes(count: usize) -> f64 {
     if count == 0 { 0.0 } else { lane_offset(count - 1) + 8.0 }
@@ -262,7 +306,7 @@ fn lanes(count: usize) -> f64 {
 
 /// How far out a lane is from the column's frames.
 pub(super) fn lane_offset(lane: usize) -> f64 {
-    14.0 + lane as f64 * LANE
+    9.0 + lane as f64 * LANE
 }
 
 pub(super) fn frame_reserve(layout: &Layout) -> f64 {

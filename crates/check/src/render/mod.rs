@@ -24,9 +24,12 @@ mod svg;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::Source;
+use fencepost_syntax::Span;
 
 pub use picture::{Format, picture};
+
+/// The text of the instruction at a span, on one line.
+pub type Instructions<'a> = dyn Fn(Span) -> String + 'a;
 
 /// What a picture says besides the execution.
 #[derive(Clone, Debug, Default)]
@@ -57,13 +60,13 @@ pub struct HighlightedEdge {
 }
 
 /// The execution as a self-contained SVG document.
-pub fn svg(unfolding: &Unfolding, source: &Source, execution: &Execution, options: &Options) -> String {
-    let scene = scene::Scene::new(unfolding, source, execution, options);
+pub fn svg(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> String {
+    let scene = scene::Scene::new(unfolding, text, execution, options);
     let layout = layout::Layout::new(&scene);
     svg::write(&scene, &layout)
 }
 
 /// The execution as a DOT graph, threads as clusters inside their CTA's and GPU's.
-pub fn dot(unfolding: &Unfolding, source: &Source, execution: &Execution, options: &Options) -> String {
-    dot::write(&scene::Scene::new(unfolding, source, execution, options))
+pub fn dot(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> String {
+    dot::write(&scene::Scene::new(unfolding, text, execution, options))
 }

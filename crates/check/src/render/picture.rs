@@ -19,9 +19,10 @@ pub enum Format {
 pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Format) -> Option<String> {
     let unfolding = checked.evidence.unfolding.as_ref()?;
     let (execution, options) = chosen(test, model, checked)?;
+    let text = |span| test.instruction_text(span);
     Some(match format {
-        Format::Svg => super::svg(unfolding, &test.source, &execution, &options),
-        Format::Dot => super::dot(unfolding, &test.source, &execution, &options),
+        Format::Svg => super::svg(unfolding, &text, &execution, &options),
+        Format::Dot => super::dot(unfolding, &text, &execution, &options),
     })
 }
 

@@ -197,7 +197,7 @@ impl Router<'_> {
     }
 
     fn lane_x(&self, x: f64, side: Side, lane: usize) -> f64 {
-        let distance = layout::lane_offset(lane) + layout::frame_reserve(self.layout) * 0.5;
+        let distance = layout::lane_offset(lane) + layout::frame_reserve(self.layout);
         match side {
             Side::Left => x - distance,
             Side::Right => x + distance,

@@ -6,9 +6,8 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
-use fencepost_syntax::{Source, Span};
 
-use super::Options;
+use super::{Instructions, Options};
 use super::palette::Relation;
 
 /// Longer instructions are cut: a column stays a column.
@@ -73,7 +72,7 @@ pub(super) enum Heads {
 }
 
 impl Scene {
-    pub(super) fn new(unfolding: &Unfolding, source: &Source, execution: &Execution, options: &Options) -> Scene {
+    pub(super) fn new(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> Scene {
         let mut scene = Scene {
             title: options.title.clone(),
             caption: options.caption.clone(),
@@ -83,7 +82,7 @@ impl Scene {
             edges: Vec::new(),
             meetings: Vec::new(),
         };
-        scene.add_nodes(unfolding, source, execution);
+        scene.add_nodes(unfolding, text, execution);
         let index: BTreeMap<EventId, usize> =
             scene.nodes.iter().enumerate().map(|(node, drawn)| (drawn.event, node)).collect();
         scene.add_order(&index, execution);
@@ -104,7 +103,7 @@ impl Scene {
         scene
     }
 
-    fn add_nodes(&mut self, unfolding: &Unfolding, source: &Source, execution: &Execution) {
+    fn add_nodes(&mut self, unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution) {
         let values = execution.events.iter().zip(&execution.values);
         let values: BTreeMap<EventId, String> =
             values.filter_map(|(event, value)| Some((*event, value.as_ref()?.to_string()))).collect();
@@ -123,11 +122,11 @@ impl Scene {
                 let joined = matches!(info.kind, EventKind::Write { .. }) && info.rmw_partner.is_some();
                 let mut lines = Vec::new();
                 if !joined {
-                    let mut text = format!("{}: {}", letters(letter), instruction(source, info.span));
+                    let mut line = format!("{}: {}", letters(letter), shortened(&text(info.span)));
                     if info.iteration > 0 {
-                        text.push_str(&format!("  (iteration {})", info.iteration + 1));
+                        line.push_str(&format!(" (iteration {})", info.iteration + 1));
                     }
-                    lines.push(text);
+                    lines.push(line);
                     letter += 1;
                 }
                 lines.extend(effect(unfolding, info, value(*event)));
@@ -276,8 +275,8 @@ fn letters(mut number: usize) -> String {
     name.iter().rev().map(|byte| char::from(*byte)).collect()
 }
 
-fn instruction(source: &Source, span: Span) -> String {
-    let words: Vec<&str> = source.slice(span).split_whitespace().collect();
+fn shortened(instruction: &str) -> String {
+    let words: Vec<&str> = instruction.split_whitespace().collect();
     let text = words.join(" ");
     let text = text.trim_end_matches(';').trim_end();
     if text.chars().count() <= LONGEST_TEXT {

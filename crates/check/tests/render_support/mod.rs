@@ -19,6 +19,12 @@ pub struct Built {
     pub execution: Execution,
 }
 
+impl Built {
+    pub fn text(&self, span: Span) -> String {
+        self.source.slice(span).to_owned()
+    }
+}
+
 /// Instructions are added thread by thread; `rf`, `co`, … then name events by their letter (`a` is the first).
 pub struct Builder {
     unfolding: Unfolding,
