@@ -1,1 +1,27 @@
-fn main() {}
+//! The command line: `fencepost check`, `conform`, `expect`, `models`, `print`. Files, signals and the terminal live here
+//! and nowhere else; what the answers mean is `fencepost_check`'s.
+
+mod cli;
+mod command;
+mod diagnostics;
+mod exit;
+mod inputs;
+mod pool;
+mod progress;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let arguments = cli::Arguments::parse();
+    let exit = match arguments.command {
+        cli::Command::Check(options) => command::check::run(&options),
+        cli::Command::Conform(options) => command::conform::run(&options),
+        cli::Command::Expect(options) => command::expect::run(&options),
+        cli::Command::Models(options) => command::models::run(&options),
+        cli::Command::Print(options) => command::print::run(&options),
+    };
+    ExitCode::from(exit.code())
+}

@@ -1,1 +1,37 @@
-//! placeholder
+//! A question in, a report out: verdicts, outcome histograms, data races, termination, explanations and pictures.
+//!
+//! Pure: no files, no clock beyond the deadlines the engines keep, no printing. [`load`] turns text into [`Test`]s,
+//! [`Models`] holds compiled memory models, [`check`] answers one test under one model with a [`Report`], which is plain
+//! data with a versioned schema. [`output`] turns reports into text, [`expectation`] and [`conform`] compare them with
+//! what somebody expected.
+//!
+//! Two rules make the answers trustworthy. A witness is reported only after [`fencepost_axiom::replay`], which shares no
+//! code with the engines, has accepted it. An absence is reported only by a search that saw everything, and on small
+//! tests only after a second engine found nothing either.
+
+mod check;
+mod collect;
+pub mod conform;
+mod estimate;
+pub mod expectation;
+pub mod explain;
+pub mod hash;
+pub mod models;
+pub mod options;
+mod outcome;
+pub mod output;
+pub mod phrase;
+mod race;
+pub mod render;
+pub mod report;
+mod search;
+pub mod test;
+pub mod verdict;
+mod witness;
+
+pub use check::{Checked, Evidence, check};
+pub use models::{LoadedModel, Models};
+pub use options::{EngineChoice, Options};
+pub use report::Report;
+pub use test::{Test, load};
+pub use verdict::{Verdict, Why};

@@ -1,0 +1,244 @@
+//! The command line's grammar and its help, which teaches by example.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Decides what GPU and CPU programs may do to memory.
+#[derive(Parser, Debug)]
+#[command(version, about, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 as expected (without an expectation: the condition holds), 1 violated or not as expected,
+2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
+
+Try:  fencepost check corpus
+      fencepost check mp.litmus --model ptx-7.5 --explain";
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Check(Check),
+    Conform(Conform),
+    Expect(Expect),
+    Models(Models),
+    Print(Print),
+}
+
+/// Check litmus tests: files, folders, or `-` for standard input
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fencepost check corpus                       every test below a folder, as a table
+  fencepost check mp.litmus                    one test, under the default model of its architecture
+  fencepost check mp.litmus --models           one test, all models
+  fencepost check mp.litmus --all              every outcome with the number of its executions
+  fencepost check mp.litmus --explain          the execution told as a story, or why there is none
+  fencepost check mp.litmus --graph mp.svg     a picture of the execution (.svg or .dot)
+  fencepost check mp.litmus --model my.cat     a memory model of your own
+  fencepost check - --json < mp.litmus         one JSON object per test
+  fencepost check corpus --junit results.xml   for continuous integration
+
+A file NAME.expect beside NAME.litmus says what is expected; `--refresh` (re)writes it.")]
+pub(crate) struct Check {
+    /// Test files, folders (searched for .litmus and .test files), or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// A shipped model (see `fencepost models`) or a .cat file; may be repeated [default: those of the expectations
+    /// beside the test, else the newest of its architecture]
+    #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
+    pub(crate) model: Vec<String>,
+    /// Check under every shipped model that speaks of the test's architecture
+    #[arg(long, conflicts_with = "model")]
+    pub(crate) models: bool,
+    /// Print one JSON object per check (docs/schema/report.schema.json)
+    #[arg(long, group = "format")]
+    pub(crate) json: bool,
+    /// Print herd's log format
+    #[arg(long, group = "format")]
+    pub(crate) herd: bool,
+    /// Also write a JUnit XML file (`-`: print it instead of the table)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Explain each answer: the execution as a story, or the axiom and the cycle that rule it out
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Draw the execution behind the answer into this file (.svg or .dot); one test only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<PathBuf>,
+    /// Every outcome with the number of its executions, however long it takes
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Write what was found into the expectation files beside the tests
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Limits {
+    /// Time for each check, in seconds (or 500ms, 2m); after it the answer is Unknown
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_limit: Option<Duration>,
+    /// Memory for each check's search (500M, 2G); beyond it the answer is Unknown
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    /// How many checks run at once [default: the number of cores]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How often a loop is unrolled; spin loops need no unrolling
+    #[arg(long, value_name = "N", default_value_t = fencepost_check::options::DEFAULT_BOUND)]
+    pub(crate) bound: u32,
+    /// Which engine searches; the answer is the same
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) engine: Engine,
+}
+
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Engine {
+    /// By the size of the test, with a fall-over to the other
+    #[default]
+    Auto,
+    /// Every execution, one by one
+    Enumerate,
+    /// A SAT solver that learns from the model
+    Sat,
+}
+
+/// Compare with published answers: DIR/expected.csv, and the rows of .test files
+#[derive(Args, Debug)]
+#[command(after_help = "\
+DIR/expected.csv has rows `file,model,property,pass`; property is `condition` or `termination`, pass is 1 or 0.
+Without that file every .test file below DIR is checked under ptx-7.5: its permit and assert rows are the expectation.
+Prints each disagreement and, last, `N of M agree`; exit 1 if there is any disagreement.
+
+Example:
+  fencepost conform shared/corpora/dat3m-ptx")]
+pub(crate) struct Conform {
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// How many checks run at once
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    pub(crate) jobs: NonZeroUsize,
+    /// How often a loop is unrolled
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) bound: u32,
+    /// Time for each row, in seconds
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10")]
+    pub(crate) time_limit: Duration,
+    /// Which engine searches
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) engine: Engine,
+}
+
+/// Show or refresh the expectation files beside tests
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fencepost expect corpus                      compare, like `check`, and print what would change
+  fencepost expect --refresh corpus            rewrite the .expect files
+  fencepost expect --refresh new.litmus --model ptx-6.0 --model ptx-7.5")]
+pub(crate) struct Expect {
+    /// Test files or folders
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Rewrite the files
+    #[arg(long)]
+    pub(crate) refresh: bool,
+    /// Models to write lines for [default: those the file has, else every shipped model of the architecture]
+    #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
+    pub(crate) model: Vec<String>,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+}
+
+/// List the shipped memory models, or show one
+#[derive(Args, Debug)]
+pub(crate) struct Models {
+    #[command(subcommand)]
+    pub(crate) action: Option<ModelsAction>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ModelsAction {
+    /// Print the cat text of a model
+    Show {
+        #[arg(value_name = "NAME")]
+        name: String,
+    },
+}
+
+/// Parse tests and print them in their canonical form
+#[derive(Args, Debug)]
+pub(crate) struct Print {
+    /// Test files, folders, or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// Why a quantity cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct BadQuantity(&'static str);
+
+impl std::fmt::Display for BadQuantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for BadQuantity {}
+
+/// `10`, `0.5`, `500ms`, `2m`.
+fn duration(text: &str) -> Result<Duration, BadQuantity> {
+    let text = text.trim();
+    let (number, unit) = match text {
+        _ if text.ends_with("ms") => (&text[..text.len() - 2], 0.001),
+        _ if text.ends_with('s') => (&text[..text.len() - 1], 1.0),
+        _ if text.ends_with('m') => (&text[..text.len() - 1], 60.0),
+        _ => (text, 1.0),
+    };
+    let seconds = number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds * unit).ok())
+        .ok_or(BadQuantity("write seconds, or a number with ms, s or m: 10, 0.5, 500ms, 2m"))
+}
+
+/// `1000000`, `500M`, `2G`.
+fn bytes(text: &str) -> Result<u64, BadQuantity> {
+    let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1u64 << 10),
+        Some((at, 'm' | 'M')) => (&text[..at], 1 << 20),
+        Some((at, 'g' | 'G')) => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    let number = number.trim().parse::<u64>().ok();
+    number.and_then(|number| number.checked_mul(unit)).ok_or(BadQuantity("write bytes, or a number with K, M or G: 500M"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_with_their_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(duration("-1").is_err() && duration("soon").is_err() && duration("1e300").is_err());
+        assert_eq!(bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(bytes("12"), Ok(12));
+        assert!(bytes("many").is_err() && bytes("99999999999999999999G").is_err());
+    }
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+}

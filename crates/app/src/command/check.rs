@@ -1,0 +1,251 @@
+//! `fencepost check`.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fencepost_check::expectation::Expectations;
+use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
+use fencepost_check::output::{self, Row, Status, herd, json, junit, table};
+use fencepost_check::{explain, render};
+
+use super::file::{self, Choice, File};
+use super::library::Library;
+use crate::cli;
+use crate::exit::Exit;
+use crate::inputs::{self, Input};
+use crate::pool;
+use crate::progress::Progress;
+use crate::terminal;
+
+/// Set by Ctrl-C; every search looks at it.
+pub(crate) static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn run(options: &cli::Check) -> Exit {
+    let library = Library::default();
+    let mut exit = Exit::default();
+    let choice = match choice(&options.model, options.models, &library) {
+        Ok(choice) => choice,
+        Err(exit) => return exit,
+    };
+    let (inputs, problems) = inputs::collect(&options.paths);
+    for problem in &problems {
+        terminal::complain(&problem.0);
+        exit.bad_input();
+    }
+    let mut checking = limits(&options.limits);
+    checking.outcomes = if options.all { Outcomes::All } else { Outcomes::WhenSmall };
+    let files = check_files(&inputs, &choice, &checking, options.limits.jobs, &library);
+    for file in &files {
+        if file.broken.is_some() {
+            exit.bad_input();
+        }
+        if file.skipped {
+            exit.status(Status::Unknown);
+        }
+        file.results.iter().for_each(|result| exit.status(result.row().status()));
+    }
+    print(options, &files);
+    if let Some(path) = &options.junit {
+        write_junit(path, &files, &mut exit);
+    }
+    if let Some(path) = &options.graph {
+        write_graph(path, &files, &mut exit);
+    }
+    if options.refresh {
+        refresh(&inputs, &files, &mut exit);
+    }
+    exit
+}
+
+/// The models the command line asks for, all of them usable.
+pub(crate) fn choice(names: &[String], all: bool, library: &Library) -> Result<Choice, Exit> {
+    if all {
+        return Ok(Choice::All);
+    }
+    if names.is_empty() {
+        return Ok(Choice::Expected);
+    }
+    let mut models = Vec::new();
+    let mut refused = String::new();
+    for name in names {
+        match library.get(name) {
+            Ok(model) => models.push(model),
+            Err(why) => refused.push_str(&why.0),
+        }
+    }
+    if refused.is_empty() {
+        Ok(Choice::These(models))
+    } else {
+        terminal::err(&refused);
+        Err(Exit::BAD_INPUT)
+    }
+}
+
+pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
+    Options {
+        engine: engine(limits.engine),
+        bound: limits.bound,
+        time_limit: limits.time_limit,
+        memory_limit: limits.memory_limit,
+        cancelled: Some(&CANCELLED),
+        outcomes: Outcomes::WhenSmall,
+        races: Wanted::Yes,
+        termination: Wanted::Yes,
+        questions: Wanted::Yes,
+        cross_check: CrossCheck::WhenSmall,
+    }
+}
+
+pub(crate) fn engine(engine: cli::Engine) -> EngineChoice {
+    match engine {
+        cli::Engine::Auto => EngineChoice::Auto,
+        cli::Engine::Enumerate => EngineChoice::Enumerate,
+        cli::Engine::Sat => EngineChoice::Sat,
+    }
+}
+
+/// Checks every file, in parallel; messages appear as soon as all files before have been checked.
+pub(crate) fn check_files(
+    inputs: &[Input],
+    choice: &Choice,
+    options: &Options<'_>,
+    jobs: Option<NonZeroUsize>,
+    library: &Library,
+) -> Vec<File> {
+    // The first Ctrl-C ends the searches, the second the program.
+    let _ = ctrlc::set_handler(|| {
+        if CANCELLED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let mut progress = Progress::new(inputs.len());
+    let mut files = Vec::with_capacity(inputs.len());
+    let work = |input: &Input| file::check(input, choice, options, library, &CANCELLED);
+    pool::in_order(inputs, jobs, work, |at, file| {
+        if !file.messages.is_empty() {
+            progress.clear();
+            terminal::err(&file.messages);
+        }
+        progress.done(at + 1);
+        files.push(file);
+    });
+    progress.clear();
+    files
+}
+
+pub(crate) fn rows(files: &[File]) -> Vec<Row<'_>> {
+    files.iter().flat_map(|file| file.results.iter().map(|result| result.row())).collect()
+}
+
+fn print(options: &cli::Check, files: &[File]) {
+    let rows = rows(files);
+    let mut text = String::new();
+    if options.json {
+        rows.iter().for_each(|row| text.push_str(&json::line(row)));
+    } else if options.herd {
+        for file in files {
+            for result in &file.results {
+                if let Some(test) = file.tests.get(result.test) {
+                    text.push_str(&herd::log(test, &result.checked.report));
+                }
+            }
+        }
+    } else if options.junit.as_deref() != Some(Path::new("-")) {
+        text = human(options, files, &rows);
+    }
+    terminal::out(&text);
+}
+
+fn human(options: &cli::Check, files: &[File], rows: &[Row<'_>]) -> String {
+    let colour = terminal::stdout_colour();
+    let broken = files.iter().filter(|file| file.broken.is_some()).count();
+    let skipped = files.iter().filter(|file| file.skipped).count();
+    let mut text = String::new();
+    if options.all || options.explain || rows.len() == 1 {
+        let histogram = if options.all { table::Histogram::Show } else { table::Histogram::Hide };
+        for file in files {
+            for result in &file.results {
+                text.push_str(&table::paragraph(&result.row(), histogram, colour));
+                if let (true, Some(test)) = (options.explain, file.tests.get(result.test)) {
+                    text.push_str(&explain::explain(test, &result.model, &result.checked));
+                }
+            }
+        }
+    } else if !rows.is_empty() {
+        text.push_str(&table::table(rows, colour));
+    }
+    if rows.len() > 1 || broken > 0 {
+        text.push_str(&table::summary(rows, broken));
+    }
+    if skipped > 0 {
+        text.push_str(&format!("stopped: {skipped} of {} files were not checked\n", files.len()));
+    }
+    text
+}
+
+fn write_junit(path: &Path, files: &[File], exit: &mut Exit) {
+    let mut cases = Vec::new();
+    for file in files {
+        cases.extend(file.results.iter().map(|result| junit::case(&result.row())));
+        if let Some(message) = &file.broken {
+            cases.push(junit::broken(&file.name, message));
+        }
+        if file.skipped {
+            cases.push(junit::broken(&file.name, "stopped before it was checked"));
+        }
+    }
+    let document = output::junit::document(&cases);
+    if path == Path::new("-") {
+        terminal::out(&document);
+    } else {
+        write(path, &document, exit);
+    }
+}
+
+/// The picture of the first execution behind an answer.
+fn write_graph(path: &Path, files: &[File], exit: &mut Exit) {
+    let format = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => render::Format::Svg,
+        Some("dot" | "gv") => render::Format::Dot,
+        _ => {
+            terminal::complain(&format!("`{}`: a graph ends in .svg or .dot", path.display()));
+            exit.bad_input();
+            return;
+        }
+    };
+    let results = files.iter().flat_map(|file| file.results.iter().map(move |result| (file, result)));
+    let pictures = results.filter_map(|(file, result)| {
+        file.tests.get(result.test).and_then(|test| render::picture(test, &result.model, &result.checked, format))
+    });
+    match pictures.into_iter().next() {
+        Some(picture) => write(path, &picture, exit),
+        None => terminal::err("note: no execution to draw: nothing was found that satisfies the condition\n"),
+    }
+}
+
+pub(crate) fn write(path: &Path, text: &str, exit: &mut Exit) {
+    if let Err(error) = std::fs::write(path, text) {
+        terminal::complain(&format!("cannot write `{}`: {}", path.display(), inputs::reason(&error)));
+        exit.bad_input();
+    }
+}
+
+/// Writes what was found beside the tests. A file that could not be read completely keeps its expectations.
+pub(crate) fn refresh(inputs: &[Input], files: &[File], exit: &mut Exit) -> Vec<PathBuf> {
+    let mut written = Vec::new();
+    for (input, file) in inputs.iter().zip(files) {
+        let Some(path) = input.expectation_path() else { continue };
+        if file.broken.is_some() || file.skipped || file.results.is_empty() {
+            continue;
+        }
+        let mut expectations: Expectations = file.expectations.clone();
+        expectations.refresh(file.results.iter().map(|result| &result.checked.report));
+        if expectations != file.expectations {
+            write(&path, &expectations.print(), exit);
+            written.push(path);
+        }
+    }
+    written
+}

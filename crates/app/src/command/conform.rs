@@ -1,0 +1,191 @@
+//! `fencepost conform`: agreement with published answers. No histogram, no races, and no second engine: the published
+//! answer is the second opinion.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use fencepost_check::conform::{self, Expected, Property, Row};
+use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
+use fencepost_check::output::Status;
+use fencepost_check::verdict::Verdict;
+use fencepost_check::{LoadedModel, Models};
+use fencepost_syntax::Source;
+use fencepost_syntax::litmus::Arch;
+
+use super::check::{CANCELLED, engine};
+use super::library::Library;
+use crate::cli;
+use crate::diagnostics;
+use crate::exit::Exit;
+use crate::inputs::{self, Input};
+use crate::pool;
+use crate::terminal;
+
+/// The rows of one file: it is read once for all of them.
+struct Job {
+    input: Input,
+    /// As the table calls it.
+    name: String,
+    rows: Vec<(Arc<LoadedModel>, Property, Option<Expected>)>,
+}
+
+#[derive(Default)]
+struct Tally {
+    agree: u64,
+    total: u64,
+    lines: String,
+    messages: String,
+    bad_input: bool,
+    unknown: bool,
+    disagree: bool,
+}
+
+pub(crate) fn run(options: &cli::Conform) -> Exit {
+    let mut exit = Exit::default();
+    let library = Library::default();
+    let Some(jobs) = jobs(&options.folder, &library, &mut exit) else { return Exit::BAD_INPUT };
+    let checking = Options {
+        engine: engine(options.engine),
+        bound: options.bound,
+        time_limit: Some(options.time_limit),
+        memory_limit: None,
+        cancelled: Some(&CANCELLED),
+        outcomes: Outcomes::Skip,
+        races: Wanted::No,
+        termination: Wanted::No,
+        questions: Wanted::Yes,
+        cross_check: CrossCheck::Off,
+    };
+    let (mut agree, mut total) = (0, 0);
+    pool::in_order(&jobs, options.jobs, |job| check(job, &checking), |_, tally| {
+        terminal::err(&tally.messages);
+        terminal::out(&tally.lines);
+        agree += tally.agree;
+        total += tally.total;
+        if tally.bad_input {
+            exit.bad_input();
+        }
+        if tally.unknown || tally.disagree {
+            exit.status(Status::Bad);
+        }
+    });
+    terminal::out(&format!("{agree} of {total} agree\n"));
+    exit
+}
+
+/// What there is to compare in a folder: `expected.csv`, else every `.test` file.
+fn jobs(folder: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Job>> {
+    let table = folder.join("expected.csv");
+    if !folder.is_dir() {
+        terminal::complain(&format!("`{}` is no folder", folder.display()));
+        return None;
+    }
+    match std::fs::read_to_string(&table) {
+        Ok(text) => {
+            let (rows, diagnostics) = conform::parse(&text);
+            if !diagnostics.is_empty() {
+                let source = Source::new(table.display().to_string(), text);
+                terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
+                exit.bad_input();
+            }
+            Some(grouped(folder, rows, library, exit))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => templates(folder, library),
+        Err(error) => {
+            terminal::complain(&format!("cannot read `{}`: {}", table.display(), inputs::reason(&error)));
+            None
+        }
+    }
+}
+
+fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) -> Vec<Job> {
+    let mut jobs: Vec<Job> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    for row in rows {
+        let model = match library.get(&row.model) {
+            Ok(model) => model,
+            Err(refused) => {
+                terminal::err(&refused.0);
+                exit.bad_input();
+                continue;
+            }
+        };
+        let at = *known.entry(row.file.clone()).or_insert_with(|| {
+            jobs.push(Job { input: Input::File(folder.join(&row.file)), name: row.file.clone(), rows: Vec::new() });
+            jobs.len() - 1
+        });
+        if let Some(job) = jobs.get_mut(at) {
+            job.rows.push((model, row.property, Some(row.expected)));
+        }
+    }
+    jobs
+}
+
+/// Every `.test` file: its own rows say what is expected.
+fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
+    let (inputs, problems) = inputs::collect(&[folder.to_owned()]);
+    problems.iter().for_each(|problem| terminal::complain(&problem.0));
+    let model = match library.get(Models::default_of(Arch::Ptx)) {
+        Ok(model) => model,
+        Err(refused) => {
+            terminal::err(&refused.0);
+            return None;
+        }
+    };
+    let is_template = |input: &Input| matches!(input, Input::File(path) if path.extension().is_some_and(|end| end == "test"));
+    let jobs: Vec<Job> = inputs
+        .into_iter()
+        .filter(is_template)
+        .map(|input| Job { name: input.name(), input, rows: vec![(model.clone(), Property::Condition, None)] })
+        .collect();
+    if jobs.is_empty() {
+        terminal::complain(&format!("`{}` holds neither expected.csv nor a .test file", folder.display()));
+        return None;
+    }
+    Some(jobs)
+}
+
+fn check(job: &Job, options: &Options<'_>) -> Tally {
+    let mut tally = Tally::default();
+    let source = match job.input.read() {
+        Ok(source) => source,
+        Err(problem) => {
+            tally.messages = format!("{}: {}\n", terminal::stderr_colour().paint("1;31", "error"), problem.0);
+            tally.bad_input = true;
+            tally.total = job.rows.len() as u64;
+            return tally;
+        }
+    };
+    let (tests, diagnostics) = fencepost_check::load(&source);
+    if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) {
+        tally.messages = diagnostics::render(&source, &diagnostics, terminal::stderr_colour());
+        tally.bad_input = true;
+    }
+    if tests.is_empty() {
+        tally.total = job.rows.len() as u64;
+        return tally;
+    }
+    for test in &tests {
+        for (model, property, expected) in &job.rows {
+            let mut options = options.clone();
+            if *property == Property::Termination {
+                (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
+            }
+            let report = fencepost_check::check(test, model, &options).report;
+            tally.total += 1;
+            // A row of a template expects its own words to hold.
+            match conform::disagreement(*property, expected.unwrap_or(Expected::Pass), &report) {
+                None => tally.agree += 1,
+                Some(what) => {
+                    let row = report.row.map_or(String::new(), |row| format!(" row {row}"));
+                    let (name, model, property) = (&job.name, &report.model, property.name());
+                    tally.lines.push_str(&format!("{name}{row},{model},{property}: {what}\n"));
+                    tally.unknown |= matches!(report.verdict, Verdict::Unknown(_));
+                    tally.disagree = true;
+                }
+            }
+        }
+    }
+    tally
+}

@@ -1,0 +1,54 @@
+//! `fencepost expect`: what is expected beside tests, compared or rewritten.
+
+use fencepost_check::expectation::{Comparison, Expectation};
+use fencepost_check::output::table;
+
+use super::check::{check_files, choice, limits, refresh};
+use super::file::Choice;
+use super::library::Library;
+use crate::cli;
+use crate::exit::Exit;
+use crate::inputs;
+use crate::terminal;
+
+pub(crate) fn run(options: &cli::Expect) -> Exit {
+    let library = Library::default();
+    let mut exit = Exit::default();
+    let choice = match choice(&options.model, false, &library) {
+        Ok(Choice::Expected) => Choice::ExpectedOrAll,
+        Ok(choice) => choice,
+        Err(exit) => return exit,
+    };
+    let (inputs, problems) = inputs::collect(&options.paths);
+    for problem in &problems {
+        terminal::complain(&problem.0);
+        exit.bad_input();
+    }
+    let files = check_files(&inputs, &choice, &limits(&options.limits), options.limits.jobs, &library);
+    let mut text = String::new();
+    for file in &files {
+        if file.broken.is_some() {
+            exit.bad_input();
+        }
+        for result in &file.results {
+            if options.refresh {
+                continue;
+            }
+            exit.status(result.row().status_of_expectation());
+            let report = &result.checked.report;
+            let line = Expectation::of(report).print();
+            match &result.comparison {
+                Comparison::AsExpected => {}
+                Comparison::NothingExpected => text.push_str(&format!("{}: new: {line}\n", table::title(report))),
+                Comparison::Different(_) => text.push_str(&format!("{}: changed: {line}\n", table::title(report))),
+            }
+        }
+    }
+    if options.refresh {
+        for path in refresh(&inputs, &files, &mut exit) {
+            text.push_str(&format!("wrote {}\n", path.display()));
+        }
+    }
+    terminal::out(&text);
+    exit
+}

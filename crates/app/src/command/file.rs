@@ -1,0 +1,151 @@
+//! The checks of one file: read, parse, find out what is expected, check under each model, compare.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fencepost_check::expectation::{self, Comparison, Expectations};
+use fencepost_check::output::Row;
+use fencepost_check::{Checked, LoadedModel, Models, Options, Test};
+use fencepost_syntax::{Diagnostic, Source};
+
+use super::library::Library;
+use crate::diagnostics;
+use crate::inputs::{Input, reason};
+use crate::terminal;
+
+/// Which models a test is checked under.
+#[derive(Clone, Debug)]
+pub(crate) enum Choice {
+    /// Those of the expectations beside the test, else the default of its architecture.
+    Expected,
+    /// Those of the expectations beside the test, else all of its architecture.
+    ExpectedOrAll,
+    /// Every shipped model of its architecture.
+    All,
+    These(Vec<Arc<LoadedModel>>),
+}
+
+/// One test under one model.
+pub(crate) struct Result {
+    pub(crate) test: usize,
+    pub(crate) model: Arc<LoadedModel>,
+    pub(crate) checked: Checked,
+    pub(crate) comparison: Comparison,
+}
+
+impl Result {
+    pub(crate) fn row(&self) -> Row<'_> {
+        Row { report: &self.checked.report, comparison: &self.comparison }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct File {
+    pub(crate) name: String,
+    pub(crate) tests: Vec<Test>,
+    pub(crate) results: Vec<Result>,
+    pub(crate) expectations: Expectations,
+    /// For standard error.
+    pub(crate) messages: String,
+    /// The first error in one line, if the file could not be used as a whole.
+    pub(crate) broken: Option<String>,
+    /// Ctrl-C came before it was its turn.
+    pub(crate) skipped: bool,
+}
+
+impl File {
+    fn complain(&mut self, message: &str) {
+        let error = terminal::stderr_colour().paint("1;31", "error");
+        self.messages.push_str(&format!("{error}: {message}\n"));
+        self.broken.get_or_insert(message.to_owned());
+    }
+
+    fn diagnose(&mut self, source: &Source, diagnostics: &[Diagnostic]) {
+        self.messages.push_str(&diagnostics::render(source, diagnostics, terminal::stderr_colour()));
+        if let Some(error) = diagnostics.iter().find(|diagnostic| diagnostic.is_error()) {
+            let line = source.position(error.span.start).line;
+            self.broken.get_or_insert(format!("{} (line {line})", error.message));
+        }
+    }
+}
+
+pub(crate) fn check(
+    input: &Input,
+    choice: &Choice,
+    options: &Options<'_>,
+    library: &Library,
+    cancelled: &AtomicBool,
+) -> File {
+    let mut file = File { name: input.name(), ..File::default() };
+    if cancelled.load(Ordering::Relaxed) {
+        file.skipped = true;
+        return file;
+    }
+    let source = match input.read() {
+        Ok(source) => source,
+        Err(problem) => {
+            file.complain(&problem.0);
+            return file;
+        }
+    };
+    let (tests, diagnostics) = fencepost_check::load(&source);
+    file.diagnose(&source, &diagnostics);
+    if tests.is_empty() && file.broken.is_none() {
+        file.complain(&format!("`{}` holds no test", source.name));
+    }
+    read_expectations(input, &mut file);
+    for (at, test) in tests.iter().enumerate() {
+        for model in models(test, choice, library, &mut file) {
+            let checked = fencepost_check::check(test, &model, options);
+            let comparison = file.expectations.compare(&checked.report);
+            file.results.push(Result { test: at, model, checked, comparison });
+        }
+    }
+    file.tests = tests;
+    file
+}
+
+/// Reads the file beside the test, if there is one.
+fn read_expectations(input: &Input, file: &mut File) {
+    let Some(path) = input.expectation_path() else { return };
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let (expectations, diagnostics) = expectation::parse(&text);
+            file.expectations = expectations;
+            file.diagnose(&Source::new(path.display().to_string(), text), &diagnostics);
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => file.complain(&format!("cannot read `{}`: {}", path.display(), reason(&error))),
+    }
+}
+
+fn models(test: &Test, choice: &Choice, library: &Library, file: &mut File) -> Vec<Arc<LoadedModel>> {
+    let arch = test.program.arch;
+    let names: Vec<String> = match choice {
+        Choice::These(models) => return models.clone(),
+        Choice::All => owned(&Models::of_arch(arch)),
+        Choice::Expected if file.expectations.lines.is_empty() => vec![Models::default_of(arch).to_owned()],
+        Choice::ExpectedOrAll if file.expectations.lines.is_empty() => owned(&Models::of_arch(arch)),
+        Choice::Expected | Choice::ExpectedOrAll => {
+            let lines = file.expectations.lines.iter().filter(|line| line.row == test.row);
+            lines.map(|line| line.model.clone()).collect()
+        }
+    };
+    let mut models = Vec::with_capacity(names.len());
+    for name in names {
+        match library.get(&name) {
+            Ok(model) => models.push(model),
+            Err(refused) => {
+                if file.broken.is_none() {
+                    file.messages.push_str(&refused.0);
+                }
+                file.broken.get_or_insert(format!("the expectations name a model `{name}` that cannot be used"));
+            }
+        }
+    }
+    models
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
+}

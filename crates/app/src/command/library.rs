@@ -1,0 +1,99 @@
+//! Models by name or by path. Each is read and compiled once; a bad one is reported once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fencepost_check::{LoadedModel, Models};
+use fencepost_syntax::Source;
+
+use crate::diagnostics;
+use crate::inputs::reason;
+use crate::terminal;
+
+#[derive(Default)]
+pub(crate) struct Library {
+    loaded: Mutex<BTreeMap<String, Result<Arc<LoadedModel>, Refused>>>,
+}
+
+/// A model that cannot be used; the text for standard error, diagnostics included.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Refused(pub(crate) String);
+
+impl Library {
+    /// A shipped model, or a file if the name looks like one.
+    pub(crate) fn get(&self, name: &str) -> Result<Arc<LoadedModel>, Refused> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.entry(name.to_owned()).or_insert_with(|| load(name).map(Arc::new)).clone()
+    }
+}
+
+fn load(name: &str) -> Result<LoadedModel, Refused> {
+    if let Some(model) = Models::shipped(name) {
+        return Ok(model);
+    }
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "cat") && !path.is_file() {
+        return Err(Refused(unknown(name)));
+    }
+    let text = std::fs::read(path)
+        .map_err(|error| Refused(complaint(&format!("cannot read the model `{name}`: {}", reason(&error)))))?;
+    let source = Source::new(name, String::from_utf8_lossy(&text).into_owned());
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut resolve = |file: &str| read_include(&folder, file);
+    match Models::from_source(name, source, &mut resolve) {
+        Ok(model) => Ok(model),
+        Err(problems) => {
+            let colour = terminal::stderr_colour();
+            let render = |(source, diagnostic)| diagnostics::render(&source, &[diagnostic], colour);
+            Err(Refused(problems.into_iter().map(render).collect()))
+        }
+    }
+}
+
+/// An include is looked for beside the model. A path that leaves the folder upwards is as good as any other: the model
+/// is the user's own.
+fn read_include(folder: &Path, file: &str) -> Option<String> {
+    let path: PathBuf = folder.join(file);
+    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn unknown(name: &str) -> String {
+    let names = Models::names();
+    let nearest = names.iter().min_by_key(|known| distance(name, known));
+    let hint = match nearest {
+        Some(nearest) if distance(name, nearest) <= 3 => format!("did you mean `{nearest}`?"),
+        _ => format!("there are {}; a file needs the ending .cat", names.join(", ")),
+    };
+    complaint(&format!("there is no model `{name}`: {hint}"))
+}
+
+fn complaint(message: &str) -> String {
+    format!("{}: {message}\n", terminal::stderr_colour().paint("1;31", "error"))
+}
+
+/// Edits between two short words.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (i, a) in left.chars().take(64).enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &b) in right.iter().enumerate() {
+            let substituted = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_model_is_suggested() {
+        assert!(unknown("ptx7.5").contains("`ptx-7.5`"), "{}", unknown("ptx7.5"));
+        assert!(unknown("powerpc").contains("ending .cat"), "{}", unknown("powerpc"));
+    }
+}

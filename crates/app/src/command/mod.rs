@@ -1,0 +1,9 @@
+//! One file per subcommand, and what they share: the models on disk, and the checking of files.
+
+pub(crate) mod check;
+pub(crate) mod conform;
+pub(crate) mod expect;
+mod file;
+mod library;
+pub(crate) mod models;
+pub(crate) mod print;

@@ -1,0 +1,30 @@
+//! `fencepost models` and `fencepost models show NAME`.
+
+use fencepost_check::Models;
+
+use super::library::Library;
+use crate::cli;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(crate) fn run(options: &cli::Models) -> Exit {
+    match &options.action {
+        None => {
+            let names = Models::names();
+            let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+            let line = |name: &&str| format!("{name:width$}  {}\n", Models::summary(name));
+            terminal::out(&names.iter().map(line).collect::<String>());
+            Exit::default()
+        }
+        Some(cli::ModelsAction::Show { name }) => match Library::default().get(name) {
+            Ok(model) => {
+                terminal::out(&model.source.text);
+                Exit::default()
+            }
+            Err(refused) => {
+                terminal::err(&refused.0);
+                Exit::BAD_INPUT
+            }
+        },
+    }
+}

@@ -1,0 +1,361 @@
+//! One test under one model: the answer to every question, the histogram, the races, and whether it always ends.
+//!
+//! A small test is explored completely once, and everything is read off that. A large one is searched question by
+//! question, and nothing is counted. Either way a witness is replayed before it is believed, and an absence on a small
+//! test is confirmed by the other engine.
+
+use std::ops::ControlFlow;
+
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
+use fencepost_axiom::execution::Execution;
+use fencepost_program::program::{Condition, Feature, Term};
+use fencepost_program::unfold::unfold;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::collect::{Collector, Target, Totals};
+use crate::models::LoadedModel;
+use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
+use crate::outcome::{self, holds};
+use crate::race::{Flags, RaceSet};
+use crate::report::{Count, RaceAnswer, Report, TerminationAnswer};
+use crate::search::{EngineName, Searcher};
+use crate::test::Test;
+use crate::verdict::{Verdict, Why};
+use crate::witness;
+
+/// A report, and what it was written from.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub report: Report,
+    pub evidence: Evidence,
+}
+
+/// The executions behind a report, for explanations and pictures.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// None where the test was refused before it was unfolded.
+    pub unfolding: Option<Unfolding>,
+    /// Per question: an execution that satisfies its condition (`forall`, `assert`: that breaks it), if one was found.
+    pub witnesses: Vec<Option<Execution>>,
+    /// A fair execution that never ends, if one was found.
+    pub stuck: Option<Execution>,
+}
+
+/// Whether something was found, in a way that can be believed.
+#[derive(Clone, Debug)]
+pub(crate) enum Finding {
+    Found(Box<Execution>),
+    Absent,
+    Unknown(Why),
+}
+
+/// What a check knows before it is written down.
+pub(crate) struct Answers {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) executions: Option<Count>,
+    pub(crate) outcomes: Vec<(outcome::State, u64)>,
+    pub(crate) races: RaceSet,
+    pub(crate) race_answer: RaceAnswer,
+    pub(crate) termination: TerminationAnswer,
+    pub(crate) termination_why: Option<Why>,
+    pub(crate) stuck: Option<Execution>,
+    pub(crate) engine: Option<EngineName>,
+    pub(crate) cross_checked: bool,
+    /// Nothing was looked at.
+    pub(crate) refused: Option<Why>,
+}
+
+impl Answers {
+    fn new(findings: Vec<Finding>) -> Answers {
+        Answers {
+            findings,
+            executions: None,
+            outcomes: Vec::new(),
+            races: RaceSet::default(),
+            race_answer: RaceAnswer::NotAsked,
+            termination: TerminationAnswer::NotAsked,
+            termination_why: None,
+            stuck: None,
+            engine: None,
+            cross_checked: false,
+            refused: None,
+        }
+    }
+}
+
+pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let terms = outcome::terms(&test.program);
+    if let Some(why) = refusal(test, model) {
+        let findings = test.program.questions.iter().map(|_| Finding::Unknown(why.clone())).collect();
+        let mut answers = Answers::new(findings);
+        if options.termination.is_yes() {
+            answers.termination = TerminationAnswer::Unknown;
+            answers.termination_why = Some(why.clone());
+        }
+        answers.refused = Some(why);
+        if options.races.is_yes() {
+            answers.race_answer = RaceAnswer::Unknown;
+        }
+        let report = witness::report(test, model, None, &terms, &answers);
+        return Checked { report, evidence: Evidence::default() };
+    }
+    let unfolding = unfold(&test.program, options.bound);
+    let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher: Searcher::new(&unfolding, &model.model, options) };
+    let answers = job.run();
+    let report = witness::report(test, model, Some(&unfolding), &terms, &answers);
+    let witnesses = answers.findings.into_iter().map(|finding| match finding {
+        Finding::Found(execution) => Some(*execution),
+        Finding::Absent | Finding::Unknown(_) => None,
+    });
+    let witnesses = witnesses.collect();
+    Checked { report, evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck } }
+}
+
+/// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
+fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
+    if let Some(unsupported) = test.program.unsupported.first() {
+        return Some(Why::Unsupported { span: unsupported.span, what: unsupported.what.clone() });
+    }
+    if !model.is_about(test.program.arch) {
+        let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(test.program.arch));
+        return Some(Why::Unsupported { span: test.litmus.span(), what });
+    }
+    let unknown = test.program.features.iter().find(|feature| !model.knows(feature.node))?;
+    let what = match unknown.node {
+        Feature::Cluster => "clusters",
+        Feature::Proxy => "proxies and aliases",
+    };
+    let what = format!("the model {} has no rules for {what}", model.name);
+    Some(Why::Unsupported { span: unknown.span, what })
+}
+
+struct Job<'a> {
+    test: &'a Test,
+    model: &'a LoadedModel,
+    options: &'a Options<'a>,
+    terms: &'a [Term],
+    unfolding: &'a Unfolding,
+    searcher: Searcher<'a>,
+}
+
+impl Job<'_> {
+    fn run(&self) -> Answers {
+        let conditions = self.conditions();
+        let targets: Vec<Target<'_>> = conditions.iter().map(|condition| Target { condition }).collect();
+        let mut answers = Answers::new(Vec::new());
+        let everything = match self.options.outcomes {
+            Outcomes::Skip => false,
+            Outcomes::WhenSmall => self.searcher.estimate.bits <= SMALL_BITS,
+            Outcomes::All => true,
+        };
+        let flags = Flags::new(&self.model.model);
+        if self.options.races.is_yes() {
+            answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
+        }
+        if self.options.questions.is_yes() {
+            if everything {
+                self.explore_all(&targets, &flags, &mut answers);
+            } else {
+                answers.findings = targets.iter().map(|target| self.find(target.condition, &mut answers.engine)).collect();
+            }
+            self.cross_check(&targets, &mut answers);
+        }
+        if self.options.termination.is_yes() {
+            self.termination(&mut answers);
+        }
+        answers
+    }
+
+    /// What each question looks for: its condition, for `forall` and `assert` its negation, the filter included so that
+    /// both are judged on one final state.
+    fn conditions(&self) -> Vec<Condition> {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let one = |question: &fencepost_program::program::Question| {
+            let condition = match question.kind {
+                QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
+                _ => question.condition.clone(),
+            };
+            match filter {
+                Some(filter) => Condition::And(vec![filter.clone(), condition]),
+                None => condition,
+            }
+        };
+        self.test.program.questions.iter().map(one).collect()
+    }
+
+    fn goal<'g>(&'g self, condition: Option<&'g Condition>, multiplicity: Multiplicity) -> Goal<'g> {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        Goal { filter, condition, multiplicity, observed: Observed::Terms(self.terms), ..Goal::new(Ends::Terminating) }
+    }
+
+    fn explore_all(&self, targets: &[Target<'_>], flags: &Flags, answers: &mut Answers) {
+        let wants_races = self.options.races.is_yes() && !flags.is_empty();
+        let mut goal = self.goal(None, Multiplicity::All);
+        if wants_races {
+            // Which accesses race is no final value: executions must be kept apart.
+            goal.observed = Observed::Everything;
+        }
+        let collector = Collector {
+            unfolding: self.unfolding,
+            terms: self.terms,
+            filter: goal.filter,
+            targets,
+            memory: self.options.memory_limit,
+        };
+        let mut evaluators = if wants_races { flags.evaluators() } else { Vec::new() };
+        let found = self.searcher.run(&goal, Totals::default, |totals, execution| {
+            for evaluator in &mut evaluators {
+                evaluator.add(self.unfolding, execution, &mut totals.races);
+            }
+            collector.add(totals, execution)
+        });
+        let mut totals = found.results;
+        totals.found.resize(targets.len(), None);
+        let why = match found.exploration {
+            _ if totals.stateless.is_some() => Some(Why::Internal("an execution has no final state".to_owned())),
+            _ if totals.out_of_memory => Some(Why::Memory),
+            Exploration::Complete => None,
+            Exploration::Stopped => Some(Why::Internal("a search stopped by itself".to_owned())),
+            Exploration::Incomplete(stop) => Some(stop.into()),
+        };
+        answers.engine = Some(found.engine);
+        answers.executions = Some(Count { count: totals.executions, complete: why.is_none() });
+        answers.outcomes = totals.outcomes.into_iter().collect();
+        answers.findings = Vec::with_capacity(targets.len());
+        for (target, found) in targets.iter().zip(totals.found) {
+            answers.findings.push(match (found, &why) {
+                (Some(execution), _) => self.replayed(execution, target.condition),
+                (None, None) => Finding::Absent,
+                (None, Some(why)) => Finding::Unknown(why.clone()),
+            });
+        }
+        if wants_races {
+            answers.race_answer = match (totals.races.races.is_empty(), &why) {
+                (false, _) => RaceAnswer::Found,
+                (true, None) => RaceAnswer::None,
+                (true, Some(_)) => RaceAnswer::Unknown,
+            };
+            answers.races = self.replayed_races(totals.races, answers);
+        }
+    }
+
+    /// The example of each race must be one for the independent evaluator too.
+    fn replayed_races(&self, races: RaceSet, answers: &mut Answers) -> RaceSet {
+        for (key, example) in &races.races {
+            let goal = self.goal(None, Multiplicity::First);
+            let judged = self.model.replay(self.unfolding, &example.execution, &goal);
+            let confirmed = judged.is_ok_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag));
+            if !confirmed {
+                answers.race_answer = RaceAnswer::Unknown;
+                return RaceSet::default();
+            }
+        }
+        races
+    }
+
+    /// The first execution with a final state that satisfies the condition.
+    fn find(&self, condition: &Condition, engine: &mut Option<EngineName>) -> Finding {
+        let goal = self.goal(Some(condition), Multiplicity::First);
+        let found = self.searcher.run(&goal, || None, |first: &mut Option<Execution>, execution| {
+            *first = Some(execution.clone());
+            ControlFlow::Break(())
+        });
+        *engine = Some(found.engine);
+        match (found.results, found.exploration) {
+            (Some(execution), _) => self.replayed(execution, condition),
+            (None, Exploration::Complete) => Finding::Absent,
+            (None, Exploration::Incomplete(stop)) => Finding::Unknown(stop.into()),
+            (None, Exploration::Stopped) => Finding::Unknown(Why::Internal("a search stopped by itself".to_owned())),
+        }
+    }
+
+    fn replayed(&self, execution: Execution, condition: &Condition) -> Finding {
+        let goal = self.goal(Some(condition), Multiplicity::First);
+        let states = outcome::Reader::new(self.unfolding, &execution).states(self.terms);
+        if !states.iter().any(|state| holds(condition, self.terms, state)) {
+            return Finding::Unknown(Why::Internal("a witness does not satisfy the condition".to_owned()));
+        }
+        match self.confirmed(&execution, &goal) {
+            Ok(()) => Finding::Found(Box::new(execution)),
+            Err(why) => Finding::Unknown(why),
+        }
+    }
+
+    fn confirmed(&self, execution: &Execution, goal: &Goal<'_>) -> Result<(), Why> {
+        match self.model.replay(self.unfolding, execution, goal) {
+            Ok(judgement) if judgement.violated.is_empty() => Ok(()),
+            Ok(judgement) => {
+                Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
+            }
+            Err(message) => Err(Why::Internal(format!("a witness cannot be replayed: {message}"))),
+        }
+    }
+
+    /// Asks the other engine about everything that was not found, where that is cheap.
+    fn cross_check(&self, targets: &[Target<'_>], answers: &mut Answers) {
+        let asked = self.options.cross_check == CrossCheck::WhenSmall && self.searcher.estimate.bits <= CROSS_CHECK_BITS;
+        let Some(engine) = answers.engine.filter(|_| asked) else { return };
+        let mut complete = true;
+        for (target, finding) in targets.iter().zip(&mut answers.findings) {
+            if !matches!(finding, Finding::Absent) {
+                continue;
+            }
+            let goal = self.goal(Some(target.condition), Multiplicity::First);
+            let mut witness = None;
+            let exploration = self.searcher.cross_check(engine, &goal, |execution| {
+                witness = Some(execution.clone());
+                ControlFlow::Break(())
+            });
+            match (witness, exploration) {
+                (None, Exploration::Complete) => {}
+                (None, _) => complete = false,
+                (Some(_), _) => {
+                    let (first, second) = (engine.name(), engine.other().name());
+                    let message = format!("the engine {first} finds nothing, the engine {second} finds an execution");
+                    *finding = Finding::Unknown(Why::Internal(message));
+                }
+            }
+        }
+        answers.cross_checked = complete;
+    }
+
+    fn termination(&self, answers: &mut Answers) {
+        if !self.searcher.estimate.may_not_exit {
+            answers.termination = TerminationAnswer::Terminates;
+            return;
+        }
+        // A filter speaks of final states, which an execution that never ends does not have.
+        let goal = Goal { multiplicity: Multiplicity::First, observed: Observed::Terms(&[]), ..Goal::new(Ends::Stuck) };
+        let found = self.searcher.run(&goal, || None, |first: &mut Option<Execution>, execution| {
+            *first = Some(execution.clone());
+            ControlFlow::Break(())
+        });
+        answers.engine.get_or_insert(found.engine);
+        let (answer, why) = match (found.results, found.exploration) {
+            (Some(execution), _) => match self.confirmed(&execution, &goal) {
+                Ok(()) => {
+                    answers.stuck = Some(execution);
+                    (TerminationAnswer::MayHang, None)
+                }
+                Err(why) => (TerminationAnswer::Unknown, Some(why)),
+            },
+            (None, Exploration::Complete) => (TerminationAnswer::Terminates, None),
+            (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(stop.into())),
+            (None, Exploration::Stopped) => (TerminationAnswer::Unknown, None),
+        };
+        answers.termination = answer;
+        answers.termination_why = why;
+    }
+}
+
+/// The verdict of a question, given what was found.
+pub(crate) fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
+    let reachable = match finding {
+        Finding::Found(_) => true,
+        Finding::Absent => false,
+        Finding::Unknown(why) => return Verdict::Unknown(why.clone()),
+    };
+    let wanted = matches!(kind, QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check);
+    if reachable == wanted { Verdict::Holds } else { Verdict::Violated }
+}

@@ -1,0 +1,186 @@
+//! Memory models, ready to use: the compiled form for the engines, the trees for the independent evaluator, the texts
+//! for people.
+
+use fencepost_axiom::engine::Goal;
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::compile::{Compilation, Options, compile};
+use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
+use fencepost_axiom::replay::{self, Includes, Judgement, ReplayError};
+use fencepost_program::program::Feature;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::{Diagnostic, Source, cat};
+
+#[derive(Clone, Debug)]
+pub struct LoadedModel {
+    /// `ptx-7.5`, or the path as given.
+    pub name: String,
+    pub model: Model,
+    pub tree: cat::Model,
+    pub source: Source,
+    pub includes: Includes,
+    architecture: Option<Family>,
+}
+
+/// What a model is about; a model without one is about any program.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Family {
+    Ptx,
+    X86,
+}
+
+/// Why a witness was not confirmed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotConfirmed {
+    Execution(replay::Mismatch),
+    Model(ReplayError),
+}
+
+impl std::fmt::Display for NotConfirmed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotConfirmed::Execution(mismatch) => write!(f, "{mismatch}"),
+            NotConfirmed::Model(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for NotConfirmed {}
+
+impl LoadedModel {
+    /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or
+    /// it names the events only that part has.
+    pub fn knows(&self, feature: Feature) -> bool {
+        let word = match feature {
+            Feature::Proxy => "proxy",
+            Feature::Cluster => "cluster",
+        };
+        let names = |operator: &Operator| match (feature, operator) {
+            (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
+            (Feature::Proxy, Operator::Base(BaseSet::Tagged(tag))) => {
+                matches!(tag, Tag::Surface | Tag::Texture | Tag::Constant | Tag::Alias)
+            }
+            (Feature::Proxy, Operator::BaseRelation(BaseRelation::Vloc)) => true,
+            _ => false,
+        };
+        self.model.features.iter().any(|known| known == word)
+            || self.model.nodes.iter().any(|node| names(&node.operator))
+    }
+
+    /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
+    /// mean nothing.
+    pub fn is_about(&self, arch: Arch) -> bool {
+        self.architecture.is_none_or(|family| family == Family::of(arch))
+    }
+
+    /// Judges an execution with the evaluator that shares no code with the engines.
+    pub fn replay(
+        &self,
+        unfolding: &Unfolding,
+        execution: &Execution,
+        goal: &Goal<'_>,
+    ) -> Result<Judgement, NotConfirmed> {
+        replay::check_execution(unfolding, execution, goal, &self.model.coherence).map_err(NotConfirmed::Execution)?;
+        replay::judge(&self.tree, &self.includes, unfolding, execution).map_err(NotConfirmed::Model)
+    }
+}
+
+impl Family {
+    fn of(arch: Arch) -> Family {
+        match arch {
+            Arch::Ptx => Family::Ptx,
+            Arch::X86 | Arch::X86_64 => Family::X86,
+        }
+    }
+
+    /// From a shipped model's name or the first word of a cat file.
+    fn from_name(name: &str) -> Option<Family> {
+        let name = name.to_ascii_lowercase();
+        match name {
+            _ if name.starts_with("ptx") => Some(Family::Ptx),
+            _ if name.starts_with("x86") => Some(Family::X86),
+            _ => None,
+        }
+    }
+}
+
+/// The shipped models, and models from text.
+pub struct Models;
+
+impl Models {
+    /// Every shipped model, sorted.
+    pub fn names() -> Vec<&'static str> {
+        shipped::names().collect()
+    }
+
+    /// The shipped models that are about this architecture, sorted.
+    pub fn of_arch(arch: Arch) -> Vec<&'static str> {
+        let about = |name: &&str| Family::from_name(name).is_none_or(|family| family == Family::of(arch));
+        shipped::names().filter(about).collect()
+    }
+
+    /// The newest shipped model of this architecture.
+    pub fn default_of(arch: Arch) -> &'static str {
+        match Family::of(arch) {
+            Family::Ptx => "ptx-7.5",
+            Family::X86 => "x86-tso",
+        }
+    }
+
+    /// The first line of a shipped model's header.
+    pub fn summary(name: &str) -> String {
+        let text = shipped::shipped(name).unwrap_or("");
+        let comment = |line: &str| {
+            let line = line.trim().trim_start_matches("(*").trim_start_matches("//").trim_end_matches("*)").trim();
+            (!line.is_empty()).then(|| line.to_owned())
+        };
+        let is_comment = |line: &&str| line.trim_start().starts_with("(*") || line.trim_start().starts_with("//");
+        text.lines().filter(is_comment).find_map(comment).unwrap_or_default()
+    }
+
+    pub fn shipped(name: &str) -> Option<LoadedModel> {
+        let name = shipped::names().find(|shipped| *shipped == name)?;
+        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        let loaded = Models::from_source(name, source, &mut |_| None);
+        Some(loaded.expect("invariant: the shipped models compile, which a test checks"))
+    }
+
+    /// A model from its text. `resolve` finds included files; what it does not find is looked for in the built-in
+    /// library. On failure, every error with the text it is about.
+    pub fn from_source(
+        name: &str,
+        source: Source,
+        resolve: &mut dyn FnMut(&str) -> Option<String>,
+    ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
+        let mut includes = Includes::new();
+        let mut find = |file: &str| {
+            let text = resolve(file)?;
+            includes.insert(file.to_owned(), cat::parse(&text).0);
+            Some(Source::new(file, text))
+        };
+        let Compilation { model, diagnostics, files } = compile(source.clone(), &Options::default(), &mut find);
+        let Some(model) = model else {
+            let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
+            let place = |file: usize| files.get(file).unwrap_or(&source).clone();
+            return Err(errors.map(|found| (place(found.file.index()), found.diagnostic)).collect());
+        };
+        let (tree, _) = cat::parse(&source.text);
+        let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
+        let architecture = Family::from_name(name).or(header);
+        Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, architecture })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_model_compiles() {
+        for name in Models::names() {
+            assert!(Models::shipped(name).is_some(), "{name}");
+            assert!(!Models::summary(name).is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! herd's log, for people with mcompare habits: `Test`, `States`, `Ok`/`No`, `Witnesses`, `Condition`, `Observation`,
+//! `Hash`. Differences from herd: no `Time` line (the same check gives the same bytes), the hash is [`crate::hash`]'s,
+//! and an answer that is not known says so (`Unknown`) instead of a number that looks complete.
+
+use std::fmt::Write;
+
+use fencepost_program::program::Program;
+
+use crate::phrase::{self, Notation};
+use crate::report::{Answer, RaceAnswer, Report};
+use crate::test::Test;
+use crate::verdict::Verdict;
+
+pub fn log(test: &Test, report: &Report) -> String {
+    let mut text = String::new();
+    let question = report.questions.first();
+    let _ = writeln!(text, "Test {} {}", report.test, question.map_or("Allowed", kind));
+    let complete = report.executions.is_some_and(|count| count.complete);
+    let _ = writeln!(text, "States {}", report.outcomes.len());
+    for outcome in &report.outcomes {
+        for (name, value) in &outcome.values.0 {
+            let _ = write!(text, "{}={value}; ", herd_term(&test.program, name));
+        }
+        while text.ends_with(' ') {
+            text.pop();
+        }
+        text.push('\n');
+    }
+    if !complete {
+        text.push_str("Loop Incomplete\n");
+    }
+    match question {
+        Some(question) => {
+            let program = test.program.questions.first();
+            let condition = program.map(|asked| phrase::condition(&test.program, &asked.condition, Notation::Herd));
+            answer(&mut text, report, question, &condition.unwrap_or_default());
+        }
+        None => text.push_str("Ok\n"),
+    }
+    let _ = writeln!(text, "Hash={}\n", report.hash);
+    text
+}
+
+fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str) {
+    let word = match &question.verdict {
+        Verdict::Holds => "Ok",
+        Verdict::Violated => "No",
+        Verdict::Depends(_) | Verdict::Unknown(_) => "Unknown",
+    };
+    let _ = writeln!(text, "{word}\nWitnesses");
+    let (positive, negative) = (question.positive.unwrap_or(0), question.negative.unwrap_or(0));
+    let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
+    if report.races.answer == RaceAnswer::Found {
+        let mut flags: Vec<&str> = report.races.pairs.iter().map(|race| race.flag.as_str()).collect();
+        flags.sort_unstable();
+        flags.dedup();
+        for flag in flags {
+            let _ = writeln!(text, "Flag {flag}");
+        }
+    }
+    let _ = writeln!(text, "Condition {} ({condition})", herd_kind(&question.kind));
+    let observation = match (question.positive, question.negative) {
+        _ if report.executions.is_none_or(|count| !count.complete) => "Unknown",
+        (Some(0), _) => "Never",
+        (_, Some(0)) => "Always",
+        _ => "Sometimes",
+    };
+    let _ = writeln!(text, "Observation {} {observation} {positive} {negative}", report.test);
+}
+
+fn kind(question: &Answer) -> &'static str {
+    match herd_kind(&question.kind) {
+        "~exists" => "Forbidden",
+        "forall" => "Required",
+        _ => "Allowed",
+    }
+}
+
+/// NVLitmus words in herd's.
+fn herd_kind(kind: &str) -> &str {
+    match kind {
+        "permit" | "check" => "exists",
+        "assert" => "forall",
+        other => other,
+    }
+}
+
+/// `P1:r0` as `1:r0`, `x` as `[x]`.
+fn herd_term(program: &Program, named: &str) -> String {
+    for (at, thread) in program.threads.iter().enumerate() {
+        if let Some(register) = named.strip_prefix(thread.name.as_str()).and_then(|rest| rest.strip_prefix(':')) {
+            return format!("{at}:{register}");
+        }
+    }
+    format!("[{named}]")
+}

@@ -1,0 +1,49 @@
+//! Reports as text: a table for people, JSON Lines, JUnit XML, herd's log. Pure functions to strings.
+
+pub mod herd;
+pub mod json;
+pub mod junit;
+pub mod table;
+
+use crate::expectation::Comparison;
+use crate::report::Report;
+
+/// A report and, where something was expected of it, how it compares.
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
+    pub report: &'a Report,
+    pub comparison: &'a Comparison,
+}
+
+/// What a row contributes to the exit code.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Status {
+    /// As expected, or nothing expected and the condition holds.
+    Good,
+    /// Unknown where an answer was wanted.
+    Unknown,
+    /// Violated or not as expected.
+    Bad,
+}
+
+impl Row<'_> {
+    /// As [`Row::status`], but only an expectation can be broken.
+    pub fn status_of_expectation(&self) -> Status {
+        match self.comparison {
+            Comparison::AsExpected => Status::Good,
+            Comparison::NothingExpected | Comparison::Different(_) => Status::Bad,
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        use crate::verdict::Verdict;
+        match (self.comparison, &self.report.verdict) {
+            (Comparison::AsExpected, _) => Status::Good,
+            (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,
+            (Comparison::Different(_), _) => Status::Bad,
+            (Comparison::NothingExpected, Verdict::Holds) => Status::Good,
+            (Comparison::NothingExpected, Verdict::Unknown(_)) => Status::Unknown,
+            (Comparison::NothingExpected, Verdict::Violated | Verdict::Depends(_)) => Status::Bad,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The answers for a person: one row per check, or a paragraph when there is only one.
+
+use std::fmt::Write;
+
+use super::{Row, Status};
+use crate::expectation::Comparison;
+use crate::phrase;
+use crate::report::{Answer, Count, RaceAnswer, Report, TerminationAnswer};
+use crate::verdict::Verdict;
+
+/// Whether the text may carry terminal colours.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Colour {
+    Plain,
+    Ansi,
+}
+
+impl Colour {
+    pub fn paint(self, code: &str, text: &str) -> String {
+        match self {
+            Colour::Plain => text.to_owned(),
+            Colour::Ansi => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// Whether the outcome histogram is printed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Histogram {
+    Show,
+    Hide,
+}
+
+const HEADINGS: [&str; 7] = ["test", "model", "verdict", "executions", "outcomes", "races", "ends"];
+
+/// A table of all rows, columns as wide as they need to be, and under it what differs from an expectation.
+pub fn table(rows: &[Row<'_>], colour: Colour) -> String {
+    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row.report)).collect();
+    let mut widths = HEADINGS.map(str::len);
+    for row in &cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    line(&mut text, &HEADINGS.map(str::to_owned), &widths, |_, cell| colour.paint("1", cell));
+    text.push('\n');
+    for (row, cells) in rows.iter().zip(&cells) {
+        line(&mut text, cells, &widths, |column, cell| match column {
+            2 => colour.paint(status_colour(row.status()), cell),
+            _ => cell.to_owned(),
+        });
+        let _ = writeln!(text, "{}", remark(row, colour));
+    }
+    text
+}
+
+fn line(text: &mut String, cells: &[String; 7], widths: &[usize; 7], paint: impl Fn(usize, &str) -> String) {
+    for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
+        let padding = if column + 1 == cells.len() { 0 } else { width - cell.chars().count() + 2 };
+        text.push_str(&paint(column, cell));
+        text.extend(std::iter::repeat_n(' ', padding));
+    }
+}
+
+fn remark(row: &Row<'_>, colour: Colour) -> String {
+    match row.comparison {
+        Comparison::NothingExpected => match &row.report.why {
+            Some(why) => format!("  ({})", why.message),
+            None => String::new(),
+        },
+        Comparison::AsExpected => format!("  {}", colour.paint("2", "as expected")),
+        Comparison::Different(differences) => {
+            format!("  {}", colour.paint("31", &format!("not as expected: {}", differences.join("; "))))
+        }
+    }
+}
+
+fn status_colour(status: Status) -> &'static str {
+    match status {
+        Status::Good => "32",
+        Status::Unknown => "33",
+        Status::Bad => "31",
+    }
+}
+
+/// The name of a test in a table: its file, and its own name or row where the file does not say it.
+pub fn title(report: &Report) -> String {
+    let stem = report.file.rsplit(['/', '\\']).next().unwrap_or(&report.file);
+    let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+    match report.row {
+        Some(row) => format!("{} row {row}", report.file),
+        None if stem == report.test => report.file.clone(),
+        None => format!("{} ({})", report.file, report.test),
+    }
+}
+
+fn cells(report: &Report) -> [String; 7] {
+    let outcomes = match report.executions {
+        Some(_) => report.outcomes.len().to_string(),
+        None => "-".to_owned(),
+    };
+    [
+        title(report),
+        report.model.clone(),
+        report.verdict.word().to_owned(),
+        executions(report.executions),
+        outcomes,
+        races(report),
+        ends(report).to_owned(),
+    ]
+}
+
+fn executions(count: Option<Count>) -> String {
+    match count {
+        None => "-".to_owned(),
+        Some(Count { count, complete: true }) => count.to_string(),
+        Some(Count { count, complete: false }) => format!(">= {count}"),
+    }
+}
+
+fn races(report: &Report) -> String {
+    match report.races.answer {
+        RaceAnswer::None => "none".to_owned(),
+        RaceAnswer::Found => report.races.pairs.len().to_string(),
+        RaceAnswer::Unknown => "?".to_owned(),
+        RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
+    }
+}
+
+fn ends(report: &Report) -> &'static str {
+    match report.termination.answer {
+        TerminationAnswer::Terminates => "always",
+        TerminationAnswer::MayHang => "may hang",
+        TerminationAnswer::Unknown => "?",
+        TerminationAnswer::NotAsked => "-",
+    }
+}
+
+/// One report in full.
+pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String {
+    let report = row.report;
+    let mut text = String::new();
+    let verdict = colour.paint(status_colour(row.status()), report.verdict.word());
+    let _ = writeln!(text, "{} under {}: {verdict}{}", title(report), report.model, remark(row, colour));
+    for answer in &report.questions {
+        let _ = writeln!(text, "  {}", sentence(answer));
+    }
+    if let Some(count) = report.executions {
+        let at_least = if count.complete { "" } else { "at least " };
+        let outcomes = phrase::count(report.outcomes.len() as u64, "outcome");
+        let _ = writeln!(text, "  {at_least}{}, {outcomes}", phrase::count(count.count, "execution"));
+        if histogram == Histogram::Show {
+            outcome_lines(&mut text, report);
+        }
+    }
+    for race in &report.races.pairs {
+        let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
+        let (first, second) = (&race.first, &race.second);
+        let _ = writeln!(text, "  {}{place}:", race.flag);
+        let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
+        let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
+    }
+    text.push_str(closing(report));
+    text
+}
+
+fn outcome_lines(text: &mut String, report: &Report) {
+    for outcome in &report.outcomes {
+        let values: Vec<String> = outcome.values.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let _ = writeln!(text, "    {:>8}  {}", outcome.executions, values.join("; "));
+    }
+}
+
+fn closing(report: &Report) -> &'static str {
+    match (report.races.answer, report.termination.answer) {
+        (RaceAnswer::None, TerminationAnswer::Terminates) => "  no data race; every fair execution ends\n",
+        (RaceAnswer::None, TerminationAnswer::MayHang) => "  no data race; may hang\n",
+        (RaceAnswer::None, _) => "  no data race\n",
+        (RaceAnswer::Unknown, TerminationAnswer::MayHang) => "  may hang; data races were not decided\n",
+        (RaceAnswer::Unknown, _) => "  data races were not decided\n",
+        (_, TerminationAnswer::MayHang) => "  may hang\n",
+        (_, TerminationAnswer::Terminates) => "  every fair execution ends\n",
+        _ => "",
+    }
+}
+
+fn sentence(answer: &Answer) -> String {
+    let found = match (&answer.verdict, answer.kind.as_str()) {
+        (Verdict::Holds, "exists" | "permit" | "check") => "reachable",
+        (Verdict::Violated, "exists" | "permit" | "check") => "not reachable",
+        (Verdict::Holds, "~exists") => "never reached",
+        (Verdict::Violated, "~exists") => "reachable, although it must not be",
+        (Verdict::Holds, _) => "true in every execution",
+        (Verdict::Violated, _) => "false in some execution",
+        (Verdict::Depends(_), _) => "depends on the reading of the specification",
+        (Verdict::Unknown(_), _) => "not known",
+    };
+    let why = answer.why.as_ref().map_or(String::new(), |why| match why.line {
+        Some(line) => format!(" ({}, line {line})", why.message),
+        None => format!(" ({})", why.message),
+    });
+    format!("{} ({}): {found}{why}", answer.kind, answer.condition)
+}
+
+/// The last line under a table.
+pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
+    let count = |wanted: Status| rows.iter().filter(|row| row.status() == wanted).count();
+    let mut parts = vec![format!("{} as expected", count(Status::Good))];
+    for (number, what) in [(count(Status::Bad), "not as expected"), (count(Status::Unknown), "unknown")] {
+        if number > 0 {
+            parts.push(format!("{number} {what}"));
+        }
+    }
+    if broken_files > 0 {
+        parts.push(format!("{} not readable", phrase::count(broken_files as u64, "file")));
+    }
+    format!("{}: {}\n", phrase::count(rows.len() as u64, "check"), parts.join(", "))
+}

@@ -1,0 +1,224 @@
+//! The report: plain data with a versioned schema (`docs/schema/report.schema.json`). No times, no addresses, no hash-map
+//! order: the same check gives the same bytes. Fields are only ever added within a schema version.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use fencepost_syntax::Source;
+
+use crate::verdict::{Verdict, Why};
+
+/// The version of the schema.
+pub const SCHEMA: u32 = 1;
+
+/// The answers to one test under one model.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub test: String,
+    pub file: String,
+    /// Which row of a template, counted from 1; None for a test that is no template.
+    pub row: Option<u32>,
+    pub arch: String,
+    pub model: String,
+    /// See [`crate::hash`].
+    pub hash: String,
+    /// The worst verdict of the questions that can be broken; `Holds` where nothing is asked.
+    #[serde(serialize_with = "verdict_word")]
+    pub verdict: Verdict,
+    /// Why the verdict is `Unknown`.
+    pub why: Option<Reason>,
+    pub questions: Vec<Answer>,
+    /// None where the executions were not counted.
+    pub executions: Option<Count>,
+    /// The distinct final states, ascending; empty where they were not counted.
+    pub outcomes: Vec<Outcome>,
+    pub races: Races,
+    pub termination: Termination,
+    /// The engine that answered.
+    pub engine: String,
+    /// Whether a second engine confirmed every unreachable question.
+    pub cross_checked: bool,
+}
+
+/// The answer to one question.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Answer {
+    /// `exists`, `~exists`, `forall`, `permit`, `assert`, `check`.
+    pub kind: String,
+    /// NVLitmus `as NAME`.
+    pub name: Option<String>,
+    pub condition: String,
+    pub line: u32,
+    #[serde(serialize_with = "verdict_word")]
+    pub verdict: Verdict,
+    pub why: Option<Reason>,
+    /// Executions, counted once per final state, that satisfy the condition; None where they were not counted.
+    pub positive: Option<u64>,
+    pub negative: Option<u64>,
+    /// An execution that satisfies the condition (`forall`, `assert`: that breaks it), re-checked by an independent evaluator.
+    pub witness: Option<Witness>,
+}
+
+/// Why something is unknown, and where.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Reason {
+    /// `time`, `memory`, `bound`, `unsupported`, `thin-air`, `cancelled`, `internal`.
+    pub kind: String,
+    pub message: String,
+    pub line: Option<u32>,
+    pub column: Option<u32>,
+}
+
+impl Reason {
+    pub fn new(why: &Why, source: &Source) -> Reason {
+        let position = why.span().map(|span| source.position(span.start));
+        Reason {
+            kind: why.kind().to_owned(),
+            message: why.to_string(),
+            line: position.map(|position| position.line),
+            column: position.map(|position| position.column),
+        }
+    }
+}
+
+/// How many executions there are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Count {
+    pub count: u64,
+    /// False: there are at least `count`.
+    pub complete: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Outcome {
+    pub values: Assignment,
+    /// How many executions end in it. An execution whose final memory is not unique (partial coherence) counts in each
+    /// of its final states.
+    pub executions: u64,
+}
+
+/// Terms with their values, in the report's order of terms; a JSON object.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Assignment(pub Vec<(String, i128)>);
+
+impl Serialize for Assignment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, &Number(*value))?;
+        }
+        map.end()
+    }
+}
+
+/// A value: a JSON number where every reader can hold it exactly, else its decimal digits as a string.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Number(pub i128);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const EXACT: i64 = 1 << 53;
+        match i64::try_from(self.0) {
+            Ok(small) if (-EXACT..=EXACT).contains(&small) => serializer.serialize_i64(small),
+            _ => serializer.collect_str(&self.0),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Races {
+    pub answer: RaceAnswer,
+    /// One per pair of instructions, ascending by source position.
+    pub pairs: Vec<Race>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RaceAnswer {
+    /// Every execution was looked at and none has a race.
+    None,
+    Found,
+    /// Not every execution was looked at, and no race was met.
+    Unknown,
+    /// The model has no notion of a data race.
+    NotDefined,
+    NotAsked,
+}
+
+/// Two instructions that race in some execution.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Race {
+    /// The flag of the model, `data-race`.
+    pub flag: String,
+    pub first: Access,
+    pub second: Access,
+    pub location: Option<String>,
+    pub example: Witness,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Access {
+    pub thread: String,
+    pub line: u32,
+    pub column: u32,
+    pub text: String,
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Termination {
+    pub answer: TerminationAnswer,
+    pub why: Option<Reason>,
+    /// A fair execution in which a thread is stuck for good.
+    pub witness: Option<Witness>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TerminationAnswer {
+    Terminates,
+    MayHang,
+    Unknown,
+    NotAsked,
+}
+
+/// An execution, events named by numbers.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Witness {
+    pub events: Vec<WitnessEvent>,
+    /// Pairs of event ids.
+    pub rf: Vec<(u32, u32)>,
+    pub co: Vec<(u32, u32)>,
+    pub sync_fence: Vec<(u32, u32)>,
+    pub barriers: Vec<Vec<u32>>,
+    /// The final state it is a witness of; empty for an execution that does not end.
+    pub state: Assignment,
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct WitnessEvent {
+    pub id: u32,
+    /// None for an initial write.
+    pub thread: Option<String>,
+    pub kind: EventKind,
+    pub location: Option<String>,
+    pub value: Option<Number>,
+    /// None for an initial write.
+    pub line: Option<u32>,
+    /// The instruction; empty for an initial write.
+    pub text: String,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    Init,
+    Read,
+    Write,
+    Fence,
+    Barrier,
+}
+
+fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(verdict.word())
+}
+

@@ -1,0 +1,83 @@
+//! A test: text that became a program with questions. An NVLitmus template is as many tests as it has rows.
+
+use std::collections::BTreeMap;
+
+use fencepost_program::lower::lower;
+use fencepost_program::program::Program;
+use fencepost_syntax::litmus::{self, Layout, Litmus, Statement};
+use fencepost_syntax::{Diagnostic, Source, Span};
+
+use crate::hash::fingerprint;
+
+#[derive(Clone, Debug)]
+pub struct Test {
+    /// The whole file, also for a row of a template.
+    pub source: Source,
+    /// Which row of a template, counted from 1.
+    pub row: Option<u32>,
+    pub litmus: Litmus,
+    pub program: Program,
+    /// Instructions of a template's row, whose text stands nowhere in the file.
+    texts: BTreeMap<Span, String>,
+}
+
+/// The tests of a text, and what is wrong with it. A test with an error is left out; warnings leave it in.
+pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
+    let (trees, mut diagnostics) = litmus::parse_named(&source.name, &source.text);
+    let is_template = trees.first().is_some_and(|tree| tree.layout == Layout::NvLitmus);
+    let instances = if is_template { litmus::expand(&source.text).0 } else { Vec::new() };
+    let mut tests = Vec::with_capacity(trees.len());
+    for litmus in trees {
+        let (program, more) = lower(&litmus);
+        diagnostics.extend(more);
+        let Some(program) = program else { continue };
+        // A tree does not know its row; its name stands where the row does.
+        let instance = instances.iter().find(|instance| instance.span == litmus.name.span);
+        let row = instance.and_then(|instance| instance.row);
+        let texts = if row.is_some() { instruction_texts(&litmus) } else { BTreeMap::new() };
+        tests.push(Test { source: source.clone(), row, litmus, program, texts });
+    }
+    (tests, diagnostics)
+}
+
+impl Test {
+    pub fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    /// The fingerprint of the test without its name and comments; see [`crate::hash`].
+    pub fn hash(&self) -> String {
+        let mut anonymous = self.litmus.clone();
+        anonymous.name.node = "test".to_owned();
+        anonymous.comments.clear();
+        fingerprint(&litmus::print(&anonymous))
+    }
+
+    /// An instruction on one line, as the author wrote it.
+    pub fn instruction_text(&self, span: Span) -> String {
+        match self.texts.get(&span) {
+            Some(text) => text.clone(),
+            None => self.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+/// The printer writes one instruction per line within a thread's braces. Several instructions may come from one field
+/// of the row and then share a span: they are shown together.
+fn instruction_texts(litmus: &Litmus) -> BTreeMap<Span, String> {
+    let printed = litmus::print(litmus);
+    let inside = |line: &&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
+    let lines = printed.lines().filter(inside).map(|line| line.trim().trim_end_matches(';'));
+    let statements = litmus.threads.iter().flat_map(|thread| &thread.body);
+    let mut texts: BTreeMap<Span, String> = BTreeMap::new();
+    for (statement, line) in statements.zip(lines) {
+        if let Statement::Instruction { instruction, .. } = statement {
+            let text = texts.entry(instruction.span()).or_default();
+            if !text.is_empty() {
+                text.push_str("; ");
+            }
+            text.push_str(line);
+        }
+    }
+    texts
+}

@@ -1,0 +1,135 @@
+//! What an answer can be. Incompleteness is a value: an answer that is not known says why, and never looks like a clean one.
+
+use std::fmt;
+
+use fencepost_axiom::engine::Stop;
+use fencepost_syntax::Span;
+
+/// The answer to one question.
+///
+/// | question | `Holds` | `Violated` |
+/// |---|---|---|
+/// | `exists`, `permit` | reachable, with a witness | unreachable |
+/// | `~exists` | unreachable | reachable, with a witness |
+/// | `forall`, `assert` | no counterexample | a counterexample, with a witness |
+/// | `check` | as `exists`, but nobody is blamed for the answer | |
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    Holds,
+    Violated,
+    /// The answer depends on how contested points of the specification are read: their names. No shipped model has
+    /// contested readings yet, so no check gives this answer today; the schema and the exit codes already know it.
+    Depends(Vec<String>),
+    Unknown(Why),
+}
+
+/// Why an answer is not known.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The time limit.
+    Time,
+    /// The memory limit.
+    Memory,
+    /// A loop was cut at the unrolling bound.
+    Bound(Span),
+    /// The program has something that is not modelled, or that this memory model does not know.
+    Unsupported { span: Span, what: String },
+    /// A value depends on itself and the model has no axiom against it.
+    ThinAir,
+    /// The user asked to stop.
+    Cancelled,
+    /// Two independent computations disagreed: a defect of this tool, never reported as a verdict.
+    Internal(String),
+}
+
+impl Why {
+    /// The name in reports; stable.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Why::Time => "time",
+            Why::Memory => "memory",
+            Why::Bound(_) => "bound",
+            Why::Unsupported { .. } => "unsupported",
+            Why::ThinAir => "thin-air",
+            Why::Cancelled => "cancelled",
+            Why::Internal(_) => "internal",
+        }
+    }
+
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            Why::Bound(span) | Why::Unsupported { span, .. } => Some(*span),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Time => write!(f, "the time limit was reached"),
+            Why::Memory => write!(f, "the memory limit was reached"),
+            Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound"),
+            Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
+            Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
+            Why::Cancelled => write!(f, "stopped on request"),
+            Why::Internal(what) => write!(f, "internal check failed: {what}"),
+        }
+    }
+}
+
+impl From<Stop> for Why {
+    fn from(stop: Stop) -> Why {
+        match stop {
+            Stop::Time => Why::Time,
+            Stop::Memory => Why::Memory,
+            Stop::Cancelled => Why::Cancelled,
+            Stop::Bound(span) => Why::Bound(span),
+            Stop::Unsupported { span, what } => Why::Unsupported { span, what },
+            Stop::ThinAir => Why::ThinAir,
+        }
+    }
+}
+
+impl Verdict {
+    /// The word in every output.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Holds => "Holds",
+            Verdict::Violated => "Violated",
+            Verdict::Depends(_) => "Depends",
+            Verdict::Unknown(_) => "Unknown",
+        }
+    }
+
+    /// The answer to several questions of one test: the worst one. A broken question is the news even if another is
+    /// unknown.
+    pub fn worst<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Verdict {
+        let rank = |verdict: &Verdict| match verdict {
+            Verdict::Violated => 3,
+            Verdict::Unknown(_) => 2,
+            Verdict::Depends(_) => 1,
+            Verdict::Holds => 0,
+        };
+        let mut worst = &Verdict::Holds;
+        for verdict in verdicts {
+            if rank(verdict) > rank(worst) {
+                worst = verdict;
+            }
+        }
+        worst.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_outweighs_an_unknown_answer() {
+        let verdicts = [Verdict::Holds, Verdict::Unknown(Why::Time), Verdict::Violated];
+        assert_eq!(Verdict::worst(&verdicts), Verdict::Violated);
+        assert_eq!(Verdict::worst(&verdicts[..2]), Verdict::Unknown(Why::Time));
+        assert_eq!(Verdict::worst(&[]), Verdict::Holds);
+    }
+}

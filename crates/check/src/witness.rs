@@ -1,0 +1,209 @@
+//! From answers to a report: names instead of numbers, lines instead of spans.
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::program::{Question, Term};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{self, Unfolding};
+use fencepost_syntax::Span;
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::check::{Answers, Finding, verdict};
+use crate::models::LoadedModel;
+use crate::outcome::{Reader, State, holds};
+use crate::phrase::{self, Notation};
+use crate::race::{Example, RaceKey};
+use crate::report::{
+    Access, Answer, Assignment, EventKind, Number, Outcome, Race, Races, Reason, Report, SCHEMA, Termination, Witness,
+    WitnessEvent,
+};
+use crate::test::Test;
+use crate::verdict::Verdict;
+
+pub(crate) fn report(
+    test: &Test,
+    model: &LoadedModel,
+    unfolding: Option<&Unfolding>,
+    terms: &[Term],
+    answers: &Answers,
+) -> Report {
+    let writer = Writer { test, unfolding, terms };
+    let questions: Vec<Answer> = test
+        .program
+        .questions
+        .iter()
+        .zip(&answers.findings)
+        .map(|(question, finding)| writer.answer(question, finding, answers))
+        .collect();
+    let enforced = test.program.questions.iter().zip(&questions);
+    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
+    let verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));
+    let verdict = match (verdict, &answers.refused) {
+        // A test that asks nothing still has not been looked at.
+        (Verdict::Holds, Some(why)) => Verdict::Unknown(why.clone()),
+        (verdict, _) => verdict,
+    };
+    let why = match &verdict {
+        Verdict::Unknown(why) => Some(Reason::new(why, &test.source)),
+        _ => None,
+    };
+    Report {
+        schema: SCHEMA,
+        test: test.program.name.clone(),
+        file: test.source.name.clone(),
+        row: test.row,
+        arch: phrase::arch(test.program.arch).to_owned(),
+        model: model.name.clone(),
+        hash: test.hash(),
+        verdict,
+        why,
+        questions,
+        executions: answers.executions,
+        outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
+        races: Races {
+            answer: answers.race_answer,
+            pairs: answers.races.races.iter().filter_map(|(key, example)| writer.race(key, example)).collect(),
+        },
+        termination: Termination {
+            answer: answers.termination,
+            why: answers.termination_why.as_ref().map(|why| Reason::new(why, &test.source)),
+            witness: answers.stuck.as_ref().and_then(|execution| writer.witness(execution, None)),
+        },
+        engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
+        cross_checked: answers.cross_checked,
+    }
+}
+
+struct Writer<'a> {
+    test: &'a Test,
+    unfolding: Option<&'a Unfolding>,
+    terms: &'a [Term],
+}
+
+impl Writer<'_> {
+    fn answer(&self, question: &Question, finding: &Finding, answers: &Answers) -> Answer {
+        let verdict = verdict(question.kind, finding);
+        let why = match &verdict {
+            Verdict::Unknown(why) => Some(Reason::new(why, &self.test.source)),
+            _ => None,
+        };
+        let witness = match finding {
+            Finding::Found(execution) => self.witness(execution, Some(question)),
+            Finding::Absent | Finding::Unknown(_) => None,
+        };
+        let counts = answers.executions.map(|_| self.counts(question, &answers.outcomes));
+        Answer {
+            kind: phrase::question_kind(question.kind).to_owned(),
+            name: question.name.clone(),
+            condition: phrase::condition(&self.test.program, &question.condition, Notation::Named),
+            line: self.test.source.position(question.span.start).line,
+            verdict,
+            why,
+            positive: counts.map(|(positive, _)| positive),
+            negative: counts.map(|(_, negative)| negative),
+            witness,
+        }
+    }
+
+    /// How many (execution, final state) pairs satisfy the condition, and how many do not.
+    fn counts(&self, question: &Question, outcomes: &[(State, u64)]) -> (u64, u64) {
+        let mut counts = (0u64, 0u64);
+        for (state, count) in outcomes {
+            let side = if holds(&question.condition, self.terms, state) { &mut counts.0 } else { &mut counts.1 };
+            *side = side.saturating_add(*count);
+        }
+        counts
+    }
+
+    fn assignment(&self, state: &State) -> Assignment {
+        let name = |term: &Term| phrase::term(&self.test.program, term, Notation::Named);
+        Assignment(self.terms.iter().zip(state).map(|(term, value)| (name(term), value.0)).collect())
+    }
+
+    fn outcome(&self, state: &State, executions: u64) -> Outcome {
+        Outcome { values: self.assignment(state), executions }
+    }
+
+    fn witness(&self, execution: &Execution, question: Option<&Question>) -> Option<Witness> {
+        let unfolding = self.unfolding?;
+        let reader = Reader::new(unfolding, execution);
+        let state = question.and_then(|question| {
+            let negated = matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert);
+            let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+            let wanted = |state: &State| {
+                filter.is_none_or(|filter| holds(filter, self.terms, state))
+                    && holds(&question.condition, self.terms, state) != negated
+            };
+            reader.states(self.terms).into_iter().find(wanted)
+        });
+        let pairs = |pairs: &[(EventId, EventId)]| pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
+        Some(Witness {
+            events: execution.events.iter().filter_map(|&event| self.event(unfolding, &reader, event)).collect(),
+            rf: pairs(&execution.rf),
+            co: pairs(&execution.co),
+            sync_fence: pairs(&execution.sync_fence),
+            barriers: execution
+                .barriers
+                .groups
+                .iter()
+                .map(|group| group.iter().map(|event| event.0).collect())
+                .collect(),
+            state: state.map_or(Assignment::default(), |state| self.assignment(&state)),
+        })
+    }
+
+    fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, id: EventId) -> Option<WitnessEvent> {
+        let event = unfolding.events.get(id.index())?;
+        let kind = match event.kind {
+            unfolding::EventKind::Write { .. } if event.tags.has(Tag::Init) => EventKind::Init,
+            unfolding::EventKind::Write { .. } => EventKind::Write,
+            unfolding::EventKind::Read { .. } => EventKind::Read,
+            unfolding::EventKind::Fence => EventKind::Fence,
+            unfolding::EventKind::Barrier(_) => EventKind::Barrier,
+        };
+        let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
+        Some(WitnessEvent {
+            id: id.0,
+            thread: thread.map(|thread| thread.name.clone()),
+            kind,
+            location: self.location(event),
+            value: reader.value(id).map(|value| Number(value.0)),
+            line: thread.map(|_| self.test.source.position(event.span.start).line),
+            text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
+        })
+    }
+
+    /// The name by which the instruction reached its location.
+    fn location(&self, event: &unfolding::Event) -> Option<String> {
+        match event.kind {
+            unfolding::EventKind::Read { address, .. } | unfolding::EventKind::Write { address, .. } => {
+                self.test.program.addresses.get(address.index()).map(|address| address.name.clone())
+            }
+            unfolding::EventKind::Fence | unfolding::EventKind::Barrier(_) => None,
+        }
+    }
+
+    fn race(&self, key: &RaceKey, example: &Example) -> Option<Race> {
+        let unfolding = self.unfolding?;
+        let first = unfolding.events.get(example.pair.0.index())?;
+        let second = unfolding.events.get(example.pair.1.index())?;
+        Some(Race {
+            flag: key.flag.clone(),
+            first: self.access(unfolding, first, key.first),
+            second: self.access(unfolding, second, key.second),
+            location: self.location(first),
+            example: self.witness(&example.execution, None)?,
+        })
+    }
+
+    fn access(&self, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
+        let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
+        let position = self.test.source.position(span.start);
+        Access {
+            thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
+            line: position.line,
+            column: position.column,
+            text: self.test.instruction_text(span),
+        }
+    }
+}
