@@ -4,12 +4,14 @@
 //! locations with their virtual addresses and proxies, and the questions asked. [`unfolding::Unfolding`] is the same
 //! program with its loops unrolled and its control flow resolved into traces of events, which is all an engine sees.
 
+pub mod access;
 pub mod barrier;
 pub mod condition;
 pub mod expression;
 pub mod ids;
 pub mod lower;
 pub mod program;
+mod table;
 pub mod tag;
 pub mod unfold;
 pub mod unfolding;

@@ -66,6 +66,8 @@ pub struct Address {
     /// The generic virtual address this name stands for: itself for ordinary names and physical aliases, the target for
     /// texture, surface and constant names. Two accesses are `vloc` iff these are equal.
     pub generic: AddressId,
+    /// The number a register holds when it holds this address. Elements of an array lie next to each other.
+    pub value: Value,
 }
 
 #[derive(Clone, Debug)]

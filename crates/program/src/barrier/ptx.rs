@@ -1,0 +1,176 @@
+//! PTX's barriers (PTX ISA 9.7.15.1). A barrier resource of a CTA completes when all threads of the CTA have arrived, or as
+//! many as the operand says, and then starts its next generation. `bar.arrive` arrives and goes on. A barrier that only
+//! exited threads are missing from completes too (9.7.14.7).
+//!
+//! Where more threads than its count may arrive, which of them form a generation depends on who comes first: those orders
+//! are searched. Everywhere else the order cannot matter, and one is enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
+use crate::ids::{EventId, TraceId};
+use crate::program::{BarrierKind, Place};
+use crate::unfolding::{BarrierMatching, TraceEnd, Unfolding};
+use crate::value::Value;
+
+type Resource = (Place, Option<Value>);
+
+struct Arrival {
+    event: EventId,
+    resource: Resource,
+    waits: bool,
+    count: Option<usize>,
+}
+
+/// The chosen traces as sequences of arrivals.
+struct Run<'u> {
+    unfolding: &'u Unfolding,
+    traces: &'u [TraceId],
+    sequences: Vec<Vec<Arrival>>,
+    places: Vec<Place>,
+    /// Resources where it matters who comes first.
+    contended: BTreeSet<Resource>,
+}
+
+/// Where each thread is, who stands in which unfinished generation, and which are finished.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Moment {
+    next: Vec<usize>,
+    waiting: Vec<bool>,
+    open: BTreeMap<Resource, Vec<(usize, EventId)>>,
+    done: BTreeSet<Vec<EventId>>,
+}
+
+pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> Vec<BarrierMatching> {
+    let run = Run::new(unfolding, traces, value);
+    let count = traces.len();
+    let start =
+        Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeSet::new() };
+    let mut seen = BTreeSet::new();
+    let mut found = BTreeSet::new();
+    let mut work = vec![start];
+    while let Some(mut moment) = work.pop() {
+        run.release(&mut moment);
+        let ready = run.ready(&moment);
+        if ready.is_empty() {
+            if run.ends_as_said(&moment) {
+                found.insert(run.matching(moment));
+            }
+            continue;
+        }
+        if !seen.insert(moment.clone()) {
+            continue;
+        }
+        let is_free =
+            |thread: &&usize| !run.contended.contains(&run.sequences[**thread][moment.next[**thread]].resource);
+        let movers: Vec<usize> = match ready.iter().find(is_free) {
+            Some(&thread) => vec![thread],
+            None => ready,
+        };
+        work.extend(movers.into_iter().map(|thread| run.arrive(&moment, thread)));
+    }
+    found.into_iter().collect()
+}
+
+impl<'u> Run<'u> {
+    fn new(unfolding: &'u Unfolding, traces: &'u [TraceId], value: Evaluate<'_>) -> Run<'u> {
+        let place = |trace: &TraceId| {
+            let thread = unfolding.traces[trace.index()].thread;
+            unfolding.threads[thread.index()].place
+        };
+        let places: Vec<Place> = traces.iter().map(place).collect();
+        let mut sequences = Vec::new();
+        let mut uses = BTreeMap::<Resource, (usize, Option<usize>)>::new();
+        for (&trace, &place) in traces.iter().zip(&places) {
+            let mut sequence = Vec::new();
+            for (event, barrier) in barrier::operations(unfolding, trace) {
+                let resource = (place, barrier.id.as_ref().and_then(&mut *value));
+                let count = barrier.count.as_ref().and_then(&mut *value);
+                let count = count.map(|Value(count)| usize::try_from(count).unwrap_or(0));
+                let entry = uses.entry(resource).or_default();
+                entry.0 += 1;
+                entry.1 = entry.1.into_iter().chain(count).min();
+                sequence.push(Arrival { event, resource, waits: barrier.kind != BarrierKind::Arrive, count });
+            }
+            sequences.push(sequence);
+        }
+        let contended = uses.into_iter().filter(|(_, (uses, least))| least.is_some_and(|least| *uses > least));
+        Run { unfolding, traces, sequences, places, contended: contended.map(|(resource, _)| resource).collect() }
+    }
+
+    fn ready(&self, moment: &Moment) -> Vec<usize> {
+        let can_move = |&thread: &usize| !moment.waiting[thread] && moment.next[thread] < self.sequences[thread].len();
+        (0..self.sequences.len()).filter(can_move).collect()
+    }
+
+    fn arrive(&self, moment: &Moment, thread: usize) -> Moment {
+        let mut after = moment.clone();
+        let arrival = &self.sequences[thread][moment.next[thread]];
+        after.open.entry(arrival.resource).or_default().push((thread, arrival.event));
+        // A waiting thread moves on when its generation completes.
+        after.waiting[thread] = arrival.waits;
+        if !arrival.waits {
+            after.next[thread] += 1;
+        }
+        after
+    }
+
+    /// Completes every generation that can.
+    fn release(&self, moment: &mut Moment) {
+        let full: Vec<Resource> = (moment.open.iter())
+            .filter(|(resource, arrivals)| self.is_full(moment, resource, arrivals))
+            .map(|(resource, _)| *resource)
+            .collect();
+        for resource in full {
+            let arrivals = moment.open.remove(&resource).unwrap_or_default();
+            for &(thread, event) in &arrivals {
+                let here = self.sequences[thread].get(moment.next[thread]).map(|arrival| arrival.event);
+                if moment.waiting[thread] && here == Some(event) {
+                    moment.waiting[thread] = false;
+                    moment.next[thread] += 1;
+                }
+            }
+            let mut group: Vec<EventId> = arrivals.into_iter().map(|(_, event)| event).collect();
+            group.sort();
+            moment.done.insert(group);
+        }
+    }
+
+    fn is_full(&self, moment: &Moment, resource: &Resource, arrivals: &[(usize, EventId)]) -> bool {
+        let count = arrivals.iter().filter_map(|(thread, event)| self.count_of(*thread, *event)).max();
+        if let Some(count) = count {
+            return arrivals.len() >= count;
+        }
+        let has_arrived = |thread: usize| arrivals.iter().any(|(other, _)| *other == thread);
+        let mut members = (0..self.places.len()).filter(|&thread| self.places[thread] == resource.0);
+        members.all(|thread| has_arrived(thread) || self.has_exited(moment, thread))
+    }
+
+    fn count_of(&self, thread: usize, event: EventId) -> Option<usize> {
+        self.sequences[thread].iter().find(|arrival| arrival.event == event)?.count
+    }
+
+    fn has_exited(&self, moment: &Moment, thread: usize) -> bool {
+        let end = &self.unfolding.traces[self.traces[thread].index()].end;
+        *end == TraceEnd::Exit && moment.next[thread] == self.sequences[thread].len()
+    }
+
+    /// Threads whose trace ends blocked wait at their last barrier; all others are past theirs.
+    fn ends_as_said(&self, moment: &Moment) -> bool {
+        self.traces.iter().enumerate().all(|(thread, &trace)| {
+            let sequence = &self.sequences[thread];
+            match sequence.last() {
+                Some(last) if blocks_at(self.unfolding, trace, last.event) => moment.next[thread] + 1 == sequence.len(),
+                _ => moment.next[thread] == sequence.len(),
+            }
+        })
+    }
+
+    fn matching(&self, moment: Moment) -> BarrierMatching {
+        let mut matching = BarrierMatching::default();
+        for group in moment.done {
+            complete(self.unfolding, &mut matching, group);
+        }
+        normalise(matching)
+    }
+}

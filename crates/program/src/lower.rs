@@ -1,1 +1,0 @@
-//! Trees to programs: names resolved, each instruction looked up in its architecture's table.

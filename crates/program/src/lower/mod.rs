@@ -1,0 +1,128 @@
+//! Trees to programs: names resolved, each instruction looked up in its architecture's table.
+//!
+//! Three kinds of trouble are kept apart: a mistake in the text is a [`Diagnostic`]; a form that is legal but has no model
+//! is an [`Unsupported`] entry of the program, so that its verdict is `Unknown` and not wrong; a part of the ISA that not
+//! every model knows (`.cluster`, proxies) is a [`Feature`].
+
+mod condition;
+mod declare;
+mod names;
+mod sizes;
+mod thread;
+
+use fencepost_syntax::instruction::Instruction as Tree;
+use fencepost_syntax::litmus::{Dialect, Litmus};
+use fencepost_syntax::{Diagnostic, Span, Spanned};
+
+use crate::program::{BarrierRule, Feature, Program, Unsupported};
+use crate::table;
+
+pub(crate) use names::Names;
+pub(crate) use thread::ThreadBuilder;
+
+/// Why an instruction has no operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    Error(Diagnostic),
+    Unsupported(Span, String),
+}
+
+impl Refusal {
+    pub(crate) fn error(span: Span, message: impl Into<String>) -> Refusal {
+        Refusal::Error(Diagnostic::error(span, message))
+    }
+}
+
+/// What lowering gathers besides the code.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    pub(crate) unsupported: Vec<Unsupported>,
+    pub(crate) features: Vec<Spanned<Feature>>,
+}
+
+impl Findings {
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
+        match refusal {
+            Refusal::Error(diagnostic) => self.diagnostics.push(diagnostic),
+            Refusal::Unsupported(span, what) => self.unsupported.push(Unsupported { span, what }),
+        }
+    }
+
+    pub(crate) fn feature(&mut self, feature: Feature, span: Span) {
+        self.features.push(Spanned::new(feature, span));
+    }
+}
+
+/// Everything an instruction table may touch while it lowers one thread.
+pub(crate) struct Context<'a> {
+    pub(crate) dialect: Dialect,
+    pub(crate) names: &'a mut Names,
+    pub(crate) findings: &'a mut Findings,
+    pub(crate) thread: &'a mut ThreadBuilder,
+}
+
+/// The program of a test, or None if the diagnostics have an error.
+pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
+    let mut findings = Findings::default();
+    let mut names = Names::new(litmus.dialect);
+    let mut builders = thread::builders(litmus, &mut findings);
+    declare::declare(litmus, &mut names, &mut builders, &mut findings);
+    for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
+        let mut context =
+            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder };
+        context.lower_body(&thread.body);
+    }
+    sizes::settle(&mut names, &builders, &mut findings);
+    let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
+    let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
+    let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
+    let shown = litmus.locations.iter().filter_map(|term| resolver.shown(term)).collect();
+    let program = Program {
+        name: litmus.name.node.clone(),
+        arch: litmus.arch,
+        barrier_rule: barrier_rule(litmus.dialect),
+        locations: names.locations,
+        addresses: names.addresses,
+        threads: builders.into_iter().map(ThreadBuilder::finish).collect(),
+        filter,
+        questions,
+        shown,
+        unsupported: findings.unsupported,
+        features: findings.features,
+    };
+    let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
+    ((!failed).then_some(program), findings.diagnostics)
+}
+
+fn barrier_rule(dialect: Dialect) -> BarrierRule {
+    match dialect {
+        Dialect::Dartagnan => BarrierRule::Dartagnan,
+        Dialect::Ptx | Dialect::NvLitmus | Dialect::X86 => BarrierRule::Ptx,
+    }
+}
+
+/// What the PTX table says about one instruction on its own, for surveys of compiler output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Support {
+    Modelled,
+    /// Legal as far as we know, without a model: what, in words.
+    Unsupported(String),
+    /// The table holds it to be a mistake.
+    Wrong(Diagnostic),
+}
+
+/// Looks one real-PTX instruction up, its names and labels taken as declared.
+pub fn ptx_support(instruction: &Tree) -> Support {
+    let mut findings = Findings::default();
+    let mut names = Names::new(Dialect::Ptx);
+    let mut thread = ThreadBuilder::new("P0".to_string(), crate::program::Place::Gpu { gpu: 0, cluster: 0, cta: 0 });
+    let mut context =
+        Context { dialect: Dialect::Ptx, names: &mut names, findings: &mut findings, thread: &mut thread };
+    let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));
+    match result {
+        Ok(()) => Support::Modelled,
+        Err(Refusal::Unsupported(_, what)) => Support::Unsupported(what),
+        Err(Refusal::Error(diagnostic)) => Support::Wrong(diagnostic),
+    }
+}

@@ -1,0 +1,137 @@
+//! Locations and virtual addresses by name.
+//!
+//! An address is also a number, because pointers are computed with: each name gets a place of its own in a small address
+//! space that fits 32-bit registers, and the elements of an array lie next to each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_syntax::Span;
+use fencepost_syntax::litmus::Dialect;
+
+use crate::ids::{AddressId, LocationId};
+use crate::lower::Refusal;
+use crate::program::{Address, Location};
+use crate::value::{Type, Value};
+
+const FIRST_ADDRESS: i128 = 0x1000_0000;
+const ALIGNMENT: i128 = 256;
+/// Arrays beyond this are refused: each element is a location with its own init write.
+pub(crate) const LONGEST_ARRAY: u32 = 256;
+
+/// One name of the source.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Name {
+    pub(crate) first: AddressId,
+    /// None for a scalar.
+    pub(crate) length: Option<u32>,
+    pub(crate) element_bytes: i128,
+}
+
+pub(crate) struct Names {
+    dialect: Dialect,
+    pub(crate) locations: Vec<Location>,
+    pub(crate) addresses: Vec<Address>,
+    by_name: BTreeMap<String, Name>,
+    next: i128,
+    /// Locations whose type the text declares.
+    pub(crate) typed: BTreeSet<LocationId>,
+    /// Locations declared `.shared`: each CTA has its own.
+    pub(crate) shared: BTreeSet<LocationId>,
+}
+
+impl Names {
+    pub(crate) fn new(dialect: Dialect) -> Names {
+        Names {
+            dialect,
+            locations: Vec::new(),
+            addresses: Vec::new(),
+            by_name: BTreeMap::new(),
+            next: FIRST_ADDRESS,
+            typed: BTreeSet::new(),
+            shared: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Name> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn known(&self) -> Vec<&str> {
+        self.by_name.keys().map(String::as_str).collect()
+    }
+
+    /// A new scalar, or an array of `length` elements of `ty`.
+    pub(crate) fn declare(&mut self, name: &str, ty: Option<Type>, length: Option<u32>) -> Name {
+        let bytes = ty.map_or(8, |ty| i128::from(ty.bits.max(8) / 8));
+        let first = AddressId::new(self.addresses.len());
+        for element in 0..length.unwrap_or(1) {
+            let name = if length.is_some() { format!("{name}[{element}]") } else { name.to_string() };
+            let location = LocationId::new(self.locations.len());
+            self.locations.push(Location { name: name.clone(), initial: Value(0), ty: ty.unwrap_or(Type::UNTYPED) });
+            if ty.is_some() {
+                self.typed.insert(location);
+            }
+            self.push_address(name, location, None, self.next + i128::from(element) * bytes);
+        }
+        self.reserve(bytes * i128::from(length.unwrap_or(1)));
+        let entry = Name { first, length, element_bytes: bytes };
+        self.by_name.insert(name.to_string(), entry);
+        entry
+    }
+
+    /// Another name of the target's location: a virtual address of its own, or (`generic`) the target's.
+    pub(crate) fn alias(&mut self, name: &str, target: Name, shares_generic: Sharing) {
+        let target_address = self.addresses[target.first.index()].clone();
+        let generic = (shares_generic == Sharing::VirtualAddress).then_some(target_address.generic);
+        let first = AddressId::new(self.addresses.len());
+        self.push_address(name.to_string(), target_address.location, generic, self.next);
+        self.reserve(target.element_bytes);
+        self.by_name.insert(name.to_string(), Name { first, length: None, element_bytes: target.element_bytes });
+    }
+
+    fn push_address(&mut self, name: String, location: LocationId, generic: Option<AddressId>, value: i128) {
+        let own = AddressId::new(self.addresses.len());
+        self.addresses.push(Address { name, location, generic: generic.unwrap_or(own), value: Value(value) });
+    }
+
+    fn reserve(&mut self, bytes: i128) {
+        self.next += (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    }
+
+    /// The address of a name used in code. Undeclared locations start at 0 (Dartagnan and herd); NVLitmus declares all.
+    pub(crate) fn address(&mut self, name: &str, offset: i128, span: Span) -> Result<AddressId, Refusal> {
+        let entry = match self.get(name) {
+            Some(entry) => entry,
+            None if self.dialect == Dialect::NvLitmus => return Err(self.unknown(name, span)),
+            None => self.declare(name, None, None),
+        };
+        if offset == 0 {
+            return Ok(entry.first);
+        }
+        let inside = |index: i128| index > 0 && entry.length.is_some_and(|length| index < i128::from(length));
+        let index = offset / entry.element_bytes;
+        if offset % entry.element_bytes == 0 && inside(index) {
+            let index = usize::try_from(index).expect("invariant: below the array's length");
+            return Ok(AddressId::new(entry.first.index() + index));
+        }
+        Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, which is no declared element")))
+    }
+
+    pub(crate) fn unknown(&self, name: &str, span: Span) -> Refusal {
+        let help = format!("declared are: {}", self.known().join(", "));
+        Refusal::Error(
+            fencepost_syntax::Diagnostic::error(span, format!("there is no location `{name}`"))
+                .label("not declared")
+                .help(help),
+        )
+    }
+}
+
+/// What an alias shares with its target besides the location.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    /// The physical location only (`physically aliases`, `@ generic aliases`).
+    LocationOnly,
+    /// The virtual address too: the name is that of another proxy (`virtually aliases`).
+    VirtualAddress,
+}

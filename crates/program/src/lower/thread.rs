@@ -1,0 +1,311 @@
+//! One thread: its registers, labels and code while it is lowered.
+
+use std::collections::BTreeMap;
+
+use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
+use fencepost_syntax::litmus::{Dialect, Litmus, Placement, Statement};
+use fencepost_syntax::{Diagnostic, Span, Spanned};
+
+use crate::ids::RegisterId;
+use crate::lower::{Context, Findings, Refusal};
+use crate::program::{
+    AddressOperand, CodeIndex, Feature, Initial, Instruction, Operand, Operation, Place, Polarity, Register, Thread,
+};
+use crate::table;
+use crate::value::{Type, Value};
+
+pub(crate) struct ThreadBuilder {
+    name: String,
+    pub(super) place: Place,
+    registers: Vec<Register>,
+    by_name: BTreeMap<String, RegisterId>,
+    families: Vec<(String, Type)>,
+    pub(super) code: Vec<Instruction>,
+    labels: BTreeMap<String, CodeIndex>,
+    jumps: Vec<(usize, Spanned<String>)>,
+    span: Span,
+    guard: Option<(RegisterId, Polarity)>,
+    temporaries: u32,
+}
+
+/// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
+/// a CTA without a cluster is a cluster of its own.
+pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBuilder> {
+    let build = |thread: &fencepost_syntax::litmus::Thread| {
+        if thread.placement.cluster.is_some() {
+            findings.feature(Feature::Cluster, thread.name.span);
+        }
+        ThreadBuilder::new(thread.name.node.clone(), place(litmus.dialect, thread.placement))
+    };
+    litmus.threads.iter().map(build).collect()
+}
+
+fn place(dialect: Dialect, placement: Placement) -> Place {
+    if dialect == Dialect::X86 {
+        return Place::Host;
+    }
+    let cta = placement.cta.unwrap_or(0);
+    Place::Gpu { gpu: placement.gpu.unwrap_or(0), cluster: placement.cluster.unwrap_or(cta), cta }
+}
+
+impl ThreadBuilder {
+    pub(crate) fn new(name: String, place: Place) -> ThreadBuilder {
+        ThreadBuilder {
+            name,
+            place,
+            registers: Vec::new(),
+            by_name: BTreeMap::new(),
+            families: Vec::new(),
+            code: Vec::new(),
+            labels: BTreeMap::new(),
+            jumps: Vec::new(),
+            span: Span::default(),
+            guard: None,
+            temporaries: 0,
+        }
+    }
+
+    pub(crate) fn finish(self) -> Thread {
+        Thread { name: self.name, place: self.place, registers: self.registers, code: self.code }
+    }
+
+    /// The register of that name, made (at 0, of that type) if new.
+    pub(crate) fn register(&mut self, name: &str, ty: Type) -> RegisterId {
+        if let Some(id) = self.by_name.get(name) {
+            return *id;
+        }
+        let declared = self.families.iter().find(|(stem, _)| is_member(name, stem)).map(|(_, ty)| *ty);
+        let id = RegisterId::new(self.registers.len());
+        self.registers.push(Register {
+            name: name.to_string(),
+            ty: declared.unwrap_or(ty),
+            initial: Initial::Value(Value(0)),
+        });
+        self.by_name.insert(name.to_string(), id);
+        id
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<RegisterId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn register_type(&self, id: RegisterId) -> Type {
+        self.registers[id.index()].ty
+    }
+
+    /// Gives a type to a register that was only read so far.
+    pub(crate) fn refine(&mut self, id: RegisterId, ty: Type) {
+        let register = &mut self.registers[id.index()];
+        if register.ty == Type::UNTYPED {
+            register.ty = ty;
+        }
+    }
+
+    /// The names a person wrote (not our temporaries).
+    pub(crate) fn known(&self) -> Vec<&str> {
+        self.by_name.keys().map(String::as_str).filter(|name| !name.starts_with('#')).collect()
+    }
+
+    pub(crate) fn set_initial(&mut self, id: RegisterId, initial: Initial) {
+        self.registers[id.index()].initial = initial;
+    }
+
+    pub(crate) fn type_family(&mut self, stem: &str, ty: Type) {
+        self.families.push((stem.to_string(), ty));
+    }
+
+    /// A register no text can name.
+    pub(crate) fn temporary(&mut self, ty: Type) -> RegisterId {
+        self.temporaries += 1;
+        let name = format!("#{}", self.temporaries);
+        self.register(&name, ty)
+    }
+
+    pub(crate) fn emit(&mut self, operation: Operation) {
+        self.code.push(Instruction { operation, span: self.span, guard: self.guard });
+    }
+
+    /// A jump whose target is filled in when the thread's labels are all known.
+    pub(crate) fn emit_jump(&mut self, operation: Operation, label: Spanned<String>) {
+        self.jumps.push((self.code.len(), label));
+        self.emit(operation);
+    }
+
+    fn resolve_jumps(&mut self, findings: &mut Findings) {
+        for (at, label) in std::mem::take(&mut self.jumps) {
+            let Some(found) = self.labels.get(&label.node).copied() else {
+                let known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
+                let help = format!("labels of {}: {}", self.name, known.join(", "));
+                let message = format!("there is no label `{}` in {}", label.node, self.name);
+                findings.diagnostics.push(Diagnostic::error(label.span, message).label("not a label").help(help));
+                continue;
+            };
+            match &mut self.code[at].operation {
+                Operation::Branch { target } | Operation::BranchIf { target, .. } => *target = found,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether `%r12` is of the family `%r<…>`.
+fn is_member(name: &str, stem: &str) -> bool {
+    name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+impl Context<'_> {
+    pub(crate) fn lower_body(&mut self, body: &[Statement]) {
+        for statement in body {
+            match statement {
+                Statement::Label(label) => self.label(label),
+                Statement::Instruction { instruction, assume } => {
+                    let assume = assume.as_ref().map(|assume| Value(assume.node));
+                    let lowered = self.lower_guard(instruction).and_then(|()| table::lower(self, instruction, assume));
+                    if let Err(refusal) = lowered {
+                        self.findings.refuse(refusal);
+                    }
+                }
+            }
+        }
+        self.thread.resolve_jumps(self.findings);
+    }
+
+    fn label(&mut self, label: &Spanned<String>) {
+        let here = CodeIndex(u32::try_from(self.thread.code.len()).expect("invariant: fewer than 2^32 instructions"));
+        if self.thread.labels.insert(label.node.clone(), here).is_some() {
+            let message = format!("the label `{}` stands twice in {}", label.node, self.thread.name);
+            self.findings.diagnostics.push(Diagnostic::error(label.span, message).help("rename one of them"));
+        }
+    }
+
+    pub(crate) fn lower_guard(&mut self, instruction: &Tree) -> Result<(), Refusal> {
+        self.thread.span = instruction.span();
+        self.thread.guard = match &instruction.guard {
+            None => None,
+            Some(guard) => {
+                let register = self.thread.register(&guard.register.node, Type::PREDICATE);
+                Some((register, if guard.negated { Polarity::Zero } else { Polarity::NonZero }))
+            }
+        };
+        Ok(())
+    }
+
+    /// A register, an immediate, or the address of a name.
+    pub(crate) fn value(&mut self, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+        match &operand.node {
+            TreeOperand::Register(name) => Ok(Operand::Register(self.readable(name, operand.span)?)),
+            TreeOperand::Integer(integer) => Ok(Operand::Constant(Value(*integer))),
+            TreeOperand::Symbol(name) => Ok(Operand::Address(self.names.address(name, 0, operand.span)?)),
+            _ => Err(unmodelled(operand.span)),
+        }
+    }
+
+    /// A register that is read: special registers (`%tid.x`) have no value here unless the test gives them one.
+    fn readable(&mut self, name: &str, span: Span) -> Result<RegisterId, Refusal> {
+        if self.thread.find(name).is_none() && is_special(name) {
+            return Err(Refusal::Unsupported(span, format!("the special register `{name}`")));
+        }
+        Ok(self.thread.register(name, Type::UNTYPED))
+    }
+
+    /// A destination register of the given type; `_` is none.
+    pub(crate) fn destination(
+        &mut self,
+        operand: &Spanned<TreeOperand>,
+        ty: Type,
+    ) -> Result<Option<RegisterId>, Refusal> {
+        match &operand.node {
+            TreeOperand::Register(name) => {
+                let id = self.thread.register(name, ty);
+                self.thread.refine(id, ty);
+                Ok(Some(id))
+            }
+            TreeOperand::Sink => Ok(None),
+            TreeOperand::Vector(_) | TreeOperand::Pair(..) => Err(unmodelled(operand.span)),
+            _ => Err(Refusal::Error(
+                Diagnostic::error(operand.span, "the destination must be a register").label("no register"),
+            )),
+        }
+    }
+
+    /// `x`, `[x]`, `[x+8]`, `[%rd1]`.
+    pub(crate) fn address(&mut self, operand: &Spanned<TreeOperand>) -> Result<AddressOperand, Refusal> {
+        let (base, offset) = match &operand.node {
+            TreeOperand::Address(address) if address.rest.is_empty() => (&*address.base, address.offset),
+            TreeOperand::Address(_) => return Err(unmodelled(operand.span)),
+            _ => (operand, 0),
+        };
+        match &base.node {
+            TreeOperand::Symbol(name) => Ok(AddressOperand::Static(self.names.address(name, offset, operand.span)?)),
+            TreeOperand::Register(name) => {
+                let register = self.readable(name, base.span)?;
+                Ok(AddressOperand::Register(self.with_offset(register, offset)))
+            }
+            TreeOperand::Integer(_) => Err(Refusal::Unsupported(operand.span, "an absolute address".to_string())),
+            _ => Err(Refusal::Error(
+                Diagnostic::error(operand.span, "this is no address")
+                    .help("write a location, `[x]`, or a register, `[%rd1]`"),
+            )),
+        }
+    }
+
+    fn with_offset(&mut self, base: RegisterId, offset: i128) -> RegisterId {
+        if offset == 0 {
+            return base;
+        }
+        let sum = self.thread.temporary(Type::U64);
+        let value = crate::program::LocalValue::Binary(
+            crate::expression::BinaryOperator::Add,
+            Operand::Register(base),
+            Operand::Constant(Value(offset)),
+        );
+        self.thread.emit(Operation::Local { destination: sum, ty: Type::U64, value });
+        sum
+    }
+
+    /// The operands, if there are as many as the form takes.
+    pub(crate) fn operands<'t, const N: usize>(
+        &self,
+        tree: &'t Tree,
+    ) -> Result<&'t [Spanned<TreeOperand>; N], Refusal> {
+        tree.operands.as_slice().try_into().map_err(|_| {
+            let message = format!("`{}` takes {N} operands, not {}", tree.opcode.node, tree.operands.len());
+            Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands"))
+        })
+    }
+}
+
+pub(crate) fn unmodelled(span: Span) -> Refusal {
+    Refusal::Unsupported(span, "this form of operand".to_string())
+}
+
+/// Special registers of PTX ISA chapter 10.
+fn is_special(name: &str) -> bool {
+    const STEMS: &[&str] = &[
+        "%tid",
+        "%ntid",
+        "%ctaid",
+        "%nctaid",
+        "%laneid",
+        "%warpid",
+        "%nwarpid",
+        "%smid",
+        "%nsmid",
+        "%gridid",
+        "%clusterid",
+        "%nclusterid",
+        "%cluster_",
+        "%is_explicit",
+        "%lanemask",
+        "%clock",
+        "%globaltimer",
+        "%pm",
+        "%envreg",
+        "%dynamic_smem",
+        "%total_smem",
+        "%aggr_smem",
+        "%reserved_smem",
+        "%current_graph",
+    ];
+    STEMS.iter().any(|stem| name.starts_with(stem))
+}

@@ -1,0 +1,25 @@
+//! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
+
+pub(crate) mod modifier;
+pub(crate) mod ptx;
+mod ptx_barrier;
+mod ptx_local;
+mod ptx_memory;
+pub(crate) mod x86;
+mod x86_locked;
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::Dialect;
+
+pub(crate) use ptx_local::operator as comparison_operator;
+
+use crate::lower::{Context, Refusal};
+use crate::value::Value;
+
+/// Appends what one instruction does to the thread.
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
+    match context.dialect {
+        Dialect::X86 => x86::lower(context, tree),
+        Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => ptx::lower(context, tree, assume),
+    }
+}

@@ -1,0 +1,274 @@
+//! The dotted words of PTX instructions, by class (PTX ISA 9.7). An instruction form lists the classes it takes; a word is
+//! looked up in those classes only, in any order, because PTX, Dartagnan's dialect and NVLitmus order them differently.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::{Diagnostic, Span, Spanned};
+
+use crate::expression::BinaryOperator;
+use crate::lower::Refusal;
+use crate::program::{BarrierKind, ReductionOperation, Scope};
+use crate::tag::Tag;
+use crate::value::Type;
+
+/// Memory semantics (PTX ISA 8.4).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Sem {
+    Weak,
+    Relaxed,
+    Acquire,
+    Release,
+    AcqRel,
+    Sc,
+    Volatile,
+    Mmio,
+}
+
+pub(crate) const SEMS: &[(&str, Sem)] = &[
+    ("weak", Sem::Weak),
+    ("relaxed", Sem::Relaxed),
+    ("acquire", Sem::Acquire),
+    ("release", Sem::Release),
+    ("acq_rel", Sem::AcqRel),
+    ("sc", Sem::Sc),
+    ("volatile", Sem::Volatile),
+    ("mmio", Sem::Mmio),
+];
+
+const SCOPES: &[(&str, Scope)] =
+    &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
+
+/// How `atom` and `red` combine; `Cas` and `Exchange` take their operands differently.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum UpdateWord {
+    Apply(BinaryOperator),
+    Exchange,
+    Cas,
+    Increment,
+    Decrement,
+}
+
+const UPDATES: &[(&str, UpdateWord)] = &[
+    ("add", UpdateWord::Apply(BinaryOperator::Add)),
+    ("sub", UpdateWord::Apply(BinaryOperator::Subtract)),
+    ("mul", UpdateWord::Apply(BinaryOperator::Multiply)),
+    ("div", UpdateWord::Apply(BinaryOperator::Divide)),
+    ("and", UpdateWord::Apply(BinaryOperator::And)),
+    ("or", UpdateWord::Apply(BinaryOperator::Or)),
+    ("xor", UpdateWord::Apply(BinaryOperator::Xor)),
+    ("min", UpdateWord::Apply(BinaryOperator::Minimum)),
+    ("max", UpdateWord::Apply(BinaryOperator::Maximum)),
+    ("exch", UpdateWord::Exchange),
+    ("cas", UpdateWord::Cas),
+    ("inc", UpdateWord::Increment),
+    ("dec", UpdateWord::Decrement),
+];
+
+/// Integer comparisons of `setp`; `lo`, `ls`, `hi`, `hs` are the unsigned spellings (PTX ISA 9.3.1.1).
+const COMPARISONS: &[(&str, Comparison)] = &[
+    ("eq", Comparison::Equal),
+    ("ne", Comparison::NotEqual),
+    ("lt", Comparison::Less),
+    ("le", Comparison::LessEqual),
+    ("gt", Comparison::Greater),
+    ("ge", Comparison::GreaterEqual),
+    ("lo", Comparison::Less),
+    ("ls", Comparison::LessEqual),
+    ("hi", Comparison::Greater),
+    ("hs", Comparison::GreaterEqual),
+];
+
+/// State spaces through which a location is reached generically. `.local` and `.const` are no shared writable memory.
+const SPACES: &[&str] = &["global", "shared", "shared::cta", "shared::cluster", "param", "param::entry"];
+
+/// Performance hints: no effect on values (PTX ISA 9.7.9.1 and 9.7.9.2).
+const HINTS: &[&str] = &["ca", "cg", "cs", "lu", "wb", "wt"];
+const HINT_PREFIXES: &[&str] = &["L1::", "L2::", "l1::", "l2::"];
+
+const PROXIES: &[(&str, Tag)] = &[
+    ("generic", Tag::Generic),
+    ("constant", Tag::Constant),
+    ("texture", Tag::Texture),
+    ("surface", Tag::Surface),
+    ("alias", Tag::Alias),
+];
+
+const BARRIERS: &[(&str, BarrierKind)] =
+    &[("sync", BarrierKind::Sync), ("arrive", BarrierKind::Arrive), ("red", BarrierKind::Red)];
+
+const REDUCTIONS: &[(&str, ReductionOperation)] =
+    &[("popc", ReductionOperation::PopCount), ("and", ReductionOperation::And), ("or", ReductionOperation::Or)];
+
+/// Which part of a product `mul` and `mad` keep.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    Low,
+    Wide,
+}
+
+const PARTS: &[(&str, Part)] = &[("lo", Part::Low), ("wide", Part::Wide)];
+
+/// A class of modifiers that a form may take.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Class {
+    Sem,
+    Scope,
+    Space,
+    Type,
+    Hint,
+    Update,
+    Comparison,
+    Proxy,
+    Barrier,
+    Reduction,
+    Part,
+    /// Exactly this word, which means nothing of its own (`.uni`, `.to`, `.aligned`, `.cta` of `bar.cta`).
+    Word(&'static str),
+}
+
+/// The modifiers of one instruction, each class resolved.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Modifiers {
+    pub(crate) sem: Option<Spanned<Sem>>,
+    pub(crate) mmio: bool,
+    pub(crate) scope: Option<Spanned<Scope>>,
+    pub(crate) space: Option<String>,
+    pub(crate) types: Vec<Type>,
+    pub(crate) update: Option<UpdateWord>,
+    pub(crate) comparison: Option<Comparison>,
+    pub(crate) proxy: Option<Spanned<Tag>>,
+    pub(crate) barrier: Option<BarrierKind>,
+    pub(crate) reduction: Option<ReductionOperation>,
+    pub(crate) part: Option<Part>,
+    pub(crate) words: Vec<&'static str>,
+}
+
+pub(crate) fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
+    table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
+}
+
+/// `.u32`, `.s64`, `.b16`, `.pred`; floating-point and packed types have no model.
+pub(crate) fn integer_type(word: &str) -> Option<Type> {
+    if word == "pred" {
+        return Some(Type::PREDICATE);
+    }
+    let signed = match word.as_bytes().first()? {
+        b's' => true,
+        b'u' | b'b' => false,
+        _ => return None,
+    };
+    let bits = match word.get(1..)? {
+        "8" => 8,
+        "16" => 16,
+        "32" => 32,
+        "64" => 64,
+        _ => return None,
+    };
+    Some(Type { bits, signed })
+}
+
+/// Reads the modifiers of `instruction` with the classes its form takes.
+pub(crate) fn parse(instruction: &Instruction, classes: &[Class]) -> Result<Modifiers, Refusal> {
+    let mut found = Modifiers::default();
+    for modifier in &instruction.modifiers {
+        let taken = classes.iter().any(|class| found.take(*class, modifier));
+        if !taken {
+            return Err(refuse(instruction, modifier, classes));
+        }
+    }
+    Ok(found)
+}
+
+impl Modifiers {
+    /// Whether the class has the word and was still free for it.
+    fn take(&mut self, class: Class, modifier: &Spanned<String>) -> bool {
+        let word = modifier.node.as_str();
+        match class {
+            // `.mmio.relaxed.sys` is the one form with two words of semantics (PTX ISA 8.4.1).
+            Class::Sem if word == "mmio" => !std::mem::replace(&mut self.mmio, true),
+            Class::Sem => fill(&mut self.sem, find(SEMS, word).map(|sem| Spanned::new(sem, modifier.span))),
+            Class::Scope => fill(&mut self.scope, find(SCOPES, word).map(|scope| Spanned::new(scope, modifier.span))),
+            Class::Space => fill(&mut self.space, SPACES.contains(&word).then(|| word.to_string())),
+            Class::Type if self.types.len() < 2 => match integer_type(word) {
+                Some(ty) => {
+                    self.types.push(ty);
+                    true
+                }
+                None => false,
+            },
+            Class::Type => false,
+            Class::Hint => HINTS.contains(&word) || HINT_PREFIXES.iter().any(|prefix| word.starts_with(prefix)),
+            Class::Update => fill(&mut self.update, find(UPDATES, word)),
+            Class::Comparison => fill(&mut self.comparison, find(COMPARISONS, word)),
+            Class::Proxy => fill(&mut self.proxy, find(PROXIES, word).map(|tag| Spanned::new(tag, modifier.span))),
+            Class::Barrier => fill(&mut self.barrier, find(BARRIERS, word)),
+            Class::Reduction => fill(&mut self.reduction, find(REDUCTIONS, word)),
+            Class::Part => fill(&mut self.part, find(PARTS, word)),
+            Class::Word(expected) if expected == word && !self.words.contains(&expected) => {
+                self.words.push(expected);
+                true
+            }
+            Class::Word(_) => false,
+        }
+    }
+}
+
+fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
+    let free = slot.is_none();
+    match value {
+        Some(value) if free => {
+            *slot = Some(value);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// A word of another class (or a second of the same) is a mistake in the text; a word we do not know at all is a form we
+/// do not model.
+fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Class]) -> Refusal {
+    let word = modifier.node.as_str();
+    let opcode = instruction.opcode.node.as_str();
+    let is_order = find(SEMS, word).is_some() || find(SCOPES, word).is_some();
+    let ordered = classes.contains(&Class::Sem) || classes.contains(&Class::Scope);
+    if is_order && ordered {
+        let message = format!("`{opcode}` cannot take `.{word}` here");
+        let help = "it takes one semantics and one scope, each at most once";
+        return Refusal::Error(Diagnostic::error(modifier.span, message).label("not taken").help(help));
+    }
+    Refusal::Unsupported(instruction.span(), spelled(instruction))
+}
+
+/// The instruction's opcode and modifiers, as a name for messages.
+pub(crate) fn spelled(instruction: &Instruction) -> String {
+    let mut name = format!("`{}", instruction.opcode.node);
+    for modifier in &instruction.modifiers {
+        name.push('.');
+        name.push_str(&modifier.node);
+    }
+    name.push('`');
+    name
+}
+
+/// Checks the semantics against those the form allows.
+pub(crate) fn check_sem(opcode: &str, sem: &Spanned<Sem>, legal: &[Sem]) -> Result<(), Refusal> {
+    if legal.contains(&sem.node) {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        SEMS.iter().filter(|(_, sem)| legal.contains(sem)).map(|(name, _)| format!("`.{name}`")).collect();
+    let word = SEMS.iter().find(|(_, other)| *other == sem.node).map_or("", |(name, _)| name);
+    let message = format!("`{opcode}` cannot be `.{word}`");
+    Err(Refusal::Error(
+        Diagnostic::error(sem.span, message).label("wrong semantics").help(format!("it can be {}", names.join(", "))),
+    ))
+}
+
+/// The scope that strong semantics need (PTX ISA 9.7: `.scope` is mandatory there), and weak ones cannot have.
+pub(crate) fn missing_scope(opcode: &str, span: Span) -> Refusal {
+    Refusal::Error(
+        Diagnostic::error(span, format!("`{opcode}` with these semantics needs a scope"))
+            .label("no scope")
+            .help("add `.cta`, `.cluster`, `.gpu` or `.sys`"),
+    )
+}

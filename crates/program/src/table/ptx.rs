@@ -1,0 +1,181 @@
+//! The PTX instruction table (PTX ISA 9.7), for real PTX, Dartagnan's dialect and NVLitmus. Each row names an opcode, the
+//! classes of modifiers it takes and what it does; a word outside them is an error or unsupported, never ignored.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::{Comparison, Dialect};
+
+use crate::expression::{BinaryOperator, UnaryOperator};
+use crate::lower::{Context, Refusal};
+use crate::program::Operation;
+use crate::table::modifier::{self, Class, Modifiers, Sem};
+use crate::table::{ptx_barrier, ptx_local, ptx_memory};
+use crate::tag::Tag;
+use crate::value::Value;
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Kind {
+    Load {
+        legal: &'static [Sem],
+    },
+    Store {
+        legal: &'static [Sem],
+    },
+    /// `atom`: returns the old value.
+    Atom {
+        legal: &'static [Sem],
+    },
+    /// `red`: returns nothing.
+    Red {
+        legal: &'static [Sem],
+    },
+    Fence,
+    Membar,
+    Barrier,
+    Move,
+    Binary(BinaryOperator),
+    Unary(UnaryOperator),
+    Product,
+    MultiplyAdd,
+    SetPredicate,
+    Select,
+    Convert,
+    Jump,
+    CompareAndJump(Comparison),
+    Exit,
+    Nothing,
+}
+
+/// Which spellings have the row.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum In {
+    All,
+    /// Real PTX.
+    Ptx,
+    /// Dartagnan's dialect.
+    Dartagnan,
+}
+
+struct Row {
+    opcode: &'static str,
+    place: In,
+    kind: Kind,
+    /// The proxy of a memory operation.
+    proxy: Tag,
+    classes: &'static [Class],
+}
+
+const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile];
+const ST: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Release, Sem::Volatile];
+const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
+/// PTX ISA 9.7.13 `red`; Dartagnan also takes the acquiring ones.
+const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
+
+const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
+const ATOMIC: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Update, Class::Hint];
+const FENCE: &[Class] = &[Class::Sem, Class::Scope, Class::Word("proxy"), Class::Proxy];
+const MEMBAR: &[Class] = &[Class::Scope, Class::Word("proxy"), Class::Proxy];
+const BARRIER: &[Class] = &[Class::Word("cta"), Class::Barrier, Class::Word("aligned"), Class::Reduction, Class::Type];
+const TYPED: &[Class] = &[Class::Type];
+const PRODUCT: &[Class] = &[Class::Part, Class::Type];
+const SETP: &[Class] = &[Class::Comparison, Class::Type];
+const CVTA: &[Class] = &[Class::Word("to"), Class::Space, Class::Type];
+const UNIFORM: &[Class] = &[Class::Word("uni")];
+const NONE: &[Class] = &[];
+
+const fn row(opcode: &'static str, place: In, kind: Kind, proxy: Tag, classes: &'static [Class]) -> Row {
+    Row { opcode, place, kind, proxy, classes }
+}
+
+const fn local(opcode: &'static str, place: In, kind: Kind, classes: &'static [Class]) -> Row {
+    Row { opcode, place, kind, proxy: Tag::Generic, classes }
+}
+
+const TABLE: &[Row] = &[
+    // Memory. The opcodes of non-generic proxies are those of the mixed-proxy model. `ld` without modifiers is a move in Dartagnan's dialect; see `lower`.
+    row("ld", In::All, Kind::Load { legal: LD }, Tag::Generic, ACCESS),
+    row("tld", In::All, Kind::Load { legal: LD }, Tag::Texture, ACCESS),
+    row("suld", In::All, Kind::Load { legal: LD }, Tag::Surface, ACCESS),
+    row("cold", In::All, Kind::Load { legal: LD }, Tag::Constant, ACCESS),
+    row("ldc", In::All, Kind::Load { legal: LD }, Tag::Constant, ACCESS),
+    row("st", In::All, Kind::Store { legal: ST }, Tag::Generic, ACCESS),
+    row("sust", In::All, Kind::Store { legal: ST }, Tag::Surface, ACCESS),
+    row("atom", In::All, Kind::Atom { legal: ATOM }, Tag::Generic, ATOMIC),
+    row("suatom", In::All, Kind::Atom { legal: ATOM }, Tag::Surface, ATOMIC),
+    row("red", In::Dartagnan, Kind::Red { legal: ATOM }, Tag::Generic, ATOMIC),
+    row("red", In::All, Kind::Red { legal: RED }, Tag::Generic, ATOMIC),
+    row("sured", In::Dartagnan, Kind::Red { legal: ATOM }, Tag::Surface, ATOMIC),
+    row("sured", In::All, Kind::Red { legal: RED }, Tag::Surface, ATOMIC),
+    row("fence", In::All, Kind::Fence, Tag::Generic, FENCE),
+    row("membar", In::All, Kind::Membar, Tag::Generic, MEMBAR),
+    row("bar", In::All, Kind::Barrier, Tag::Generic, BARRIER),
+    row("barrier", In::Ptx, Kind::Barrier, Tag::Generic, BARRIER),
+    // Registers.
+    local("mov", In::All, Kind::Move, TYPED),
+    local("add", In::All, Kind::Binary(BinaryOperator::Add), TYPED),
+    local("sub", In::All, Kind::Binary(BinaryOperator::Subtract), TYPED),
+    local("mul", In::Dartagnan, Kind::Binary(BinaryOperator::Multiply), NONE),
+    local("mul", In::All, Kind::Product, PRODUCT),
+    local("div", In::All, Kind::Binary(BinaryOperator::Divide), TYPED),
+    local("rem", In::All, Kind::Binary(BinaryOperator::Remainder), TYPED),
+    local("and", In::All, Kind::Binary(BinaryOperator::And), TYPED),
+    local("or", In::All, Kind::Binary(BinaryOperator::Or), TYPED),
+    local("xor", In::All, Kind::Binary(BinaryOperator::Xor), TYPED),
+    local("shl", In::All, Kind::Binary(BinaryOperator::ShiftLeft), TYPED),
+    local("shr", In::All, Kind::Binary(BinaryOperator::ShiftRight), TYPED),
+    local("min", In::All, Kind::Binary(BinaryOperator::Minimum), TYPED),
+    local("max", In::All, Kind::Binary(BinaryOperator::Maximum), TYPED),
+    local("not", In::All, Kind::Unary(UnaryOperator::Not), TYPED),
+    local("neg", In::All, Kind::Unary(UnaryOperator::Negate), TYPED),
+    local("mad", In::Ptx, Kind::MultiplyAdd, PRODUCT),
+    local("setp", In::Ptx, Kind::SetPredicate, SETP),
+    local("selp", In::Ptx, Kind::Select, TYPED),
+    local("cvt", In::Ptx, Kind::Convert, TYPED),
+    local("cvta", In::Ptx, Kind::Move, CVTA),
+    // Control.
+    local("bra", In::Ptx, Kind::Jump, UNIFORM),
+    local("goto", In::Dartagnan, Kind::Jump, NONE),
+    local("beq", In::Dartagnan, Kind::CompareAndJump(Comparison::Equal), NONE),
+    local("bne", In::Dartagnan, Kind::CompareAndJump(Comparison::NotEqual), NONE),
+    local("blt", In::Dartagnan, Kind::CompareAndJump(Comparison::Less), NONE),
+    local("ble", In::Dartagnan, Kind::CompareAndJump(Comparison::LessEqual), NONE),
+    local("bgt", In::Dartagnan, Kind::CompareAndJump(Comparison::Greater), NONE),
+    local("bge", In::Dartagnan, Kind::CompareAndJump(Comparison::GreaterEqual), NONE),
+    local("ret", In::Ptx, Kind::Exit, UNIFORM),
+    local("exit", In::Ptx, Kind::Exit, NONE),
+    local("nanosleep", In::Ptx, Kind::Nothing, TYPED),
+];
+
+fn serves(place: In, dialect: Dialect) -> bool {
+    match place {
+        In::All => true,
+        In::Ptx => dialect == Dialect::Ptx,
+        In::Dartagnan => dialect == Dialect::Dartagnan,
+    }
+}
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
+    let opcode = tree.opcode.node.as_str();
+    let found = TABLE.iter().find(|row| row.opcode == opcode && serves(row.place, context.dialect));
+    let Some(row) = found else {
+        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+    };
+    // `ld r1, 5` moves; `ld r1, x` would be an access without semantics, which Dartagnan's grammar does not have.
+    if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {
+        return ptx_local::lower(context, tree, Kind::Move, &Modifiers::default());
+    }
+    let modifiers = modifier::parse(tree, row.classes)?;
+    match row.kind {
+        Kind::Load { legal } => ptx_memory::load(context, tree, &modifiers, legal, row.proxy, assume),
+        Kind::Store { legal } => ptx_memory::store(context, tree, &modifiers, legal, row.proxy),
+        Kind::Atom { legal } => ptx_memory::atom(context, tree, &modifiers, legal, row.proxy, assume),
+        Kind::Red { legal } => ptx_memory::red(context, tree, &modifiers, legal, row.proxy),
+        Kind::Fence => ptx_memory::fence(context, tree, &modifiers),
+        Kind::Membar => ptx_memory::membar(context, tree, &modifiers),
+        Kind::Barrier => ptx_barrier::lower(context, tree, &modifiers),
+        Kind::Nothing => {
+            context.thread.emit(Operation::Nothing);
+            Ok(())
+        }
+        kind => ptx_local::lower(context, tree, kind, &modifiers),
+    }
+}

@@ -1,0 +1,85 @@
+//! CTA barriers. `bar.cta.sync instance[, id[, quorum]]` is Dartagnan's; `bar{.cta}.{sync,arrive,red} a{, b}` and
+//! `barrier{.cta}.…{.aligned}` are PTX's (PTX ISA 9.7.15.1). `bar.warp` and `barrier.cluster` are not modelled.
+
+use fencepost_syntax::Diagnostic;
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::Dialect;
+
+use crate::lower::{Context, Refusal};
+use crate::program::{Barrier, BarrierKind, Operand, Operation, Reduction, ReductionOperation};
+use crate::table::modifier::{self, Modifiers};
+use crate::value::Type;
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
+    let Some(kind) = modifiers.barrier else {
+        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+    };
+    let barrier = match (context.dialect, kind) {
+        (Dialect::Dartagnan, BarrierKind::Sync | BarrierKind::Arrive) => dartagnan(context, tree, modifiers, kind)?,
+        (Dialect::Dartagnan, BarrierKind::Red) => {
+            return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+        }
+        (_, BarrierKind::Red) => reduction(context, tree, modifiers)?,
+        _ => synchronise(context, tree, kind)?,
+    };
+    context.thread.emit(Operation::Barrier(barrier));
+    Ok(())
+}
+
+fn dartagnan(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    kind: BarrierKind,
+) -> Result<Barrier, Refusal> {
+    if !modifiers.words.contains(&"cta") {
+        let message = format!("{} is no barrier of this dialect", modifier::spelled(tree));
+        let help = "write `bar.cta.sync instance, id` or `bar.cta.arrive instance, id`";
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help(help)));
+    }
+    let mut operands =
+        tree.operands.iter().map(|operand| context.value(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
+    let barrier =
+        Barrier { kind, instance: operands.next(), id: operands.next(), count: operands.next(), reduction: None };
+    if barrier.instance.is_none() || operands.next().is_some() {
+        return Err(wrong_operands(tree, "one to three operands: instance, id, quorum"));
+    }
+    Ok(barrier)
+}
+
+fn synchronise(context: &mut Context<'_>, tree: &Instruction, kind: BarrierKind) -> Result<Barrier, Refusal> {
+    let operands = tree.operands.iter().map(|operand| context.value(operand)).collect::<Result<Vec<Operand>, _>>()?;
+    let (id, count) = match (kind, operands.as_slice()) {
+        (BarrierKind::Sync, [id]) => (*id, None),
+        (_, [id, count]) => (*id, Some(*count)),
+        (BarrierKind::Arrive, _) => return Err(wrong_operands(tree, "a barrier and a thread count")),
+        _ => return Err(wrong_operands(tree, "a barrier and, if not all threads of the CTA, a thread count")),
+    };
+    Ok(Barrier { kind, instance: None, id: Some(id), count, reduction: None })
+}
+
+/// `bar.red.popc.u32 d, a{, b}, p` and `bar.red.{and,or}.pred p, a{, b}, q`.
+fn reduction(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<Barrier, Refusal> {
+    let Some(operation) = modifiers.reduction else {
+        return Err(Refusal::error(tree.span(), "`bar.red` needs `.popc`, `.and` or `.or`"));
+    };
+    let ty = if operation == ReductionOperation::PopCount { Type::U32 } else { Type::PREDICATE };
+    let (destination, id, count, predicate) = match tree.operands.as_slice() {
+        [destination, id, predicate] => (destination, id, None, predicate),
+        [destination, id, count, predicate] => (destination, id, Some(count), predicate),
+        _ => return Err(wrong_operands(tree, "a destination, a barrier, a thread count if any, and a predicate")),
+    };
+    let id = context.value(id)?;
+    let count = count.map(|count| context.value(count)).transpose()?;
+    let predicate = context.value(predicate)?;
+    let Some(destination) = context.destination(destination, ty)? else {
+        return Err(wrong_operands(tree, "a destination register"));
+    };
+    let reduction = Some(Reduction { destination, operation, predicate });
+    Ok(Barrier { kind: BarrierKind::Red, instance: None, id: Some(id), count, reduction })
+}
+
+fn wrong_operands(tree: &Instruction, expected: &str) -> Refusal {
+    let message = format!("{} takes {expected}", modifier::spelled(tree));
+    Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong operands"))
+}

@@ -1,0 +1,348 @@
+//! Loads, stores, atomics and fences of PTX: defaults (PTX ISA 9.7.9, 9.7.13) and the tags of the resulting events.
+
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::{Diagnostic, Span, Spanned};
+
+use crate::lower::{Context, Refusal};
+use crate::program::{FailedCas, Feature, Operation, Scope, Update};
+use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
+use crate::tag::{Tag, Tags};
+use crate::value::{Type, Value};
+
+/// The semantics and scope of an access after the defaults.
+struct Order {
+    sem: Sem,
+    scope: Option<Scope>,
+    tags: Tags,
+}
+
+/// What a class of instructions means when it says nothing.
+enum Default {
+    /// `ld`, `st`.
+    Weak,
+    /// `atom`, `red`: relaxed at GPU scope.
+    RelaxedGpu,
+}
+
+pub(crate) fn scope_tag(scope: Scope) -> Tag {
+    match scope {
+        Scope::Cta => Tag::ScopeCta,
+        Scope::Cluster => Tag::ScopeCluster,
+        Scope::Gpu => Tag::ScopeGpu,
+        Scope::Sys => Tag::ScopeSys,
+    }
+}
+
+fn note_scope(context: &mut Context<'_>, scope: Option<&Spanned<Scope>>) {
+    if let Some(scope) = scope
+        && scope.node == Scope::Cluster
+    {
+        context.findings.feature(Feature::Cluster, scope.span);
+    }
+}
+
+fn note_proxy(context: &mut Context<'_>, proxy: Tag, span: Span) {
+    if proxy != Tag::Generic {
+        context.findings.feature(Feature::Proxy, span);
+    }
+}
+
+/// Resolves semantics and scope. `.volatile` and `.mmio` are relaxed at system scope (PTX ISA 8.4.1, 8.4.2).
+fn order(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    default: Default,
+) -> Result<Order, Refusal> {
+    let opcode = tree.opcode.node.as_str();
+    note_scope(context, modifiers.scope.as_ref());
+    if let Some(sem) = &modifiers.sem {
+        modifier::check_sem(opcode, sem, legal)?;
+    }
+    let sem = modifiers.sem.as_ref().map(|sem| sem.node);
+    if modifiers.mmio {
+        return mmio(tree, modifiers, legal);
+    }
+    let scope = modifiers.scope.as_ref().map(|scope| scope.node);
+    match (sem, scope, default) {
+        (Some(Sem::Weak), None, _) | (None, None, Default::Weak) => {
+            Ok(Order { sem: Sem::Weak, scope: None, tags: Tags::NONE })
+        }
+        (Some(Sem::Volatile), None, _) => {
+            Ok(Order { sem: Sem::Relaxed, scope: Some(Scope::Sys), tags: Tags::NONE.with(Tag::Volatile) })
+        }
+        (Some(Sem::Weak | Sem::Volatile) | None, Some(_), Default::Weak)
+        | (Some(Sem::Weak | Sem::Volatile), Some(_), _) => {
+            let span = modifiers.scope.as_ref().map_or(tree.opcode.span, |scope| scope.span);
+            let message = format!("a weak or volatile `{opcode}` has no scope");
+            Err(Refusal::Error(
+                Diagnostic::error(span, message).label("not taken").help("make it `.relaxed`, or drop the scope"),
+            ))
+        }
+        (sem, scope, Default::RelaxedGpu) => {
+            let scope = scope.unwrap_or(Scope::Gpu);
+            Ok(Order { sem: sem.unwrap_or(Sem::Relaxed), scope: Some(scope), tags: Tags::NONE })
+        }
+        (Some(sem), Some(scope), _) => Ok(Order { sem, scope: Some(scope), tags: Tags::NONE }),
+        (Some(_), None, _) => {
+            let span = modifiers.sem.as_ref().map_or(tree.opcode.span, |sem| sem.span);
+            Err(modifier::missing_scope(opcode, span))
+        }
+    }
+}
+
+fn mmio(tree: &Instruction, modifiers: &Modifiers, legal: &[Sem]) -> Result<Order, Refusal> {
+    let sem = modifiers.sem.as_ref().map_or(Sem::Relaxed, |sem| sem.node);
+    let scope = modifiers.scope.as_ref().map_or(Scope::Sys, |scope| scope.node);
+    if sem != Sem::Relaxed || scope != Scope::Sys || !legal.contains(&Sem::Weak) {
+        let message = format!("`{}.mmio` is relaxed at system scope only", tree.opcode.node);
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("write `.mmio.relaxed.sys`")));
+    }
+    Ok(Order { sem: Sem::Relaxed, scope: Some(Scope::Sys), tags: Tags::NONE.with(Tag::Mmio) })
+}
+
+impl Order {
+    /// The tags of the reading half: release does not concern it.
+    fn read_tags(&self, proxy: Tag) -> Tags {
+        let sem = match self.sem {
+            Sem::Weak => Tag::Weak,
+            Sem::Acquire | Sem::AcqRel => Tag::Acquire,
+            _ => Tag::Relaxed,
+        };
+        self.common(proxy).with(sem).with(Tag::Read)
+    }
+
+    /// The tags of the writing half: acquire does not concern it.
+    fn write_tags(&self, proxy: Tag) -> Tags {
+        let sem = match self.sem {
+            Sem::Weak => Tag::Weak,
+            Sem::Release | Sem::AcqRel => Tag::Release,
+            _ => Tag::Relaxed,
+        };
+        self.common(proxy).with(sem).with(Tag::Write)
+    }
+
+    fn common(&self, proxy: Tag) -> Tags {
+        let tags = self.tags.with(proxy);
+        self.scope.map_or(tags, |scope| tags.with(scope_tag(scope)))
+    }
+}
+
+/// The type of an access: real PTX without one is taken as `.u32`, the other spellings have integers.
+fn access_type(context: &Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<Type, Refusal> {
+    match (modifiers.types.as_slice(), context.dialect) {
+        ([], Dialect::Ptx) => Ok(Type::U32),
+        ([], _) => Ok(Type::UNTYPED),
+        ([ty], _) if *ty != Type::PREDICATE => Ok(*ty),
+        _ => Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree))),
+    }
+}
+
+pub(crate) fn load(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    proxy: Tag,
+    assume: Option<Value>,
+) -> Result<(), Refusal> {
+    let order = order(context, tree, modifiers, legal, Default::Weak)?;
+    note_proxy(context, proxy, tree.opcode.span);
+    let ty = access_type(context, tree, modifiers)?;
+    let [destination, address] = context.operands(tree)?;
+    let address = context.address(address)?;
+    let destination = context.destination(destination, ty)?;
+    let (tags, scope) = (order.read_tags(proxy), order.scope);
+    context.thread.emit(Operation::Load { destination, address, ty, tags, scope, assume });
+    Ok(())
+}
+
+pub(crate) fn store(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    proxy: Tag,
+) -> Result<(), Refusal> {
+    let order = order(context, tree, modifiers, legal, Default::Weak)?;
+    note_proxy(context, proxy, tree.opcode.span);
+    let ty = access_type(context, tree, modifiers)?;
+    let [address, value] = context.operands(tree)?;
+    let address = context.address(address)?;
+    let value = context.value(value)?;
+    let (tags, scope) = (order.write_tags(proxy), order.scope);
+    context.thread.emit(Operation::Store { address, value, ty, tags, scope });
+    Ok(())
+}
+
+pub(crate) fn atom(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    proxy: Tag,
+    assume: Option<Value>,
+) -> Result<(), Refusal> {
+    let Some((destination, rest)) = tree.operands.split_first() else {
+        return Err(Refusal::error(tree.span(), format!("`{}` needs operands", tree.opcode.node)));
+    };
+    let order = order(context, tree, modifiers, legal, Default::RelaxedGpu)?;
+    let ty = access_type(context, tree, modifiers)?;
+    let (address, update) = update(context, tree, modifiers, rest)?;
+    let address = context.address(address)?;
+    let destination = context.destination(destination, ty)?;
+    note_proxy(context, proxy, tree.opcode.span);
+    context.thread.emit(Operation::ReadModifyWrite {
+        destination,
+        address,
+        update,
+        ty,
+        read_tags: order.read_tags(proxy).with(Tag::Atomic),
+        write_tags: order.write_tags(proxy).with(Tag::Atomic),
+        scope: order.scope,
+        assume,
+    });
+    Ok(())
+}
+
+pub(crate) fn red(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    proxy: Tag,
+) -> Result<(), Refusal> {
+    let order = order(context, tree, modifiers, legal, Default::RelaxedGpu)?;
+    let ty = access_type(context, tree, modifiers)?;
+    if matches!(modifiers.update, Some(UpdateWord::Cas | UpdateWord::Exchange)) {
+        let message = "`red` has no `.cas` and no `.exch`: it returns nothing";
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("use `atom`")));
+    }
+    let (address, update) = update(context, tree, modifiers, &tree.operands)?;
+    note_proxy(context, proxy, tree.opcode.span);
+    let address = context.address(address)?;
+    context.thread.emit(Operation::ReadModifyWrite {
+        destination: None,
+        address,
+        update,
+        ty,
+        read_tags: order.read_tags(proxy).with(Tag::Atomic).with(Tag::NoReturn),
+        write_tags: order.write_tags(proxy).with(Tag::Atomic).with(Tag::NoReturn),
+        scope: order.scope,
+        assume: None,
+    });
+    Ok(())
+}
+
+/// The address and what is computed, from the operands after the destination.
+fn update<'t>(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    operands: &'t [Spanned<TreeOperand>],
+) -> Result<(&'t Spanned<TreeOperand>, Update), Refusal> {
+    let opcode = &tree.opcode.node;
+    let Some(word) = modifiers.update else {
+        let help = "add an operation: `.add`, `.exch`, `.cas`, …";
+        let message = format!("`{opcode}` does not say what it does");
+        return Err(Refusal::Error(Diagnostic::error(tree.opcode.span, message).label("no operation").help(help)));
+    };
+    match (word, operands) {
+        (UpdateWord::Apply(operator), [address, operand]) => {
+            Ok((address, Update::Apply(operator, context.value(operand)?)))
+        }
+        (UpdateWord::Exchange, [address, operand]) => Ok((address, Update::Exchange(context.value(operand)?))),
+        (UpdateWord::Increment, [address, operand]) => Ok((address, Update::Increment(context.value(operand)?))),
+        (UpdateWord::Decrement, [address, operand]) => Ok((address, Update::Decrement(context.value(operand)?))),
+        (UpdateWord::Cas, [address, expected, new]) => {
+            let on_failure = match context.dialect {
+                Dialect::Dartagnan => FailedCas::WritesOldValue,
+                _ => FailedCas::NoWrite,
+            };
+            let (expected, new) = (context.value(expected)?, context.value(new)?);
+            Ok((address, Update::CompareAndSwap { expected, new, on_failure }))
+        }
+        _ => {
+            let message = format!("{} has the wrong number of operands", modifier::spelled(tree));
+            Err(Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands")))
+        }
+    }
+}
+
+/// `fence.sem.scope`, `fence.proxy.kind`, and NVLitmus' `fence.alias`.
+pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
+    let [] = context.operands(tree)?;
+    note_scope(context, modifiers.scope.as_ref());
+    if let Some(proxy) = &modifiers.proxy {
+        return proxy_fence(context, tree, modifiers, proxy);
+    }
+    if !modifiers.words.is_empty() || modifiers.mmio {
+        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+    }
+    const LEGAL: &[Sem] = &[Sem::Sc, Sem::AcqRel, Sem::Acquire, Sem::Release];
+    if let Some(sem) = &modifiers.sem {
+        modifier::check_sem("fence", sem, LEGAL)?;
+    }
+    let tag = match modifiers.sem.as_ref().map(|sem| sem.node) {
+        // `fence.scope` alone is acq_rel.
+        None | Some(Sem::AcqRel) => Tag::AcqRel,
+        Some(Sem::Sc) => Tag::Sc,
+        Some(Sem::Acquire) => Tag::Acquire,
+        Some(_) => Tag::Release,
+    };
+    let Some(scope) = &modifiers.scope else {
+        return Err(modifier::missing_scope("fence", tree.opcode.span));
+    };
+    memory_fence(context, tag, scope.node);
+    Ok(())
+}
+
+fn memory_fence(context: &mut Context<'_>, tag: Tag, scope: Scope) {
+    let tags = Tags::from_iter([Tag::Fence, Tag::Generic, tag, scope_tag(scope)]);
+    context.thread.emit(Operation::Fence { tags, scope: Some(scope) });
+}
+
+/// A proxy fence has its proxy's tag only; it takes effect inside its CTA and has no scope.
+fn proxy_fence(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    proxy: &Spanned<Tag>,
+) -> Result<(), Refusal> {
+    let named = modifiers.words.contains(&"proxy");
+    let bare_alias = proxy.node == Tag::Alias && context.dialect == Dialect::NvLitmus;
+    if !(named || bare_alias) {
+        let message = format!("{} is no fence", modifier::spelled(tree));
+        return Err(Refusal::Error(Diagnostic::error(proxy.span, message).help("write `fence.proxy.…`")));
+    }
+    // PTX 9.4's scoped alias halves have no model.
+    if modifiers.sem.is_some() || modifiers.scope.is_some() {
+        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+    }
+    context.findings.feature(Feature::Proxy, tree.opcode.span);
+    let tags = Tags::from_iter([Tag::Fence, Tag::ProxyFence, proxy.node]);
+    context.thread.emit(Operation::Fence { tags, scope: None });
+    Ok(())
+}
+
+/// `membar.{cta,gl,sys}` is `fence.sc.{cta,gpu,sys}` on sm_70 and later (PTX ISA 9.7.13 membar).
+pub(crate) fn membar(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
+    let [] = context.operands(tree)?;
+    if let Some(proxy) = &modifiers.proxy {
+        return proxy_fence(context, tree, modifiers, proxy);
+    }
+    match &modifiers.scope {
+        Some(scope) if scope.node != Scope::Cluster && modifiers.words.is_empty() => {
+            memory_fence(context, Tag::Sc, scope.node);
+            Ok(())
+        }
+        _ => {
+            let message = format!("{} is no fence", modifier::spelled(tree));
+            Err(Refusal::Error(
+                Diagnostic::error(tree.span(), message).help("it is `membar.cta`, `membar.gl` or `membar.sys`"),
+            ))
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! x86 read-modify-write instructions: atomic under `lock` and for `xchg`, else a plain load and a plain store.
+
+use fencepost_syntax::instruction::Instruction;
+
+use crate::expression::{BinaryOperator, UnaryOperator};
+use crate::ids::RegisterId;
+use crate::lower::{Context, Refusal};
+use crate::program::{AddressOperand, FailedCas, LocalValue, Operand, Operation, Update};
+use crate::table::x86::{self, Opcode, Place};
+use crate::tag::{Tag, Tags};
+use crate::value::{Type, Value};
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, opcode: Opcode) -> Result<(), Refusal> {
+    match opcode {
+        Opcode::Arithmetic(operator) => {
+            let [destination, source] = context.operands(tree)?;
+            let (destination, source) = (x86::place(context, destination)?, x86::place(context, source)?);
+            if matches!((&destination, &source), (Place::Memory(_), Place::Memory(_))) {
+                return Err(x86::two_memory(tree));
+            }
+            let ty = x86::width(&[&destination, &source]);
+            let operand = x86::read(context, &source, ty);
+            modify(context, tree, destination, Change::Binary(operator, operand), ty)
+        }
+        Opcode::Step(operator) => {
+            let [destination] = context.operands(tree)?;
+            let destination = x86::place(context, destination)?;
+            let ty = x86::width(&[&destination]);
+            modify(context, tree, destination, Change::Binary(operator, Operand::Constant(Value(1))), ty)
+        }
+        Opcode::Unary(operator) => {
+            let [destination] = context.operands(tree)?;
+            let destination = x86::place(context, destination)?;
+            let ty = x86::width(&[&destination]);
+            modify(context, tree, destination, Change::Unary(operator), ty)
+        }
+        Opcode::Exchange => exchange(context, tree),
+        Opcode::ExchangeAdd => exchange_add(context, tree),
+        Opcode::CompareExchange => compare_exchange(context, tree),
+        _ => Err(Refusal::Unsupported(tree.span(), format!("`{}`", tree.opcode.node))),
+    }
+}
+
+#[derive(Copy, Clone)]
+enum Change {
+    Binary(BinaryOperator, Operand),
+    Unary(UnaryOperator),
+}
+
+impl Change {
+    fn of(self, old: Operand) -> LocalValue {
+        match self {
+            Change::Binary(operator, operand) => LocalValue::Binary(operator, old, operand),
+            Change::Unary(operator) => LocalValue::Unary(operator, old),
+        }
+    }
+
+    /// As an atomic update: `not` is `xor -1`, `neg` is a product with -1.
+    fn update(self) -> Update {
+        let minus_one = Operand::Constant(Value(-1));
+        match self {
+            Change::Binary(operator, operand) => Update::Apply(operator, operand),
+            Change::Unary(UnaryOperator::Not) => Update::Apply(BinaryOperator::Xor, minus_one),
+            Change::Unary(_) => Update::Apply(BinaryOperator::Multiply, minus_one),
+        }
+    }
+}
+
+fn modify(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    destination: Place,
+    change: Change,
+    ty: Type,
+) -> Result<(), Refusal> {
+    let old = match (&tree.prefix, &destination) {
+        (Some(_), Place::Memory(address)) => {
+            let old = context.thread.temporary(ty);
+            atomic(context, Some(old), address.clone(), change.update(), ty);
+            Operand::Register(old)
+        }
+        (Some(prefix), _) => return Err(x86::lock_error(tree, prefix)),
+        (None, _) => {
+            // The flags compare the old value, which the destination register is about to lose.
+            let old = context.thread.temporary(ty);
+            let value = LocalValue::Operand(x86::read(context, &destination, ty));
+            context.thread.emit(Operation::Local { destination: old, ty, value });
+            Operand::Register(old)
+        }
+    };
+    let result = context.thread.temporary(ty);
+    context.thread.emit(Operation::Local { destination: result, ty, value: change.of(old) });
+    if tree.prefix.is_none() {
+        x86::write(context, &destination, Operand::Register(result), ty, tree)?;
+    }
+    flags(context, tree, change, old, Operand::Register(result), ty)
+}
+
+/// `sub` compares like `cmp`; logic clears carry and overflow, so that its result compares with 0; `not` sets none.
+fn flags(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    change: Change,
+    old: Operand,
+    result: Operand,
+    ty: Type,
+) -> Result<(), Refusal> {
+    let is_step = tree.operands.len() == 1;
+    let of_itself =
+        tree.operands.first().map(|operand| &operand.node) == tree.operands.get(1).map(|operand| &operand.node);
+    match change {
+        Change::Binary(BinaryOperator::Subtract, operand) if !is_step && !of_itself => {
+            x86::set_flags(context, ty, LocalValue::Operand(old), operand);
+            Ok(())
+        }
+        Change::Binary(BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor, _) => {
+            x86::set_flags(context, ty, LocalValue::Operand(result), Operand::Constant(Value(0)));
+            Ok(())
+        }
+        Change::Unary(UnaryOperator::Not) => Ok(()),
+        _ => x86::set_partial_flags(context, ty, result, tree),
+    }
+}
+
+fn atomic(
+    context: &mut Context<'_>,
+    destination: Option<RegisterId>,
+    address: AddressOperand,
+    update: Update,
+    ty: Type,
+) {
+    context.thread.emit(Operation::ReadModifyWrite {
+        destination,
+        address,
+        update,
+        ty,
+        read_tags: Tags::from_iter([Tag::Read, Tag::Atomic]),
+        write_tags: Tags::from_iter([Tag::Write, Tag::Atomic]),
+        scope: None,
+        assume: None,
+    });
+}
+
+/// `xchg`: locked with or without the prefix as soon as one operand is memory.
+fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let [left, right] = context.operands(tree)?;
+    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let ty = x86::width(&[&left, &right]);
+    match (left, right) {
+        (Place::Memory(address), Place::Register(register, _))
+        | (Place::Register(register, _), Place::Memory(address)) => {
+            atomic(context, Some(register), address, Update::Exchange(Operand::Register(register)), ty);
+            Ok(())
+        }
+        (Place::Register(left, _), Place::Register(right, _)) => {
+            if let Some(prefix) = &tree.prefix {
+                return Err(x86::lock_error(tree, prefix));
+            }
+            let kept = context.thread.temporary(ty);
+            for (destination, source) in [(kept, left), (left, right), (right, kept)] {
+                let value = LocalValue::Operand(Operand::Register(source));
+                context.thread.emit(Operation::Local { destination, ty, value });
+            }
+            Ok(())
+        }
+        _ => Err(Refusal::error(tree.span(), "`xchg` takes a register and a register or memory")),
+    }
+}
+
+/// `xadd destination, register`: the register gets the old value, the destination the sum.
+fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let [left, right] = context.operands(tree)?;
+    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let ty = x86::width(&[&left, &right]);
+    let Place::Register(register, _) = right else {
+        return Err(Refusal::error(tree.span(), "the second operand of `xadd` is a register"));
+    };
+    let operand = Operand::Register(register);
+    let old = context.thread.temporary(ty);
+    let sum = context.thread.temporary(ty);
+    match (&tree.prefix, &left) {
+        (Some(_), Place::Memory(address)) => {
+            let update = Update::Apply(BinaryOperator::Add, operand);
+            atomic(context, Some(old), address.clone(), update, ty);
+        }
+        (Some(prefix), _) => return Err(x86::lock_error(tree, prefix)),
+        (None, _) => {
+            let value = LocalValue::Operand(x86::read(context, &left, ty));
+            context.thread.emit(Operation::Local { destination: old, ty, value });
+        }
+    }
+    let value = LocalValue::Binary(BinaryOperator::Add, Operand::Register(old), operand);
+    context.thread.emit(Operation::Local { destination: sum, ty, value });
+    let value = LocalValue::Operand(Operand::Register(old));
+    context.thread.emit(Operation::Local { destination: register, ty, value });
+    if tree.prefix.is_none() {
+        x86::write(context, &left, Operand::Register(sum), ty, tree)?;
+    }
+    x86::set_partial_flags(context, ty, Operand::Register(sum), tree)
+}
+
+/// `cmpxchg [m], r`: if the accumulator equals [m], [m] becomes r; the accumulator becomes the old value; ZF says which.
+/// The locked form always writes (SDM vol. 2A): the old value where the comparison fails.
+fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let [left, right] = context.operands(tree)?;
+    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let ty = x86::width(&[&right]);
+    let (Place::Memory(address), Place::Register(new, _)) = (&left, &right) else {
+        return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));
+    };
+    let accumulator = context.thread.register("EAX", ty);
+    if context.thread.register_type(accumulator) != ty {
+        return Err(Refusal::Unsupported(tree.span(), "several widths of the register `EAX`".to_string()));
+    }
+    let expected = context.thread.temporary(ty);
+    let copy = LocalValue::Operand(Operand::Register(accumulator));
+    context.thread.emit(Operation::Local { destination: expected, ty, value: copy });
+    let (expected, new) = (Operand::Register(expected), Operand::Register(*new));
+    if tree.prefix.is_some() {
+        let update = Update::CompareAndSwap { expected, new, on_failure: FailedCas::WritesOldValue };
+        atomic(context, Some(accumulator), address.clone(), update, ty);
+    } else {
+        let old = x86::read(context, &left, ty);
+        let [equal, stored] = [Type::PREDICATE, ty].map(|ty| context.thread.temporary(ty));
+        let value = LocalValue::Binary(BinaryOperator::Equal, old, expected);
+        context.thread.emit(Operation::Local { destination: equal, ty, value });
+        let value = LocalValue::Select { condition: Operand::Register(equal), then: new, otherwise: old };
+        context.thread.emit(Operation::Local { destination: stored, ty, value });
+        context.thread.emit(Operation::Local { destination: accumulator, ty, value: LocalValue::Operand(old) });
+        x86::write(context, &left, Operand::Register(stored), ty, tree)?;
+    }
+    x86::set_flags(context, ty, LocalValue::Operand(Operand::Register(accumulator)), expected);
+    Ok(())
+}

@@ -1,1 +1,0 @@
-//! Program to unfolding: symbolic execution of each thread, forking where a value decides.

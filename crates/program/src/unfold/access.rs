@@ -1,0 +1,341 @@
+//! Memory operations: which location, which events, what is written.
+
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::{AddressId, EventId};
+use crate::program::{AddressOperand, FailedCas, Instruction, Operand, Operation, Scope, Update};
+use crate::tag::Tags;
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Decision, Reads, Slot, State};
+use crate::unfold::{UnfoldError, fold};
+use crate::unfolding::{EventKind, TraceEnd};
+use crate::value::{Type, Value};
+
+impl Runner<'_> {
+    pub(crate) fn access(&mut self, state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
+        let (Operation::Load { address, ty, .. }
+        | Operation::Store { address, ty, .. }
+        | Operation::ReadModifyWrite { address, ty, .. }) = &instruction.operation
+        else {
+            return Ok(());
+        };
+        let (alternatives, address_reads) = self.targets(state, address)?;
+        for (state, target) in alternatives {
+            let location = &self.program.locations[self.program.addresses[target.index()].location.index()];
+            if location.ty.bits != ty.bits {
+                let location = location.name.clone();
+                return Err(UnfoldError::MixedSize { span: instruction.span, location });
+            }
+            let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };
+            match &instruction.operation {
+                Operation::Load { .. } => self.load(state, &instruction.operation, target, deps)?,
+                Operation::Store { .. } => self.store(state, &instruction.operation, target, deps)?,
+                _ => self.modify(state, &instruction.operation, target, deps)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The addresses an operand may be, each with the run in which it is that one. A value that is no address at all ends
+    /// the run as if cut: what happens after a wild access is nobody's to say, so nothing may be concluded from it.
+    fn targets(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+        let register = match address {
+            AddressOperand::Static(address) => return Ok((vec![(state, *address)], Reads::new())),
+            AddressOperand::Register(register) => *register,
+        };
+        let slot = state.registers[register.index()].clone();
+        let value = fold::substitute(&slot.value, &state.known);
+        let span = self.span_at(state.at);
+        let mut alternatives = Vec::new();
+        let mut wild = Some(state);
+        for (index, candidate) in self.program.addresses.iter().enumerate() {
+            let Some(rest) = wild.as_mut() else { break };
+            let here = Expression::Constant(candidate.value);
+            let condition = fold::binary(BinaryOperator::Equal, Type::UNTYPED, value.clone(), here);
+            match rest.decide(&condition) {
+                Decision::Never => {}
+                Decision::Always => alternatives.extend(wild.take().map(|state| (state, AddressId::new(index)))),
+                Decision::Open(yes, no) => {
+                    let mut chosen = rest.clone();
+                    chosen.constrain(yes);
+                    alternatives.push((chosen, AddressId::new(index)));
+                    rest.constrain(no);
+                }
+            }
+        }
+        if let Some(wild) = wild {
+            self.finish(wild, TraceEnd::Bound { span })?;
+        }
+        Ok((alternatives, slot.reads))
+    }
+
+    fn read_event(
+        &mut self,
+        state: &mut State,
+        target: AddressId,
+        half: Half,
+        deps: Deps,
+    ) -> Result<(EventId, Expression), UnfoldError> {
+        let ty = half.ty;
+        let address = &self.program.addresses[target.index()];
+        let kind = EventKind::Read { address: target, generic: address.generic, location: address.location, ty };
+        let event = self.event(state, kind, half.tags, half.scope, deps)?;
+        let value = self.convert(ty, Expression::Read(event));
+        Ok((event, value))
+    }
+
+    fn write_event(
+        &mut self,
+        state: &mut State,
+        target: AddressId,
+        value: Expression,
+        half: Half,
+        deps: Deps,
+    ) -> Result<EventId, UnfoldError> {
+        let ty = half.ty;
+        let address = &self.program.addresses[target.index()];
+        // Memory holds values of the location's type: `st.u32` of a 64-bit register keeps the low half.
+        let value = self.convert(self.program.locations[address.location.index()].ty, value);
+        let (generic, location) = (address.generic, address.location);
+        self.event(
+            state,
+            EventKind::Write { address: target, generic, location, value, ty },
+            half.tags,
+            half.scope,
+            deps,
+        )
+    }
+
+    fn load(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        target: AddressId,
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::Load { destination, ty, tags, scope, assume, .. } = operation else { return Ok(()) };
+        let guard = deps.guard.clone();
+        let (event, value) = self.read_event(&mut state, target, Half { ty: *ty, tags: *tags, scope: *scope }, deps)?;
+        assume_value(&mut state, value.clone(), *assume);
+        if let Some(destination) = destination {
+            let reads = guard.into_iter().chain([event]).collect();
+            self.set(&mut state, *destination, Slot { value, reads })?;
+        }
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn store(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        target: AddressId,
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::Store { value, ty, tags, scope, .. } = operation else { return Ok(()) };
+        let slot = self.operand(&state, *value);
+        let deps = Deps { data: slot.reads, ..deps };
+        self.write_event(&mut state, target, slot.value, Half { ty: *ty, tags: *tags, scope: *scope }, deps)?;
+        state.effects += 1;
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn proceed(&mut self, mut state: State) {
+        state.at += 1;
+        self.stack.push(state);
+    }
+
+    fn modify(
+        &mut self,
+        state: State,
+        operation: &Operation,
+        target: AddressId,
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::ReadModifyWrite { update, .. } = operation else { return Ok(()) };
+        let Update::CompareAndSwap { expected, new, on_failure } = update else {
+            return self.unconditional(state, operation, target, deps);
+        };
+        let compare = self.operand(&state, *expected);
+        let mut data = compare.reads.clone();
+        data.extend(self.operand(&state, *new).reads);
+        let outcome = |on| Outcome { expected: compare.value.clone(), on, data: data.clone() };
+        let new = self.operand(&state, *new).value;
+        self.swap(state.clone(), operation, target, &deps, outcome(Swap::Success(new)))?;
+        match on_failure {
+            FailedCas::NoWrite => self.swap(state, operation, target, &deps, outcome(Swap::Failure)),
+            FailedCas::WritesOldValue => {
+                let inside = self.flow.heads.iter().any(|(&head, &last)| (head..=last).contains(&state.at));
+                if inside {
+                    let mut silent = state.clone();
+                    silent.silent = silent.silent.or(Some(silent.path.len()));
+                    self.swap(silent, operation, target, &deps, outcome(Swap::Failure))?;
+                }
+                self.swap(state, operation, target, &deps, outcome(Swap::WriteBack))
+            }
+        }
+    }
+
+    /// One outcome of a compare-and-swap. Each has its own read event: only a read that is followed by its write has a
+    /// partner.
+    fn swap(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        target: AddressId,
+        deps: &Deps,
+        outcome: Outcome,
+    ) -> Result<(), UnfoldError> {
+        let Operation::ReadModifyWrite { destination, ty, read_tags, write_tags, scope, assume, .. } = operation else {
+            return Ok(());
+        };
+        let copy = |data: Reads| Deps { address: deps.address.clone(), data, guard: deps.guard.clone() };
+        let (event, old) =
+            self.read_event(&mut state, target, Half { ty: *ty, tags: *read_tags, scope: *scope }, copy(Reads::new()))?;
+        let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected);
+        state.constrain(if matches!(outcome.on, Swap::Success(_)) { equal } else { fold::is_false(equal) });
+        assume_value(&mut state, old.clone(), *assume);
+        let written = match outcome.on {
+            Swap::Success(new) => {
+                state.effects += 1;
+                Some(new)
+            }
+            Swap::WriteBack => Some(old.clone()),
+            Swap::Failure => None,
+        };
+        if let Some(written) = written {
+            let data = outcome.data.into_iter().chain([event]).collect();
+            let write = self.write_event(
+                &mut state,
+                target,
+                written,
+                Half { ty: *ty, tags: *write_tags, scope: *scope },
+                copy(data),
+            )?;
+            self.pair(event, write);
+        }
+        self.deliver(&mut state, *destination, old, event, &deps.guard)?;
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn unconditional(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        target: AddressId,
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::ReadModifyWrite { destination, update, ty, read_tags, write_tags, scope, assume, .. } =
+            operation
+        else {
+            return Ok(());
+        };
+        let copy = |data: Reads| Deps { address: deps.address.clone(), data, guard: deps.guard.clone() };
+        let (event, old) =
+            self.read_event(&mut state, target, Half { ty: *ty, tags: *read_tags, scope: *scope }, copy(Reads::new()))?;
+        assume_value(&mut state, old.clone(), *assume);
+        let operand = self.operand(&state, operand_of(update));
+        let mut data = operand.reads;
+        if !matches!(update, Update::Exchange(_)) {
+            data.insert(event);
+        }
+        let value = updated(update, *ty, old.clone(), operand.value);
+        let write = self.write_event(
+            &mut state,
+            target,
+            value,
+            Half { ty: *ty, tags: *write_tags, scope: *scope },
+            copy(data),
+        )?;
+        self.pair(event, write);
+        state.effects += 1;
+        self.deliver(&mut state, *destination, old, event, &deps.guard)?;
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn pair(&mut self, read: EventId, write: EventId) {
+        self.unfolding.events[read.index()].rmw_partner = Some(write);
+        self.unfolding.events[write.index()].rmw_partner = Some(read);
+    }
+
+    fn deliver(
+        &mut self,
+        state: &mut State,
+        destination: Option<crate::ids::RegisterId>,
+        value: Expression,
+        event: EventId,
+        guard: &Reads,
+    ) -> Result<(), UnfoldError> {
+        match destination {
+            None => Ok(()),
+            Some(destination) => {
+                let reads = guard.iter().copied().chain([event]).collect();
+                self.set(state, destination, Slot { value, reads })
+            }
+        }
+    }
+}
+
+/// How one access is made.
+struct Half {
+    ty: Type,
+    tags: Tags,
+    scope: Option<Scope>,
+}
+
+struct Outcome {
+    expected: Expression,
+    on: Swap,
+    /// Reads behind the operands.
+    data: Reads,
+}
+
+enum Swap {
+    Success(Expression),
+    Failure,
+    /// Failure in a dialect where the old value is written back.
+    WriteBack,
+}
+
+fn assume_value(state: &mut State, value: Expression, assumed: Option<Value>) {
+    if let Some(assumed) = assumed {
+        let equal = fold::binary(BinaryOperator::Equal, Type::UNTYPED, value, Expression::Constant(assumed));
+        state.assumptions.push(equal);
+    }
+}
+
+fn operand_of(update: &Update) -> Operand {
+    match update {
+        Update::Exchange(operand)
+        | Update::Apply(_, operand)
+        | Update::Increment(operand)
+        | Update::Decrement(operand)
+        | Update::CompareAndSwap { new: operand, .. } => *operand,
+    }
+}
+
+/// What an RMW writes (PTX ISA 9.7.13 atom).
+fn updated(update: &Update, ty: Type, old: Expression, operand: Expression) -> Expression {
+    use BinaryOperator as Op;
+    let constant = Expression::constant;
+    match update {
+        Update::Exchange(_) | Update::CompareAndSwap { .. } => operand,
+        Update::Apply(operator, _) => fold::binary(*operator, ty, old, operand),
+        Update::Increment(_) => {
+            let wraps = fold::binary(Op::GreaterEqual, ty, old.clone(), operand);
+            fold::select(wraps, constant(0), fold::binary(Op::Add, ty, old, constant(1)))
+        }
+        Update::Decrement(_) => {
+            let is_zero = fold::binary(Op::Equal, ty, old.clone(), constant(0));
+            let is_above = fold::binary(Op::Greater, ty, old.clone(), operand.clone());
+            let wraps = fold::binary(Op::Or, Type::UNTYPED, is_zero, is_above);
+            fold::select(wraps, fold::convert(ty, operand), fold::binary(Op::Subtract, ty, old, constant(1)))
+        }
+    }
+}

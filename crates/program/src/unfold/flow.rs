@@ -1,0 +1,159 @@
+//! Control flow of one thread: loop heads, and which registers are live where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::{RegisterId, ThreadId};
+use crate::program::{
+    AddressOperand, Condition, Instruction, LocalValue, Operand, Operation, Program, Term, Thread, Update,
+};
+
+pub(crate) struct Flow {
+    /// Targets of backward jumps, each with the last jump back to it. Every cycle of the code goes through one.
+    pub(crate) heads: BTreeMap<usize, usize>,
+    /// Per loop head: the registers whose value there can still matter.
+    pub(crate) live: BTreeMap<usize, Vec<RegisterId>>,
+}
+
+impl Flow {
+    pub(crate) fn new(program: &Program, id: ThreadId) -> Flow {
+        let thread = &program.threads[id.index()];
+        let mut heads = BTreeMap::<usize, usize>::new();
+        for (at, instruction) in thread.code.iter().enumerate() {
+            if let Some(target) = target(&instruction.operation)
+                && target <= at
+            {
+                let last = heads.entry(target).or_insert(at);
+                *last = at.max(*last);
+            }
+        }
+        let mut live = BTreeMap::new();
+        if !heads.is_empty() {
+            let sets = liveness(thread, &observed(program, id));
+            for &head in heads.keys() {
+                live.insert(head, sets[head].iter().copied().collect());
+            }
+        }
+        Flow { heads, live }
+    }
+}
+
+/// The registers a question, the filter or the histogram looks at: all if nothing is asked.
+fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
+    let conditions = program.questions.iter().map(|question| &question.condition);
+    let filter = program.filter.iter().map(|filter| &filter.node);
+    let terms = conditions.chain(filter).flat_map(Condition::terms).chain(program.shown.iter().cloned());
+    if program.questions.is_empty() && program.shown.is_empty() {
+        return (0..program.threads[id.index()].registers.len()).map(RegisterId::new).collect();
+    }
+    terms
+        .filter_map(
+            |term| if let Term::Register(thread, register) = term { (thread == id).then_some(register) } else { None },
+        )
+        .collect()
+}
+
+/// Registers live before each instruction (and, last, at the end): the usual backward fixpoint.
+fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<RegisterId>> {
+    let mut live = vec![BTreeSet::new(); thread.code.len() + 1];
+    live[thread.code.len()] = at_exit.clone();
+    loop {
+        let mut changed = false;
+        for (at, instruction) in thread.code.iter().enumerate().rev() {
+            let mut set = after(instruction, at, &live, at_exit);
+            if let (Some(defined), None) = (defined(&instruction.operation), instruction.guard) {
+                set.remove(&defined);
+            }
+            set.extend(used(instruction));
+            if set != live[at] {
+                live[at] = set;
+                changed = true;
+            }
+        }
+        if !changed {
+            return live;
+        }
+    }
+}
+
+fn after(
+    instruction: &Instruction,
+    at: usize,
+    live: &[BTreeSet<RegisterId>],
+    at_exit: &BTreeSet<RegisterId>,
+) -> BTreeSet<RegisterId> {
+    let mut set = match (&instruction.operation, instruction.guard) {
+        (Operation::Branch { .. } | Operation::Exit, None) => BTreeSet::new(),
+        _ => live[at + 1].clone(),
+    };
+    if let Some(target) = target(&instruction.operation) {
+        set.extend(live.get(target).into_iter().flatten());
+    }
+    if matches!(instruction.operation, Operation::Exit) {
+        set.extend(at_exit);
+    }
+    set
+}
+
+pub(crate) fn target(operation: &Operation) -> Option<usize> {
+    match operation {
+        Operation::Branch { target } | Operation::BranchIf { target, .. } => Some(target.0 as usize),
+        _ => None,
+    }
+}
+
+pub(crate) fn defined(operation: &Operation) -> Option<RegisterId> {
+    match operation {
+        Operation::Load { destination, .. } | Operation::ReadModifyWrite { destination, .. } => *destination,
+        Operation::Local { destination, .. } => Some(*destination),
+        Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
+        _ => None,
+    }
+}
+
+fn used(instruction: &Instruction) -> Vec<RegisterId> {
+    let mut found: Vec<RegisterId> = instruction.guard.iter().map(|(register, _)| *register).collect();
+    let mut operand = |operand: &Operand| {
+        if let Operand::Register(register) = operand {
+            found.push(*register);
+        }
+    };
+    match &instruction.operation {
+        Operation::Load { address, .. } => address_use(address, &mut operand),
+        Operation::Store { address, value, .. } => {
+            address_use(address, &mut operand);
+            operand(value);
+        }
+        Operation::ReadModifyWrite { address, update, .. } => {
+            address_use(address, &mut operand);
+            match update {
+                Update::Exchange(value)
+                | Update::Apply(_, value)
+                | Update::Increment(value)
+                | Update::Decrement(value) => {
+                    operand(value);
+                }
+                Update::CompareAndSwap { expected, new, .. } => [expected, new].into_iter().for_each(operand),
+            }
+        }
+        Operation::Barrier(barrier) => {
+            let predicate = barrier.reduction.as_ref().map(|reduction| reduction.predicate);
+            [barrier.instance, barrier.id, barrier.count, predicate].iter().flatten().for_each(operand);
+        }
+        Operation::Local { value, .. } => match value {
+            LocalValue::Operand(value) | LocalValue::Unary(_, value) => operand(value),
+            LocalValue::Binary(_, left, right) => [left, right].into_iter().for_each(operand),
+            LocalValue::Select { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(operand)
+            }
+        },
+        Operation::BranchIf { left, right, .. } => [left, right].into_iter().for_each(operand),
+        Operation::Fence { .. } | Operation::Branch { .. } | Operation::Exit | Operation::Nothing => {}
+    }
+    found
+}
+
+fn address_use(address: &AddressOperand, operand: &mut dyn FnMut(&Operand)) {
+    if let AddressOperand::Register(register) = address {
+        operand(&Operand::Register(*register));
+    }
+}

@@ -1,0 +1,137 @@
+//! Constant folding, and the few identities that make a dependency without a value (`xor r, r`) constant. Dependencies are
+//! tracked beside the values, so folding loses none.
+
+use std::collections::BTreeMap;
+
+use crate::expression::{BinaryOperator, Expression, UnaryOperator};
+use crate::ids::EventId;
+use crate::value::{Type, Value};
+
+pub(crate) fn binary(operator: BinaryOperator, ty: Type, left: Expression, right: Expression) -> Expression {
+    use BinaryOperator as Op;
+    if let (Expression::Constant(left), Expression::Constant(right)) = (&left, &right) {
+        return Expression::Constant(operator.apply(ty, *left, *right));
+    }
+    if left == right {
+        match operator {
+            Op::Subtract | Op::Xor | Op::NotEqual | Op::Less | Op::Greater => return Expression::constant(0),
+            Op::Equal | Op::LessEqual | Op::GreaterEqual => return Expression::constant(1),
+            Op::And | Op::Or | Op::Minimum | Op::Maximum => return convert(ty, left),
+            _ => {}
+        }
+    }
+    let zero = Expression::constant(0);
+    match operator {
+        Op::And | Op::Multiply if left == zero || right == zero => zero,
+        Op::Add | Op::Or | Op::Xor if left == zero => convert(ty, right),
+        Op::Add | Op::Or | Op::Xor | Op::Subtract | Op::ShiftLeft | Op::ShiftRight if right == zero => {
+            convert(ty, left)
+        }
+        _ => Expression::Binary(operator, ty, Box::new(left), Box::new(right)),
+    }
+}
+
+pub(crate) fn unary(operator: UnaryOperator, ty: Type, operand: Expression) -> Expression {
+    match (operator, operand) {
+        (operator, Expression::Constant(value)) => Expression::Constant(operator.apply(ty, value)),
+        (UnaryOperator::Convert, operand) => convert(ty, operand),
+        (operator, operand) => Expression::Unary(operator, ty, Box::new(operand)),
+    }
+}
+
+/// Brings a value into a type; nothing to do where the expression's own type says it is there.
+pub(crate) fn convert(ty: Type, operand: Expression) -> Expression {
+    let already = match &operand {
+        _ if ty.bits == 0 => true,
+        Expression::Binary(operator, own, ..) => *own == ty || is_comparison(*operator),
+        Expression::Unary(_, own, _) => *own == ty,
+        _ => false,
+    };
+    match operand {
+        Expression::Constant(value) => Expression::Constant(ty.wrap(value)),
+        operand if already => operand,
+        operand => Expression::Unary(UnaryOperator::Convert, ty, Box::new(operand)),
+    }
+}
+
+pub(crate) fn select(condition: Expression, then: Expression, otherwise: Expression) -> Expression {
+    match condition {
+        Expression::Constant(value) => {
+            if value == Value(0) {
+                otherwise
+            } else {
+                then
+            }
+        }
+        _ if then == otherwise => then,
+        condition => Expression::Select(Box::new(condition), Box::new(then), Box::new(otherwise)),
+    }
+}
+
+/// "The expression is not zero", as a constraint.
+pub(crate) fn is_true(expression: Expression) -> Expression {
+    match &expression {
+        Expression::Binary(operator, ..) if is_comparison(*operator) => expression,
+        _ => binary(BinaryOperator::NotEqual, Type::UNTYPED, expression, Expression::constant(0)),
+    }
+}
+
+/// "The expression is zero", as a constraint.
+pub(crate) fn is_false(expression: Expression) -> Expression {
+    match expression {
+        Expression::Binary(operator, ty, left, right) if is_comparison(operator) => {
+            binary(inverse(operator), ty, *left, *right)
+        }
+        other => binary(BinaryOperator::Equal, Type::UNTYPED, other, Expression::constant(0)),
+    }
+}
+
+fn is_comparison(operator: BinaryOperator) -> bool {
+    use BinaryOperator as Op;
+    matches!(operator, Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual)
+}
+
+fn inverse(comparison: BinaryOperator) -> BinaryOperator {
+    use BinaryOperator as Op;
+    match comparison {
+        Op::Equal => Op::NotEqual,
+        Op::NotEqual => Op::Equal,
+        Op::Less => Op::GreaterEqual,
+        Op::GreaterEqual => Op::Less,
+        Op::Greater => Op::LessEqual,
+        Op::LessEqual => Op::Greater,
+        other => other,
+    }
+}
+
+/// The expression with the reads whose value the trace already fixes replaced.
+pub(crate) fn substitute(expression: &Expression, known: &BTreeMap<EventId, Value>) -> Expression {
+    if known.is_empty() {
+        return expression.clone();
+    }
+    match expression {
+        Expression::Read(event) => {
+            known.get(event).map_or_else(|| expression.clone(), |value| Expression::Constant(*value))
+        }
+        Expression::Constant(_) | Expression::BarrierResult(_) => expression.clone(),
+        Expression::Unary(operator, ty, operand) => unary(*operator, *ty, substitute(operand, known)),
+        Expression::Binary(operator, ty, left, right) => {
+            binary(*operator, *ty, substitute(left, known), substitute(right, known))
+        }
+        Expression::Select(condition, then, otherwise) => {
+            select(substitute(condition, known), substitute(then, known), substitute(otherwise, known))
+        }
+    }
+}
+
+/// How many nodes the tree has.
+pub(crate) fn size(expression: &Expression) -> u32 {
+    match expression {
+        Expression::Constant(_) | Expression::Read(_) | Expression::BarrierResult(_) => 1,
+        Expression::Unary(_, _, operand) => size(operand).saturating_add(1),
+        Expression::Binary(_, _, left, right) => size(left).saturating_add(size(right)).saturating_add(1),
+        Expression::Select(condition, then, otherwise) => {
+            size(condition).saturating_add(size(then)).saturating_add(size(otherwise)).saturating_add(1)
+        }
+    }
+}

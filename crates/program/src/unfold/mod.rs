@@ -1,0 +1,141 @@
+//! Program to unfolding: symbolic execution of each thread, forking where a value decides.
+//!
+//! Forks: a branch or guard on a value that is not constant, the outcome of a compare-and-swap, an address held in a
+//! register, and at each waiting barrier the run that waits there for good. Everything else folds, so that a straight-line
+//! thread has exactly one trace. Loops: see [`visit`].
+
+mod access;
+mod compact;
+mod flow;
+mod fold;
+mod run;
+mod state;
+mod visit;
+
+use std::fmt;
+
+use fencepost_syntax::Span;
+
+use crate::expression::Expression;
+use crate::ids::{AddressId, EventId, LocationId, ThreadId};
+use crate::program::Program;
+use crate::tag::{Tag, Tags};
+use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct UnfoldOptions {
+    /// Iterations per loop, for loops that are no spin loops; at least one is run.
+    pub bound: u32,
+    /// The most events (and traces) an unfolding may have.
+    pub max_events: u32,
+}
+
+impl Default for UnfoldOptions {
+    fn default() -> UnfoldOptions {
+        UnfoldOptions { bound: 2, max_events: 20_000 }
+    }
+}
+
+/// Why there is no unfolding.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum UnfoldError {
+    TooManyEvents {
+        limit: u32,
+    },
+    TooManyTraces {
+        limit: u32,
+    },
+    TooManySteps {
+        limit: u64,
+    },
+    /// A register's value is a tree of more nodes than this.
+    ExpressionTooLarge {
+        span: Span,
+        limit: u32,
+    },
+    /// A computed address reaches a location with an access of another size than the location's.
+    MixedSize {
+        span: Span,
+        location: String,
+    },
+}
+
+impl fmt::Display for UnfoldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            UnfoldError::TooManyEvents { limit } => write!(f, "the unrolled program has more than {limit} events"),
+            UnfoldError::TooManyTraces { limit } => write!(f, "the threads have more than {limit} traces"),
+            UnfoldError::TooManySteps { limit } => write!(f, "the threads run for more than {limit} instructions"),
+            UnfoldError::ExpressionTooLarge { limit, .. } => {
+                write!(f, "a register's value is an expression of more than {limit} operations")
+            }
+            UnfoldError::MixedSize { location, .. } => write!(f, "mixed-size accesses to `{location}`"),
+        }
+    }
+}
+
+impl std::error::Error for UnfoldError {}
+
+impl UnfoldError {
+    /// Where in the source, if at one place.
+    pub fn span(&self) -> Option<Span> {
+        match self {
+            UnfoldError::ExpressionTooLarge { span, .. } | UnfoldError::MixedSize { span, .. } => Some(*span),
+            _ => None,
+        }
+    }
+}
+
+pub fn unfold(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, UnfoldError> {
+    let mut unfolding = Unfolding {
+        barrier_rule: program.barrier_rule,
+        events: init_writes(program),
+        threads: Vec::new(),
+        traces: Vec::new(),
+        locations: Vec::new(),
+    };
+    unfolding.locations = (program.locations.iter().enumerate())
+        .map(|(index, location)| LocationInfo {
+            name: location.name.clone(),
+            initial: location.initial,
+            ty: location.ty,
+            init: EventId::new(index),
+        })
+        .collect();
+    for (index, thread) in program.threads.iter().enumerate() {
+        let id = ThreadId::new(index);
+        unfolding.threads.push(ThreadUnfolding { name: thread.name.clone(), place: thread.place, traces: Vec::new() });
+        run::Runner::new(program, id, options, &mut unfolding).run()?;
+    }
+    compact::compact(&mut unfolding);
+    Ok(unfolding)
+}
+
+/// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
+fn init_writes(program: &Program) -> Vec<Event> {
+    let write = |(index, location): (usize, &crate::program::Location)| {
+        let id = LocationId::new(index);
+        let address = program.addresses.iter().position(|address| address.location == id);
+        let address = AddressId::new(address.expect("invariant: every location has an address"));
+        Event {
+            thread: None,
+            kind: EventKind::Write {
+                address,
+                generic: program.addresses[address.index()].generic,
+                location: id,
+                value: Expression::Constant(location.initial),
+                ty: location.ty,
+            },
+            tags: Tags::from_iter([Tag::Write, Tag::Init]),
+            scope: None,
+            parent: None,
+            rmw_partner: None,
+            address_deps: Vec::new(),
+            data_deps: Vec::new(),
+            control_deps: Vec::new(),
+            span: Span::default(),
+            iteration: 0,
+        }
+    };
+    program.locations.iter().enumerate().map(write).collect()
+}

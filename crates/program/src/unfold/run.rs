@@ -1,0 +1,326 @@
+//! The run: one instruction at a time, successors on a stack.
+
+use fencepost_syntax::Span;
+use fencepost_syntax::litmus::Comparison;
+
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
+use crate::program::{
+    Barrier, BarrierKind, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
+};
+use crate::tag::{Tag, Tags};
+use crate::unfold::flow::{self, Flow};
+use crate::unfold::state::{Decision, Reads, Slot, State};
+use crate::unfold::visit::Arrival;
+use crate::unfold::{UnfoldError, UnfoldOptions, fold};
+use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
+use crate::value::Type;
+
+/// Deeper expressions would exhaust the stack of the recursive functions on them, and time before that.
+const LARGEST_EXPRESSION: u32 = 4096;
+const STEPS_PER_EVENT: u64 = 64;
+
+pub(crate) struct Runner<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) thread: &'a Thread,
+    id: ThreadId,
+    pub(crate) options: &'a UnfoldOptions,
+    pub(crate) unfolding: &'a mut Unfolding,
+    pub(crate) flow: Flow,
+    pub(crate) stack: Vec<State>,
+    steps: u64,
+}
+
+/// What the event of one instruction depends on.
+#[derive(Default)]
+pub(crate) struct Deps {
+    pub(crate) address: Reads,
+    pub(crate) data: Reads,
+    /// Of this instruction alone (its guard).
+    pub(crate) guard: Reads,
+}
+
+impl<'a> Runner<'a> {
+    pub(crate) fn new(
+        program: &'a Program,
+        id: ThreadId,
+        options: &'a UnfoldOptions,
+        unfolding: &'a mut Unfolding,
+    ) -> Runner<'a> {
+        let thread = &program.threads[id.index()];
+        let stack = vec![State::new(program, thread)];
+        Runner { program, thread, id, options, unfolding, flow: Flow::new(program, id), stack, steps: 0 }
+    }
+
+    pub(crate) fn run(mut self) -> Result<(), UnfoldError> {
+        let limit = u64::from(self.options.max_events).saturating_mul(STEPS_PER_EVENT).saturating_add(1 << 20);
+        while let Some(mut state) = self.stack.pop() {
+            self.steps += 1;
+            if self.steps > limit {
+                return Err(UnfoldError::TooManySteps { limit });
+            }
+            let Some(instruction) = self.thread.code.get(state.at) else {
+                self.finish(state, TraceEnd::Exit)?;
+                continue;
+            };
+            if let Some(&last_jump) = self.flow.heads.get(&state.at) {
+                match self.arrive(&mut state, last_jump) {
+                    Arrival::Enter => {}
+                    Arrival::Drop => continue,
+                    Arrival::End(end) => {
+                        self.finish(state, end)?;
+                        continue;
+                    }
+                }
+            }
+            state.runs[state.at] += 1;
+            self.step(state, instruction)?;
+        }
+        Ok(())
+    }
+
+    /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
+    pub(crate) fn finish(&mut self, state: State, end: TraceEnd) -> Result<(), UnfoldError> {
+        if state.silent.is_some() && !matches!(end, TraceEnd::Spin { .. }) {
+            return Ok(());
+        }
+        let limit = self.options.max_events;
+        if self.unfolding.traces.len() >= limit as usize {
+            return Err(UnfoldError::TooManyTraces { limit });
+        }
+        let id = TraceId::new(self.unfolding.traces.len());
+        self.unfolding.threads[self.id.index()].traces.push(id);
+        self.unfolding.traces.push(Trace {
+            thread: self.id,
+            events: state.path,
+            constraints: state.constraints,
+            assumptions: state.assumptions,
+            end,
+            registers: state.registers.into_iter().map(|slot| slot.value).collect(),
+        });
+        Ok(())
+    }
+
+    pub(crate) fn span_at(&self, at: usize) -> Span {
+        self.thread.code.get(at).map_or(Span::default(), |instruction| instruction.span)
+    }
+
+    /// The guard first: a jump or exit under a guard is a branch; anything else under one is skipped or done.
+    fn step(&mut self, mut state: State, instruction: &Instruction) -> Result<(), UnfoldError> {
+        let Some((register, polarity)) = instruction.guard else {
+            return self.execute(state, instruction, Reads::new());
+        };
+        let slot = state.registers[register.index()].clone();
+        let condition = match polarity {
+            Polarity::NonZero => fold::is_true(slot.value),
+            Polarity::Zero => fold::is_false(slot.value),
+        };
+        if matches!(instruction.operation, Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit) {
+            state.control.extend(&slot.reads);
+        }
+        let skip = |runner: &mut Runner<'_>, mut skipped: State| {
+            // The register is what the guard left it: it depends on the guard either way.
+            if let Some(defined) = flow::defined(&instruction.operation) {
+                skipped.registers[defined.index()].reads.extend(&slot.reads);
+            }
+            skipped.at += 1;
+            runner.stack.push(skipped);
+        };
+        match state.decide(&condition) {
+            Decision::Always => {
+                state.folded += 1;
+                self.execute(state, instruction, slot.reads.clone())
+            }
+            Decision::Never => {
+                state.folded += 1;
+                skip(self, state);
+                Ok(())
+            }
+            Decision::Open(yes, no) => {
+                let mut skipped = state.clone();
+                skipped.constrain(no);
+                skip(self, skipped);
+                state.constrain(yes);
+                self.execute(state, instruction, slot.reads.clone())
+            }
+        }
+    }
+
+    fn execute(&mut self, mut state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
+        let here = state.at;
+        match &instruction.operation {
+            Operation::Load { .. } | Operation::Store { .. } | Operation::ReadModifyWrite { .. } => {
+                return self.access(state, instruction, guard);
+            }
+            Operation::Fence { tags, scope } => {
+                let deps = Deps { guard, ..Deps::default() };
+                self.event(&mut state, EventKind::Fence, *tags, *scope, deps)?;
+            }
+            Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
+            Operation::Local { destination, ty, value } => {
+                let slot = self.local(&state, *ty, value, guard);
+                self.set(&mut state, *destination, slot)?;
+            }
+            Operation::Branch { target } => {
+                state.at = target.0 as usize;
+                self.stack.push(state);
+                return Ok(());
+            }
+            Operation::BranchIf { comparison, ty, left, right, target } => {
+                let (left, right) = (self.operand(&state, *left), self.operand(&state, *right));
+                state.control.extend(left.reads.iter().chain(&right.reads));
+                let condition = fold::binary(comparison_operator(*comparison), *ty, left.value, right.value);
+                self.branch(state, &condition, target.0 as usize);
+                return Ok(());
+            }
+            Operation::Exit => return self.finish(state, TraceEnd::Exit),
+            Operation::Nothing => {}
+        }
+        state.at = here + 1;
+        self.stack.push(state);
+        Ok(())
+    }
+
+    fn branch(&mut self, mut state: State, condition: &Expression, target: usize) {
+        match state.decide(condition) {
+            Decision::Always => {
+                state.folded += 1;
+                state.at = target;
+            }
+            Decision::Never => {
+                state.folded += 1;
+                state.at += 1;
+            }
+            Decision::Open(yes, no) => {
+                let mut taken = state.clone();
+                taken.constrain(yes);
+                taken.at = target;
+                self.stack.push(taken);
+                state.constrain(no);
+                state.at += 1;
+            }
+        }
+        self.stack.push(state);
+    }
+
+    /// The run past the barrier, and the run that waits there for good. An arrive never waits.
+    fn barrier(&mut self, mut state: State, barrier: &Barrier, guard: Reads) -> Result<(), UnfoldError> {
+        let mut data = Reads::new();
+        let mut read = |operand: Option<Operand>| {
+            operand.map(|operand| {
+                let slot = self.operand(&state, operand);
+                data.extend(slot.reads);
+                slot.value
+            })
+        };
+        let (instance, id, count) = (read(barrier.instance), read(barrier.id), read(barrier.count));
+        let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
+        let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
+        let event = BarrierEvent { kind: barrier.kind, instance, id, count, reduction: operation.zip(predicate) };
+        let tag = match barrier.kind {
+            BarrierKind::Sync => Tag::BarrierSync,
+            BarrierKind::Arrive => Tag::BarrierArrive,
+            BarrierKind::Red => Tag::BarrierRed,
+        };
+        let tags = Tags::from_iter([Tag::Barrier, tag]);
+        let reads = data.clone();
+        let deps = Deps { data, guard, ..Deps::default() };
+        let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;
+        state.effects += 1;
+        if barrier.kind != BarrierKind::Arrive {
+            self.finish(state.clone(), TraceEnd::Blocked { barrier: event })?;
+        }
+        if let Some(reduction) = &barrier.reduction {
+            let slot = Slot { value: Expression::BarrierResult(event), reads };
+            self.set(&mut state, reduction.destination, slot)?;
+        }
+        state.at += 1;
+        self.stack.push(state);
+        Ok(())
+    }
+
+    fn local(&self, state: &State, ty: Type, value: &LocalValue, guard: Reads) -> Slot {
+        let mut reads = guard;
+        let mut operand = |operand: &Operand| {
+            let slot = self.operand(state, *operand);
+            reads.extend(slot.reads);
+            slot.value
+        };
+        let value = match value {
+            LocalValue::Operand(source) => self.convert(ty, operand(source)),
+            LocalValue::Unary(operator, source) => fold::unary(*operator, ty, operand(source)),
+            LocalValue::Binary(operator, left, right) => fold::binary(*operator, ty, operand(left), operand(right)),
+            LocalValue::Select { condition, then, otherwise } => {
+                let condition = operand(condition);
+                self.convert(ty, fold::select(condition, operand(then), operand(otherwise)))
+            }
+        };
+        Slot { value, reads }
+    }
+
+    pub(crate) fn operand(&self, state: &State, operand: Operand) -> Slot {
+        match operand {
+            Operand::Register(register) => state.registers[register.index()].clone(),
+            Operand::Constant(value) => Slot { value: Expression::Constant(value), reads: Reads::new() },
+            Operand::Address(address) => {
+                Slot { value: Expression::Constant(self.program.addresses[address.index()].value), reads: Reads::new() }
+            }
+        }
+    }
+
+    pub(crate) fn set(&self, state: &mut State, register: RegisterId, slot: Slot) -> Result<(), UnfoldError> {
+        if fold::size(&slot.value) > LARGEST_EXPRESSION {
+            let span = self.span_at(state.at);
+            return Err(UnfoldError::ExpressionTooLarge { span, limit: LARGEST_EXPRESSION });
+        }
+        state.registers[register.index()] = slot;
+        Ok(())
+    }
+
+    /// A read's value is of its location's type already.
+    pub(crate) fn convert(&self, ty: Type, value: Expression) -> Expression {
+        if let Expression::Read(event) = value
+            && let EventKind::Read { location, .. } = self.unfolding.events[event.index()].kind
+            && self.program.locations[location.index()].ty == ty
+        {
+            return value;
+        }
+        fold::convert(ty, value)
+    }
+
+    /// Appends an event to the path.
+    pub(crate) fn event(
+        &mut self,
+        state: &mut State,
+        kind: EventKind,
+        tags: Tags,
+        scope: Option<Scope>,
+        deps: Deps,
+    ) -> Result<EventId, UnfoldError> {
+        let limit = self.options.max_events;
+        if self.unfolding.events.len() >= limit as usize {
+            return Err(UnfoldError::TooManyEvents { limit });
+        }
+        let id = EventId::new(self.unfolding.events.len());
+        let control: Reads = state.control.union(&deps.guard).copied().collect();
+        self.unfolding.events.push(Event {
+            thread: Some(self.id),
+            kind,
+            tags,
+            scope,
+            parent: state.path.last().copied(),
+            rmw_partner: None,
+            address_deps: deps.address.into_iter().collect(),
+            data_deps: deps.data.into_iter().collect(),
+            control_deps: control.into_iter().collect(),
+            span: self.span_at(state.at),
+            iteration: state.runs[state.at].saturating_sub(1),
+        });
+        state.path.push(id);
+        Ok(id)
+    }
+}
+
+fn comparison_operator(comparison: Comparison) -> BinaryOperator {
+    crate::table::comparison_operator(comparison)
+}

@@ -1,0 +1,117 @@
+//! A thread in the middle of a symbolic run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::EventId;
+use crate::program::{Initial, Program, Thread};
+use crate::unfold::fold;
+use crate::unfold::visit::Visit;
+use crate::value::Value;
+
+/// The reads something depends on.
+pub(crate) type Reads = BTreeSet<EventId>;
+
+#[derive(Clone)]
+pub(crate) struct Slot {
+    pub(crate) value: Expression,
+    /// Syntactic dependencies, whatever the value folds to.
+    pub(crate) reads: Reads,
+}
+
+#[derive(Clone)]
+pub(crate) struct State {
+    pub(crate) at: usize,
+    pub(crate) registers: Vec<Slot>,
+    /// Reads that decided a branch so far.
+    pub(crate) control: Reads,
+    pub(crate) path: Vec<EventId>,
+    pub(crate) constraints: Vec<Expression>,
+    pub(crate) assumptions: Vec<Expression>,
+    /// Reads whose value the constraints fix.
+    pub(crate) known: BTreeMap<EventId, Value>,
+    /// How often each instruction ran.
+    pub(crate) runs: Vec<u32>,
+    pub(crate) visits: BTreeMap<usize, Visit>,
+    /// Writes (other than those of failing compare-and-swaps) and barriers so far.
+    pub(crate) effects: u32,
+    /// Decisions that forked, and conditional ones that folded.
+    pub(crate) forks: u32,
+    pub(crate) folded: u32,
+    /// Set at a failing compare-and-swap whose write was left out, to its place on the path: the run counts only if it ends
+    /// spinning in a loop that contains it.
+    pub(crate) silent: Option<usize>,
+}
+
+/// What a condition comes to on this run.
+pub(crate) enum Decision {
+    Always,
+    Never,
+    /// Constraints for "yes" and "no".
+    Open(Expression, Expression),
+}
+
+impl State {
+    pub(crate) fn new(program: &Program, thread: &Thread) -> State {
+        let initial = |initial: Initial| match initial {
+            Initial::Value(value) => value,
+            Initial::Address(address) => program.addresses[address.index()].value,
+        };
+        let registers = (thread.registers.iter())
+            .map(|register| Slot {
+                value: Expression::Constant(register.ty.wrap(initial(register.initial))),
+                reads: Reads::new(),
+            })
+            .collect();
+        State {
+            at: 0,
+            registers,
+            control: Reads::new(),
+            path: Vec::new(),
+            constraints: Vec::new(),
+            assumptions: Vec::new(),
+            known: BTreeMap::new(),
+            runs: vec![0; thread.code.len()],
+            visits: BTreeMap::new(),
+            effects: 0,
+            forks: 0,
+            folded: 0,
+            silent: None,
+        }
+    }
+
+    pub(crate) fn decide(&self, condition: &Expression) -> Decision {
+        let condition = fold::substitute(condition, &self.known);
+        if let Expression::Constant(value) = condition {
+            return if value == Value(0) { Decision::Never } else { Decision::Always };
+        }
+        let yes = fold::is_true(condition.clone());
+        let no = fold::is_false(condition);
+        if self.constraints.contains(&yes) {
+            Decision::Always
+        } else if self.constraints.contains(&no) {
+            Decision::Never
+        } else {
+            Decision::Open(yes, no)
+        }
+    }
+
+    /// Adds a constraint; an equality with a constant fixes the read.
+    pub(crate) fn constrain(&mut self, constraint: Expression) {
+        if let Expression::Binary(BinaryOperator::Equal, ty, left, right) = &constraint {
+            let fixed = match (&**left, &**right) {
+                (Expression::Read(event), Expression::Constant(value))
+                | (Expression::Constant(value), Expression::Read(event)) => Some((*event, *value)),
+                _ => None,
+            };
+            // Equal modulo 2^n fixes the read only if its values are all of that type; the untyped case is exact.
+            if let Some((event, value)) = fixed
+                && ty.bits == 0
+            {
+                self.known.insert(event, value);
+            }
+        }
+        self.forks += 1;
+        self.constraints.push(constraint);
+    }
+}

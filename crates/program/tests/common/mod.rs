@@ -1,0 +1,113 @@
+//! What the tests share: text to programs, and where the public corpora are.
+#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
+
+use std::path::{Path, PathBuf};
+
+use fencepost_program::barrier;
+use fencepost_program::lower::lower;
+use fencepost_program::program::{Operation, Program};
+use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfolding::{BarrierMatching, Unfolding};
+use fencepost_program::{TraceId, access};
+use fencepost_syntax::Diagnostic;
+
+/// The program of a text that must be without fault.
+pub(crate) fn program(text: &str) -> Program {
+    let (program, diagnostics) = attempt(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:#?}\n{text}");
+    program.expect("a program")
+}
+
+pub(crate) fn attempt(text: &str) -> (Option<Program>, Vec<Diagnostic>) {
+    let (litmus, diagnostics) = fencepost_syntax::litmus::parse(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:#?}\n{text}");
+    lower(&litmus.expect("a tree"))
+}
+
+/// One PTX thread with these instructions, in Dartagnan's dialect.
+pub(crate) fn dartagnan(code: &[&str]) -> String {
+    columns("PTX t\n{ x = 0; y = 0; }\n P0@cta 0,gpu 0 ;\n", code)
+}
+
+/// One PTX thread in real PTX.
+pub(crate) fn ptx(declarations: &str, code: &[&str]) -> String {
+    format!("PTX t\n{{ {declarations} }}\nP0@cta 0, gpu 0 {{\n{}\n}}\n", code.join("\n"))
+}
+
+pub(crate) fn x86(code: &[&str]) -> String {
+    columns("X86 t\n{ }\n P0 ;\n", code)
+}
+
+fn columns(head: &str, code: &[&str]) -> String {
+    let rows: String = code.iter().map(|row| format!(" {row} ;\n")).collect();
+    format!("{head}{rows}")
+}
+
+pub(crate) fn unfolded(text: &str, bound: u32) -> Unfolding {
+    unfold(&program(text), &UnfoldOptions { bound, max_events: 10_000 }).expect("an unfolding")
+}
+
+/// The operations of the first thread.
+pub(crate) fn operations(program: &Program) -> Vec<&Operation> {
+    program.threads[0].code.iter().map(|instruction| &instruction.operation).collect()
+}
+
+/// Every choice of one trace per thread.
+pub(crate) fn choices(unfolding: &Unfolding) -> Vec<Vec<TraceId>> {
+    let mut found = vec![Vec::new()];
+    for thread in &unfolding.threads {
+        let extend = |chosen: &Vec<TraceId>| {
+            let chosen = chosen.clone();
+            thread.traces.iter().map(move |trace| [chosen.clone(), vec![*trace]].concat()).collect::<Vec<_>>()
+        };
+        found = found.iter().flat_map(extend).collect();
+    }
+    found
+}
+
+/// The matchings of a choice, operands being constants.
+pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<BarrierMatching> {
+    barrier::matchings(unfolding, traces, &mut |expression| expression.evaluate(&mut |_| None))
+}
+
+pub(crate) fn tags_of(unfolding: &Unfolding) -> Vec<String> {
+    let events = unfolding.events.iter().filter(|event| !event.is_init());
+    events.map(|event| tag_names(event.tags)).collect()
+}
+
+pub(crate) fn tag_names(tags: fencepost_program::tag::Tags) -> String {
+    let all = fencepost_program::tag::Tag::ALL.iter();
+    all.filter(|tag| tags.has(**tag)).map(|tag| tag.cat_name()).collect::<Vec<_>>().join(" ")
+}
+
+/// The public corpora, where they are.
+pub(crate) fn corpora(folder: &str) -> Option<PathBuf> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = std::env::var_os("FENCEPOST_CORPORA").map_or(workspace.join("../shared/corpora"), PathBuf::from);
+    let found = root.join(folder);
+    if found.is_dir() {
+        return Some(found);
+    }
+    println!("no corpus at {}: nothing checked", found.display());
+    None
+}
+
+/// The files below a folder with this extension, sorted.
+pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a readable folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+pub(crate) use access::{same_cta, same_scope};
