@@ -2,7 +2,8 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{
-    AliasKind, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement, QuestionKind, Statement, Term, parse, print,
+    AliasKind, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement, QuestionKind, Statement, Term,
+    parse, print,
 };
 
 fn good(text: &str) -> Litmus {
@@ -113,14 +114,19 @@ fn x86_as_herd_writes_it() {
 
 #[test]
 fn att_operands_are_turned_round() {
-    let att = good("X86_64 t\n{}\nP0 ;\n movl $1,(x) ;\n movl 8(%rax),%ebx ;\n movq y(%rip), %rcx ;\n incl (x) ;\nexists (x=1)");
-    let intel = good("X86_64 t\n{}\nP0 ;\n movl [x],$1 ;\n movl EBX,[RAX+8] ;\n movq RCX,[y] ;\n incl [x] ;\nexists (x=1)");
+    let att = good(
+        "X86_64 t\n{}\nP0 ;\n movl $1,(x) ;\n movl 8(%rax),%ebx ;\n movq y(%rip), %rcx ;\n incl (x) ;\nexists (x=1)",
+    );
+    let intel =
+        good("X86_64 t\n{}\nP0 ;\n movl [x],$1 ;\n movl EBX,[RAX+8] ;\n movq RCX,[y] ;\n incl [x] ;\nexists (x=1)");
     assert_eq!(att, intel);
 }
 
 #[test]
 fn x86_blocks() {
-    let test = good("X86 t\n{}\nP0 {\n mov [x], $1\n mfence\n L0: mov EAX, [y]; jmp L0\n}\nP1 {\n mov [y], 1 }\nfinal (0:EAX=0)");
+    let test = good(
+        "X86 t\n{}\nP0 {\n mov [x], $1\n mfence\n L0: mov EAX, [y]; jmp L0\n}\nP1 {\n mov [y], 1 }\nfinal (0:EAX=0)",
+    );
     assert_eq!((test.layout, instructions(&test, 0).len()), (Layout::Blocks, 4));
     assert_eq!(test.questions[0].kind, QuestionKind::Exists);
 }

@@ -175,6 +175,9 @@ impl Parser<'_> {
         if self.cursor.at("{") {
             let diagnostic = Diagnostic::error(self.cursor.here(), "lists of initial values are not supported");
             self.cursor.report(diagnostic.help("give one value, or write the elements in a thread"));
+            while !self.cursor.at_end() && self.cursor.eat("}").is_none() {
+                self.cursor.bump();
+            }
             return None;
         }
         if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {

@@ -133,8 +133,8 @@ impl<'a> Scan<'a> {
             if rest.is_empty() || rest.starts_with('{') || starts_thread(rest) {
                 return self.at;
             }
-            if rest.starts_with('"') {
-                let Some(length) = rest[1..].find('"') else {
+            if let Some(inside) = rest.strip_prefix('"') {
+                let Some(length) = inside.find('"') else {
                     let span = self.span(self.at, self.at + 1);
                     self.diagnostics
                         .push(Diagnostic::error(span, "this string is never closed").help("close it with `\"`"));

@@ -1,27 +1,65 @@
 //! What can only be settled when the whole test is read: which bare names are registers, and the order of x86 operands.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::tree::{Declaration, Statement, Thread};
 use crate::instruction::{Instruction, Operand};
 use crate::span::Spanned;
 
 /// Names that `P0:p = 0` or `.reg .pred p` declare are registers wherever they stand in that thread.
 pub(super) fn resolve(declarations: &[Spanned<Declaration>], threads: &mut [Thread]) {
+    let mut declared: BTreeMap<Option<u32>, Names> = BTreeMap::new();
+    for declaration in declarations {
+        let (owner, register) = match &declaration.node {
+            Declaration::Register { thread, register, .. } => (Some(*thread), &register.node),
+            Declaration::TypedRegister { thread, register, .. } => (*thread, &register.node),
+            Declaration::Location { .. } | Declaration::Alias { .. } => continue,
+        };
+        if !register.starts_with('%') {
+            declared.entry(owner).or_default().insert(register);
+        }
+    }
     for (index, thread) in threads.iter_mut().enumerate() {
-        let own = |owner: u32| usize::try_from(owner).is_ok_and(|owner| owner == index);
-        let names: Vec<&str> = declarations
-            .iter()
-            .filter_map(|declaration| match &declaration.node {
-                Declaration::Register { thread, register, .. } if own(*thread) => Some(register.node.as_str()),
-                Declaration::TypedRegister { thread, register, .. } if thread.is_none_or(own) => Some(&register.node),
-                _ => None,
-            })
-            .filter(|name| !name.starts_with('%'))
-            .collect();
+        let own = u32::try_from(index).ok().and_then(|index| declared.get(&Some(index)));
+        let names: Vec<&Names> = declared.get(&None).into_iter().chain(own).collect();
         if !names.is_empty() {
             for instruction in instructions(thread) {
                 instruction.operands.iter_mut().for_each(|operand| name(&mut operand.node, &names));
             }
         }
+    }
+}
+
+/// Declared names, and the lengths of ranges: `p<4>` covers `p0` to `p3`.
+#[derive(Default)]
+struct Names {
+    exact: BTreeSet<String>,
+    ranges: BTreeMap<String, u32>,
+}
+
+impl Names {
+    fn insert(&mut self, register: &str) {
+        match register.strip_suffix('>').and_then(|head| head.split_once('<')) {
+            Some((base, count)) => {
+                let count = count.parse().unwrap_or(0);
+                let longest = self.ranges.entry(base.to_owned()).or_default();
+                *longest = count.max(*longest);
+            }
+            None => {
+                self.exact.insert(register.to_owned());
+            }
+        }
+    }
+
+    fn cover(&self, symbol: &str) -> bool {
+        let digits = symbol.bytes().rev().take_while(u8::is_ascii_digit).take(10).count();
+        let in_range = |split: usize| {
+            let (base, number) = symbol.split_at(symbol.len() - split);
+            let plain = split == 1 || !number.starts_with('0');
+            let count = self.ranges.get(base).copied().unwrap_or(0);
+            plain && number.parse::<u32>().is_ok_and(|number| number < count)
+        };
+        self.exact.contains(symbol) || (1..=digits).any(in_range)
     }
 }
 
@@ -37,9 +75,9 @@ fn instructions(thread: &mut Thread) -> impl Iterator<Item = &mut Instruction> {
     })
 }
 
-fn name(operand: &mut Operand, names: &[&str]) {
+fn name(operand: &mut Operand, names: &[&Names]) {
     match operand {
-        Operand::Symbol(symbol) if names.iter().any(|pattern| covers(pattern, symbol)) => {
+        Operand::Symbol(symbol) if names.iter().any(|names| names.cover(symbol)) => {
             *operand = Operand::Register(std::mem::take(symbol));
         }
         Operand::Address(address) => {
@@ -54,12 +92,4 @@ fn name(operand: &mut Operand, names: &[&str]) {
         Operand::Negated(inner) => name(&mut inner.node, names),
         _ => {}
     }
-}
-
-/// `p<4>` covers `p0` to `p3`; any other name covers itself.
-fn covers(pattern: &str, symbol: &str) -> bool {
-    let range = pattern.strip_suffix('>').and_then(|head| head.split_once('<'));
-    let Some((base, count)) = range else { return pattern == symbol };
-    let number = symbol.strip_prefix(base).and_then(|digits| digits.parse::<u32>().ok());
-    number.is_some_and(|number| count.parse::<u32>().is_ok_and(|count| number < count))
 }

@@ -21,7 +21,8 @@ pub(super) struct Sections {
 impl Parser<'_> {
     /// Whether the threads end here.
     pub(super) fn at_section(&self) -> bool {
-        let negated = (self.cursor.at("~") || self.cursor.at("not")) && self.cursor.is(1, "exists");
+        let tilde = self.cursor.at("~") && KEYWORDS.iter().any(|keyword| self.cursor.is(1, keyword));
+        let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists"));
         // `exists:` would be a label.
         let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
         negated || keyword || self.misspelt_section().is_some()
@@ -151,7 +152,7 @@ impl Parser<'_> {
 
     /// After an error: to the next keyword.
     fn skip_section(&mut self) {
-        while !self.cursor.at_end() && !(self.at_section() && self.cursor.peek().newline) {
+        while !(self.cursor.at_end() || (self.cursor.peek().newline && self.at_section())) {
             self.cursor.bump();
         }
     }

@@ -59,7 +59,8 @@ pub fn expand(text: &str) -> (Vec<Instance>, Vec<Diagnostic>) {
         start += line.len();
         if size > SIZE_LIMIT {
             let span = Span::new(cut as u32, cut as u32 + 2);
-            diagnostics.push(Diagnostic::error(span, "the template expands to more than 64 MiB").help("split the file"));
+            diagnostics
+                .push(Diagnostic::error(span, "the template expands to more than 64 MiB").help("split the file"));
             break;
         }
     }

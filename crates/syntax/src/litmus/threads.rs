@@ -177,7 +177,7 @@ impl Parser<'_> {
 
     /// After an error: to the end of the cell, or to a condition.
     fn skip_cell(&mut self) {
-        while !at_end_of_instruction(&self.cursor, Ends::Cell) && !(self.cursor.peek().newline && self.at_section()) {
+        while !(at_end_of_instruction(&self.cursor, Ends::Cell) || (self.cursor.peek().newline && self.at_section())) {
             self.cursor.bump();
         }
     }

@@ -30,11 +30,46 @@ const LINKING: [&str; 4] = ["visible", "extern", "weak", "common"];
 
 /// Every directive that may start a statement (ISA, "Directive Statements"); tuning directives may also stand alone.
 const DIRECTIVES: [&str; 40] = [
-    "version", "target", "address_size", "entry", "func", "alias", "branchtargets", "calltargets", "callprototype",
-    "maxnreg", "maxntid", "reqntid", "minnctapersm", "maxnctapersm", "noreturn", "pragma", "abi_preserve",
-    "abi_preserve_control", "section", "file", "loc", "visible", "extern", "weak", "common", "reg", "sreg", "const",
-    "global", "local", "param", "shared", "tex", "texref", "surfref", "samplerref", "align", "attribute",
-    "explicitcluster", "reqnctapercluster",
+    "version",
+    "target",
+    "address_size",
+    "entry",
+    "func",
+    "alias",
+    "branchtargets",
+    "calltargets",
+    "callprototype",
+    "maxnreg",
+    "maxntid",
+    "reqntid",
+    "minnctapersm",
+    "maxnctapersm",
+    "noreturn",
+    "pragma",
+    "abi_preserve",
+    "abi_preserve_control",
+    "section",
+    "file",
+    "loc",
+    "visible",
+    "extern",
+    "weak",
+    "common",
+    "reg",
+    "sreg",
+    "const",
+    "global",
+    "local",
+    "param",
+    "shared",
+    "tex",
+    "texref",
+    "surfref",
+    "samplerref",
+    "align",
+    "attribute",
+    "explicitcluster",
+    "reqnctapercluster",
 ];
 
 impl Parser<'_> {
@@ -120,19 +155,26 @@ impl Parser<'_> {
         self.cursor.bump();
         let name = self.cursor.str(token).to_owned();
         let span = self.cursor.span(start).to(self.cursor.span(token));
-        if !DIRECTIVES.contains(&name.as_str()) {
-            let diagnostic = Diagnostic::error(span, format!("unknown directive `.{name}`")).label("not a directive");
-            self.cursor.report(match nearest(&name, &DIRECTIVES) {
-                Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
-                None => diagnostic,
-            });
-            return None;
-        }
+        let name = self.known(name, span)?;
         if let Some(kind) = self.function_kind(&name) {
             return self.function(start, kind, &name, depth);
         }
         let text = if name == "section" { self.section_text()? } else { self.directive_text(&name)? };
         Some(Item::Directive { name, text })
+    }
+
+    /// The name if it is a directive's; after a report, the one that was probably meant, so that its body is not noise.
+    fn known(&mut self, name: String, span: Span) -> Option<String> {
+        if DIRECTIVES.contains(&name.as_str()) {
+            return Some(name);
+        }
+        let diagnostic = Diagnostic::error(span, format!("unknown directive `.{name}`")).label("not a directive");
+        let near = nearest(&name, &DIRECTIVES);
+        self.cursor.report(match near {
+            Some(near) => diagnostic.help(format!("did you mean `.{near}`?")),
+            None => diagnostic,
+        });
+        near.map(str::to_owned)
     }
 
     /// Whether the directive under way is (or, after linking directives, leads to) `.entry` or `.func`.

@@ -10,12 +10,13 @@ pub(crate) struct Cursor<'a> {
     at: usize,
     map: Option<(&'a SpanMap, View)>,
     diagnostics: Vec<Diagnostic>,
+    given_up: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(text: &'a str, from: usize, comments: Comments) -> Cursor<'a> {
         let (tokens, diagnostics) = lex(text, from, comments);
-        Cursor { text, tokens, at: 0, map: None, diagnostics }
+        Cursor { text, tokens, at: 0, map: None, diagnostics, given_up: false }
     }
 
     /// A cursor over expanded text whose spans are those of the file.
@@ -34,7 +35,7 @@ impl<'a> Cursor<'a> {
 
     /// Records an error; at the limit, the rest of the text is given up.
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.diagnostics.len() < DIAGNOSTIC_LIMIT {
+        if !self.given_up {
             self.diagnostics.push(diagnostic);
         }
         if self.diagnostics.len() >= DIAGNOSTIC_LIMIT {
@@ -47,8 +48,9 @@ impl<'a> Cursor<'a> {
         self.diagnostics.len()
     }
 
-    /// Goes to the end: what follows cannot be trusted.
+    /// Goes to the end for good: what follows cannot be trusted, and complaints about it would be noise.
     pub(crate) fn give_up(&mut self) {
+        self.given_up = true;
         self.at = self.tokens.len() - 1;
     }
 
