@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fencepost_syntax::cat::{self, CatInstruction, CheckKind, CheckRole, Expression, Pattern};
+use fencepost_syntax::cat::{self, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression, Pattern};
 use fencepost_syntax::{Source, Span, Spanned};
 
 use super::compile::{Compiler, DraftCheck};
@@ -25,7 +25,13 @@ impl Compiler<'_> {
         for instruction in instructions {
             match self.step(instruction, environment) {
                 Ok(next) => environment = next,
-                Err(trouble) => self.report(&trouble),
+                Err(trouble) => {
+                    self.report(&trouble);
+                    // The names it would have bound exist, without a value: using them is no second error.
+                    for name in bound_names(&instruction.node) {
+                        environment = self.bindings.bind(environment, name, Err(Rc::clone(&trouble)));
+                    }
+                }
             }
         }
         environment
@@ -222,4 +228,23 @@ impl Compiler<'_> {
         let diagnostic = fencepost_syntax::Diagnostic::warning(place.span, message);
         self.diagnostics.push(super::compile::FileDiagnostic { file: place.file, diagnostic });
     }
+}
+
+fn bound_names(instruction: &CatInstruction) -> Vec<&str> {
+    let bindings = match instruction {
+        CatInstruction::Let { bindings, .. } => bindings,
+        CatInstruction::WithFrom { name, .. } => return vec![&name.node],
+        _ => return Vec::new(),
+    };
+    let names = bindings.iter().flat_map(|binding| match &binding.pattern {
+        BindingPattern::Name(name) | BindingPattern::Function { name, .. } => vec![name.node.as_str()],
+        BindingPattern::Tuple(patterns) => {
+            let names = patterns.iter().filter_map(|pattern| match pattern {
+                Pattern::Name(name) => Some(name.node.as_str()),
+                Pattern::Ignore => None,
+            });
+            names.collect()
+        }
+    });
+    names.collect()
 }
