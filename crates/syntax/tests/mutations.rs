@@ -70,7 +70,7 @@ fn in_text(text: &str, diagnostics: &[Diagnostic]) {
 fn litmus_tests() {
     let mut random = Random(1);
     let mut survivors = 0;
-    for round in 0..40_000 {
+    for round in 0..14_000 {
         let text = mutate(LITMUS[round % LITMUS.len()], &mut random);
         let (tests, diagnostics) = litmus::parse_named("name.litmus", &text);
         in_text(&text, &diagnostics);
@@ -82,14 +82,14 @@ fn litmus_tests() {
             assert_eq!(again, [test], "from {text:?}\nprinted {printed}\n{diagnostics:#?}");
         }
     }
-    assert!(survivors > 3_000, "{survivors}");
+    assert!(survivors > 1_000, "{survivors}");
 }
 
 #[test]
 fn modules() {
     let mut random = Random(2);
     let mut survivors = 0;
-    for round in 0..20_000 {
+    for round in 0..7_000 {
         let text = mutate(MODULES[round % MODULES.len()], &mut random);
         let (module, diagnostics) = ptx::parse(&text);
         in_text(&text, &diagnostics);
@@ -101,5 +101,5 @@ fn modules() {
             assert_eq!(again, module, "from {text:?}\nprinted {printed}");
         }
     }
-    assert!(survivors > 2_000, "{survivors}");
+    assert!(survivors > 700, "{survivors}");
 }

@@ -22,7 +22,7 @@ impl Parser<'_> {
     /// Whether the threads end here.
     pub(super) fn at_section(&self) -> bool {
         let tilde = self.cursor.at("~") && KEYWORDS.iter().any(|keyword| self.cursor.is(1, keyword));
-        let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists"));
+        let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists") && !self.cursor.is(2, ":"));
         // `exists:` would be a label.
         let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
         negated || keyword || self.misspelt_section().is_some()

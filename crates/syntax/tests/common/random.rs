@@ -1,5 +1,7 @@
 //! A small deterministic generator (SplitMix64), so that a failure is the same on every machine.
 
+#![allow(dead_code)] // each test file compiles its own copy and uses a part
+
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
