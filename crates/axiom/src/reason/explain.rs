@@ -58,6 +58,9 @@ pub struct Step {
     pub over_all_events: bool,
 }
 
+/// A recursive group and a round of it; None outside groups.
+type Rank = Option<(usize, u32)>;
+
 /// The cost of one of the engine's choices, in steps.
 const CHOICE: u32 = 256;
 
@@ -90,14 +93,12 @@ impl<'a> Explainer<'a> {
         if self.is_set(node) { from == to && self.values.member(node, from) } else { self.values.pair(node, from, to) }
     }
 
-    /// The round in which a recursive group first derives the pair; 0 outside groups.
-    fn rank(&mut self, node: NodeId, from: usize, to: usize) -> u32 {
-        let Some(group) = self.model.groups.iter().position(|group| group.first <= node && node <= group.last) else {
-            return 0;
-        };
+    /// The recursive group of a node, and the round in which the group first derives the pair.
+    fn rank(&mut self, node: NodeId, from: usize, to: usize) -> Rank {
+        let group = self.model.groups.iter().position(|group| group.first <= node && node <= group.last)?;
         let (model, values) = (self.model, self.values);
         let ranks = self.ranks.entry(group).or_insert_with(|| Ranks::compute(model, &model.groups[group], values));
-        ranks.of(node, from, to)
+        Some((group, ranks.of(node, from, to)))
     }
 
     /// How much the best explanation rests on.
@@ -145,9 +146,13 @@ impl<'a> Explainer<'a> {
         self.from_children(vec![option])
     }
 
-    /// `option` holds, and in a recursive group no later than `rank`.
-    fn usable(&mut self, option: Fact, rank: u32) -> bool {
-        self.holds(option.node, option.from, option.to) && self.rank(option.node, option.from, option.to) <= rank
+    /// `option` holds, and if it is of the same recursive group then no later than `limit`.
+    fn usable(&mut self, option: Fact, limit: Rank) -> bool {
+        if !self.holds(option.node, option.from, option.to) {
+            return false;
+        }
+        let Some((group, latest)) = limit else { return true };
+        self.rank(option.node, option.from, option.to).is_none_or(|(other, round)| other != group || round <= latest)
     }
 
     fn present(&mut self, fact: Fact) -> Step {
@@ -207,7 +212,7 @@ impl<'a> Explainer<'a> {
         binding.expect("invariant: a variable belongs to a group").1
     }
 
-    fn through_middle(&mut self, left: NodeId, right: NodeId, fact: Fact, rank: u32) -> Step {
+    fn through_middle(&mut self, left: NodeId, right: NodeId, fact: Fact, rank: Rank) -> Step {
         let mut best: Option<(u32, [Fact; 2])> = None;
         for middle in self.values.row(left, fact.from) {
             let parts = [Fact::present(left, fact.from, middle), Fact::present(right, middle, fact.to)];
@@ -238,7 +243,7 @@ impl<'a> Explainer<'a> {
         from: usize,
         to: usize,
         closure: Option<NodeId>,
-        rank: u32,
+        rank: Rank,
     ) -> Option<Vec<usize>> {
         let size = self.values.size();
         let mut least = vec![u32::MAX; size];

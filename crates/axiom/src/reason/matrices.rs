@@ -2,6 +2,7 @@
 //! explanation needs the rest too, so this evaluator never stops early. What the traces fix is kept between choices.
 
 use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::cat::CheckRole;
 
 use crate::base::Candidate;
 use crate::bits::{Relation, Shape, kernel, ones};
@@ -38,7 +39,8 @@ pub struct Matrices<'m> {
 impl<'m> Matrices<'m> {
     pub fn new(model: &'m Model) -> Matrices<'m> {
         let mut live = vec![false; model.nodes.len()];
-        let roots = model.checks.iter().map(|check| check.node).chain(model.demands.iter().map(|demand| demand.wanted));
+        let axioms = model.checks.iter().filter(|check| check.role == CheckRole::Axiom).map(|check| check.node);
+        let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted));
         let mut todo: Vec<NodeId> = roots.collect();
         while let Some(node) = todo.pop() {
             if std::mem::replace(&mut live[node.index()], true) {
@@ -52,53 +54,33 @@ impl<'m> Matrices<'m> {
         Matrices { model, live, shape: Shape::default(), bits: vec![Vec::new(); model.nodes.len()] }
     }
 
-    /// Computes what the traces fix.
+    /// Computes what the traces fix. In the range of a group that depends on choices, static nodes do not depend on the
+    /// group's variables and are computed like any other.
     pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) {
         self.shape = candidate.shape;
+        for index in (0..self.model.nodes.len()).filter(|index| self.live[*index]) {
+            self.bits[index] = blank(self.model.nodes[index].kind, self.shape);
+        }
         for index in 0..self.model.nodes.len() {
-            let node = &self.model.nodes[index];
-            if !self.live[index] {
-                continue;
-            }
-            let mut out = blank(node.kind, self.shape);
-            if node.depends == Dynamic::default() && self.group_of(index).is_none() {
-                match &node.operator {
+            if self.live[index] && self.is_static(NodeId(index as u32)) {
+                let mut out = std::mem::take(&mut self.bits[index]);
+                match &self.model.nodes[index].operator {
                     Operator::Base(set) => candidate.fill_set(unfolding, *set, &mut out),
                     Operator::BaseRelation(relation) => candidate.fill_relation(unfolding, *relation, &mut out),
                     operator => self.operate(operator, &mut out),
                 }
-            }
-            self.bits[index] = out;
-        }
-        // Static base relations that stand inside a group's range.
-        for group in &self.model.groups {
-            for index in group.first.index()..=group.last.index() {
-                let mut out = std::mem::take(&mut self.bits[index]);
-                match &self.model.nodes[index].operator {
-                    Operator::Base(set) if self.live[index] => candidate.fill_set(unfolding, *set, &mut out),
-                    Operator::BaseRelation(base) if self.live[index] => candidate.fill_relation(unfolding, *base, &mut out),
-                    _ => {}
-                }
                 self.bits[index] = out;
             }
-        }
-        for group in 0..self.model.groups.len() {
-            if self.model.groups[group].variables.iter().all(|(_, body)| self.is_static(*body)) {
+            let ending = self.model.groups.iter().position(|group| group.last.index() == index);
+            if let Some(group) = ending.filter(|group| self.is_static_group(*group)) {
                 self.fixpoint(group);
-                self.statics_after(self.model.groups[group].last.index() + 1);
             }
         }
     }
 
-    /// Static nodes that use a static group were computed before the group had its value.
-    fn statics_after(&mut self, first: usize) {
-        for index in first..self.model.nodes.len() {
-            let operator = &self.model.nodes[index].operator;
-            let derived = !operands(operator).is_empty();
-            if self.live[index] && derived && self.is_static(NodeId(index as u32)) && self.group_of(index).is_none() {
-                self.recompute(index);
-            }
-        }
+    fn is_static_group(&self, group: usize) -> bool {
+        let variables = &self.model.groups[group].variables;
+        variables.iter().all(|(variable, body)| self.is_static(*body) && self.live[variable.index()])
     }
 
     /// Computes what depends on the choices.

@@ -175,7 +175,7 @@ impl Explainer<'_> {
                 if amount != Amount::Cheapest && on_cycle[start] {
                     continue;
                 }
-                let Some(path) = self.path(node, start, start, None, u32::MAX) else { continue };
+                let Some(path) = self.path(node, start, start, None, None) else { continue };
                 let path = simple_cycle(path);
                 path.iter().for_each(|event| on_cycle[*event] = true);
                 found.push(explain::edges(node, &path));
