@@ -106,7 +106,9 @@ impl<'u> Run<'u> {
     fn arrive(&self, moment: &Moment, thread: usize) -> Moment {
         let mut after = moment.clone();
         let arrival = &self.sequences[thread][moment.next[thread]];
-        after.open.entry(arrival.resource).or_default().push((thread, arrival.event));
+        let arrivals = after.open.entry(arrival.resource).or_default();
+        arrivals.push((thread, arrival.event));
+        arrivals.sort();
         // A waiting thread moves on when its generation completes.
         after.waiting[thread] = arrival.waits;
         if !arrival.waits {

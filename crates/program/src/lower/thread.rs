@@ -12,6 +12,7 @@ use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, Operand, Operation, Place, Polarity, Register, Thread,
 };
 use crate::table;
+use crate::unfold::defined;
 use crate::value::{Type, Value};
 
 pub(crate) struct ThreadBuilder {
@@ -131,6 +132,25 @@ impl ThreadBuilder {
         self.emit(operation);
     }
 
+    /// A register that never gets an address cannot be one: better said here than found as a wild access.
+    fn check_pointers(&self, findings: &mut Findings) {
+        let defined: Vec<RegisterId> = self.code.iter().filter_map(|code| defined(&code.operation)).collect();
+        for code in &self.code {
+            let (Operation::Load { address: AddressOperand::Register(register), .. }
+            | Operation::Store { address: AddressOperand::Register(register), .. }
+            | Operation::ReadModifyWrite { address: AddressOperand::Register(register), .. }) = &code.operation
+            else {
+                continue;
+            };
+            let known = &self.registers[register.index()];
+            if !defined.contains(register) && matches!(known.initial, Initial::Value(_)) {
+                let message = format!("`{}` is used as an address but never gets one", known.name);
+                let help = format!("give it one in the declarations: `{}:{} = x;`", self.name, known.name);
+                findings.diagnostics.push(Diagnostic::error(code.span, message).label("no address").help(help));
+            }
+        }
+    }
+
     fn resolve_jumps(&mut self, findings: &mut Findings) {
         for (at, label) in std::mem::take(&mut self.jumps) {
             let Some(found) = self.labels.get(&label.node).copied() else {
@@ -168,6 +188,7 @@ impl Context<'_> {
             }
         }
         self.thread.resolve_jumps(self.findings);
+        self.thread.check_pointers(self.findings);
     }
 
     fn label(&mut self, label: &Spanned<String>) {

@@ -4,6 +4,7 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
+use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update};
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
@@ -249,6 +250,14 @@ fn update<'t>(
         let message = format!("`{opcode}` does not say what it does");
         return Err(Refusal::Error(Diagnostic::error(tree.opcode.span, message).label("no operation").help(help)));
     };
+    if let UpdateWord::Apply(BinaryOperator::Subtract | BinaryOperator::Multiply | BinaryOperator::Divide) = word
+        && context.dialect != Dialect::Dartagnan
+    {
+        let message = format!("PTX has no {}", modifier::spelled(tree));
+        return Err(Refusal::Error(
+            Diagnostic::error(tree.span(), message).help("`.add` of the negated value subtracts"),
+        ));
+    }
     match (word, operands) {
         (UpdateWord::Apply(operator), [address, operand]) => {
             Ok((address, Update::Apply(operator, context.value(operand)?)))

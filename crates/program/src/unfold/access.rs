@@ -60,9 +60,9 @@ impl Runner<'_> {
                 Decision::Always => alternatives.extend(wild.take().map(|state| (state, AddressId::new(index)))),
                 Decision::Open(yes, no) => {
                     let mut chosen = rest.clone();
-                    chosen.constrain(yes);
+                    self.constrain(&mut chosen, yes);
                     alternatives.push((chosen, AddressId::new(index)));
-                    rest.constrain(no);
+                    self.constrain(rest, no);
                 }
             }
         }
@@ -197,7 +197,8 @@ impl Runner<'_> {
         let (event, old) =
             self.read_event(&mut state, target, Half { ty: *ty, tags: *read_tags, scope: *scope }, copy(Reads::new()))?;
         let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected);
-        state.constrain(if matches!(outcome.on, Swap::Success(_)) { equal } else { fold::is_false(equal) });
+        let success = matches!(outcome.on, Swap::Success(_));
+        self.constrain(&mut state, if success { equal } else { fold::is_false(equal) });
         assume_value(&mut state, old.clone(), *assume);
         let written = match outcome.on {
             Swap::Success(new) => {

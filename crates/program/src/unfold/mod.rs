@@ -12,6 +12,8 @@ mod run;
 mod state;
 mod visit;
 
+pub(crate) use flow::defined;
+
 use std::fmt;
 
 use fencepost_syntax::Span;
@@ -58,6 +60,10 @@ pub enum UnfoldError {
         span: Span,
         location: String,
     },
+    /// A barrier's operands depend on what a `bar.red` returned.
+    BarrierOperand {
+        span: Span,
+    },
 }
 
 impl fmt::Display for UnfoldError {
@@ -70,6 +76,7 @@ impl fmt::Display for UnfoldError {
                 write!(f, "a register's value is an expression of more than {limit} operations")
             }
             UnfoldError::MixedSize { location, .. } => write!(f, "mixed-size accesses to `{location}`"),
+            UnfoldError::BarrierOperand { .. } => write!(f, "a barrier operand depends on the result of a `bar.red`"),
         }
     }
 }
@@ -80,7 +87,9 @@ impl UnfoldError {
     /// Where in the source, if at one place.
     pub fn span(&self) -> Option<Span> {
         match self {
-            UnfoldError::ExpressionTooLarge { span, .. } | UnfoldError::MixedSize { span, .. } => Some(*span),
+            UnfoldError::ExpressionTooLarge { span, .. }
+            | UnfoldError::MixedSize { span, .. }
+            | UnfoldError::BarrierOperand { span } => Some(*span),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use crate::expression::{BinaryOperator, Expression};
+use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::{
     Barrier, BarrierKind, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
@@ -138,9 +138,9 @@ impl<'a> Runner<'a> {
             }
             Decision::Open(yes, no) => {
                 let mut skipped = state.clone();
-                skipped.constrain(no);
+                self.constrain(&mut skipped, no);
                 skip(self, skipped);
-                state.constrain(yes);
+                self.constrain(&mut state, yes);
                 self.execute(state, instruction, slot.reads.clone())
             }
         }
@@ -193,10 +193,10 @@ impl<'a> Runner<'a> {
             }
             Decision::Open(yes, no) => {
                 let mut taken = state.clone();
-                taken.constrain(yes);
+                self.constrain(&mut taken, yes);
                 taken.at = target;
                 self.stack.push(taken);
-                state.constrain(no);
+                self.constrain(&mut state, no);
                 state.at += 1;
             }
         }
@@ -214,6 +214,12 @@ impl<'a> Runner<'a> {
             })
         };
         let (instance, id, count) = (read(barrier.instance), read(barrier.id), read(barrier.count));
+        // Which barriers meet would depend on which barriers met.
+        let mut leaves = Vec::new();
+        [&instance, &id, &count].into_iter().flatten().for_each(|operand| operand.leaves(&mut leaves));
+        if leaves.iter().any(|leaf| matches!(leaf, Leaf::BarrierResult(_))) {
+            return Err(UnfoldError::BarrierOperand { span: self.span_at(state.at) });
+        }
         let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
         let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
         let event = BarrierEvent { kind: barrier.kind, instance, id, count, reduction: operation.zip(predicate) };
@@ -286,6 +292,21 @@ impl<'a> Runner<'a> {
             return value;
         }
         fold::convert(ty, value)
+    }
+
+    /// Adds a constraint; an equality with a constant fixes the read, since its location's type has one value of those bits.
+    pub(crate) fn constrain(&self, state: &mut State, constraint: Expression) {
+        if let Expression::Binary(BinaryOperator::Equal, ty, left, right) = &constraint
+            && let (Expression::Read(event), Expression::Constant(value))
+            | (Expression::Constant(value), Expression::Read(event)) = (&**left, &**right)
+            && let Some(location) = self.unfolding.events[event.index()].location()
+        {
+            let own = self.program.locations[location.index()].ty;
+            if ty.bits == 0 || ty.bits == own.bits {
+                state.known.insert(*event, own.wrap(*value));
+            }
+        }
+        state.constrain(constraint);
     }
 
     /// Appends an event to the path.

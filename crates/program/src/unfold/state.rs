@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expression::{BinaryOperator, Expression};
+use crate::expression::Expression;
 use crate::ids::EventId;
 use crate::program::{Initial, Program, Thread};
 use crate::unfold::fold;
@@ -96,21 +96,8 @@ impl State {
         }
     }
 
-    /// Adds a constraint; an equality with a constant fixes the read.
+    /// Adds a constraint.
     pub(crate) fn constrain(&mut self, constraint: Expression) {
-        if let Expression::Binary(BinaryOperator::Equal, ty, left, right) = &constraint {
-            let fixed = match (&**left, &**right) {
-                (Expression::Read(event), Expression::Constant(value))
-                | (Expression::Constant(value), Expression::Read(event)) => Some((*event, *value)),
-                _ => None,
-            };
-            // Equal modulo 2^n fixes the read only if its values are all of that type; the untyped case is exact.
-            if let Some((event, value)) = fixed
-                && ty.bits == 0
-            {
-                self.known.insert(event, value);
-            }
-        }
         self.forks += 1;
         self.constraints.push(constraint);
     }

@@ -1,0 +1,109 @@
+//! Mistakes are diagnosed at the word with a next step; legal forms without a model are unsupported; nothing is ignored.
+
+mod common;
+
+use common::{attempt, dartagnan, ptx, x86};
+use fencepost_program::program::Feature;
+
+/// The text an error's span covers, its message and help.
+fn error(text: &str) -> (String, String, String) {
+    let (program, diagnostics) = attempt(text);
+    assert!(program.is_none(), "{text}");
+    let fault = diagnostics.first().expect("a diagnostic");
+    let at = &text[fault.span.start as usize..fault.span.end as usize];
+    (at.to_string(), fault.message.clone(), fault.help.clone().unwrap_or_default())
+}
+
+fn unsupported(text: &str) -> Vec<String> {
+    let (program, diagnostics) = attempt(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    program.expect("a program").unsupported.into_iter().map(|fault| fault.what).collect()
+}
+
+#[test]
+fn wrong_semantics_are_errors_at_the_modifier() {
+    for (code, at) in [
+        ("ld.release.gpu.u32 %r1, [x];", "release"),
+        ("st.acquire.gpu.u32 [x], 1;", "acquire"),
+        ("red.acquire.gpu.add.u32 [x], 1;", "acquire"),
+        ("atom.weak.add.u32 %r1, [x], 1;", "weak"),
+        ("fence.relaxed.gpu;", "relaxed"),
+        ("ld.acquire.u32 %r1, [x];", "acquire"),
+        ("ld.weak.gpu.u32 %r1, [x];", "gpu"),
+        ("ld.volatile.sys.u32 %r1, [x];", "sys"),
+        ("ld.acquire.gpu.sys.u32 %r1, [x];", "sys"),
+    ] {
+        let (found, _, help) = error(&ptx("x = 0;", &[code]));
+        assert_eq!(found, at, "{code}");
+        assert!(!help.is_empty(), "{code}");
+    }
+}
+
+#[test]
+fn a_fence_needs_a_scope() {
+    assert_eq!(error(&dartagnan(&["fence.sc"])).0, "fence");
+}
+
+#[test]
+fn real_ptx_has_no_subtracting_atomic() {
+    assert!(error(&ptx("x = 0;", &["atom.sub.u32 %r1, [x], 1;"])).1.contains("no `atom.sub"));
+}
+
+#[test]
+fn forms_without_a_model_are_unsupported() {
+    for (code, what) in [
+        ("ld.global.nc.u32 %r1, [x];", "`ld.global.nc.u32`"),
+        ("ld.global.v2.u32 {%r1, %r2}, [x];", "`ld.global.v2.u32`"),
+        ("ld.f32 %f1, [x];", "`ld.f32`"),
+        ("fence.proxy.async;", "`fence.proxy.async`"),
+        ("bar.warp.sync 1;", "`bar.warp.sync`"),
+        ("barrier.cluster.arrive;", "`barrier.cluster.arrive`"),
+        ("cp.async.wait_all;", "`cp.async.wait_all`"),
+        ("mov.u32 %r1, %tid.x;", "the special register `%tid.x`"),
+        ("ld.u32 %r1, [x+4];", "an access at `x+4`, which is no declared element"),
+    ] {
+        assert_eq!(unsupported(&ptx("x = 0;", &[code])), [what], "{code}");
+    }
+}
+
+#[test]
+fn mixed_sizes_are_unsupported() {
+    let text = ptx("x = 0;", &["st.u64 [x], 1;", "ld.u32 %r1, [x];"]);
+    assert_eq!(unsupported(&text), ["mixed-size accesses to `x`"]);
+}
+
+#[test]
+fn names_are_resolved_or_named() {
+    let (_, message, help) = error(&format!("{}exists (P0:r7 = 1)\n", dartagnan(&["ld.weak r1, x"])));
+    assert!(message.contains("r7") && help.contains("r1"), "{message} {help}");
+    let (_, message, _) = error(&format!("{}exists (P3:r1 = 1)\n", dartagnan(&["ld.weak r1, x"])));
+    assert!(message.contains("P3"), "{message}");
+    let (_, message, help) = error(&dartagnan(&["goto LC01", "LC02:"]));
+    assert!(message.contains("LC01") && help.contains("LC02"), "{message} {help}");
+    let (_, message, _) = error(&dartagnan(&["LC01:", "LC01:"]));
+    assert!(message.contains("twice"), "{message}");
+    let (_, message, _) = error("PTX t\n{ t @ texture aliases q; }\n P0@cta 0,gpu 0 ;\n ld.weak r1, t ;\n");
+    assert!(message.contains("not declared"), "{message}");
+}
+
+#[test]
+fn a_pointer_that_never_gets_an_address_is_an_error() {
+    let (_, message, help) = error(&ptx("x = 0;", &["ld.u32 %r1, [%rd1];"]));
+    assert!(message.contains("never gets one") && help.contains("%rd1 = x"), "{message} {help}");
+}
+
+#[test]
+fn lock_needs_a_read_modify_write_of_memory() {
+    assert!(error(&x86(&["lock mov [x],$1"])).1.contains("exception"));
+    assert!(error(&x86(&["lock add EAX,$1"])).1.contains("exception"));
+}
+
+#[test]
+fn features_say_what_a_model_must_know() {
+    let features = |text: &str| -> Vec<Feature> {
+        attempt(text).0.expect("a program").features.into_iter().map(|feature| feature.node).collect()
+    };
+    assert_eq!(features(&ptx("x = 0;", &["ld.acquire.cluster.u32 %r1, [x];"])), [Feature::Cluster]);
+    assert_eq!(features(&dartagnan(&["fence.proxy.alias"])), [Feature::Proxy]);
+    assert_eq!(features(&dartagnan(&["ld.weak r1, x"])), []);
+}

@@ -1,0 +1,117 @@
+//! Arithmetic: typed wrap-around, atomics' operations, conversions, predicates, and pointers.
+
+mod common;
+
+use common::{program, ptx, unfolded, x86};
+use fencepost_program::expression::Expression;
+use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::value::Value;
+
+/// The final value of a register of a thread that reads no memory.
+fn constant(text: &str, register: &str) -> i128 {
+    let program = program(text);
+    let index = program.threads[0].registers.iter().position(|known| known.name == register).expect("the register");
+    let unfolding = unfolded(text, 1);
+    assert_eq!(unfolding.traces.len(), 1, "straight-line code has one trace");
+    match unfolding.traces[0].registers[index] {
+        Expression::Constant(Value(value)) => value,
+        ref other => panic!("{register} is {other:?}"),
+    }
+}
+
+#[test]
+fn registers_compute_in_the_instruction_type() {
+    for (code, expected) in [
+        ("add.u32 %r1, 4294967295, 2;", 1),
+        ("add.s32 %r1, 2147483647, 1;", -2147483648),
+        ("sub.u32 %r1, 0, 1;", 4294967295),
+        ("mul.lo.u32 %r1, 65536, 65537;", 65536),
+        ("mul.wide.u32 %r1, 65536, 65537;", 4295032832),
+        ("mul.wide.s32 %r1, 4294967295, 5;", -5),
+        ("mad.lo.s32 %r1, 3, 4, 5;", 17),
+        ("and.b32 %r1, 12, 10;", 8),
+        ("or.b32 %r1, 12, 10;", 14),
+        ("xor.b32 %r1, 12, 10;", 6),
+        ("not.b32 %r1, 0;", 4294967295),
+        ("neg.s32 %r1, 7;", -7),
+        ("shl.b32 %r1, 1, 33;", 0),
+        ("shr.u32 %r1, -1, 31;", 1),
+        ("shr.s32 %r1, -1, 31;", -1),
+        ("min.s32 %r1, -1, 1;", -1),
+        ("min.u32 %r1, -1, 1;", 1),
+        ("max.u32 %r1, -1, 1;", 4294967295),
+        ("cvt.s64.s8 %r1, 255;", -1),
+        ("cvt.u16.u32 %r1, 65537;", 1),
+        ("setp.lt.s32 %r1, -1, 1;", 1),
+        ("setp.lt.u32 %r1, -1, 1;", 0),
+    ] {
+        assert_eq!(constant(&ptx("x = 0;", &[code]), "%r1"), expected, "{code}");
+    }
+}
+
+#[test]
+fn selp_chooses() {
+    let code =
+        ["setp.eq.u32 %p1, 1, 1;", "selp.u32 %r1, 7, 8, %p1;", "@!%p1 mov.u32 %r1, 9;", "@%p1 add.u32 %r1, %r1, 1;"];
+    assert_eq!(constant(&ptx("x = 0;", &code), "%r1"), 8);
+}
+
+/// What an atomic on x writes if it reads `old`.
+fn written(unfolding: &Unfolding, old: i128) -> i128 {
+    let write = unfolding.events.iter().rev().find(|event| event.is_write()).expect("a write");
+    let EventKind::Write { value, .. } = &write.kind else { panic!("no write") };
+    value.evaluate(&mut |_| Some(Value(old))).expect("known").0
+}
+
+#[test]
+fn atomics_compute_as_the_isa_says() {
+    for (operation, operand, old, expected) in [
+        ("add.u32", -1, 0, 4294967295),
+        ("and.b32", 12, 10, 8),
+        ("or.b32", 12, 10, 14),
+        ("xor.b32", 12, 10, 6),
+        ("exch.b32", 5, 9, 5),
+        ("min.s32", -1, 3, -1),
+        ("max.u32", -1, 3, 4294967295),
+        ("inc.u32", 3, 2, 3),
+        ("inc.u32", 3, 3, 0),
+        ("dec.u32", 3, 0, 3),
+        ("dec.u32", 3, 4, 3),
+        ("dec.u32", 3, 2, 1),
+    ] {
+        let text = ptx("x = 0;", &[&format!("atom.{operation} %r1, [x], {operand};")]);
+        assert_eq!(written(&unfolded(&text, 1), old), expected, "{operation} {operand} on {old}");
+    }
+}
+
+#[test]
+fn memory_keeps_the_low_bits() {
+    let text = ptx("x = 0;", &["mov.u64 %rd1, 4294967297;", "st.u32 [x], %rd1;"]);
+    assert_eq!(written(&unfolded(&text, 1), 0), 1);
+}
+
+#[test]
+fn conditions_compare_in_the_type_of_what_they_look_at() {
+    let program = program(&format!("{}exists (x = -1)\n", ptx("x = 0;", &["st.u32 [x], -1;"])));
+    let condition = &program.questions[0].condition;
+    assert_eq!(condition.evaluate(&mut |_| Some(Value(4294967295))), Some(true));
+}
+
+#[test]
+fn arrays_are_elements_with_addresses() {
+    let code = ["ld.u32 %r1, [x+4];", "add.u64 %rd2, %rd1, 8;", "st.u32 [%rd2], 1;", "st.u32 [%rd1+12], 1;"];
+    let text = ptx(".global .u32 x[4]; P0:%rd1 = x;", &code);
+    let unfolding = unfolded(&text, 1);
+    let named = |location: Option<fencepost_program::LocationId>| {
+        unfolding.locations[location.expect("one").index()].name.clone()
+    };
+    let places: Vec<String> =
+        unfolding.traces[0].events.iter().map(|event| named(unfolding.event(*event).location())).collect();
+    assert_eq!(places, ["x[1]", "x[2]", "x[3]"]);
+}
+
+#[test]
+fn x86_arithmetic() {
+    assert_eq!(constant(&x86(&["MOV EAX,$5", "MOV EBX,EAX", "ADD EBX,$2", "DEC EBX", "XOR EAX,EAX"]), "EBX"), 6);
+    assert_eq!(constant(&x86(&["MOV EAX,$2147483647", "INC EAX"]), "EAX"), -2147483648);
+}
