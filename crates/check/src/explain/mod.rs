@@ -1,27 +1,129 @@
-//! Explanations in words: an execution as a story, or what rules every candidate out.
+//! Explanations in words: an execution told as a story, what rules every candidate for an outcome out, why two accesses
+//! race, why a thread never ends.
+//!
+//! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
+//! model has against them, `chain` turns a derivation into sentences, `words` is the one table of what the names of a
+//! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered.
+//!
+//! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
+//! is found after the engines have answered, and says so where it had to stop looking.
 
-use std::fmt::Write;
+mod apart;
+mod chain;
+mod forbidden;
+mod name;
+mod order;
+mod race;
+mod report;
+mod story;
+mod stuck;
+mod words;
 
-use crate::check::Checked;
-use crate::models::LoadedModel;
-use crate::report::{EventKind, Witness};
-use crate::test::Test;
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::Model;
+use fencepost_program::program::Program;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::{Source, Span};
 
-/// The text under a report for `--explain`.
-pub fn explain(_test: &Test, _model: &LoadedModel, checked: &Checked) -> String {
-    let mut text = String::new();
-    for answer in &checked.report.questions {
-        if let Some(witness) = &answer.witness {
-            story(&mut text, witness);
-        }
-    }
-    text
+use crate::render::HighlightedEdge;
+
+pub use forbidden::{Search, forbidden};
+pub use race::race;
+pub use report::explain;
+pub use story::allowed;
+pub use stuck::stuck;
+
+pub(crate) use report::closest;
+
+/// What every explanation is about.
+#[derive(Copy, Clone)]
+pub struct Context<'a> {
+    pub unfolding: &'a Unfolding,
+    pub program: &'a Program,
+    pub model: &'a Model,
+    pub source: &'a Source,
+    /// The text of the instruction at a span, on one line.
+    pub text: &'a dyn Fn(Span) -> String,
 }
 
-fn story(text: &mut String, witness: &Witness) {
-    for event in witness.events.iter().filter(|event| event.kind != EventKind::Init) {
-        let thread = event.thread.as_deref().unwrap_or("");
-        let value = event.value.map_or(String::new(), |value| format!(" -> {}", value.0));
-        let _ = writeln!(text, "    {thread} line {}: {}{value}", event.line.unwrap_or(0), event.text);
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Explanation {
+    /// One sentence: what is explained.
+    pub summary: String,
+    pub lines: Vec<Line>,
+    /// The candidates that were ruled out, shortest reason first; empty for other explanations.
+    pub rejected: Vec<Rejected>,
+    /// What was not looked at or not shown, if anything.
+    pub remark: Option<String>,
+}
+
+/// One sentence, and what it is about.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Line {
+    pub text: String,
+    /// The thread it is about.
+    pub thread: Option<String>,
+    /// Its line in the source, counted from 1.
+    pub line: Option<u32>,
+    /// The section of the PTX ISA, `8.9.4`.
+    pub section: Option<String>,
+    /// Numbers of the events it is about.
+    pub events: Vec<u32>,
+}
+
+/// Candidates that are ruled out for one reason.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Rejected {
+    /// The violated axiom, as the model names it.
+    pub axiom: String,
+    pub section: Option<String>,
+    /// The chain, then the contradiction.
+    pub lines: Vec<Line>,
+    /// How many candidates have this reason.
+    pub candidates: u64,
+    /// An example, for the picture.
+    #[serde(skip)]
+    pub execution: Execution,
+    /// The cycle in it.
+    #[serde(skip)]
+    pub highlight: Vec<HighlightedEdge>,
+}
+
+impl Explanation {
+    /// For a terminal: the summary, then a line per sentence.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}\n", self.summary);
+        push_lines(&mut text, &self.lines, "  ");
+        for rejected in &self.rejected {
+            let section = rejected.section.as_ref().map_or(String::new(), |section| format!(" (PTX ISA {section})"));
+            let count = crate::phrase::count(rejected.candidates, "candidate");
+            let verb = if rejected.candidates == 1 { "violates" } else { "violate" };
+            text.push_str(&format!("  {count} {verb} {}{section}:\n", words::axiom_title(&rejected.axiom)));
+            push_lines(&mut text, &rejected.lines, "    ");
+        }
+        if let Some(remark) = &self.remark {
+            text.push_str(&format!("  {remark}\n"));
+        }
+        text
+    }
+}
+
+fn push_lines(text: &mut String, lines: &[Line], indent: &str) {
+    let width = lines.iter().filter_map(|line| Some(line.thread.as_ref()?.chars().count())).max().unwrap_or(0);
+    let digits = lines.iter().filter_map(|line| line.line).max().map_or(0, |line| line.to_string().len());
+    for line in lines {
+        text.push_str(indent);
+        if width > 0 {
+            text.push_str(&format!("{:width$}  ", line.thread.as_deref().unwrap_or("")));
+            match line.line {
+                Some(number) => text.push_str(&format!("{number:>digits$}  ")),
+                None => text.push_str(&format!("{:digits$}  ", "")),
+            }
+        }
+        text.push_str(&line.text);
+        if let Some(section) = &line.section {
+            text.push_str(&format!(" ({section})"));
+        }
+        text.push('\n');
     }
 }

@@ -35,7 +35,13 @@ fn chosen(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<(Execut
             return Some((execution.clone(), Options { title, caption, ..Options::default() }));
         }
     }
-    let execution = checked.evidence.stuck.clone()?;
-    let caption = vec!["A fair execution that never ends".to_owned()];
-    Some((execution, Options { title, caption, ..Options::default() }))
+    if let Some(execution) = checked.evidence.stuck.clone() {
+        let caption = vec!["A fair execution that never ends".to_owned()];
+        return Some((execution, Options { title, caption, ..Options::default() }));
+    }
+    let rejected = crate::explain::closest(test, model, checked)?;
+    let section = rejected.section.map_or(String::new(), |section| format!(" (PTX ISA {section})"));
+    let mut caption = vec![format!("Forbidden by {}{section}", rejected.axiom)];
+    caption.extend(rejected.lines.last().map(|line| line.text.clone()));
+    Some((rejected.execution, Options { title, caption, highlight: rejected.highlight, ..Options::default() }))
 }

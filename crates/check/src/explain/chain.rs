@@ -1,0 +1,162 @@
+//! A derivation as sentences. The steps of a path are followed down through names that only sum others up (`causality`)
+//! to those that mean something by themselves (a release pattern observed by an acquire pattern), and one line is
+//! written for each.
+
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::reason::PathStep;
+use fencepost_program::unfolding::EventKind;
+
+use super::name::{capitalised, value_text};
+use super::words::{self, Telling};
+use super::{Context, Line};
+
+/// The steps that are told, in order: names resolved, steps that stay on an event left out.
+pub(super) fn tellable<'p>(steps: &'p [PathStep], found: &mut Vec<&'p PathStep>) {
+    for step in steps {
+        let telling = words::relation(&step.name).map(|entry| entry.telling);
+        let through = !step.through.is_empty();
+        match telling {
+            // Only synchronisation by patterns is one sentence; the other kinds have names of their own below it.
+            Some(Telling::Pattern) if through && pattern(step).is_none() => tellable(&step.through, found),
+            Some(Telling::Observation) if through => found.push(step),
+            Some(Telling::Through | Telling::Proxy) | None if through => tellable(&step.through, found),
+            Some(Telling::Proxy | Telling::Through) if step.from == step.to => {}
+            None if step.from == step.to => {}
+            _ => found.push(step),
+        }
+    }
+}
+
+/// The step that has release pattern, observation and acquire pattern below it.
+fn pattern(step: &PathStep) -> Option<&PathStep> {
+    let patterns = |step: &PathStep| step.through.iter().any(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation));
+    if patterns(step) {
+        return Some(step);
+    }
+    match step.through.as_slice() {
+        [only] => pattern(only),
+        _ => None,
+    }
+}
+
+/// One sentence per step. Neighbouring steps of program order become one.
+pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&PathStep]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut index = 0;
+    while index < steps.len() {
+        let mut last = index;
+        while last + 1 < steps.len() && both_po(steps[last], steps[last + 1]) {
+            last += 1;
+        }
+        let (from, to) = (steps[index].from, steps[last].to);
+        lines.push(sentence(context, execution, steps[index], from, to));
+        index = last + 1;
+    }
+    lines
+}
+
+fn both_po(a: &PathStep, b: &PathStep) -> bool {
+    let po = |step: &PathStep| words::relation(&step.name).is_some_and(|entry| entry.telling == Telling::ProgramOrder);
+    po(a) && po(b) && a.to == b.from
+}
+
+fn sentence(
+    context: &Context<'_>,
+    execution: &Execution,
+    step: &PathStep,
+    from: fencepost_program::EventId,
+    to: fencepost_program::EventId,
+) -> Line {
+    let entry = words::relation(step.name.trim_end_matches("^-1"));
+    let inverse = step.name.ends_with("^-1");
+    let (a, b) = (context.called(from), context.called(to));
+    let after = format!("`{}`", context.instruction(to));
+    let mut section = entry.and_then(|entry| entry.section).unwrap_or("");
+    let text = match entry.map(|entry| entry.telling) {
+        _ if inverse => format!("{a} comes after {b} in `{}`", step.name.trim_end_matches("^-1")),
+        Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
+        Some(Telling::ProgramOrder) => format!("{a} comes before {after} in program order"),
+        Some(Telling::Kept(why)) => format!("{a} comes before {after} in program order, {why}"),
+        Some(Telling::ReadsFrom) => {
+            format!("{b} returns {}, the value of {a}", value_text(execution, to))
+        }
+        Some(Telling::Coherence) if context.is_init(from) => format!("{b} overwrites the initial value"),
+        Some(Telling::Coherence) => format!("{a} is before {b} in coherence order"),
+        Some(Telling::FromRead) => from_read(context, execution, from, to),
+        Some(Telling::Observation) => observation(context, execution, step),
+        Some(Telling::Pattern) => {
+            let (text, cited) = synchronises(context, execution, step);
+            section = cited;
+            text
+        }
+        Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order"),
+        Some(Telling::Barrier) => format!("{a} and {b} are at the same barrier"),
+        Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}"),
+        Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
+        Some(Telling::Proxy | Telling::Through) | None => format!("{a} is before {b} in `{}`", step.name),
+    };
+    let mut line = context.line(if context.is_init(from) { to } else { from }, capitalised(&text));
+    line.events = vec![from.0, to.0];
+    line.section = context.section(section);
+    line
+}
+
+fn from_read(
+    context: &Context<'_>,
+    execution: &Execution,
+    read: fencepost_program::EventId,
+    write: fencepost_program::EventId,
+) -> String {
+    let source = execution.rf.iter().find(|(_, to)| *to == read).map(|(from, _)| *from);
+    let value = value_text(execution, read);
+    let which = match source {
+        Some(source) if context.is_init(source) => "the initial value".to_owned(),
+        Some(source) => format!("the value of {}", context.called(source)),
+        None => "a value".to_owned(),
+    };
+    format!("{} returns {value}, {which}, which {} overwrites", context.called(read), context.called(write))
+}
+
+fn observation(context: &Context<'_>, execution: &Execution, step: &PathStep) -> String {
+    let (a, b) = (context.called(step.from), context.called(step.to));
+    let direct = execution.rf.contains(&(step.from, step.to));
+    if direct {
+        format!("{b} observes {a}: it returns {}", value_text(execution, step.to))
+    } else {
+        format!("{b} observes {a} through read-modify-writes in between")
+    }
+}
+
+/// Release to acquire, told with the write that was read in the middle.
+fn synchronises(context: &Context<'_>, execution: &Execution, step: &PathStep) -> (String, &'static str) {
+    let (a, b) = (context.called(step.from), context.called(step.to));
+    let Some(found) = pattern(step) else {
+        let kinds = (context.event(step.from).map(|event| &event.kind), context.event(step.to).map(|event| &event.kind));
+        return match kinds {
+            (Some(EventKind::Barrier(_)), Some(EventKind::Barrier(_))) => {
+                (format!("{a} synchronises with {b} at the barrier"), "8.9.4")
+            }
+            (Some(EventKind::Fence), Some(EventKind::Fence)) => {
+                (format!("{a} synchronises with {b}, which it precedes in Fence-SC order"), "8.9.3, 8.9.4")
+            }
+            _ => (format!("{a} synchronises with {b}"), "8.9.4"),
+        };
+    };
+    let observed = found.through.iter().find(|inner| {
+        words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation)
+    });
+    let Some(seen) = observed else { return (format!("{a} synchronises with {b}"), "8.9.4") };
+    let release = if seen.from == step.from { String::new() } else { format!(", followed by `{}`,", context.instruction(seen.from)) };
+    let acquire = if seen.to == step.to { String::new() } else { format!(", after `{}`", context.instruction(seen.to)) };
+    let how = if execution.rf.contains(&(seen.from, seen.to)) {
+        let value = value_text(execution, seen.to);
+        if seen.to == step.to {
+            format!("which returns its {value}")
+        } else {
+            format!("which returned {value}")
+        }
+    } else {
+        "which observes it through read-modify-writes".to_owned()
+    };
+    (format!("{a}{release} synchronises with {b}{acquire}, {how}"), "8.8, 8.9.4")
+}

@@ -1,0 +1,296 @@
+//! Why an outcome is unreachable. Candidates for it are found with the model's axioms left out; the whole model is then
+//! asked what it has against each, and the shortest answer is told. Candidates with the same answer are told once.
+//!
+//! Axioms that demand coherence edges stay at first: without them coherence would be empty, and "the edge is missing"
+//! explains nothing. Only if no candidate is left they go too, and the answer is why the wanted final value is
+//! overwritten.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use fencepost_axiom::base::Candidate;
+use fencepost_axiom::bits::Relation;
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
+use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::{Direction, Model};
+use fencepost_axiom::reason::{self, Amount, Chosen, Explainer, Matrices, PathStep, Shape};
+use fencepost_program::EventId;
+use fencepost_program::program::{Condition, Term};
+use fencepost_syntax::cat::CheckRole;
+
+use super::name::{value, value_text};
+use super::words::{self, Telling};
+use super::{Context, Explanation, Line, Rejected, chain};
+use crate::render::HighlightedEdge;
+
+/// How far to look, and how much to tell.
+#[derive(Clone, Debug)]
+pub struct Search<'a> {
+    pub limits: Limits<'a>,
+    /// Candidates to look at.
+    pub candidates: u64,
+    /// Reasons to tell.
+    pub shown: u32,
+}
+
+/// What rules out every candidate for the goal, which the caller knows to be unreachable.
+pub fn forbidden(context: &Context<'_>, goal: &Goal<'_>, search: &Search<'_>) -> Explanation {
+    let axioms = context.model.checks.iter().filter(|check| check.role == CheckRole::Axiom);
+    let names: BTreeSet<&str> = axioms.map(|check| check.name.as_str()).collect();
+    let demanding: BTreeSet<&str> = context
+        .model
+        .demands
+        .iter()
+        .filter_map(|demand| Some(context.model.checks.get(demand.check.index())?.name.as_str()))
+        .collect();
+    let free = |keep: &dyn Fn(&str) -> bool| {
+        names.iter().filter(|name| !keep(name)).fold(context.model.clone(), |model, name| model.without_check(name))
+    };
+    let mut found = Found::default();
+    found.collect(context, &free(&|name| demanding.contains(name)), goal, search, Demands::Kept);
+    if found.seen == 0 && !demanding.is_empty() {
+        found.collect(context, &free(&|_| false), goal, search, Demands::Dropped);
+    }
+    found.explanation(context, search)
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Demands {
+    Kept,
+    Dropped,
+}
+
+#[derive(Default)]
+struct Found {
+    reasons: BTreeMap<(usize, String, Vec<String>), Rejected>,
+    seen: u64,
+    unexplained: u64,
+    stop: Option<Stop>,
+    capped: bool,
+}
+
+impl Found {
+    fn collect(&mut self, context: &Context<'_>, weak: &Model, goal: &Goal<'_>, search: &Search<'_>, demands: Demands) {
+        let goal = Goal { multiplicity: Multiplicity::All, observed: Observed::Everything, ..goal.clone() };
+        let mut matrices = Matrices::new(context.model);
+        let engines: [&dyn Engine; 2] = [&Enumerate, &Sat];
+        for engine in engines {
+            let mut visit = |execution: &Execution| {
+                self.seen += 1;
+                match reject(context, &mut matrices, execution, goal.condition, demands) {
+                    Some(rejected) => self.add(rejected),
+                    None => self.unexplained += 1,
+                }
+                if self.seen >= search.candidates {
+                    return ControlFlow::Break(());
+                }
+                ControlFlow::Continue(())
+            };
+            let exploration = engine.explore(context.unfolding, weak, &goal, &search.limits, &mut visit);
+            match exploration {
+                Exploration::Complete => self.stop = None,
+                Exploration::Stopped => self.capped = true,
+                Exploration::Incomplete(stop) => {
+                    self.stop = Some(stop);
+                    if self.seen == 0 {
+                        continue;
+                    }
+                }
+            }
+            return;
+        }
+    }
+
+    fn add(&mut self, rejected: Rejected) {
+        let texts: Vec<String> = rejected.lines.iter().map(|line| line.text.clone()).collect();
+        let key = (texts.len(), rejected.axiom.clone(), texts);
+        match self.reasons.get_mut(&key) {
+            Some(known) => known.candidates += 1,
+            None => {
+                self.reasons.insert(key, rejected);
+            }
+        }
+    }
+
+    fn explanation(self, context: &Context<'_>, search: &Search<'_>) -> Explanation {
+        let reasons = self.reasons.len();
+        let mut lines = Vec::new();
+        let rejected: Vec<Rejected> = self.reasons.into_values().take(search.shown as usize).collect();
+        let summary = match (&self.stop, self.seen) {
+            (Some(Stop::ThinAir), 0) => {
+                lines.push(Line {
+                    text: "The values could only come out of thin air: each would depend on itself".to_owned(),
+                    section: context.section("8.10.4"),
+                    ..Line::default()
+                });
+                "This outcome is forbidden."
+            }
+            (Some(_), 0) => "This outcome is forbidden; no candidate for it was found in time to say why.",
+            (None, 0) => "This outcome is impossible: no choice of which write each read returns gives these values.",
+            _ => "This outcome is forbidden. Each way to reach it breaks a rule:",
+        };
+        let mut remarks = Vec::new();
+        if reasons > rejected.len() {
+            remarks.push(format!("{} are not shown", crate::phrase::count((reasons - rejected.len()) as u64, "more reason")));
+        }
+        if self.capped || self.stop.is_some() && self.seen > 0 {
+            remarks.push(format!("only the first {} were looked at", crate::phrase::count(self.seen, "candidate")));
+        }
+        if self.unexplained > 0 {
+            remarks.push(format!("{} could not be put into words", crate::phrase::count(self.unexplained, "candidate")));
+        }
+        let remark = (!remarks.is_empty()).then(|| format!("({})", remarks.join("; ")));
+        Explanation { summary: summary.to_owned(), lines, rejected, remark }
+    }
+}
+
+/// The shortest thing the model has against the candidate.
+fn reject(
+    context: &Context<'_>,
+    matrices: &mut Matrices<'_>,
+    execution: &Execution,
+    condition: Option<&Condition>,
+    demands: Demands,
+) -> Option<Rejected> {
+    let mut candidate = Candidate::default();
+    candidate.choose(context.unfolding, &execution.traces);
+    let relation = |pairs: &[(EventId, EventId)]| {
+        let local = pairs.iter().filter_map(|(from, to)| Some((candidate.local(*from)?, candidate.local(*to)?)));
+        Relation::from_pairs(candidate.shape, local)
+    };
+    let chosen = Chosen {
+        rf: relation(&execution.rf),
+        co: relation(&execution.co),
+        sync_fence: relation(&execution.sync_fence),
+        syncbar: relation(&execution.barriers.synchronises),
+    };
+    matrices.begin(context.unfolding, &candidate);
+    matrices.choose(&chosen);
+    let explanations = match demands {
+        Demands::Kept => reason::explain(context.model, matrices, &candidate.events),
+        Demands::Dropped => overwritten(context, matrices, &candidate.events, execution, condition),
+    };
+    let rejections = explanations.iter().map(|explanation| rejection(context, execution, explanation));
+    rejections.min_by_key(|rejected| rejected.lines.len())
+}
+
+/// Violations by pairs that the outcome depends on: a final value that coherence must overwrite.
+fn overwritten(
+    context: &Context<'_>,
+    matrices: &Matrices<'_>,
+    events: &[EventId],
+    execution: &Execution,
+    condition: Option<&Condition>,
+) -> Vec<reason::Explanation> {
+    let mut explainer = Explainer::new(context.model, matrices);
+    let mut found = Vec::new();
+    let forward = context.model.demands.iter().filter(|demand| demand.direction == Direction::Forward);
+    for demand in forward {
+        for violation in explainer.violations(demand.check, events, Amount::UpTo(64)) {
+            let Shape::Pair(first, _) = violation.shape else { continue };
+            if !decides(context, execution, condition, first) {
+                continue;
+            }
+            let derivations = violation.facts.iter().map(|fact| explainer.derivation(*fact, events)).collect();
+            let reason = explainer.reason(&violation.facts, events);
+            let check_name = context.model.checks[demand.check.index()].name.clone();
+            found.push(reason::Explanation { check: demand.check, check_name, shape: violation.shape, derivations, reason });
+        }
+    }
+    if found.is_empty() {
+        found = reason::explain(context.model, matrices, events);
+    }
+    found
+}
+
+/// Whether the condition needs this write's value to be the final one of its location.
+fn decides(context: &Context<'_>, execution: &Execution, condition: Option<&Condition>, write: EventId) -> bool {
+    let (Some(condition), Some(location)) = (condition, context.location_of(write)) else { return false };
+    let with = |value| {
+        condition.evaluate(&mut |term| match term {
+            Term::Memory(other) if *other == location => value,
+            _ => None,
+        })
+    };
+    let own = value(execution, write);
+    let others = execution.events.iter().filter(|event| context.is_write(**event) && context.location_of(**event) == Some(location));
+    let others = others.filter_map(|event| value(execution, *event)).filter(|other| Some(*other) != own);
+    let fails: Vec<_> = others.map(|other| with(Some(other)) == Some(false)).collect();
+    with(own) != Some(false) && fails.into_iter().any(|fails| fails)
+}
+
+fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason::Explanation) -> Rejected {
+    let path = explanation.path(context.model);
+    let mut steps: Vec<&PathStep> = Vec::new();
+    chain::tellable(&path, &mut steps);
+    let closed = match &explanation.shape {
+        Shape::Cycle(_) => true,
+        Shape::Pair(from, to) => from == to,
+        Shape::Member(_) | Shape::Nothing => false,
+    };
+    let told = |step: &&PathStep| words::relation(&step.name).map(|entry| entry.telling);
+    if closed {
+        // The contradiction comes last: what a read returned although the chain says otherwise.
+        let communicates = |telling: Telling| steps.iter().rposition(|step| told(step) == Some(telling));
+        if let Some(at) = communicates(Telling::FromRead).or_else(|| communicates(Telling::ReadsFrom)) {
+            let count = steps.len();
+            steps.rotate_left((at + 1) % count);
+        }
+    }
+    let mut lines = chain::lines(context, execution, &steps);
+    lines.push(conclusion(context, execution, explanation, steps.last().copied()));
+    let highlight = steps.iter().filter(|step| step.from != step.to).map(|step| HighlightedEdge {
+        name: step.name.clone(),
+        from: step.from,
+        to: step.to,
+    });
+    let highlight = highlight.collect();
+    Rejected {
+        axiom: explanation.check_name.clone(),
+        section: words::axiom_section(&explanation.check_name, context.family()),
+        lines,
+        candidates: 1,
+        execution: execution.clone(),
+        highlight,
+    }
+}
+
+fn conclusion(
+    context: &Context<'_>,
+    execution: &Execution,
+    explanation: &reason::Explanation,
+    last: Option<&PathStep>,
+) -> Line {
+    let name = explanation.check_name.as_str();
+    let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
+    let text = match (name, &explanation.shape, last, telling) {
+        ("causality", _, Some(step), Some(Telling::FromRead)) => format!(
+            "so {} may not return {}: it must see {} or a newer write",
+            context.called(step.from),
+            value_text(execution, step.from),
+            context.called(step.to)
+        ),
+        ("causality", _, Some(step), Some(Telling::ReadsFrom)) => {
+            format!("so {} may not return the value of {}, which comes after it", context.called(step.to), context.called(step.from))
+        }
+        ("coherence", Shape::Pair(first, second), ..) => format!(
+            "so {} overwrites {}, and {} cannot end as {}",
+            context.called(*second),
+            context.called(*first),
+            context.location_name(*first),
+            value_text(execution, *first)
+        ),
+        ("no-thin-air", ..) => "so the value would depend on itself".to_owned(),
+        ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
+            format!("so {} would come before itself", last.map_or(String::new(), |step| context.called(step.to)))
+        }
+        _ => match words::axiom(name) {
+            Some(axiom) => format!("but {}", axiom.rule),
+            None => format!("which the axiom `{name}` forbids"),
+        },
+    };
+    let section = words::axiom_section(name, context.family());
+    Line { text, section, ..Line::default() }
+}

@@ -1,0 +1,119 @@
+//! How events are called in sentences: "P0's `st.release.gpu flag, 1`", "the initial value of x".
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::program::Scope;
+use fencepost_program::unfolding::{Event, EventKind};
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, LocationId};
+
+use fencepost_syntax::litmus::Arch;
+
+use super::words::Family;
+use super::{Context, Line};
+
+impl<'a> Context<'a> {
+    pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
+        self.unfolding.events.get(id.index())
+    }
+
+    pub(super) fn family(&self) -> Family {
+        if self.program.arch == Arch::Ptx { Family::Ptx } else { Family::Other }
+    }
+
+    pub(super) fn thread(&self, id: EventId) -> Option<&'a str> {
+        let thread = self.event(id)?.thread?;
+        Some(self.unfolding.threads.get(thread.index())?.name.as_str())
+    }
+
+    pub(super) fn line_number(&self, id: EventId) -> Option<u32> {
+        let event = self.event(id)?;
+        event.thread.map(|_| self.source.position(event.span.start).line)
+    }
+
+    pub(super) fn location_of(&self, id: EventId) -> Option<LocationId> {
+        match self.event(id)?.kind {
+            EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
+            EventKind::Fence | EventKind::Barrier(_) => None,
+        }
+    }
+
+    pub(super) fn location_name(&self, id: EventId) -> &'a str {
+        let location = self.location_of(id).and_then(|location| self.unfolding.locations.get(location.index()));
+        location.map_or("memory", |location| location.name.as_str())
+    }
+
+    pub(super) fn is_init(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|event| event.thread.is_none())
+    }
+
+    pub(super) fn is_read(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Read { .. }))
+    }
+
+    pub(super) fn is_write(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Write { .. }))
+    }
+
+    /// `st.release.gpu flag, 1`.
+    pub(super) fn instruction(&self, id: EventId) -> String {
+        let Some(event) = self.event(id) else { return String::new() };
+        (self.text)(event.span).trim_end_matches(';').trim().to_owned()
+    }
+
+    /// "P0's `st.release.gpu flag, 1`".
+    pub(super) fn called(&self, id: EventId) -> String {
+        match self.thread(id) {
+            Some(thread) => {
+                let half = match self.event(id).map(|event| (&event.kind, event.rmw_partner)) {
+                    Some((EventKind::Read { .. }, Some(_))) => "the read of ",
+                    Some((EventKind::Write { .. }, Some(_))) => "the write of ",
+                    _ => "",
+                };
+                format!("{half}{thread}'s `{}`", self.instruction(id))
+            }
+            None => format!("the initial write of {}", self.location_name(id)),
+        }
+    }
+
+    pub(super) fn line(&self, id: EventId, text: String) -> Line {
+        Line {
+            text,
+            thread: self.thread(id).map(str::to_owned),
+            line: self.line_number(id),
+            section: None,
+            events: vec![id.0],
+        }
+    }
+
+    /// A section of the PTX ISA, for programs it is about.
+    pub(super) fn section(&self, section: &str) -> Option<String> {
+        (self.family() == Family::Ptx && !section.is_empty()).then(|| section.to_owned())
+    }
+}
+
+pub(super) fn value(execution: &Execution, id: EventId) -> Option<Value> {
+    let at = execution.events.binary_search(&id).ok()?;
+    execution.values.get(at).copied().flatten()
+}
+
+pub(super) fn value_text(execution: &Execution, id: EventId) -> String {
+    value(execution, id).map_or_else(|| "?".to_owned(), |value| value.to_string())
+}
+
+pub(super) fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cta => ".cta",
+        Scope::Cluster => ".cluster",
+        Scope::Gpu => ".gpu",
+        Scope::Sys => ".sys",
+    }
+}
+
+pub(super) fn capitalised(text: &str) -> String {
+    let mut characters = text.chars();
+    match characters.next() {
+        // A thread's name stays as the author wrote it.
+        Some(first) if text.starts_with("the ") => first.to_uppercase().chain(characters).collect(),
+        _ => text.to_owned(),
+    }
+}

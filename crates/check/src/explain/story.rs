@@ -1,0 +1,139 @@
+//! An allowed execution told line by line: what each instruction did, where each read got its value from, and why a read
+//! that missed a newer write was allowed to.
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::program::{Condition, Term};
+use fencepost_program::unfolding::EventKind;
+
+use super::apart::{self, Seen};
+use super::name::value_text;
+use super::order::{Moment, moments, overwriting};
+use super::words::Family;
+use super::{Context, Explanation, Line};
+use crate::outcome;
+use crate::phrase::{self, Notation};
+
+/// Tells the execution. `wanted` is what it is a witness of.
+pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {
+    let moments = moments(context, execution);
+    let weak = moments.iter().any(|moment| !moment.ahead_of.is_empty() || moment.circular);
+    let summary = if weak {
+        "This execution is allowed. No single interleaving explains it; what happens out of program order is marked."
+    } else {
+        "This execution is allowed, and it is an interleaving of the threads:"
+    };
+    let mut lines = Vec::new();
+    for (at, moment) in moments.iter().enumerate() {
+        let told = at.checked_sub(1).and_then(|before| moments.get(before));
+        lines.push(tell(context, execution, moment, told));
+    }
+    lines.extend(outcome_line(context, execution, wanted));
+    Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
+}
+
+fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: Option<&Moment>) -> Line {
+    let id = moment.event;
+    let instruction = context.instruction(id);
+    let value = value_text(execution, id);
+    let location = context.location_name(id);
+    let mut section = None;
+    let half = context.event(id).and_then(|event| event.rmw_partner);
+    let mut text = match context.event(id).map(|event| &event.kind) {
+        Some(EventKind::Read { .. }) => {
+            let from = source(context, execution, id);
+            let mut text = format!("`{instruction}` reads {location} = {value}, {from}");
+            if let Some(because) = missed(context, execution, id) {
+                text.push_str(&because.text);
+                section = context.section(because.section);
+            }
+            text
+        }
+        Some(EventKind::Write { .. }) if half.is_some() && half == before.map(|moment| moment.event) => {
+            format!("`{instruction}` writes {location} = {value} in the same step")
+        }
+        Some(EventKind::Write { .. }) => format!("`{instruction}` writes {location} = {value}"),
+        _ => format!("`{instruction}`"),
+    };
+    if let Some(first) = moment.ahead_of.first() {
+        let others = match moment.ahead_of.len() {
+            1 => String::new(),
+            more => format!(" and {} more", more - 1),
+        };
+        text.push_str(&format!("; it takes effect before `{}`{others}, which is earlier in its program", context.instruction(*first)));
+    }
+    if moment.circular {
+        text.push_str("; it communicates in a circle: there is no order of these events");
+    }
+    let mut line = context.line(id, text);
+    line.section = section;
+    line
+}
+
+fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String {
+    let source = execution.rf.iter().find(|(_, to)| *to == read).map(|(from, _)| *from);
+    match source {
+        Some(source) if context.is_init(source) => "the initial value".to_owned(),
+        Some(source) if context.thread(source) == context.thread(read) => "its own thread's write".to_owned(),
+        Some(source) => {
+            let line = context.line_number(source).map_or(String::new(), |line| format!(" in line {line}"));
+            format!("from {}'s write{line}", context.thread(source).unwrap_or("the"))
+        }
+        None => "from nowhere".to_owned(),
+    }
+}
+
+/// Why the read need not see a newer write of another thread.
+fn missed(context: &Context<'_>, execution: &Execution, read: EventId) -> Option<apart::Because> {
+    let own = context.event(read)?.rmw_partner;
+    let newer = overwriting(execution, read).into_iter().filter(|write| {
+        Some(*write) != own && context.thread(*write) != context.thread(read)
+    });
+    let newer: Vec<EventId> = newer.collect();
+    let seen = Seen { events: &execution.events, rf: &execution.rf };
+    let because = newer.iter().find_map(|write| Some((*write, apart::not_ordered(context, seen, *write, read)?)));
+    if let Some((write, because)) = because {
+        let text = format!(
+            ", although {}: nothing orders that write before this read, because {}",
+            has_written(context, execution, write),
+            because.text
+        );
+        return Some(apart::Because { text, section: because.section });
+    }
+    let write = *newer.first()?;
+    let why = match context.family() {
+        Family::Ptx => "nothing orders that write before this read",
+        Family::Other => "that write need not have reached memory yet",
+    };
+    let text = format!(", not {} = {} of {}: {why}", context.location_name(write), value_text(execution, write), context.called(write));
+    Some(apart::Because { text, section: "" })
+}
+
+fn has_written(context: &Context<'_>, execution: &Execution, write: EventId) -> String {
+    let thread = context.thread(write).unwrap_or("a thread");
+    format!("{thread} writes {} = {}", context.location_name(write), value_text(execution, write))
+}
+
+fn outcome_line(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Option<Line> {
+    let condition = wanted?;
+    let terms: Vec<Term> = condition.terms();
+    let states = outcome::Reader::new(context.unfolding, execution).states(&terms);
+    let state = states.iter().find(|state| outcome::holds(condition, &terms, state))?;
+    let values: Vec<String> = terms
+        .iter()
+        .zip(state)
+        .map(|(term, value)| format!("{} = {value}", phrase::term(context.program, term, Notation::Named)))
+        .collect();
+    let asked = phrase::condition(context.program, condition, Notation::Named);
+    let choice = if states.len() > 1 {
+        " (some writes are unordered: the final memory could also be another)"
+    } else {
+        ""
+    };
+    let text = if values.is_empty() {
+        format!("In the end {asked} holds.")
+    } else {
+        format!("In the end {}{choice}, so {asked} holds.", values.join(", "))
+    };
+    Some(Line { text, ..Line::default() })
+}

@@ -1,0 +1,175 @@
+//! What the names of a model mean, in words, and where the PTX ISA defines them. One table for the shipped models, the
+//! names Dartagnan's and herd's models use, and the base relations; a name it does not know is shown as it is.
+//! Section numbers are those of PTX ISA 9.1 and later, chapter 8.
+
+/// How an edge of a named relation is told.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Telling {
+    /// Look at what the name stands for instead: it is the sum of its steps.
+    Through,
+    ProgramOrder,
+    /// Kept program order: why is the rest of the sentence.
+    Kept(&'static str),
+    ReadsFrom,
+    Coherence,
+    FromRead,
+    Observation,
+    /// A release pattern to an acquire pattern that observes it.
+    Pattern,
+    FenceSc,
+    Barrier,
+    Dependency(&'static str),
+    Atomic,
+    /// An access leaves or enters its proxy at a fence.
+    Proxy,
+}
+
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    pub(super) telling: Telling,
+    pub(super) section: Option<&'static str>,
+}
+
+const fn entry(name: &'static str, telling: Telling, section: &'static str) -> Entry {
+    Entry { name, telling, section: if section.is_empty() { None } else { Some(section) } }
+}
+
+const RELATIONS: &[Entry] = &[
+    entry("po", Telling::ProgramOrder, "8.9.1"),
+    entry("po-loc", Telling::ProgramOrder, "8.9.1"),
+    entry("po-address", Telling::ProgramOrder, "8.9.1"),
+    entry("rf", Telling::ReadsFrom, "8.9.7"),
+    entry("rfe", Telling::ReadsFrom, ""),
+    entry("rfi", Telling::ReadsFrom, ""),
+    entry("co", Telling::Coherence, "8.9.6"),
+    entry("coe", Telling::Coherence, ""),
+    entry("coi", Telling::Coherence, ""),
+    entry("fr", Telling::FromRead, "8.9.7"),
+    entry("fre", Telling::FromRead, ""),
+    entry("fri", Telling::FromRead, ""),
+    entry("rmw", Telling::Atomic, "8.4"),
+    entry("amo", Telling::Atomic, "8.4"),
+    entry("addr", Telling::Dependency("address"), "8.10.4"),
+    entry("data", Telling::Dependency("value"), "8.10.4"),
+    entry("ctrl", Telling::Dependency("execution"), "8.10.4"),
+    entry("observation", Telling::Observation, "8.9.2"),
+    entry("obs", Telling::Observation, "8.9.2"),
+    entry("pattern-synchronizes", Telling::Pattern, "8.8, 8.9.4"),
+    entry("synchronizes-with", Telling::Pattern, "8.9.4"),
+    entry("sync", Telling::Pattern, "8.9.4"),
+    entry("sw", Telling::Pattern, "8.9.4"),
+    entry("fence-sc-order", Telling::FenceSc, "8.9.3"),
+    entry("sync_fence", Telling::FenceSc, "8.9.3"),
+    entry("barrier-synchronizes", Telling::Barrier, "8.9.4"),
+    entry("syncbar", Telling::Barrier, "8.9.4"),
+    entry("sync_barrier", Telling::Barrier, "8.9.4"),
+    entry("leaves-proxy", Telling::Proxy, "8.9.5"),
+    entry("enters-proxy", Telling::Proxy, "8.9.5"),
+    entry("causality", Telling::Through, "8.9.5"),
+    entry("cause", Telling::Through, "8.9.5"),
+    entry("base-causality", Telling::Through, "8.9.5"),
+    entry("cause_base", Telling::Through, "8.9.5"),
+    entry("communication", Telling::Through, "8.9.7"),
+    entry("com", Telling::Through, "8.9.7"),
+    entry("mfence", Telling::Kept("with an mfence between them"), ""),
+    entry("locked", Telling::Kept("and a locked instruction is not reordered"), ""),
+    entry("preserved-program-order", Telling::Kept("which x86-TSO keeps"), ""),
+    entry("ppo", Telling::Kept("which the model keeps"), ""),
+    entry("implied", Telling::Kept("and a locked instruction is not reordered"), ""),
+];
+
+pub(super) fn relation(name: &str) -> Option<&'static Entry> {
+    RELATIONS.iter().find(|entry| entry.name == name)
+}
+
+/// An axiom: its title, its section, and what its violation means.
+pub(super) struct Axiom {
+    name: &'static str,
+    title: &'static str,
+    section: Option<&'static str>,
+    pub(super) rule: &'static str,
+}
+
+const AXIOMS: &[Axiom] = &[
+    Axiom {
+        name: "causality",
+        title: "Causality",
+        section: Some("8.10.6"),
+        rule: "a read may not return a value that is older than what causality order shows it, nor a later one",
+    },
+    Axiom {
+        name: "coherence",
+        title: "Coherence",
+        section: Some("8.10.1"),
+        rule: "writes that are in causality order are in coherence order, and so is their final value",
+    },
+    Axiom {
+        name: "fence-sc",
+        title: "Fence-SC",
+        section: Some("8.10.2"),
+        rule: "Fence-SC order may not contradict causality order",
+    },
+    Axiom {
+        name: "atomicity",
+        title: "Atomicity",
+        section: Some("8.10.3"),
+        rule: "no other write comes between the two halves of a read-modify-write",
+    },
+    Axiom {
+        name: "no-thin-air",
+        title: "No-Thin-Air",
+        section: Some("8.10.4"),
+        rule: "a value may not depend on itself",
+    },
+    Axiom {
+        name: "sc-per-location",
+        title: "SC-per-location",
+        section: Some("8.10.5"),
+        rule: "the accesses of one location have one order that respects program order",
+    },
+    Axiom { name: "tso", title: "x86-TSO's global order", section: None, rule: "all accesses have one order, but for buffered stores" },
+    Axiom { name: "sc", title: "sequential consistency", section: None, rule: "all accesses have one order that respects program order" },
+];
+
+pub(super) fn axiom(name: &str) -> Option<&'static Axiom> {
+    AXIOMS.iter().find(|axiom| axiom.name == name)
+}
+
+pub(super) fn axiom_title(name: &str) -> String {
+    axiom(name).map_or_else(|| format!("`{name}`"), |axiom| axiom.title.to_owned())
+}
+
+/// Sections are the PTX ISA's: a model of another architecture has none.
+pub(super) fn axiom_section(name: &str, family: Family) -> Option<String> {
+    (family == Family::Ptx).then(|| axiom(name)?.section.map(str::to_owned)).flatten()
+}
+
+/// Which specification sentences may cite.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Family {
+    Ptx,
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_axiom_of_the_shipped_models_has_words() {
+        for name in crate::models::Models::names() {
+            let model = crate::models::Models::shipped(name).unwrap();
+            let axioms = model.model.checks.iter().filter(|check| check.role == fencepost_syntax::cat::CheckRole::Axiom);
+            for check in axioms {
+                assert!(axiom(&check.name).is_some(), "{name}: {}", check.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_has_each_name_once() {
+        for (index, entry) in RELATIONS.iter().enumerate() {
+            assert!(RELATIONS[..index].iter().all(|other| other.name != entry.name), "{}", entry.name);
+        }
+    }
+}
