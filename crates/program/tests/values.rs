@@ -13,10 +13,9 @@ fn constant(text: &str, register: &str) -> i128 {
     let index = program.threads[0].registers.iter().position(|known| known.name == register).expect("the register");
     let unfolding = unfolded(text, 1);
     assert_eq!(unfolding.traces.len(), 1, "straight-line code has one trace");
-    match unfolding.traces[0].registers[index] {
-        Expression::Constant(Value(value)) => value,
-        ref other => panic!("{register} is {other:?}"),
-    }
+    let value = &unfolding.traces[0].registers[index];
+    assert!(matches!(value, Expression::Constant(_)), "{register} is {value:?}");
+    value.evaluate(&mut |_| None).expect("a constant").0
 }
 
 #[test]
@@ -59,7 +58,7 @@ fn selp_chooses() {
 /// What an atomic on x writes if it reads `old`.
 fn written(unfolding: &Unfolding, old: i128) -> i128 {
     let write = unfolding.events.iter().rev().find(|event| event.is_write()).expect("a write");
-    let EventKind::Write { value, .. } = &write.kind else { panic!("no write") };
+    let EventKind::Write { value, .. } = &write.kind else { unreachable!("found by is_write") };
     value.evaluate(&mut |_| Some(Value(old))).expect("known").0
 }
 

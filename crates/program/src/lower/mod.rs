@@ -117,6 +117,11 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
     let mut names = Names::new(Dialect::Ptx);
     let mut thread = ThreadBuilder::new("P0".to_string(), crate::program::Place::Gpu { gpu: 0, cluster: 0, cta: 0 });
+    // On its own an instruction does not show its `.reg` declarations: a bare name in the destination's place is one.
+    let destination = instruction.operands.first().map(|first| &first.node);
+    if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {
+        thread.register(name, crate::value::Type::UNTYPED);
+    }
     let mut context =
         Context { dialect: Dialect::Ptx, names: &mut names, findings: &mut findings, thread: &mut thread };
     let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));

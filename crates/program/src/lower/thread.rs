@@ -216,7 +216,10 @@ impl Context<'_> {
         match &operand.node {
             TreeOperand::Register(name) => Ok(Operand::Register(self.readable(name, operand.span)?)),
             TreeOperand::Integer(integer) => Ok(Operand::Constant(Value(*integer))),
-            TreeOperand::Symbol(name) => Ok(Operand::Address(self.names.address(name, 0, operand.span)?)),
+            TreeOperand::Symbol(name) => match self.thread.find(name) {
+                Some(register) => Ok(Operand::Register(register)),
+                None => Ok(Operand::Address(self.names.address(name, 0, operand.span)?)),
+            },
             _ => Err(unmodelled(operand.span)),
         }
     }
@@ -240,6 +243,10 @@ impl Context<'_> {
                 let id = self.thread.register(name, ty);
                 self.thread.refine(id, ty);
                 Ok(Some(id))
+            }
+            // Real PTX may declare registers under any name (`.reg .b32 tmp;`).
+            TreeOperand::Symbol(name) if self.dialect == Dialect::Ptx && self.names.get(name).is_none() => {
+                Ok(Some(self.thread.register(name, ty)))
             }
             TreeOperand::Sink => Ok(None),
             TreeOperand::Vector(_) | TreeOperand::Pair(..) => Err(unmodelled(operand.span)),

@@ -1,5 +1,11 @@
 //! What the tests share: text to programs, and where the public corpora are.
-#![allow(dead_code, unused_imports, reason = "each test file uses a part")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "each test file uses a part; a test may print and panic"
+)]
 
 use std::path::{Path, PathBuf};
 
