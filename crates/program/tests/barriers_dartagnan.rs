@@ -103,3 +103,12 @@ fn a_surplus_thread_passes_unsynchronised() {
     // In the order of their events: {0,1}, {0,1,2}, {0,2}, {1,2}.
     assert_eq!(outcomes(&test(&[rows, rows, rows])), [(0, vec![vec![2], vec![3], vec![2], vec![2]])]);
 }
+
+/// Its id is a value of the way not taken: it is no barrier 1, and no unnamed one either.
+#[test]
+fn an_unknown_barrier_on_a_way_not_taken_is_not_waited_for() {
+    let branching: &[&str] = &["ld.weak r0, x", "beq r0, 0, LC00", "ld.weak r1, x", "bar.cta.sync 1, r1", "LC00:"];
+    let unfolding = test(&[branching, &["bar.cta.sync 1"]]);
+    let passes = outcomes(&unfolding).iter().any(|(blocked, sizes)| *blocked == 0 && sizes.contains(&vec![1]));
+    assert!(passes, "{:?}", outcomes(&unfolding));
+}

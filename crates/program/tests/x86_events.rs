@@ -73,3 +73,12 @@ fn a_cmpxchg_lock_spins() {
     ends.sort_unstable();
     assert_eq!(ends, ["exit", "spin"]);
 }
+
+#[test]
+fn widths_come_from_registers_suffixes_and_declarations() {
+    for code in [&["MOV RAX,[x]", "movq [x],$1"][..], &["MOV EAX,[x]", "MOV [x],$1"]] {
+        assert!(common::program(&x86(code)).unsupported.is_empty(), "{code:?}");
+    }
+    let mixed = common::program(&x86(&["MOV RAX,[x]", "MOV [x],$1"]));
+    assert_eq!(mixed.unsupported.len(), 1, "a width is not guessed from other instructions");
+}

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
+use crate::expression::Leaf;
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, Place};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, Unfolding};
@@ -82,18 +83,26 @@ fn groups(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> BTr
             reached.push(source(unfolding, event));
         }
     }
-    // What the program has besides: an event of another trace, unless it is the same instruction met on another way. Its
-    // operands are compared where they are known; one that depends on values of a way not taken names no barrier.
+    // What the program has besides: an event of another trace, unless it is the same instruction met on another way. One
+    // whose operands depend on reads of a way not taken names no barrier.
+    let chosen = unfolding.events_of(traces);
     for (index, event) in unfolding.events.iter().enumerate() {
         let EventKind::Barrier(barrier) = &event.kind else { continue };
         let id = EventId::new(index);
-        if !reached.contains(&source(unfolding, id))
-            && let Some(group) = groups.get_mut(&key(unfolding, id, barrier, value))
-        {
+        if reached.contains(&source(unfolding, id)) || !depends_only_on(barrier, &chosen) {
+            continue;
+        }
+        if let Some(group) = groups.get_mut(&key(unfolding, id, barrier, value)) {
             group.is_missing = true;
         }
     }
     groups
+}
+
+fn depends_only_on(barrier: &BarrierEvent, chosen: &[EventId]) -> bool {
+    let mut leaves = Vec::new();
+    [&barrier.instance, &barrier.id].into_iter().flatten().for_each(|operand| operand.leaves(&mut leaves));
+    leaves.iter().all(|leaf| matches!(leaf, Leaf::Read(event) if chosen.binary_search(event).is_ok()))
 }
 
 fn key(unfolding: &Unfolding, event: EventId, barrier: &BarrierEvent, value: Evaluate<'_>) -> Key {

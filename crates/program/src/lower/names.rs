@@ -117,6 +117,12 @@ impl Names {
         Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, which is no declared element")))
     }
 
+    /// The type the text declares for the location at that address.
+    pub(crate) fn declared_type(&self, address: AddressId) -> Option<Type> {
+        let location = self.addresses[address.index()].location;
+        self.typed.contains(&location).then(|| self.locations[location.index()].ty)
+    }
+
     pub(crate) fn unknown(&self, name: &str, span: Span) -> Refusal {
         let help = format!("declared are: {}", self.known().join(", "));
         Refusal::Error(

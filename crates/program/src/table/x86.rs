@@ -243,13 +243,23 @@ fn register(
     Ok((id, ty))
 }
 
-/// The type of an operation: that of its register, else 32 bits, herd's `int`.
-pub(crate) fn width(places: &[&Place]) -> Type {
-    let of = |place: &&Place| match place {
+/// The type of an operation: that of its register, else as its suffix or the location's declaration says, else 32 bits,
+/// herd's `int`.
+pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]) -> Type {
+    let of_register = |place: &&Place| match place {
         Place::Register(_, ty) => Some(*ty),
         _ => None,
     };
-    places.iter().find_map(of).unwrap_or(Type::S32)
+    let declared = |place: &&Place| match place {
+        Place::Memory(AddressOperand::Static(address)) => context.names.declared_type(*address),
+        _ => None,
+    };
+    let suffix = match (find(TABLE, &tree.opcode.node), tree.opcode.node.as_bytes().last()) {
+        (None, Some(b'q')) => Some(Type::S64),
+        (None, Some(b'l')) => Some(Type::S32),
+        _ => None,
+    };
+    places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32)
 }
 
 /// The operand's value; memory is first loaded (plainly) into a register of our own.
@@ -309,7 +319,7 @@ pub(crate) fn two_memory(tree: &Instruction) -> Refusal {
 fn movement(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [destination, source] = context.operands(tree)?;
     let (destination, source) = (place(context, destination)?, place(context, source)?);
-    let ty = width(&[&destination, &source]);
+    let ty = width(context, tree, &[&destination, &source]);
     match (&destination, source) {
         (Place::Memory(_), Place::Memory(_)) => Err(two_memory(tree)),
         // Straight into the register: no temporary, so that dependencies and names stay those of the text.
@@ -331,7 +341,7 @@ fn compare(context: &mut Context<'_>, tree: &Instruction, opcode: Opcode) -> Res
     if matches!((&left, &right), (Place::Memory(_), Place::Memory(_))) {
         return Err(two_memory(tree));
     }
-    let ty = width(&[&left, &right]);
+    let ty = width(context, tree, &[&left, &right]);
     let (left, right) = (read(context, &left, ty), read(context, &right, ty));
     if opcode == Opcode::Compare {
         set_flags(context, ty, LocalValue::Operand(left), right);

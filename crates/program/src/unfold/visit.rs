@@ -17,7 +17,7 @@ use crate::unfold::state::State;
 use crate::unfolding::{EventKind, TraceEnd};
 
 /// A counted loop is followed for at most this many iterations.
-const LONGEST_COUNTED: u32 = 4096;
+const LONGEST_COUNTED: u32 = 128;
 
 /// The latest arrival at a loop head.
 #[derive(Clone)]
