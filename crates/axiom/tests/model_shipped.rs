@@ -144,7 +144,8 @@ fn a_clause_of_a_definition_can_be_dropped() {
 /// How an axiom uses coherence, and the demands it gives: (coherence is partial, demands, shapes not recognised).
 fn analysis(text: &str) -> (Coherence, Vec<(Direction, DemandedRelation)>, usize) {
     let compilation = compile_text("test", text);
-    let model = compilation.model.unwrap_or_else(|| panic!("{text}: {:?}", compilation.diagnostics));
+    assert!(compilation.model.is_some(), "{text}: {:?}", compilation.diagnostics);
+    let model = compilation.model.expect("a model");
     let demands = model.demands.iter().map(|demand| (demand.direction, demand.relation)).collect();
     (model.coherence, demands, model.unrecognised.len())
 }
