@@ -92,6 +92,9 @@ pub(crate) struct Limits {
     /// How many checks run at once [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
+    /// Start the checks in an order shuffled by this number, to even out the load; answers and their order stay the same
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// How often a loop is unrolled; spin loops need no unrolling
     #[arg(long, value_name = "N", default_value_t = fencepost_check::options::DEFAULT_BOUND)]
     pub(crate) bound: u32,
@@ -219,7 +222,9 @@ fn bytes(text: &str) -> Result<u64, BadQuantity> {
         _ => (text, 1),
     };
     let number = number.trim().parse::<u64>().ok();
-    number.and_then(|number| number.checked_mul(unit)).ok_or(BadQuantity("write bytes, or a number with K, M or G: 500M"))
+    number
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or(BadQuantity("write bytes, or a number with K, M or G: 500M"))
 }
 
 #[cfg(test)]

@@ -101,7 +101,8 @@ fn functions(text: &str) -> Vec<(String, usize)> {
         let trimmed = line.trim_start();
         let Some(at) = trimmed.find("fn ") else { continue };
         let before = &trimmed[..at];
-        let is_definition = before.split_whitespace().all(|word| matches!(word, "pub" | "const" | "async") || word.starts_with("pub("));
+        let is_definition =
+            before.split_whitespace().all(|word| matches!(word, "pub" | "const" | "async") || word.starts_with("pub("));
         if !is_definition {
             continue;
         }

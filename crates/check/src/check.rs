@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::{Condition, Feature, Term};
-use fencepost_program::unfold::unfold;
+use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -86,23 +86,19 @@ impl Answers {
 
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
-    if let Some(why) = refusal(test, model) {
-        let findings = test.program.questions.iter().map(|_| Finding::Unknown(why.clone())).collect();
-        let mut answers = Answers::new(findings);
-        if options.termination.is_yes() {
-            answers.termination = TerminationAnswer::Unknown;
-            answers.termination_why = Some(why.clone());
+    let unfolding = match refusal(test, model) {
+        Some(why) => Err(why),
+        None => {
+            let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
+            unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))
         }
-        answers.refused = Some(why);
-        if options.races.is_yes() {
-            answers.race_answer = RaceAnswer::Unknown;
-        }
-        let report = witness::report(test, model, None, &terms, &answers);
-        return Checked { report, evidence: Evidence::default() };
-    }
-    let unfolding = unfold(&test.program, options.bound);
-    let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher: Searcher::new(&unfolding, &model.model, options) };
-    let answers = job.run();
+    };
+    let unfolding = match unfolding {
+        Ok(unfolding) => unfolding,
+        Err(why) => return refused(test, model, options, &terms, why),
+    };
+    let searcher = Searcher::new(&unfolding, &model.model, options);
+    let answers = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher }.run();
     let report = witness::report(test, model, Some(&unfolding), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
         Finding::Found(execution) => Some(*execution),
@@ -110,6 +106,36 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     });
     let witnesses = witnesses.collect();
     Checked { report, evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck } }
+}
+
+/// Every answer is unknown for the same reason.
+fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
+    let findings = test.program.questions.iter().map(|_| Finding::Unknown(why.clone())).collect();
+    let mut answers = Answers::new(findings);
+    if options.termination.is_yes() {
+        answers.termination = TerminationAnswer::Unknown;
+        answers.termination_why = Some(why.clone());
+    }
+    if options.races.is_yes() {
+        answers.race_answer = RaceAnswer::Unknown;
+    }
+    answers.refused = Some(why);
+    Checked { report: witness::report(test, model, None, terms, &answers), evidence: Evidence::default() }
+}
+
+fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
+    match error {
+        UnfoldError::MixedSize { span, .. } | UnfoldError::BarrierOperand { span, .. } => {
+            Why::Unsupported { span: *span, what: error.to_string() }
+        }
+        UnfoldError::ExpressionTooLarge { .. }
+        | UnfoldError::TooManyEvents { .. }
+        | UnfoldError::TooManyTraces { .. }
+        | UnfoldError::TooManySteps { .. } => {
+            let place = error.span().map(|span| format!(" (line {})", test.source.position(span.start).line));
+            Why::Size(format!("{error}{}", place.unwrap_or_default()))
+        }
+    }
 }
 
 /// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
@@ -157,7 +183,8 @@ impl Job<'_> {
             if everything {
                 self.explore_all(&targets, &flags, &mut answers);
             } else {
-                answers.findings = targets.iter().map(|target| self.find(target.condition, &mut answers.engine)).collect();
+                answers.findings =
+                    targets.iter().map(|target| self.find(target.condition, &mut answers.engine)).collect();
             }
             self.cross_check(&targets, &mut answers);
         }
@@ -257,10 +284,14 @@ impl Job<'_> {
     /// The first execution with a final state that satisfies the condition.
     fn find(&self, condition: &Condition, engine: &mut Option<EngineName>) -> Finding {
         let goal = self.goal(Some(condition), Multiplicity::First);
-        let found = self.searcher.run(&goal, || None, |first: &mut Option<Execution>, execution| {
-            *first = Some(execution.clone());
-            ControlFlow::Break(())
-        });
+        let found = self.searcher.run(
+            &goal,
+            || None,
+            |first: &mut Option<Execution>, execution| {
+                *first = Some(execution.clone());
+                ControlFlow::Break(())
+            },
+        );
         *engine = Some(found.engine);
         match (found.results, found.exploration) {
             (Some(execution), _) => self.replayed(execution, condition),
@@ -294,7 +325,8 @@ impl Job<'_> {
 
     /// Asks the other engine about everything that was not found, where that is cheap.
     fn cross_check(&self, targets: &[Target<'_>], answers: &mut Answers) {
-        let asked = self.options.cross_check == CrossCheck::WhenSmall && self.searcher.estimate.bits <= CROSS_CHECK_BITS;
+        let asked =
+            self.options.cross_check == CrossCheck::WhenSmall && self.searcher.estimate.bits <= CROSS_CHECK_BITS;
         let Some(engine) = answers.engine.filter(|_| asked) else { return };
         let mut complete = true;
         for (target, finding) in targets.iter().zip(&mut answers.findings) {
@@ -327,10 +359,14 @@ impl Job<'_> {
         }
         // A filter speaks of final states, which an execution that never ends does not have.
         let goal = Goal { multiplicity: Multiplicity::First, observed: Observed::Terms(&[]), ..Goal::new(Ends::Stuck) };
-        let found = self.searcher.run(&goal, || None, |first: &mut Option<Execution>, execution| {
-            *first = Some(execution.clone());
-            ControlFlow::Break(())
-        });
+        let found = self.searcher.run(
+            &goal,
+            || None,
+            |first: &mut Option<Execution>, execution| {
+                *first = Some(execution.clone());
+                ControlFlow::Break(())
+            },
+        );
         answers.engine.get_or_insert(found.engine);
         let (answer, why) = match (found.results, found.exploration) {
             (Some(execution), _) => match self.confirmed(&execution, &goal) {

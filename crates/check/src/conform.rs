@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn rows_are_read_and_bad_ones_are_named() {
-        let (rows, diagnostics) = parse("file,model,property,pass\na,b.litmus,sc,condition,1\nx.litmus,sc,liveness,1\n");
+        let (rows, diagnostics) =
+            parse("file,model,property,pass\na,b.litmus,sc,condition,1\nx.litmus,sc,liveness,1\n");
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].file.as_str(), rows[0].expected), ("a,b.litmus", Expected::Pass));
         assert_eq!(diagnostics.len(), 1);

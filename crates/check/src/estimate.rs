@@ -29,8 +29,10 @@ impl Estimate {
                 EventKind::Fence | EventKind::Barrier(_) => {}
             }
         }
-        let reads_from: f64 =
-            reads.iter().map(|(location, &count)| count as f64 * log2(writes.get(location).copied().unwrap_or(1))).sum();
+        let reads_from: f64 = reads
+            .iter()
+            .map(|(location, &count)| count as f64 * log2(writes.get(location).copied().unwrap_or(1)))
+            .sum();
         // The init write comes first: n writes have (n - 1)! orders.
         let orders: f64 = writes.values().map(|&count| (2..count).map(log2).sum::<f64>()).sum();
         let fence_orders: f64 = (2..=fences).map(log2).sum();

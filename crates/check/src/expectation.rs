@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn printing_is_the_inverse_of_reading() {
-        let text = "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\nptx-7.5 row 2: Holds, racy, terminates\n";
+        let text =
+            "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\nptx-7.5 row 2: Holds, racy, terminates\n";
         let (expectations, diagnostics) = parse(text);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert_eq!(expectations.print(), text);

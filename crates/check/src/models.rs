@@ -1,6 +1,8 @@
 //! Memory models, ready to use: the compiled form for the engines, the trees for the independent evaluator, the texts
 //! for people.
 
+use std::collections::BTreeMap;
+
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile};
@@ -10,7 +12,7 @@ use fencepost_program::program::Feature;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::Arch;
-use fencepost_syntax::{Diagnostic, Source, cat};
+use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 #[derive(Clone, Debug)]
 pub struct LoadedModel {
@@ -153,12 +155,8 @@ impl Models {
         source: Source,
         resolve: &mut dyn FnMut(&str) -> Option<String>,
     ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
-        let mut includes = Includes::new();
-        let mut find = |file: &str| {
-            let text = resolve(file)?;
-            includes.insert(file.to_owned(), cat::parse(&text).0);
-            Some(Source::new(file, text))
-        };
+        let gathered = gather(&source, resolve)?;
+        let mut find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let Compilation { model, diagnostics, files } = compile(source.clone(), &Options::default(), &mut find);
         let Some(model) = model else {
             let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
@@ -168,13 +166,84 @@ impl Models {
         let (tree, _) = cat::parse(&source.text);
         let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
         let architecture = Family::from_name(name).or(header);
+        let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
         Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, architecture })
     }
+}
+
+type Gathered = BTreeMap<String, (Source, cat::Model)>;
+
+/// No model of the field has a tenth of this.
+const MOST_FILES: usize = 256;
+
+/// Reads every file that the model includes, directly or not. The compiler takes a file once only, which would hide a
+/// cycle: a file that includes itself did not mean what it says, so it is refused here.
+fn gather(
+    root: &Source,
+    resolve: &mut dyn FnMut(&str) -> Option<String>,
+) -> Result<Gathered, Vec<(Source, Diagnostic)>> {
+    let mut gathered = Gathered::new();
+    // The files being read, each with the includes still to follow.
+    let own_name = root.name.rsplit(['/', '\\']).next().unwrap_or(&root.name).to_owned();
+    let mut path = vec![(own_name, root.clone(), included(&cat::parse(&root.text).0))];
+    while let Some((_, source, left)) = path.last_mut() {
+        let Some(file) = left.pop() else {
+            path.pop();
+            continue;
+        };
+        let refuse = |message: String| Err(vec![(source.clone(), Diagnostic::error(file.span, message))]);
+        if path.iter().any(|(open, ..)| *open == file.node) {
+            let names: Vec<&str> = path.iter().map(|(name, ..)| name.as_str()).chain([file.node.as_str()]).collect();
+            let message = format!("the files include each other: {}", names.join(" includes "));
+            let source = path.last().map_or(root, |(_, source, _)| source).clone();
+            return Err(vec![(source, Diagnostic::error(file.span, message).label("closes the cycle"))]);
+        }
+        if gathered.contains_key(&file.node) {
+            continue;
+        }
+        if gathered.len() >= MOST_FILES {
+            return refuse(format!("more than {MOST_FILES} included files"));
+        }
+        // What is not found may be in the built-in library; the compiler says so if it is not.
+        let Some(text) = resolve(&file.node) else { continue };
+        let (tree, _) = cat::parse(&text);
+        let source = Source::new(file.node.clone(), text);
+        let next = included(&tree);
+        gathered.insert(file.node.clone(), (source.clone(), tree));
+        path.push((file.node, source, next));
+    }
+    Ok(gathered)
+}
+
+/// The includes of a file, last one first.
+fn included(tree: &cat::Model) -> Vec<Spanned<String>> {
+    let includes = tree.instructions.iter().rev().filter_map(|instruction| match &instruction.node {
+        cat::CatInstruction::Include { file } => Some(file.clone()),
+        _ => None,
+    });
+    includes.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_may_be_included_twice_but_not_by_itself() {
+        let file = |file: &str| match file {
+            "left.cat" => Some("include \"base.cat\"\n".to_owned()),
+            "base.cat" => Some("let hb = po | rf\n".to_owned()),
+            "loop.cat" => Some("include \"left.cat\"\ninclude \"loop.cat\"\n".to_owned()),
+            _ => None,
+        };
+        let load = |text: &str| Models::from_source("m", Source::new("m.cat", text), &mut |name| file(name));
+        let twice = load("include \"left.cat\"\ninclude \"base.cat\"\nacyclic hb | co\n");
+        assert_eq!(twice.expect("a model").includes.len(), 2);
+        let errors = load("include \"loop.cat\"\nacyclic po\n").expect_err("a cycle");
+        let (source, diagnostic) = &errors[0];
+        assert_eq!((source.name.as_str(), source.position(diagnostic.span.start).line), ("loop.cat", 2));
+        assert!(diagnostic.message.contains("m.cat includes loop.cat includes loop.cat"), "{}", diagnostic.message);
+    }
 
     #[test]
     fn every_shipped_model_compiles() {

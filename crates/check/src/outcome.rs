@@ -81,9 +81,8 @@ impl<'a> Reader<'a> {
             matches!(self.unfolding.events.get(event.index()).map(|event| &event.kind),
                 Some(EventKind::Write { location: written, .. }) if *written == location)
         };
-        let overwritten = |event: EventId| {
-            self.execution.co.iter().any(|&(before, after)| before == event && is_write(&after))
-        };
+        let overwritten =
+            |event: EventId| self.execution.co.iter().any(|&(before, after)| before == event && is_write(&after));
         let events = self.execution.events.iter().copied();
         let last = events.filter(|event| is_write(event) && !overwritten(*event));
         let mut values: Vec<Value> = last.filter_map(|event| self.value(event)).collect();

@@ -44,7 +44,8 @@ impl Flags {
     /// Only flags of the form `~empty relation` name pairs of events.
     pub(crate) fn new(model: &Model) -> Flags {
         let is_flag = |role: CheckRole| role == CheckRole::Flag;
-        let racy = model.checks.iter().filter(|check| is_flag(check.role) && check.kind == CheckKind::Empty && check.negated);
+        let racy =
+            model.checks.iter().filter(|check| is_flag(check.role) && check.kind == CheckKind::Empty && check.negated);
         let alone = |check: &fencepost_axiom::model::Check| {
             let axiom = fencepost_axiom::model::Check { role: CheckRole::Axiom, negated: false, ..check.clone() };
             let model = Model { checks: vec![axiom], demands: Vec::new(), unrecognised: Vec::new(), ..model.clone() };
@@ -58,7 +59,10 @@ impl Flags {
     }
 
     pub(crate) fn evaluators(&self) -> Vec<FlagEvaluator<'_>> {
-        self.models.iter().map(|(name, model)| FlagEvaluator { name, model, evaluator: Evaluator::new(model) }).collect()
+        self.models
+            .iter()
+            .map(|(name, model)| FlagEvaluator { name, model, evaluator: Evaluator::new(model) })
+            .collect()
     }
 }
 
@@ -83,7 +87,8 @@ impl FlagEvaluator<'_> {
                 if !kernel::contains(candidate.shape, relation, from, to) {
                     continue;
                 }
-                let spans = |event: EventId| unfolding.events.get(event.index()).map_or(Span::default(), |event| event.span);
+                let spans =
+                    |event: EventId| unfolding.events.get(event.index()).map_or(Span::default(), |event| event.span);
                 // The same pair of instructions in another order or iteration is the same race to a person.
                 let (pair, spans) = match (spans(first), spans(second)) {
                     (a, b) if a <= b => ((first, second), (a, b)),

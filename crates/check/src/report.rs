@@ -62,7 +62,7 @@ pub struct Answer {
 /// Why something is unknown, and where.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Reason {
-    /// `time`, `memory`, `bound`, `unsupported`, `thin-air`, `cancelled`, `internal`.
+    /// `time`, `memory`, `bound`, `unsupported`, `size`, `thin-air`, `cancelled`, `internal`.
     pub kind: String,
     pub message: String,
     pub line: Option<u32>,
@@ -221,4 +221,3 @@ pub enum EventKind {
 fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(verdict.word())
 }
-

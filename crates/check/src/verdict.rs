@@ -34,6 +34,8 @@ pub enum Why {
     Bound(Span),
     /// The program has something that is not modelled, or that this memory model does not know.
     Unsupported { span: Span, what: String },
+    /// The unrolled program is larger than anything the engines are meant for.
+    Size(String),
     /// A value depends on itself and the model has no axiom against it.
     ThinAir,
     /// The user asked to stop.
@@ -50,6 +52,7 @@ impl Why {
             Why::Memory => "memory",
             Why::Bound(_) => "bound",
             Why::Unsupported { .. } => "unsupported",
+            Why::Size(_) => "size",
             Why::ThinAir => "thin-air",
             Why::Cancelled => "cancelled",
             Why::Internal(_) => "internal",
@@ -71,6 +74,7 @@ impl fmt::Display for Why {
             Why::Memory => write!(f, "the memory limit was reached"),
             Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound"),
             Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
+            Why::Size(what) => write!(f, "too large: {what}"),
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
             Why::Cancelled => write!(f, "stopped on request"),
             Why::Internal(what) => write!(f, "internal check failed: {what}"),

@@ -35,7 +35,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     }
     let mut checking = limits(&options.limits);
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::WhenSmall };
-    let files = check_files(&inputs, &choice, &checking, options.limits.jobs, &library);
+    let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
     for file in &files {
         if file.broken.is_some() {
             exit.bad_input();
@@ -110,7 +110,7 @@ pub(crate) fn check_files(
     inputs: &[Input],
     choice: &Choice,
     options: &Options<'_>,
-    jobs: Option<NonZeroUsize>,
+    limits: &cli::Limits,
     library: &Library,
 ) -> Vec<File> {
     // The first Ctrl-C ends the searches, the second the program.
@@ -119,11 +119,12 @@ pub(crate) fn check_files(
             std::process::exit(130);
         }
     });
-    let jobs = jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let start = limits.seed.map_or(pool::Start::FirstToLast, pool::Start::Shuffled);
+    let jobs = limits.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
     let mut progress = Progress::new(inputs.len());
     let mut files = Vec::with_capacity(inputs.len());
     let work = |input: &Input| file::check(input, choice, options, library, &CANCELLED);
-    pool::in_order(inputs, jobs, work, |at, file| {
+    pool::in_order(inputs, jobs, start, work, |at, file| {
         if !file.messages.is_empty() {
             progress.clear();
             terminal::err(&file.messages);

@@ -58,18 +58,24 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         cross_check: CrossCheck::Off,
     };
     let (mut agree, mut total) = (0, 0);
-    pool::in_order(&jobs, options.jobs, |job| check(job, &checking), |_, tally| {
-        terminal::err(&tally.messages);
-        terminal::out(&tally.lines);
-        agree += tally.agree;
-        total += tally.total;
-        if tally.bad_input {
-            exit.bad_input();
-        }
-        if tally.unknown || tally.disagree {
-            exit.status(Status::Bad);
-        }
-    });
+    pool::in_order(
+        &jobs,
+        options.jobs,
+        pool::Start::FirstToLast,
+        |job| check(job, &checking),
+        |_, tally| {
+            terminal::err(&tally.messages);
+            terminal::out(&tally.lines);
+            agree += tally.agree;
+            total += tally.total;
+            if tally.bad_input {
+                exit.bad_input();
+            }
+            if tally.unknown || tally.disagree {
+                exit.status(Status::Bad);
+            }
+        },
+    );
     terminal::out(&format!("{agree} of {total} agree\n"));
     exit
 }
@@ -133,7 +139,8 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
             return None;
         }
     };
-    let is_template = |input: &Input| matches!(input, Input::File(path) if path.extension().is_some_and(|end| end == "test"));
+    let is_template =
+        |input: &Input| matches!(input, Input::File(path) if path.extension().is_some_and(|end| end == "test"));
     let jobs: Vec<Job> = inputs
         .into_iter()
         .filter(is_template)

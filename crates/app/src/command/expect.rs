@@ -24,7 +24,7 @@ pub(crate) fn run(options: &cli::Expect) -> Exit {
         terminal::complain(&problem.0);
         exit.bad_input();
     }
-    let files = check_files(&inputs, &choice, &limits(&options.limits), options.limits.jobs, &library);
+    let files = check_files(&inputs, &choice, &limits(&options.limits), &options.limits, &library);
     let mut text = String::new();
     for file in &files {
         if file.broken.is_some() {

@@ -1,0 +1,174 @@
+//! The machine-readable outputs of `fencepost check`.
+
+mod common;
+
+use common::{Folder, STALE, fencepost, message_passing, strong_message_passing};
+use serde_json::Value;
+
+/// A small validator for the part of JSON Schema that our schema uses: the document is the specification.
+fn validate(schema: &Value, root: &Value, value: &Value, path: &str) {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = root.pointer(reference.trim_start_matches('#')).expect("a definition");
+        validate(target, root, value, path);
+    }
+    if let Some(choices) = schema["anyOf"].as_array() {
+        let kind = |choice: &Value| choice["type"].as_str().map(str::to_owned);
+        let fitting = choices.iter().find(|choice| kind(choice).is_none_or(|kind| has_type(value, &kind)));
+        validate(fitting.unwrap_or_else(|| panic!("{path}: {value} fits no choice")), root, value, path);
+    }
+    if !schema["const"].is_null() {
+        assert_eq!(&schema["const"], value, "{path}");
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        assert!(words.contains(value), "{path}: {value} is none of {words:?}");
+    }
+    match &schema["type"] {
+        Value::String(kind) => assert!(has_type(value, kind), "{path}: {value} is no {kind}"),
+        Value::Array(kinds) => {
+            let fits = kinds.iter().filter_map(Value::as_str).any(|kind| has_type(value, kind));
+            assert!(fits, "{path}: {value} is none of {kinds:?}");
+        }
+        _ => {}
+    }
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        assert!(value.get(name).is_some(), "{path}: {name} is missing");
+    }
+    for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
+        if let Some(value) = value.get(name) {
+            validate(inner, root, value, &format!("{path}/{name}"));
+        }
+    }
+    for (at, element) in value.as_array().into_iter().flatten().enumerate() {
+        if !schema["items"].is_null() {
+            validate(&schema["items"], root, element, &format!("{path}/{at}"));
+        }
+    }
+}
+
+fn has_type(value: &Value, kind: &str) -> bool {
+    match kind {
+        "null" => value.is_null(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        other => panic!("the schema uses {other}"),
+    }
+}
+
+fn schema() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schema/report.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).expect("the schema")).expect("JSON")
+}
+
+#[test]
+fn every_report_follows_the_documented_schema() {
+    let folder = Folder::new();
+    folder.write("reachable.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
+    folder.write("unreachable.litmus", strong_message_passing(&format!("exists {STALE}")));
+    folder.write("nothing.litmus", strong_message_passing("locations [x; flag;]"));
+    folder.write(
+        "hangs.litmus",
+        "PTX hangs\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n LC00: ;\n ld.relaxed.gpu r0, x ;\n bne r0, 1, LC00 ;\nexists (P0:r0 == 1)\n",
+    );
+    let run = fencepost(&folder, &["check", ".", "--models", "--json"]);
+    let schema = schema();
+    let reports: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect();
+    assert_eq!(reports.len(), 12, "{}{}", run.out, run.err);
+    for report in &reports {
+        let known = schema["properties"].as_object().expect("properties");
+        for name in report.as_object().expect("an object").keys() {
+            assert!(known.contains_key(name), "{name} is not documented");
+        }
+        validate(&schema, &schema, report, "");
+    }
+}
+
+#[test]
+fn a_witness_holds_what_the_condition_asks() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
+    let run = fencepost(&folder, &["check", "mp.litmus", "--json"]);
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    let witness = &report["questions"][0]["witness"];
+    assert_eq!(witness["state"]["P1:r0"], 1);
+    assert_eq!(witness["state"]["P1:r1"], 0);
+    assert_eq!(witness["rf"].as_array().map(Vec::len), Some(2), "one write per read: {witness}");
+    let read = witness["events"].as_array().into_iter().flatten().find(|event| event["text"] == "ld.weak r1, x");
+    assert_eq!(read.map(|read| &read["value"]), Some(&Value::from(0)), "{witness}");
+}
+
+#[test]
+fn herd_users_find_their_log() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", strong_message_passing(&format!("~exists {STALE}")));
+    let run = fencepost(&folder, &["check", "mp.litmus", "--herd"]);
+    let lines: Vec<&str> = run.out.lines().collect();
+    let expected = [
+        "Test MP Forbidden",
+        "States 3",
+        "1:r0=0; 1:r1=0;",
+        "1:r0=0; 1:r1=1;",
+        "1:r0=1; 1:r1=1;",
+        "Ok",
+        "Witnesses",
+        "Positive: 0 Negative: 3",
+        "Flag data-race",
+        "Condition ~exists (1:r0=1 /\\ 1:r1=0)",
+        "Observation MP Never 0 3",
+    ];
+    assert_eq!(&lines[..expected.len()], &expected, "{}", run.out);
+    assert!(lines[expected.len()].starts_with("Hash="), "{}", run.out);
+}
+
+#[test]
+fn the_hash_ignores_the_name_and_the_spacing() {
+    let folder = Folder::new();
+    let text = strong_message_passing(&format!("exists {STALE}"));
+    folder.write("a.litmus", &text);
+    folder.write("b.litmus", text.replace("PTX MP", "PTX other \"a comment\"").replace(" | ", "   |   "));
+    folder.write("c.litmus", text.replace("x, 1", "x, 2"));
+    let run = fencepost(&folder, &["check", ".", "--herd"]);
+    let hashes: Vec<&str> = run.out.lines().filter(|line| line.starts_with("Hash=")).collect();
+    assert_eq!(hashes.len(), 3, "{}", run.out);
+    assert_eq!(hashes[0], hashes[1]);
+    assert_ne!(hashes[0], hashes[2]);
+}
+
+#[test]
+fn junit_counts_failures_and_errors() {
+    let folder = Folder::new();
+    folder.write("bad.litmus", "PTX bad\n");
+    folder.write("good.litmus", strong_message_passing(&format!("~exists {STALE}")));
+    folder.write("violated.litmus", strong_message_passing(&format!("exists {STALE}")));
+    let run = fencepost(&folder, &["check", ".", "--junit", "results.xml"]);
+    assert_eq!(run.code, 2, "{}{}", run.out, run.err);
+    let xml = folder.read("results.xml");
+    assert!(xml.contains("<testsuites tests=\"3\" failures=\"1\" errors=\"1\">"), "{xml}");
+    assert_eq!(xml.matches("<testcase").count(), 3, "{xml}");
+}
+
+#[test]
+fn a_picture_is_written_for_a_reachable_outcome() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
+    for (name, start) in [("mp.svg", "<"), ("mp.dot", "digraph")] {
+        let run = fencepost(&folder, &["check", "mp.litmus", "--graph", name]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        assert!(folder.read(name).starts_with(start), "{name}: {}", folder.read(name));
+    }
+    let run = fencepost(&folder, &["check", "mp.litmus", "--graph", "mp.png"]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains(".svg or .dot"), "{}", run.err);
+}
+
+#[test]
+fn printing_is_stable() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", strong_message_passing(&format!("exists {STALE}")));
+    let once = fencepost(&folder, &["print", "mp.litmus"]);
+    assert_eq!(once.code, 0, "{}", once.err);
+    folder.write("again.litmus", &once.out);
+    assert_eq!(fencepost(&folder, &["print", "again.litmus"]).out, once.out);
+}
