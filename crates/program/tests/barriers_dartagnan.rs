@@ -98,10 +98,14 @@ fn a_quorum_needs_that_many() {
 }
 
 #[test]
-fn a_surplus_thread_passes_unsynchronised() {
+fn a_surplus_thread_is_released_but_releases_no_one() {
     let rows: &[&str] = &["bar.cta.sync 1, 1, 2"];
     // In the order of their events: {0,1}, {0,1,2}, {0,2}, {1,2}.
-    assert_eq!(outcomes(&test(&[rows, rows, rows])), [(0, vec![vec![2], vec![3], vec![2], vec![2]])]);
+    let unfolding = test(&[rows, rows, rows]);
+    assert_eq!(outcomes(&unfolding), [(0, vec![vec![2], vec![3], vec![2], vec![2]])]);
+    let traces = choices(&unfolding).into_iter().find(|traces| !matchings(&unfolding, traces).is_empty()).expect("one");
+    let edges: Vec<usize> = matchings(&unfolding, &traces).iter().map(|matching| matching.synchronises.len()).collect();
+    assert_eq!(edges, [4, 6, 4, 4], "two members release each other and the surplus thread");
 }
 
 /// Its id is a value of the way not taken: it is no barrier 1, and no unnamed one either.

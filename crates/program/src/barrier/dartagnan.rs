@@ -1,6 +1,7 @@
 //! Dartagnan's barriers. The author numbers dynamic instances. Without a quorum a barrier passes when every barrier of its
 //! CTA, instance and id that the program has is reached, and threads without one are not waited for. With quorum q it
-//! passes when at least q arrive; any q or more of them synchronise, and the others pass unsynchronised.
+//! passes when at least q arrive: any q or more of them release everyone who waits there. A surplus thread is released too,
+//! but releases no one.
 //!
 //! Two deviations from the peer, both of them defects there: barriers of different GPUs are never grouped, and an arrive
 //! never waits.
@@ -55,9 +56,11 @@ pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evalua
         let chosen: Vec<&Release> = choices.iter().zip(&pick).map(|(releases, &index)| &releases[index]).collect();
         if let Some(released) = simulate(unfolding, traces, &group_of, &chosen) {
             let mut matching = BarrierMatching::default();
-            for (release, _) in chosen.iter().zip(released).filter(|(_, released)| *released) {
+            for ((release, group), _) in
+                chosen.iter().zip(groups.values()).zip(released).filter(|(_, released)| *released)
+            {
                 if let Release::When(members) = release {
-                    complete(unfolding, &mut matching, members.clone());
+                    complete(unfolding, &mut matching, members.clone(), &group.members);
                 }
             }
             found.push(normalise(matching));

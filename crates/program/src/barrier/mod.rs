@@ -74,11 +74,11 @@ fn blocks_at(unfolding: &Unfolding, trace: TraceId, event: EventId) -> bool {
     unfolding.traces[trace.index()].end == TraceEnd::Blocked { barrier: event }
 }
 
-/// A completed group: everyone synchronises with everyone that waited (PTX ISA 8.9.4).
-fn complete(unfolding: &Unfolding, matching: &mut BarrierMatching, mut group: Vec<EventId>) {
+/// A completed group: its members synchronise with everyone of `released` that waited (PTX ISA 8.9.4).
+fn complete(unfolding: &Unfolding, matching: &mut BarrierMatching, mut group: Vec<EventId>, released: &[EventId]) {
     group.sort();
     for &from in &group {
-        for &to in &group {
+        for &to in released {
             let waits = barrier(unfolding, to).is_some_and(|barrier| barrier.kind != BarrierKind::Arrive);
             if from != to && waits {
                 matching.synchronises.push((from, to));

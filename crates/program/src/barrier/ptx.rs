@@ -171,7 +171,8 @@ impl<'u> Run<'u> {
     fn matching(&self, moment: Moment) -> BarrierMatching {
         let mut matching = BarrierMatching::default();
         for group in moment.done {
-            complete(self.unfolding, &mut matching, group);
+            let released = group.clone();
+            complete(self.unfolding, &mut matching, group, &released);
         }
         normalise(matching)
     }
