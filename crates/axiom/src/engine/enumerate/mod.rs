@@ -173,7 +173,7 @@ where {
             return self.choose_orders();
         }
         if !self.barrier_operands_known() {
-            if self.check_partly().is_none() {
+            if !self.ruled_out() {
                 self.note_gap(Stop::ThinAir);
             }
             return Flow::Continue(());

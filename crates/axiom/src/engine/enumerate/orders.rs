@@ -196,26 +196,38 @@ impl Search<'_, '_> {
 
     /// Adds the coherence edges that acyclicity forces whatever is read (program order of writes to one location).
     fn extend_root(&mut self) -> bool {
-        let relevant = self.model.coherence == Coherence::Total
-            && !self.orders.open.is_empty()
-            && self.evaluator.plan().prunes_reads_from() == Pruning::Some;
-        while relevant {
-            if self.check_partly().is_some() {
-                return false;
-            }
-            let mut state = State { co: std::mem::take(&mut self.orders.root), ..State::default() };
-            state.pairs = std::mem::take(&mut self.orders.open);
-            let step = self.forced_by_acyclicity(&mut state, Chosen::Partly);
+        let mut root = std::mem::take(&mut self.orders.root);
+        let possible = self.extend_partly(&mut root);
+        self.orders.root = root;
+        let root = &self.orders.root;
+        self.orders.open.retain(|&(a, b)| !root.contains(a, b) && !root.contains(b, a));
+        possible
+    }
+
+    /// Adds the coherence edges that acyclicity forces with the reads chosen so far; false if a check fails. Leaves the
+    /// evaluator with the values.
+    pub(super) fn extend_partly(&mut self, co: &mut Relation) -> bool {
+        let mut state = State { co: std::mem::take(co), ..State::default() };
+        let mut possible = true;
+        if self.evaluator.plan().prunes_reads_from() == Pruning::Some {
+            let ordered = self.orders.open.iter().filter(|(a, b)| self.always_ordered(*a, *b));
+            state.pairs.extend(ordered);
+        }
+        while !state.pairs.is_empty() {
             state.retain_open();
-            self.orders.root = state.co;
-            self.orders.open = state.pairs;
+            possible = self.check_partly(&state.co).is_none();
+            let step = if possible { self.forced_by_acyclicity(&mut state, Chosen::Partly) } else { None };
             match step {
-                None => return false,
-                Some(Step::Nothing) => break,
                 Some(Step::Coherence | Step::Fences) => {}
+                Some(Step::Nothing) => break,
+                None => {
+                    possible = false;
+                    break;
+                }
             }
         }
-        true
+        *co = state.co;
+        possible
     }
 
     /// Whether every execution relates these writes, as far as the traces say.

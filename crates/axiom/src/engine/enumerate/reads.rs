@@ -113,7 +113,7 @@ impl Search<'_, '_> {
         }
         self.reads.remaining = remaining;
         let prunes = self.evaluator.plan().prunes_reads_from() == Pruning::Some;
-        if prunes && self.reads.remaining[0] >= CHECK_FROM && self.check_partly().is_some() {
+        if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
         }
         self.reads.pairs.clear();
@@ -144,7 +144,7 @@ impl Search<'_, '_> {
             }
             let write = self.reads.open[depth].1[index];
             let mark = self.values.mark();
-            let viable = self.assign(write, read) == Consistent::Yes && !(check && self.check_partly().is_some());
+            let viable = self.assign(write, read) == Consistent::Yes && !(check && self.ruled_out());
             let flow = if viable { self.choose_read(depth + 1) } else { Flow::Continue(()) };
             self.values.undo(mark);
             self.values.unassign(write);
@@ -155,12 +155,20 @@ impl Search<'_, '_> {
         Flow::Continue(())
     }
 
-    /// The checks that count on a partial choice, with the orders as far as the traces fix them.
-    pub(super) fn check_partly(&mut self) -> Option<CheckId> {
+    /// Whether a check rules the reads chosen so far out, with the orders as far as the traces fix them.
+    pub(super) fn ruled_out(&mut self) -> bool {
+        let root = std::mem::take(&mut self.orders.root);
+        let violated = self.check_partly(&root);
+        self.orders.root = root;
+        violated.is_some()
+    }
+
+    /// The checks that count on a partial choice.
+    pub(super) fn check_partly(&mut self, co: &Relation) -> Option<CheckId> {
         self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
         self.evaluator.set(BaseRelation::Syncbar, self.orders.nothing.bits());
         self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
-        self.evaluator.set(BaseRelation::Co, self.orders.root.bits());
+        self.evaluator.set(BaseRelation::Co, co.bits());
         self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::Partly)
     }
 
@@ -173,10 +181,11 @@ impl Search<'_, '_> {
                 self.budget.tick(1)?;
                 let write = self.reads.open[depth].1[index];
                 self.reads.relation.insert(write, read);
-                if self.check_partly().is_none() {
+                let possible = !self.ruled_out() && self.goes_with_pinned(write, read);
+                self.reads.relation.remove(write, read);
+                if possible {
                     kept.push(write);
                 }
-                self.reads.relation.remove(write, read);
             }
             self.reads.open[depth].1 = kept;
         }
@@ -185,6 +194,14 @@ impl Search<'_, '_> {
             self.reads.remaining[depth] = self.reads.remaining[depth + 1].saturating_mul(ways);
         }
         Flow::Continue(())
+    }
+
+    fn goes_with_pinned(&mut self, write: usize, read: usize) -> bool {
+        (0..self.reads.pinned.len()).all(|index| {
+            let pinned = self.reads.pinned[index];
+            self.reads.location[pinned.1] != self.reads.location[read]
+                || self.writes_can_be_ordered(pinned, (write, read))
+        })
     }
 
     fn prepare_pairs(&mut self) {
@@ -233,11 +250,12 @@ impl Search<'_, '_> {
             two.insert(*write, *read);
         }
         self.reads.relation = two;
-        let compatible = self.check_partly().is_none() && self.writes_can_be_ordered(a, b);
+        let compatible = self.writes_can_be_ordered(a, b);
         self.reads.relation = saved;
         if compatible { Compatible::Yes } else { Compatible::No }
     }
 
+    /// With the reads of `relation`: whether some check fails, or fails for both orders of two of the writes involved.
     fn writes_can_be_ordered(&mut self, a: (usize, usize), b: (usize, usize)) -> bool {
         let partner = |read: usize| {
             let event = self.candidate.events[read];
@@ -246,9 +264,13 @@ impl Search<'_, '_> {
         let mut writes: Vec<usize> = [Some(a.0), Some(b.0), partner(a.1), partner(b.1)].into_iter().flatten().collect();
         writes.sort();
         writes.dedup();
+        let mut base = self.orders.root.clone();
+        if !self.extend_partly(&mut base) || self.check_partly(&base).is_some() {
+            return false;
+        }
         for (at, &first) in writes.iter().enumerate() {
             for &second in &writes[at + 1..] {
-                if self.always_ordered(first, second) && !self.some_order(first, second) {
+                if self.always_ordered(first, second) && !self.some_order(&base, first, second) {
                     return false;
                 }
             }
@@ -256,12 +278,12 @@ impl Search<'_, '_> {
         true
     }
 
-    fn some_order(&mut self, first: usize, second: usize) -> bool {
+    fn some_order(&mut self, base: &Relation, first: usize, second: usize) -> bool {
         [(first, second), (second, first)].into_iter().any(|(from, to)| {
-            if self.orders.root.contains(to, from) {
+            if base.contains(to, from) {
                 return false;
             }
-            let mut co = self.orders.root.clone();
+            let mut co = base.clone();
             co.add_closed(from, to);
             self.evaluator.set(BaseRelation::Co, co.bits());
             self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::Partly).is_none()
