@@ -191,18 +191,18 @@ fn gather(
             path.pop();
             continue;
         };
-        let refuse = |message: String| Err(vec![(source.clone(), Diagnostic::error(file.span, message))]);
+        let here = source.clone();
         if path.iter().any(|(open, ..)| *open == file.node) {
             let names: Vec<&str> = path.iter().map(|(name, ..)| name.as_str()).chain([file.node.as_str()]).collect();
             let message = format!("the files include each other: {}", names.join(" includes "));
-            let source = path.last().map_or(root, |(_, source, _)| source).clone();
-            return Err(vec![(source, Diagnostic::error(file.span, message).label("closes the cycle"))]);
+            return Err(vec![(here, Diagnostic::error(file.span, message).label("closes the cycle"))]);
         }
         if gathered.contains_key(&file.node) {
             continue;
         }
         if gathered.len() >= MOST_FILES {
-            return refuse(format!("more than {MOST_FILES} included files"));
+            let message = format!("more than {MOST_FILES} included files");
+            return Err(vec![(here, Diagnostic::error(file.span, message))]);
         }
         // What is not found may be in the built-in library; the compiler says so if it is not.
         let Some(text) = resolve(&file.node) else { continue };
