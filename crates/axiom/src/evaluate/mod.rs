@@ -109,7 +109,8 @@ impl<'m> Evaluator<'m> {
         self.run(Stage::Static, Stage::Static, Chosen::Partly)
     }
 
-    /// Replaces a chosen relation. Nothing is recomputed until [`Evaluator::run`].
+    /// Replaces a chosen relation; coherence must be transitively closed. Nothing is recomputed until
+    /// [`Evaluator::run`].
     pub fn set(&mut self, relation: BaseRelation, bits: &[u64]) {
         for index in 0..self.plan.chosen_bases.len() {
             let (slot, base) = self.plan.chosen_bases[index];

@@ -223,7 +223,10 @@ impl Plan {
         let is_variable = |index: usize| matches!(model.nodes[index].operator, Operator::Variable);
         let order = (0..live.len()).filter(|&i| is_variable(i)).chain((0..live.len()).filter(|&i| !is_variable(i)));
         for index in order.filter(|&index| live[index]) {
-            self.slots[index] = self.new_slot(model.nodes[index].kind);
+            self.slots[index] = match closed_coherence(model, index) {
+                Some(co) => self.slots[co.index()],
+                None => self.new_slot(model.nodes[index].kind),
+            };
         }
         let uses_final = |index: usize| model.nodes[index].operator == Operator::Base(BaseSet::FinalWrites);
         if (0..live.len()).any(|index| live[index] && uses_final(index)) {
@@ -247,7 +250,7 @@ impl Plan {
             let (slot, stage) = (self.slots[index], self.stages[index]);
             // Nodes that only the last checks need, and that the orders change, wait for the end.
             let late = last_only[index] && stage >= Stage::Fences;
-            if live[index] && in_group[index].is_none() {
+            if live[index] && in_group[index].is_none() && closed_coherence(model, index).is_none() {
                 match &model.nodes[index].operator {
                     Operator::Base(set) => self.base(slot, stage, Base::Set(*set)),
                     Operator::BaseRelation(relation) => self.base(slot, stage, Base::Relation(*relation)),
@@ -394,6 +397,13 @@ impl Plan {
 fn axioms(model: &Model) -> impl Iterator<Item = (CheckId, NodeId)> + '_ {
     let checks = model.checks.iter().enumerate();
     checks.filter(|(_, check)| check.role == CheckRole::Axiom).map(|(index, check)| (CheckId(index as u32), check.node))
+}
+
+/// `co+` is `co`: engines keep coherence transitively closed.
+fn closed_coherence(model: &Model, index: usize) -> Option<NodeId> {
+    let Operator::Plus(operand) = model.nodes[index].operator else { return None };
+    let is_co = model.nodes[operand.index()].operator == Operator::BaseRelation(BaseRelation::Co);
+    is_co.then_some(operand)
 }
 
 /// `[S]`: the node of S.

@@ -5,7 +5,7 @@
 //!   condition rule out; in many large tests every read is then pinned.
 //! * While reads-from is partly chosen ([`reads`]), checks that are monotone in it prune, and so does a table of pairs of
 //!   choices that cannot go together (two exchanges of one location reading the same write).
-//! * The orders ([`orders`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
+//! * The orders ([`orders`], [`propagate`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
 //!   then both ways of a pair are tried. Permutations are never listed, and an order that is already impossible is never
 //!   completed. Before branching, every pair is tried both ways once (failed literals).
 //! * Threads nobody can tell apart are explored in one order only ([`symmetry`]).
@@ -16,6 +16,7 @@
 mod budget;
 mod may;
 mod orders;
+mod propagate;
 mod question;
 mod reads;
 mod report;

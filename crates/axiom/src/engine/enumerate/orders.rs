@@ -13,10 +13,11 @@ use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 
 use super::Search;
 use super::budget::Flow;
+use super::propagate::Step;
 use super::symmetry;
 use super::values::Consistent;
 use crate::base::mutually_in_scope;
-use crate::bits::{Relation, ones};
+use crate::bits::Relation;
 use crate::evaluate::{Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction};
 
@@ -24,7 +25,7 @@ use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction};
 const PROBE_FROM: usize = 4;
 
 /// A pair of events, by local number, smaller first where the direction is open.
-type Pair = (usize, usize);
+pub(super) type Pair = (usize, usize);
 
 /// The part of the orders that one choice of traces (and of reads-from) fixes, and the stack of the search.
 #[derive(Debug, Default)]
@@ -38,7 +39,7 @@ pub(super) struct Orders {
     location: Vec<usize>,
     /// Pairs of writes to one location that `root` leaves open.
     open: Vec<Pair>,
-    fence_pairs: Vec<Pair>,
+    pub(super) fence_pairs: Vec<Pair>,
     /// Threads that may be interchangeable.
     classes: Vec<Vec<usize>>,
     pub(super) has_barriers: bool,
@@ -46,11 +47,11 @@ pub(super) struct Orders {
     syncbar: Relation,
     pub(super) weight: u64,
     /// Writes that spinning reads observe: nothing may be coherence-after them.
-    maximal: Vec<usize>,
+    pub(super) maximal: Vec<usize>,
     /// Parts of the condition about the final value of one location.
-    memory_parts: Vec<(usize, LocationId)>,
+    pub(super) memory_parts: Vec<(usize, LocationId)>,
     states: Vec<State>,
-    closure: Relation,
+    pub(super) closure: Relation,
 }
 
 impl Orders {
@@ -60,19 +61,19 @@ impl Orders {
     }
 
     /// Whether an edge could be a coherence edge.
-    fn same_location(&self, a: usize, b: usize) -> bool {
+    pub(super) fn same_location(&self, a: usize, b: usize) -> bool {
         a != b && self.location[a] != usize::MAX && self.location[a] == self.location[b]
     }
 }
 
 /// The orders chosen so far.
 #[derive(Clone, Debug, Default)]
-struct State {
-    co: Relation,
-    fences: Relation,
-    fences_closed: Relation,
+pub(super) struct State {
+    pub(super) co: Relation,
+    pub(super) fences: Relation,
+    pub(super) fences_closed: Relation,
     /// Pairs of writes that must be related and are not.
-    pairs: Vec<Pair>,
+    pub(super) pairs: Vec<Pair>,
 }
 
 impl State {
@@ -83,7 +84,7 @@ impl State {
         self.pairs.clone_from(&other.pairs);
     }
 
-    fn order(&mut self, edge: Edge) -> Consistent {
+    pub(super) fn order(&mut self, edge: Edge) -> Consistent {
         let ((from, to), relation) = match edge {
             Edge::Coherence(from, to) => ((from, to), &mut self.co),
             Edge::Fence(from, to) => ((from, to), &mut self.fences_closed),
@@ -98,18 +99,22 @@ impl State {
         Consistent::Yes
     }
 
-    fn fences_ordered(&self, (a, b): Pair) -> bool {
+    pub(super) fn fences_ordered(&self, (a, b): Pair) -> bool {
         self.fences.contains(a, b) || self.fences.contains(b, a)
     }
 
-    fn retain_open(&mut self) {
+    pub(super) fn related(&self, (a, b): Pair) -> bool {
+        self.co.contains(a, b) || self.co.contains(b, a)
+    }
+
+    pub(super) fn retain_open(&mut self) {
         let co = &self.co;
         self.pairs.retain(|&(a, b)| !co.contains(a, b) && !co.contains(b, a));
     }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Edge {
+pub(super) enum Edge {
     Coherence(usize, usize),
     Fence(usize, usize),
 }
@@ -121,15 +126,6 @@ impl Edge {
             Edge::Fence(a, b) => Edge::Fence(b, a),
         }
     }
-}
-
-/// What a propagation step found.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Step {
-    Nothing,
-    /// New coherence edges only.
-    Coherence,
-    Fences,
 }
 
 impl Search<'_, '_> {
@@ -165,20 +161,26 @@ impl Search<'_, '_> {
                 EventKind::Read { .. } | EventKind::Fence => {}
             }
         }
-        let event = |index: usize| &unfolding.events[candidate.events[index].index()];
-        for (at, &a) in fences.iter().enumerate() {
-            let later = fences[at + 1..].iter().filter(|&&b| mutually_in_scope(unfolding, event(a), event(b)));
-            orders.fence_pairs.extend(later.map(|&b| (a, b)));
-        }
+        self.pair_fences(&fences);
+        let orders = &mut self.orders;
         orders.open.clear();
         for writes in &orders.writes {
             for (at, &a) in writes.iter().enumerate().skip(1) {
                 orders.open.extend(writes[at + 1..].iter().map(|&b| (a, b)));
             }
         }
-        orders.classes = symmetry::classes(unfolding, candidate, &self.question);
+        orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
         self.extend_root()
+    }
+
+    fn pair_fences(&mut self, fences: &[usize]) {
+        let (unfolding, candidate) = (self.unfolding, &self.candidate);
+        let event = |index: usize| &unfolding.events[candidate.events[index].index()];
+        for (at, &a) in fences.iter().enumerate() {
+            let later = fences[at + 1..].iter().filter(|&&b| mutually_in_scope(unfolding, event(a), event(b)));
+            self.orders.fence_pairs.extend(later.map(|&b| (a, b)));
+        }
     }
 
     fn find_memory_parts(&mut self) {
@@ -430,231 +432,8 @@ impl Search<'_, '_> {
         let state = &self.orders.states[level];
         match edge {
             Edge::Fence(a, b) => state.fences_ordered((a, b)),
-            Edge::Coherence(a, b) => state.co.contains(a, b) || state.co.contains(b, a),
+            Edge::Coherence(a, b) => state.related((a, b)),
         }
-    }
-
-    /// Adds every edge that follows, until nothing does or a check fails. Leaves the evaluator with the state's values.
-    fn propagate(&mut self, state: &mut State) -> Consistent {
-        let mut fences_changed = !self.orders.fence_pairs.is_empty();
-        loop {
-            if fences_changed {
-                self.evaluator.set(BaseRelation::SyncFence, state.fences.bits());
-                if self.evaluator.run(Stage::Fences, Stage::Fences, Chosen::ReadsFrom).is_some() {
-                    return Consistent::No;
-                }
-            }
-            match self.demanded(state) {
-                None => return Consistent::No,
-                Some(Step::Fences) => {
-                    fences_changed = true;
-                    continue;
-                }
-                Some(Step::Coherence | Step::Nothing) => {}
-            }
-            if self.observed(state) == Consistent::No {
-                return Consistent::No;
-            }
-            state.retain_open();
-            self.evaluator.set(BaseRelation::Co, state.co.bits());
-            if self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::ReadsFrom).is_some() {
-                return Consistent::No;
-            }
-            match self.forced_by_acyclicity(state, Chosen::ReadsFrom) {
-                None => return Consistent::No,
-                Some(Step::Nothing) => return Consistent::Yes,
-                Some(step) => fences_changed = step == Step::Fences,
-            }
-        }
-    }
-
-    /// The edges the model's axioms ask for; None if one cannot be.
-    fn demanded(&mut self, state: &mut State) -> Option<Step> {
-        let mut step = Step::Nothing;
-        let fences_complete = self.orders.fence_pairs.iter().all(|pair| state.fences_ordered(*pair));
-        if self.model.coherence == Coherence::Partial {
-            state.pairs.clear();
-        }
-        for demand in &self.model.demands {
-            let plan = self.evaluator.plan();
-            let settled = plan.stage(demand.wanted) < Stage::Fences || fences_complete;
-            if !settled && !plan.grows_with_orders(demand.wanted) {
-                continue;
-            }
-            let bits = self.evaluator.relation(demand.wanted);
-            let words = self.candidate.shape.words();
-            for from in 0..self.candidate.shape.events() {
-                for to in ones(&bits[from * words..(from + 1) * words]) {
-                    let found = match (demand.relation, demand.direction) {
-                        (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, from, to),
-                        (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
-                        (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
-                        // Every pair in mutual scope is ordered anyway; the check itself judges the others.
-                        (DemandedRelation::SyncFence, Direction::EitherWay) => Some(Step::Nothing),
-                    }?;
-                    step = if found == Step::Nothing { step } else { found };
-                }
-            }
-        }
-        Some(step)
-    }
-
-    fn demand_coherence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
-        if !self.orders.same_location(from, to) {
-            return None;
-        }
-        if state.co.contains(from, to) {
-            return Some(Step::Nothing);
-        }
-        (state.order(Edge::Coherence(from, to)) == Consistent::Yes).then_some(Step::Coherence)
-    }
-
-    /// Remembers the pair as one to decide.
-    fn demand_either(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
-        if !self.orders.same_location(from, to) {
-            return None;
-        }
-        let pair = (from.min(to), from.max(to));
-        // A symmetric relation lists each pair twice.
-        let repeated = to < from && self.model_wants(pair);
-        if self.model.coherence == Coherence::Partial && !repeated {
-            state.pairs.push(pair);
-        }
-        Some(Step::Nothing)
-    }
-
-    fn model_wants(&self, (a, b): Pair) -> bool {
-        self.model.demands.iter().any(|demand| {
-            demand.relation == DemandedRelation::Co
-                && demand.direction == Direction::EitherWay
-                && self.evaluator.contains(demand.wanted, a, b)
-        })
-    }
-
-    fn demand_fence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
-        if state.fences.contains(from, to) {
-            return Some(Step::Nothing);
-        }
-        let pair = (from.min(to), from.max(to));
-        if self.orders.fence_pairs.binary_search(&pair).is_err() {
-            return None;
-        }
-        (state.order(Edge::Fence(from, to)) == Consistent::Yes).then_some(Step::Fences)
-    }
-
-    /// What is observed of final memory: a write that must be co-maximal comes after those it is to be ordered with.
-    fn observed(&mut self, state: &mut State) -> Consistent {
-        for index in 0..self.orders.maximal.len() {
-            if self.make_maximal(state, self.orders.maximal[index]) == Consistent::No {
-                return Consistent::No;
-            }
-        }
-        for index in 0..self.orders.memory_parts.len() {
-            let (part, location) = self.orders.memory_parts[index];
-            let mut fitting = None;
-            let mut count = 0;
-            for &write in self.orders.writes(location.index()) {
-                if !state.co.has_successor(write) && self.part_holds(part, write) {
-                    count += 1;
-                    fitting = Some(write);
-                }
-            }
-            match (count, fitting) {
-                (0, _) => return Consistent::No,
-                (1, Some(write)) if self.make_maximal(state, write) == Consistent::No => return Consistent::No,
-                _ => {}
-            }
-        }
-        Consistent::Yes
-    }
-
-    /// Whether a part of the condition can hold if its location ends with what this write wrote.
-    fn part_holds(&self, part: usize, write: usize) -> bool {
-        let holds = self.question.conjuncts[part].holds(&mut |term| match term {
-            Term::Memory(_) => self.values.of(write),
-            other => self.values.term(self.unfolding, &self.candidate, other),
-        });
-        holds != Some(false)
-    }
-
-    fn make_maximal(&self, state: &mut State, write: usize) -> Consistent {
-        if state.co.has_successor(write) {
-            return Consistent::No;
-        }
-        for index in 0..state.pairs.len() {
-            let (a, b) = state.pairs[index];
-            let other = if a == write { b } else { a };
-            if (a == write || b == write) && state.order(Edge::Coherence(other, write)) == Consistent::No {
-                return Consistent::No;
-            }
-        }
-        Consistent::Yes
-    }
-
-    /// Where a chosen order is part of a relation that must be acyclic, a path in that relation decides a pair; so does a
-    /// path in Fence-SC itself. None: both ways are closed.
-    fn forced_by_acyclicity(&mut self, state: &mut State, chosen: Chosen) -> Option<Step> {
-        let mut step = Step::Nothing;
-        for index in 0..self.orders.fence_pairs.len() {
-            let (a, b) = self.orders.fence_pairs[index];
-            if chosen == Chosen::Partly || state.fences_ordered((a, b)) {
-                continue;
-            }
-            for (from, to) in [(a, b), (b, a)] {
-                if state.fences_closed.contains(from, to) {
-                    state.order(Edge::Fence(from, to));
-                    step = Step::Fences;
-                }
-            }
-        }
-        if state.pairs.is_empty() && (chosen == Chosen::Partly || self.orders.fence_pairs.is_empty()) {
-            return Some(step);
-        }
-        let mut closed = std::mem::take(&mut self.orders.closure);
-        let mut closed_node = None;
-        let mut possible = true;
-        for occurrence in self.evaluator.plan().occurrences() {
-            if !possible || occurrence.needs > chosen {
-                continue;
-            }
-            let pairs = match occurrence.relation {
-                BaseRelation::Co => state.pairs.len(),
-                _ if chosen == Chosen::Partly => 0,
-                _ => self.orders.fence_pairs.len(),
-            };
-            if pairs > 0 && closed_node != Some(occurrence.node) {
-                closed.reset(self.candidate.shape);
-                closed.bits_mut().copy_from_slice(self.evaluator.relation(occurrence.node));
-                closed.close();
-                closed_node = Some(occurrence.node);
-            }
-            let limit = if chosen == Chosen::Partly { Stage::Static } else { Stage::Barriers };
-            if occurrence.masks.iter().any(|mask| self.evaluator.plan().stage(*mask) > limit) {
-                continue;
-            }
-            for index in 0..pairs {
-                let coherence = occurrence.relation == BaseRelation::Co;
-                let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
-                if !coherence && state.fences_ordered((a, b)) {
-                    continue;
-                }
-                for (from, to) in [(a, b), (b, a)] {
-                    // The edge the other way would close a cycle, if the masks let it into the relation.
-                    let inside = occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
-                    if inside && closed.contains(from, to) && !(coherence && state.co.contains(from, to)) {
-                        let edge = if coherence { Edge::Coherence(from, to) } else { Edge::Fence(from, to) };
-                        possible &= state.order(edge) == Consistent::Yes;
-                        step = match (coherence, step) {
-                            (true, Step::Nothing) => Step::Coherence,
-                            (true, other) => other,
-                            (false, _) => Step::Fences,
-                        };
-                    }
-                }
-            }
-        }
-        self.orders.closure = closed;
-        possible.then_some(step)
     }
 }
 

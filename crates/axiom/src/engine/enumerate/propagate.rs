@@ -1,0 +1,259 @@
+//! What follows from the orders chosen so far: the edges the model's axioms demand, those that acyclicity forces, and
+//! those that what is observed of final memory needs. Every choice is followed by this, to a fixed point.
+
+use fencepost_program::program::Term;
+
+use super::Search;
+use super::orders::{Edge, Pair, State};
+use super::values::Consistent;
+use crate::bits::{Relation, ones};
+use crate::evaluate::{Chosen, Occurrence, Stage};
+use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction};
+
+/// What a propagation step found.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    Nothing,
+    /// New coherence edges only.
+    Coherence,
+    Fences,
+}
+
+impl Search<'_, '_> {
+    /// Adds every edge that follows, until nothing does or a check fails. Leaves the evaluator with the state's values.
+    pub(super) fn propagate(&mut self, state: &mut State) -> Consistent {
+        let mut fences_changed = !self.orders.fence_pairs.is_empty();
+        loop {
+            if fences_changed {
+                self.evaluator.set(BaseRelation::SyncFence, state.fences.bits());
+                if self.evaluator.run(Stage::Fences, Stage::Fences, Chosen::ReadsFrom).is_some() {
+                    return Consistent::No;
+                }
+            }
+            match self.demanded(state) {
+                None => return Consistent::No,
+                Some(Step::Fences) => {
+                    fences_changed = true;
+                    continue;
+                }
+                Some(Step::Coherence | Step::Nothing) => {}
+            }
+            if self.observed(state) == Consistent::No {
+                return Consistent::No;
+            }
+            state.retain_open();
+            self.evaluator.set(BaseRelation::Co, state.co.bits());
+            if self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::ReadsFrom).is_some() {
+                return Consistent::No;
+            }
+            match self.forced_by_acyclicity(state, Chosen::ReadsFrom) {
+                None => return Consistent::No,
+                Some(Step::Nothing) => return Consistent::Yes,
+                Some(step) => fences_changed = step == Step::Fences,
+            }
+        }
+    }
+
+    /// The edges the model's axioms ask for; None if one cannot be.
+    fn demanded(&mut self, state: &mut State) -> Option<Step> {
+        let mut step = Step::Nothing;
+        let fences_complete = self.orders.fence_pairs.iter().all(|pair| state.fences_ordered(*pair));
+        if self.model.coherence == Coherence::Partial {
+            state.pairs.clear();
+        }
+        for demand in &self.model.demands {
+            let plan = self.evaluator.plan();
+            let settled = plan.stage(demand.wanted) < Stage::Fences || fences_complete;
+            if !settled && !plan.grows_with_orders(demand.wanted) {
+                continue;
+            }
+            let bits = self.evaluator.relation(demand.wanted);
+            let words = self.candidate.shape.words();
+            for from in 0..self.candidate.shape.events() {
+                for to in ones(&bits[from * words..(from + 1) * words]) {
+                    let found = self.demand(state, demand, (from, to))?;
+                    step = if found == Step::Nothing { step } else { found };
+                }
+            }
+        }
+        Some(step)
+    }
+
+    fn demand(&self, state: &mut State, demand: &Demand, (from, to): Pair) -> Option<Step> {
+        match (demand.relation, demand.direction) {
+            (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, from, to),
+            (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
+            (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
+            // Every pair in mutual scope is ordered anyway; the check itself judges the others.
+            (DemandedRelation::SyncFence, Direction::EitherWay) => Some(Step::Nothing),
+        }
+    }
+
+    fn demand_coherence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if !self.orders.same_location(from, to) {
+            return None;
+        }
+        if state.co.contains(from, to) {
+            return Some(Step::Nothing);
+        }
+        (state.order(Edge::Coherence(from, to)) == Consistent::Yes).then_some(Step::Coherence)
+    }
+
+    /// Remembers the pair as one to decide.
+    fn demand_either(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if !self.orders.same_location(from, to) {
+            return None;
+        }
+        let pair = (from.min(to), from.max(to));
+        // A symmetric relation lists each pair twice.
+        let repeated = to < from && self.model_wants(pair);
+        if self.model.coherence == Coherence::Partial && !repeated {
+            state.pairs.push(pair);
+        }
+        Some(Step::Nothing)
+    }
+
+    fn model_wants(&self, (a, b): Pair) -> bool {
+        self.model.demands.iter().any(|demand| {
+            demand.relation == DemandedRelation::Co
+                && demand.direction == Direction::EitherWay
+                && self.evaluator.contains(demand.wanted, a, b)
+        })
+    }
+
+    fn demand_fence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+        if state.fences.contains(from, to) {
+            return Some(Step::Nothing);
+        }
+        let pair = (from.min(to), from.max(to));
+        if self.orders.fence_pairs.binary_search(&pair).is_err() {
+            return None;
+        }
+        (state.order(Edge::Fence(from, to)) == Consistent::Yes).then_some(Step::Fences)
+    }
+
+    /// What is observed of final memory: a write that must be co-maximal comes after those it is to be ordered with.
+    fn observed(&mut self, state: &mut State) -> Consistent {
+        for index in 0..self.orders.maximal.len() {
+            if self.make_maximal(state, self.orders.maximal[index]) == Consistent::No {
+                return Consistent::No;
+            }
+        }
+        for index in 0..self.orders.memory_parts.len() {
+            let (part, location) = self.orders.memory_parts[index];
+            let mut fitting = None;
+            let mut count = 0;
+            for &write in self.orders.writes(location.index()) {
+                if !state.co.has_successor(write) && self.part_holds(part, write) {
+                    count += 1;
+                    fitting = Some(write);
+                }
+            }
+            match (count, fitting) {
+                (0, _) => return Consistent::No,
+                (1, Some(write)) if self.make_maximal(state, write) == Consistent::No => return Consistent::No,
+                _ => {}
+            }
+        }
+        Consistent::Yes
+    }
+
+    /// Whether a part of the condition can hold if its location ends with what this write wrote.
+    fn part_holds(&self, part: usize, write: usize) -> bool {
+        let holds = self.question.conjuncts[part].holds(&mut |term| match term {
+            Term::Memory(_) => self.values.of(write),
+            other => self.values.term(self.unfolding, &self.candidate, other),
+        });
+        holds != Some(false)
+    }
+
+    fn make_maximal(&self, state: &mut State, write: usize) -> Consistent {
+        if state.co.has_successor(write) {
+            return Consistent::No;
+        }
+        for index in 0..state.pairs.len() {
+            let (a, b) = state.pairs[index];
+            let other = if a == write { b } else { a };
+            if (a == write || b == write) && state.order(Edge::Coherence(other, write)) == Consistent::No {
+                return Consistent::No;
+            }
+        }
+        Consistent::Yes
+    }
+
+    /// Where a chosen order is part of a relation that must be acyclic, a path in that relation decides a pair; so does a
+    /// path in Fence-SC itself. None: both ways are closed.
+    pub(super) fn forced_by_acyclicity(&mut self, state: &mut State, chosen: Chosen) -> Option<Step> {
+        let fences_open = chosen > Chosen::Partly && !self.orders.fence_pairs.is_empty();
+        let mut step = if fences_open { self.close_fences(state) } else { Step::Nothing };
+        if state.pairs.is_empty() && !fences_open {
+            return Some(step);
+        }
+        let mut closed = std::mem::take(&mut self.orders.closure);
+        let mut closed_node = None;
+        let limit = if chosen == Chosen::Partly { Stage::Static } else { Stage::Barriers };
+        let mut possible = true;
+        for occurrence in self.evaluator.plan().occurrences() {
+            let known = occurrence.masks.iter().all(|mask| self.evaluator.plan().stage(*mask) <= limit);
+            let useful = occurrence.relation == BaseRelation::Co || fences_open;
+            if occurrence.needs > chosen || !known || !useful {
+                continue;
+            }
+            if closed_node != Some(occurrence.node) {
+                closed.reset(self.candidate.shape);
+                closed.bits_mut().copy_from_slice(self.evaluator.relation(occurrence.node));
+                closed.close();
+                closed_node = Some(occurrence.node);
+            }
+            match self.forced_at(state, occurrence, &closed) {
+                Some(Step::Nothing) => {}
+                Some(found) => step = if step == Step::Fences { step } else { found },
+                None => {
+                    possible = false;
+                    break;
+                }
+            }
+        }
+        self.orders.closure = closed;
+        possible.then_some(step)
+    }
+
+    /// Pairs of fences that are ordered through others.
+    fn close_fences(&self, state: &mut State) -> Step {
+        let mut step = Step::Nothing;
+        for &(a, b) in self.orders.fence_pairs.iter() {
+            for (from, to) in [(a, b), (b, a)] {
+                if state.fences_closed.contains(from, to) && !state.fences.contains(from, to) {
+                    state.fences.insert(from, to);
+                    step = Step::Fences;
+                }
+            }
+        }
+        step
+    }
+
+    /// The pairs that one occurrence of an order decides, `closed` being the closure of the relation it is part of.
+    fn forced_at(&self, state: &mut State, occurrence: &Occurrence, closed: &Relation) -> Option<Step> {
+        let coherence = occurrence.relation == BaseRelation::Co;
+        let pairs = if coherence { state.pairs.len() } else { self.orders.fence_pairs.len() };
+        let mut step = Step::Nothing;
+        for index in 0..pairs {
+            let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
+            if if coherence { state.related((a, b)) } else { state.fences_ordered((a, b)) } {
+                continue;
+            }
+            for (from, to) in [(a, b), (b, a)] {
+                // The edge the other way would close a cycle, if the masks let it into the relation.
+                let inside = occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
+                if inside && closed.contains(from, to) {
+                    let edge = if coherence { Edge::Coherence(from, to) } else { Edge::Fence(from, to) };
+                    if state.order(edge) == Consistent::No {
+                        return None;
+                    }
+                    step = if coherence { Step::Coherence } else { Step::Fences };
+                }
+            }
+        }
+        Some(step)
+    }
+}
