@@ -198,7 +198,8 @@ fn an_empty_execution_has_a_picture() {
     let svg = render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default());
     well_formed(&svg).unwrap();
     let built = Builder::new(&[("x", 0)]).thread("P0", gpu(0, 0)).build();
-    well_formed(&render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default())).unwrap();
+    well_formed(&render::svg(&built.unfolding, &|span| built.text(span), &built.execution, &Options::default()))
+        .unwrap();
 }
 
 /// Crossed barriers cannot all be side by side; the picture gives up on alignment, not on drawing.

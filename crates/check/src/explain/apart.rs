@@ -7,9 +7,9 @@ use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 
+use super::Context;
 use super::name::scope_name;
 use super::words::Family;
-use super::Context;
 
 /// The part of an execution a diagnosis looks at.
 #[derive(Copy, Clone)]
@@ -54,11 +54,8 @@ fn broken_message(
     let release = release_start(context, seen, write, sent);
     let acquire = acquire_end(context, seen, received, read);
     let (Some(first), Some(last)) = (release, acquire) else {
-        let (id, kind, missing) = if release.is_none() {
-            (sent, "release", "before it")
-        } else {
-            (received, "acquire", "after it")
-        };
+        let (id, kind, missing) =
+            if release.is_none() { (sent, "release", "before it") } else { (received, "acquire", "after it") };
         let text = format!(
             "{} is no {kind} pattern: it is {}, and there is no {kind} fence {missing}",
             context.called(id),
@@ -130,25 +127,29 @@ pub(super) fn not_morally_strong(context: &Context<'_>, a: EventId, b: EventId) 
     let (first, second) = (context.event(a)?, context.event(b)?);
     for (id, event) in [(a, first), (b, second)] {
         if !is_strong(event) {
-            let text = format!("{} is {}", context.called(id), if event.thread.is_none() { "not strong" } else { "weak" });
+            let text =
+                format!("{} is {}", context.called(id), if event.thread.is_none() { "not strong" } else { "weak" });
             return Some(Because { text, section: "8.7" });
         }
     }
     if let Some((x, y)) = proxies(first, second) {
-        let text = format!("{} goes through the {x} proxy and {} through the {y} proxy", context.called(a), context.called(b));
+        let text =
+            format!("{} goes through the {x} proxy and {} through the {y} proxy", context.called(a), context.called(b));
         return Some(Because { text, section: "8.6, 8.7" });
     }
     if let (Some(x), Some(y)) = (generic(first), generic(second))
         && x != y
         && context.location_of(a) == context.location_of(b)
     {
-        let text = format!("{} and {} use different virtual addresses of one location", context.called(a), context.called(b));
+        let text =
+            format!("{} and {} use different virtual addresses of one location", context.called(a), context.called(b));
         return Some(Because { text, section: "8.6, 8.7" });
     }
     if mutually_in_scope(context.unfolding, first, second) {
         return None;
     }
-    let place = |event: &Event| event.thread.and_then(|thread| context.unfolding.threads.get(thread.index())).map(|t| t.place);
+    let place =
+        |event: &Event| event.thread.and_then(|thread| context.unfolding.threads.get(thread.index())).map(|t| t.place);
     let needed = match (place(first)?, place(second)?) {
         (x, y) if first.thread != second.thread => narrowest_common(x, y),
         _ => Scope::Cta,

@@ -29,7 +29,11 @@ pub(super) fn tellable<'p>(steps: &'p [PathStep], found: &mut Vec<&'p PathStep>)
 
 /// The step that has release pattern, observation and acquire pattern below it.
 fn pattern(step: &PathStep) -> Option<&PathStep> {
-    let patterns = |step: &PathStep| step.through.iter().any(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation));
+    let patterns = |step: &PathStep| {
+        step.through
+            .iter()
+            .any(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation))
+    };
     if patterns(step) {
         return Some(step);
     }
@@ -45,7 +49,7 @@ pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&Path
     let mut index = 0;
     while index < steps.len() {
         let mut last = index;
-        while last + 1 < steps.len() && both_po(steps[last], steps[last + 1]) {
+        while last + 1 < steps.len() && both_po(context, execution, steps[last], steps[last + 1]) {
             last += 1;
         }
         let (from, to) = (steps[index].from, steps[last].to);
@@ -55,8 +59,11 @@ pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&Path
     lines
 }
 
-fn both_po(a: &PathStep, b: &PathStep) -> bool {
-    let po = |step: &PathStep| words::relation(&step.name).is_some_and(|entry| entry.telling == Telling::ProgramOrder);
+fn both_po(context: &Context<'_>, execution: &Execution, a: &PathStep, b: &PathStep) -> bool {
+    let po = |step: &PathStep| {
+        let entry = words::relation(&step.name);
+        !step.name.ends_with("^-1") && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
+    };
     po(a) && po(b) && a.to == b.from
 }
 
@@ -71,8 +78,8 @@ fn sentence(
     let inverse = step.name.ends_with("^-1");
     let (a, b) = (context.called(from), context.called(to));
     let after = format!("`{}`", context.instruction(to));
-    let mut section = entry.and_then(|entry| entry.section).unwrap_or("");
-    let text = match entry.map(|entry| entry.telling) {
+    let (telling, mut section) = told(context, execution, step, entry);
+    let text = match telling {
         _ if inverse => format!("{a} comes after {b} in `{}`", step.name.trim_end_matches("^-1")),
         Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
         Some(Telling::ProgramOrder) => format!("{a} comes before {after} in program order"),
@@ -93,12 +100,43 @@ fn sentence(
         Some(Telling::Barrier) => format!("{a} and {b} are at the same barrier"),
         Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}"),
         Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
+        Some(Telling::Proxy) if context.is_proxy_fence(to) => {
+            format!("{a} is followed by {after}, which orders it with the generic proxy")
+        }
+        Some(Telling::Proxy) if context.is_proxy_fence(from) => {
+            format!("{a} comes before {after} and orders the generic proxy with it")
+        }
         Some(Telling::Proxy | Telling::Through) | None => format!("{a} is before {b} in `{}`", step.name),
     };
     let mut line = context.line(if context.is_init(from) { to } else { from }, capitalised(&text));
     line.events = vec![from.0, to.0];
     line.section = context.section(section);
     line
+}
+
+/// What to say of a step. Where a name stands for one edge of another relation (`let a = b | c`), the path keeps only
+/// the outer name: the edge says what it is.
+fn told(
+    context: &Context<'_>,
+    execution: &Execution,
+    step: &PathStep,
+    entry: Option<&words::Entry>,
+) -> (Option<Telling>, &'static str) {
+    let own = entry.and_then(|entry| entry.section).unwrap_or("");
+    let telling = entry.map(|entry| entry.telling);
+    if !matches!(telling, Some(Telling::Through) | None) {
+        return (telling, own);
+    }
+    let pair = (step.from, step.to);
+    let same_thread = context.thread(pair.0).is_some() && context.thread(pair.0) == context.thread(pair.1);
+    match () {
+        () if same_thread && pair.0 < pair.1 => (Some(Telling::ProgramOrder), "8.9.1"),
+        () if execution.rf.contains(&pair) => (Some(Telling::ReadsFrom), "8.9.7"),
+        () if execution.sync_fence.contains(&pair) => (Some(Telling::FenceSc), "8.9.3"),
+        () if execution.barriers.synchronises.contains(&pair) => (Some(Telling::Barrier), "8.9.4"),
+        () if execution.co.contains(&pair) => (Some(Telling::Coherence), "8.9.6"),
+        () => (telling, own),
+    }
 }
 
 fn from_read(
@@ -131,7 +169,8 @@ fn observation(context: &Context<'_>, execution: &Execution, step: &PathStep) ->
 fn synchronises(context: &Context<'_>, execution: &Execution, step: &PathStep) -> (String, &'static str) {
     let (a, b) = (context.called(step.from), context.called(step.to));
     let Some(found) = pattern(step) else {
-        let kinds = (context.event(step.from).map(|event| &event.kind), context.event(step.to).map(|event| &event.kind));
+        let kinds =
+            (context.event(step.from).map(|event| &event.kind), context.event(step.to).map(|event| &event.kind));
         return match kinds {
             (Some(EventKind::Barrier(_)), Some(EventKind::Barrier(_))) => {
                 (format!("{a} synchronises with {b} at the barrier"), "8.9.4")
@@ -142,19 +181,21 @@ fn synchronises(context: &Context<'_>, execution: &Execution, step: &PathStep) -
             _ => (format!("{a} synchronises with {b}"), "8.9.4"),
         };
     };
-    let observed = found.through.iter().find(|inner| {
-        words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation)
-    });
+    let observed = found
+        .through
+        .iter()
+        .find(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation));
     let Some(seen) = observed else { return (format!("{a} synchronises with {b}"), "8.9.4") };
-    let release = if seen.from == step.from { String::new() } else { format!(", followed by `{}`,", context.instruction(seen.from)) };
-    let acquire = if seen.to == step.to { String::new() } else { format!(", after `{}`", context.instruction(seen.to)) };
+    let release = if seen.from == step.from {
+        String::new()
+    } else {
+        format!(", followed by `{}`,", context.instruction(seen.from))
+    };
+    let acquire =
+        if seen.to == step.to { String::new() } else { format!(", after `{}`", context.instruction(seen.to)) };
     let how = if execution.rf.contains(&(seen.from, seen.to)) {
         let value = value_text(execution, seen.to);
-        if seen.to == step.to {
-            format!("which returns its {value}")
-        } else {
-            format!("which returned {value}")
-        }
+        if seen.to == step.to { format!("which reads its {value}") } else { format!("which read {value}") }
     } else {
         "which observes it through read-modify-writes".to_owned()
     };

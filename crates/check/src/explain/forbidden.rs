@@ -50,7 +50,7 @@ pub fn forbidden(context: &Context<'_>, goal: &Goal<'_>, search: &Search<'_>) ->
     };
     let mut found = Found::default();
     found.collect(context, &free(&|name| demanding.contains(name)), goal, search, Demands::Kept);
-    if found.seen == 0 && !demanding.is_empty() {
+    if found.seen == 0 && found.stop != Some(Stop::ThinAir) && !demanding.is_empty() {
         found.collect(context, &free(&|_| false), goal, search, Demands::Dropped);
     }
     found.explanation(context, search)
@@ -93,8 +93,9 @@ impl Found {
                 Exploration::Complete => self.stop = None,
                 Exploration::Stopped => self.capped = true,
                 Exploration::Incomplete(stop) => {
+                    let retry = matches!(stop, Stop::Time | Stop::Memory);
                     self.stop = Some(stop);
-                    if self.seen == 0 {
+                    if self.seen == 0 && retry {
                         continue;
                     }
                 }
@@ -128,18 +129,32 @@ impl Found {
                 "This outcome is forbidden."
             }
             (Some(_), 0) => "This outcome is forbidden; no candidate for it was found in time to say why.",
-            (None, 0) => "This outcome is impossible: no choice of which write each read returns gives these values.",
+            (None, 0) => {
+                // The engines do not guess values that nothing produces.
+                if context.unfolding.events.iter().any(|event| !event.data_deps.is_empty()) {
+                    lines.push(Line {
+                        text: "Values that depend on themselves, out of thin air, do not count".to_owned(),
+                        section: context.section("8.10.4"),
+                        ..Line::default()
+                    });
+                }
+                "This outcome is impossible: no choice of which write each read returns gives these values."
+            }
             _ => "This outcome is forbidden. Each way to reach it breaks a rule:",
         };
         let mut remarks = Vec::new();
         if reasons > rejected.len() {
-            remarks.push(format!("{} are not shown", crate::phrase::count((reasons - rejected.len()) as u64, "more reason")));
+            remarks.push(format!(
+                "{} are not shown",
+                crate::phrase::count((reasons - rejected.len()) as u64, "more reason")
+            ));
         }
         if self.capped || self.stop.is_some() && self.seen > 0 {
             remarks.push(format!("only the first {} were looked at", crate::phrase::count(self.seen, "candidate")));
         }
         if self.unexplained > 0 {
-            remarks.push(format!("{} could not be put into words", crate::phrase::count(self.unexplained, "candidate")));
+            remarks
+                .push(format!("{} could not be put into words", crate::phrase::count(self.unexplained, "candidate")));
         }
         let remark = (!remarks.is_empty()).then(|| format!("({})", remarks.join("; ")));
         Explanation { summary: summary.to_owned(), lines, rejected, remark }
@@ -196,7 +211,13 @@ fn overwritten(
             let derivations = violation.facts.iter().map(|fact| explainer.derivation(*fact, events)).collect();
             let reason = explainer.reason(&violation.facts, events);
             let check_name = context.model.checks[demand.check.index()].name.clone();
-            found.push(reason::Explanation { check: demand.check, check_name, shape: violation.shape, derivations, reason });
+            found.push(reason::Explanation {
+                check: demand.check,
+                check_name,
+                shape: violation.shape,
+                derivations,
+                reason,
+            });
         }
     }
     if found.is_empty() {
@@ -215,7 +236,10 @@ fn decides(context: &Context<'_>, execution: &Execution, condition: Option<&Cond
         })
     };
     let own = value(execution, write);
-    let others = execution.events.iter().filter(|event| context.is_write(**event) && context.location_of(**event) == Some(location));
+    let others = execution
+        .events
+        .iter()
+        .filter(|event| context.is_write(**event) && context.location_of(**event) == Some(location));
     let others = others.filter_map(|event| value(execution, *event)).filter(|other| Some(*other) != own);
     let fails: Vec<_> = others.map(|other| with(Some(other)) == Some(false)).collect();
     with(own) != Some(false) && fails.into_iter().any(|fails| fails)
@@ -273,7 +297,11 @@ fn conclusion(
             context.called(step.to)
         ),
         ("causality", _, Some(step), Some(Telling::ReadsFrom)) => {
-            format!("so {} may not return the value of {}, which comes after it", context.called(step.to), context.called(step.from))
+            format!(
+                "so {} may not return the value of {}, which comes after it",
+                context.called(step.to),
+                context.called(step.from)
+            )
         }
         ("coherence", Shape::Pair(first, second), ..) => format!(
             "so {} overwrites {}, and {} cannot end as {}",

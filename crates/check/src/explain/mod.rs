@@ -28,7 +28,7 @@ use fencepost_syntax::{Source, Span};
 use crate::render::HighlightedEdge;
 
 pub use forbidden::{Search, forbidden};
-pub use race::race;
+pub use race::{Example, race};
 pub use report::explain;
 pub use story::allowed;
 pub use stuck::stuck;
@@ -89,16 +89,23 @@ pub struct Rejected {
     pub highlight: Vec<HighlightedEdge>,
 }
 
+impl Rejected {
+    /// "Causality (PTX ISA 8.10.6)".
+    pub fn title(&self) -> String {
+        let section = self.section.as_ref().map_or(String::new(), |section| format!(" (PTX ISA {section})"));
+        format!("{}{section}", words::axiom_title(&self.axiom))
+    }
+}
+
 impl Explanation {
     /// For a terminal: the summary, then a line per sentence.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.summary);
         push_lines(&mut text, &self.lines, "  ");
         for rejected in &self.rejected {
-            let section = rejected.section.as_ref().map_or(String::new(), |section| format!(" (PTX ISA {section})"));
             let count = crate::phrase::count(rejected.candidates, "candidate");
             let verb = if rejected.candidates == 1 { "violates" } else { "violate" };
-            text.push_str(&format!("  {count} {verb} {}{section}:\n", words::axiom_title(&rejected.axiom)));
+            text.push_str(&format!("  {count} {verb} {}:\n", rejected.title()));
             push_lines(&mut text, &rejected.lines, "    ");
         }
         if let Some(remark) = &self.remark {

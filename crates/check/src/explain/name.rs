@@ -2,6 +2,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Scope;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
@@ -52,6 +53,10 @@ impl<'a> Context<'a> {
 
     pub(super) fn is_write(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Write { .. }))
+    }
+
+    pub(super) fn is_proxy_fence(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|event| event.tags.has(Tag::ProxyFence))
     }
 
     /// `st.release.gpu flag, 1`.

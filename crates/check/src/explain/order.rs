@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
+use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::EventKind;
+use fencepost_program::unfolding::{Event, EventKind};
 
 use super::Context;
 use super::words::Family;
@@ -30,7 +32,8 @@ pub(super) fn overwriting(execution: &Execution, read: EventId) -> Vec<EventId> 
 pub(super) fn moments(context: &Context<'_>, execution: &Execution) -> Vec<Moment> {
     let threads = threads(context, execution);
     let before = communication(context, execution, &threads);
-    let mut done: BTreeSet<EventId> = execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
+    let mut done: BTreeSet<EventId> =
+        execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
     let mut told: Vec<Moment> = Vec::new();
     let total: usize = threads.values().map(Vec::len).sum();
     let mut last_thread = None;
@@ -70,7 +73,11 @@ fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
 }
 
 /// What must have happened before each event, program order left aside.
-fn communication(context: &Context<'_>, execution: &Execution, threads: &Threads) -> BTreeMap<EventId, BTreeSet<EventId>> {
+fn communication(
+    context: &Context<'_>,
+    execution: &Execution,
+    threads: &Threads,
+) -> BTreeMap<EventId, BTreeSet<EventId>> {
     let mut before: BTreeMap<EventId, BTreeSet<EventId>> = BTreeMap::new();
     let mut add = |from: EventId, to: EventId| {
         if from != to {
@@ -81,7 +88,10 @@ fn communication(context: &Context<'_>, execution: &Execution, threads: &Threads
     orders.into_iter().flatten().for_each(|(from, to)| add(*from, *to));
     for (_, read) in &execution.rf {
         let own = context.event(*read).and_then(|event| event.rmw_partner);
-        overwriting(execution, *read).into_iter().filter(|write| Some(*write) != own).for_each(|write| add(*read, write));
+        overwriting(execution, *read)
+            .into_iter()
+            .filter(|write| Some(*write) != own)
+            .for_each(|write| add(*read, write));
     }
     // What follows a barrier waits for those it met.
     for (from, to) in &execution.barriers.synchronises {
@@ -99,9 +109,22 @@ fn unlikely(context: &Context<'_>, other: EventId, event: EventId) -> u32 {
         let buffered = matches!(first.kind, EventKind::Write { .. }) && matches!(second.kind, EventKind::Read { .. });
         return if buffered { 1 } else { 10 };
     }
-    let ordered = matches!(first.kind, EventKind::Fence | EventKind::Barrier(_))
-        || matches!(second.kind, EventKind::Fence | EventKind::Barrier(_))
-        || first.tags.has(Tag::Acquire)
-        || second.tags.has(Tag::Release);
-    if ordered { 10 } else { 1 }
+    let fenced = matches!(first.kind, EventKind::Fence | EventKind::Barrier(_))
+        || matches!(second.kind, EventKind::Fence | EventKind::Barrier(_));
+    let orders = |event: &Event, tag: Tag| match event.tags.has(tag) {
+        // A scope that leaves a thread out is where such an execution is weak.
+        true if reaches_all(context, event) => 10,
+        true => 5,
+        false => 1,
+    };
+    if fenced { 10 } else { orders(first, Tag::Acquire).max(orders(second, Tag::Release)) }
+}
+
+fn reaches_all(context: &Context<'_>, event: &Event) -> bool {
+    let threads = &context.unfolding.threads;
+    let Some(own) = event.thread.and_then(|thread| threads.get(thread.index())) else { return true };
+    threads.iter().all(|other| {
+        let needed = if other.name == own.name { Scope::Cta } else { narrowest_common(own.place, other.place) };
+        event.scope.is_some_and(|scope| scope >= needed)
+    })
 }

@@ -6,10 +6,11 @@ use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
+use fencepost_program::value::Value;
 use fencepost_syntax::litmus::QuestionKind;
 
 use super::forbidden::{Search, forbidden};
-use super::{Context, Explanation, Rejected, allowed, race, stuck};
+use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::report::{Access, Race};
@@ -56,7 +57,12 @@ fn context<'a>(
     Context { unfolding, program: &test.program, model: &model.model, source: &test.source, text }
 }
 
-fn explain_question(context: &Context<'_>, checked: &Checked, index: usize, question: &Question) -> Option<Explanation> {
+fn explain_question(
+    context: &Context<'_>,
+    checked: &Checked,
+    index: usize,
+    question: &Question,
+) -> Option<Explanation> {
     let condition = match question.kind {
         QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
         _ => question.condition.clone(),
@@ -87,6 +93,7 @@ fn explain_race(context: &Context<'_>, found: &Race) -> Option<Explanation> {
     };
     let pair = (find(&found.first)?, find(&found.second)?);
     let events: Vec<EventId> = example.events.iter().map(|event| EventId(event.id)).collect();
-    let rf: Vec<(EventId, EventId)> = example.rf.iter().map(|(from, to)| (EventId(*from), EventId(*to))).collect();
-    Some(race(context, &events, &rf, pair))
+    let values = example.events.iter().map(|event| event.value.map(|value| Value(value.0))).collect();
+    let rf = example.rf.iter().map(|(from, to)| (EventId(*from), EventId(*to))).collect();
+    Some(race(context, &Example { events, values, rf, pair }))
 }

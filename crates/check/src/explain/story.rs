@@ -26,28 +26,22 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let mut lines = Vec::new();
     for (at, moment) in moments.iter().enumerate() {
         let told = at.checked_sub(1).and_then(|before| moments.get(before));
-        lines.push(tell(context, execution, moment, told));
+        tell(context, execution, moment, told, &mut lines);
     }
     lines.extend(outcome_line(context, execution, wanted));
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
 }
 
-fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: Option<&Moment>) -> Line {
+/// The event, then the reasons for what is odd about it, a line each.
+fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: Option<&Moment>, lines: &mut Vec<Line>) {
     let id = moment.event;
     let instruction = context.instruction(id);
     let value = value_text(execution, id);
     let location = context.location_name(id);
-    let mut section = None;
     let half = context.event(id).and_then(|event| event.rmw_partner);
-    let mut text = match context.event(id).map(|event| &event.kind) {
+    let text = match context.event(id).map(|event| &event.kind) {
         Some(EventKind::Read { .. }) => {
-            let from = source(context, execution, id);
-            let mut text = format!("`{instruction}` reads {location} = {value}, {from}");
-            if let Some(because) = missed(context, execution, id) {
-                text.push_str(&because.text);
-                section = context.section(because.section);
-            }
-            text
+            format!("`{instruction}` reads {location} = {value}, {}", source(context, execution, id))
         }
         Some(EventKind::Write { .. }) if half.is_some() && half == before.map(|moment| moment.event) => {
             format!("`{instruction}` writes {location} = {value} in the same step")
@@ -55,19 +49,22 @@ fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: O
         Some(EventKind::Write { .. }) => format!("`{instruction}` writes {location} = {value}"),
         _ => format!("`{instruction}`"),
     };
+    lines.push(context.line(id, text));
+    let aside = |text: String, section: Option<String>| Line { text, section, events: vec![id.0], ..Line::default() };
     if let Some(first) = moment.ahead_of.first() {
         let others = match moment.ahead_of.len() {
             1 => String::new(),
             more => format!(" and {} more", more - 1),
         };
-        text.push_str(&format!("; it takes effect before `{}`{others}, which is earlier in its program", context.instruction(*first)));
+        let text = format!("- out of program order: ahead of `{}`{others}", context.instruction(*first));
+        lines.push(aside(text, None));
+    }
+    if let Some(because) = missed(context, execution, id) {
+        lines.push(aside(format!("- {}", because.text), context.section(because.section)));
     }
     if moment.circular {
-        text.push_str("; it communicates in a circle: there is no order of these events");
+        lines.push(aside("- it communicates in a circle: there is no order of these events".to_owned(), None));
     }
-    let mut line = context.line(id, text);
-    line.section = section;
-    line
 }
 
 fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String {
@@ -86,16 +83,18 @@ fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String
 /// Why the read need not see a newer write of another thread.
 fn missed(context: &Context<'_>, execution: &Execution, read: EventId) -> Option<apart::Because> {
     let own = context.event(read)?.rmw_partner;
-    let newer = overwriting(execution, read).into_iter().filter(|write| {
-        Some(*write) != own && context.thread(*write) != context.thread(read)
-    });
+    let newer = overwriting(execution, read)
+        .into_iter()
+        .filter(|write| Some(*write) != own && context.thread(*write) != context.thread(read));
     let newer: Vec<EventId> = newer.collect();
     let seen = Seen { events: &execution.events, rf: &execution.rf };
     let because = newer.iter().find_map(|write| Some((*write, apart::not_ordered(context, seen, *write, read)?)));
     if let Some((write, because)) = because {
         let text = format!(
-            ", although {}: nothing orders that write before this read, because {}",
-            has_written(context, execution, write),
+            "it need not see {} = {} of {}: {}",
+            context.location_name(write),
+            value_text(execution, write),
+            context.called(write),
             because.text
         );
         return Some(apart::Because { text, section: because.section });
@@ -105,13 +104,13 @@ fn missed(context: &Context<'_>, execution: &Execution, read: EventId) -> Option
         Family::Ptx => "nothing orders that write before this read",
         Family::Other => "that write need not have reached memory yet",
     };
-    let text = format!(", not {} = {} of {}: {why}", context.location_name(write), value_text(execution, write), context.called(write));
+    let text = format!(
+        "it need not see {} = {} of {}: {why}",
+        context.location_name(write),
+        value_text(execution, write),
+        context.called(write)
+    );
     Some(apart::Because { text, section: "" })
-}
-
-fn has_written(context: &Context<'_>, execution: &Execution, write: EventId) -> String {
-    let thread = context.thread(write).unwrap_or("a thread");
-    format!("{thread} writes {} = {}", context.location_name(write), value_text(execution, write))
 }
 
 fn outcome_line(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Option<Line> {
@@ -125,11 +124,8 @@ fn outcome_line(context: &Context<'_>, execution: &Execution, wanted: Option<&Co
         .map(|(term, value)| format!("{} = {value}", phrase::term(context.program, term, Notation::Named)))
         .collect();
     let asked = phrase::condition(context.program, condition, Notation::Named);
-    let choice = if states.len() > 1 {
-        " (some writes are unordered: the final memory could also be another)"
-    } else {
-        ""
-    };
+    let choice =
+        if states.len() > 1 { " (some writes are unordered: the final memory could also be another)" } else { "" };
     let text = if values.is_empty() {
         format!("In the end {asked} holds.")
     } else {

@@ -20,7 +20,10 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 let why = if seen.is_empty() {
                     "spins for ever: its loop waits for nothing that could change".to_owned()
                 } else {
-                    format!("spins for ever: it keeps reading {}, and no write that would end the loop follows", seen.join(", "))
+                    format!(
+                        "spins for ever: it keeps reading {}, and no write that would end the loop follows",
+                        seen.join(", ")
+                    )
                 };
                 lines.push(Line {
                     text: why,
@@ -31,7 +34,10 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 });
             }
             TraceEnd::Blocked { barrier } => {
-                let text = format!("waits for ever at `{}`: not enough threads arrive at this barrier", context.instruction(*barrier));
+                let text = format!(
+                    "waits for ever at `{}`: not enough threads arrive at this barrier",
+                    context.instruction(*barrier)
+                );
                 let mut line = context.line(*barrier, text);
                 line.section = context.section("9.7.15.1");
                 lines.push(line);

@@ -127,8 +127,18 @@ const AXIOMS: &[Axiom] = &[
         section: Some("8.10.5"),
         rule: "the accesses of one location have one order that respects program order",
     },
-    Axiom { name: "tso", title: "x86-TSO's global order", section: None, rule: "all accesses have one order, but for buffered stores" },
-    Axiom { name: "sc", title: "sequential consistency", section: None, rule: "all accesses have one order that respects program order" },
+    Axiom {
+        name: "tso",
+        title: "x86-TSO's global order",
+        section: None,
+        rule: "all accesses have one order, but for buffered stores",
+    },
+    Axiom {
+        name: "sc",
+        title: "sequential consistency",
+        section: None,
+        rule: "all accesses have one order that respects program order",
+    },
 ];
 
 pub(super) fn axiom(name: &str) -> Option<&'static Axiom> {
@@ -159,7 +169,8 @@ mod tests {
     fn every_axiom_of_the_shipped_models_has_words() {
         for name in crate::models::Models::names() {
             let model = crate::models::Models::shipped(name).unwrap();
-            let axioms = model.model.checks.iter().filter(|check| check.role == fencepost_syntax::cat::CheckRole::Axiom);
+            let axioms =
+                model.model.checks.iter().filter(|check| check.role == fencepost_syntax::cat::CheckRole::Axiom);
             for check in axioms {
                 assert!(axiom(&check.name).is_some(), "{name}: {}", check.name);
             }

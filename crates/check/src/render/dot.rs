@@ -14,7 +14,9 @@ pub(super) fn write(scene: &Scene) -> String {
     let caption = scene.caption.iter().map(String::as_str);
     let label = escape::dot([scene.title.as_str()].into_iter().chain(caption).filter(|line| !line.is_empty()));
     let _ = writeln!(out, "  graph [label={label}, labelloc=t, fontname=\"Helvetica\", newrank=true, nodesep=0.6];");
-    out.push_str("  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"monospace\", fontsize=11];\n");
+    out.push_str(
+        "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"monospace\", fontsize=11];\n",
+    );
     out.push_str("  edge [fontname=\"Helvetica\", fontsize=10];\n");
     if !scene.inits.is_empty() {
         out.push_str("  { rank=min;\n");
@@ -80,7 +82,10 @@ fn write_columns(out: &mut String, scene: &Scene) {
                     let _ = writeln!(out, "  subgraph cluster_gpu{gpu} {{ label=\"GPU {gpu}\"; color=\"#bdc1c6\";");
                     open_gpu = Some(gpu);
                 }
-                let _ = writeln!(out, "  subgraph cluster_cta{gpu}_{cluster}_{cta} {{ label=\"CTA {cta}\"; color=\"#a8c1ea\";");
+                let _ = writeln!(
+                    out,
+                    "  subgraph cluster_cta{gpu}_{cluster}_{cta} {{ label=\"CTA {cta}\"; color=\"#a8c1ea\";"
+                );
                 members.for_each(|(index, column)| write_column(out, scene, index, column));
                 out.push_str("  }\n");
             }

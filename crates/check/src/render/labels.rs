@@ -67,7 +67,10 @@ fn spaced(points: &[Point]) -> Vec<Point> {
         for (pair, length) in points.windows(2).zip(&lengths) {
             if left <= *length {
                 let t = if *length > 0.0 { left / length } else { 0.0 };
-                spaced.push(Point { x: pair[0].x + (pair[1].x - pair[0].x) * t, y: pair[0].y + (pair[1].y - pair[0].y) * t });
+                spaced.push(Point {
+                    x: pair[0].x + (pair[1].x - pair[0].x) * t,
+                    y: pair[0].y + (pair[1].y - pair[0].y) * t,
+                });
                 break;
             }
             left -= length;

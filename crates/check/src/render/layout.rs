@@ -123,7 +123,8 @@ impl Layout {
         for (index, column) in scene.columns.iter().enumerate() {
             let texts = column.nodes.iter().flat_map(|node| &scene.nodes[*node].lines);
             let ending = column.ending.as_ref().map_or(0, |ending| characters(ending));
-            let widest = texts.map(|text| characters(text)).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
+            let widest =
+                texts.map(|text| characters(text)).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
             let (left, right) = plan.lanes[index];
             x += frame + lanes(left);
             let width = widest as f64 * CHARACTER + 2.0 * PADDING;
@@ -195,7 +196,13 @@ impl Layout {
         for row in 0..=rows.count {
             self.channels.push(y);
             let slots = plan.slots.get(row).copied().unwrap_or(0) as f64 * SLOT;
-            let base = if row == 0 { 6.0 } else if row == rows.count { 10.0 } else { CHANNEL };
+            let base = if row == 0 {
+                6.0
+            } else if row == rows.count {
+                10.0
+            } else {
+                CHANNEL
+            };
             y += if slots > 0.0 { base.max(16.0) + slots } else { base };
             let mut height: f64 = 0.0;
             for cell in rows.cells.iter().filter(|cell| cell.row == row) {
@@ -231,7 +238,8 @@ impl Layout {
                     first += 1;
                     continue;
                 };
-                let same = scene.columns[first..].iter().take_while(|column| self::key(column.place, *level) == Some(key));
+                let same =
+                    scene.columns[first..].iter().take_while(|column| self::key(column.place, *level) == Some(key));
                 let last = first + same.count() - 1;
                 let y = top + depth as f64 * FRAME_LABEL;
                 let bottom = self.footer + inset;
@@ -282,7 +290,9 @@ pub(super) fn legend(scene: &Scene, layout: &Layout) -> Vec<LegendEntry> {
 
 /// Columns of a terminal the text takes: letters of East Asian scripts and emoji are twice as wide.
 pub(super) fn characters(text: &str) -> usize {
-    text.chars().map(|character| if character as u32 >= 0x1100 && !matches!(character as u32, 0x2000..=0x2bff) { 2 } else { 1 }).sum()
+    text.chars()
+        .map(|character| if character as u32 >= 0x1100 && !matches!(character as u32, 0x2000..=0x2bff) { 2 } else { 1 })
+        .sum()
 }
 
 /// The width of the gutter right of each column: room for the longest name of an edge that stays in it.

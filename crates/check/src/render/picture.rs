@@ -40,8 +40,7 @@ fn chosen(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<(Execut
         return Some((execution, Options { title, caption, ..Options::default() }));
     }
     let rejected = crate::explain::closest(test, model, checked)?;
-    let section = rejected.section.map_or(String::new(), |section| format!(" (PTX ISA {section})"));
-    let mut caption = vec![format!("Forbidden by {}{section}", rejected.axiom)];
+    let mut caption = vec![format!("Forbidden by {}", rejected.title())];
     caption.extend(rejected.lines.last().map(|line| line.text.clone()));
     Some((rejected.execution, Options { title, caption, highlight: rejected.highlight, ..Options::default() }))
 }

@@ -42,17 +42,16 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(scene: &Scene, rows: &Rows) -> Plan {
-        let mut plan = Plan {
-            ways: Vec::new(),
-            slots: vec![0; rows.count + 1],
-            lanes: vec![(0, 0); scene.columns.len()],
-        };
+        let mut plan =
+            Plan { ways: Vec::new(), slots: vec![0; rows.count + 1], lanes: vec![(0, 0); scene.columns.len()] };
         for edge in &scene.edges {
             let way = match (rows.cell_of[edge.from], rows.cell_of[edge.to]) {
                 (Some(from), Some(to)) => {
                     let (a, b) = (&rows.cells[from], &rows.cells[to]);
                     match a.column.abs_diff(b.column) {
-                        0 if edge.to == edge.from + 1 && matches!(edge.relation, Relation::Po | Relation::Rmw) => Way::Down,
+                        0 if edge.to == edge.from + 1 && matches!(edge.relation, Relation::Po | Relation::Rmw) => {
+                            Way::Down
+                        }
                         0 => plan.beside(a.column, scene.columns.len()),
                         1 => Way::Neighbour,
                         _ => plan.across(a.row, b.row),

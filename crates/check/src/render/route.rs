@@ -158,7 +158,11 @@ impl Router<'_> {
         let out = self.lane_x(start.x, side, lane);
         let mut path = Path::from(start);
         let (bend_a, bend_b) = turn(start, end);
-        path.pieces.push(Piece::Curve(Point { x: out, y: start.y }, Point { x: out, y: start.y }, Point { x: out, y: bend_a }));
+        path.pieces.push(Piece::Curve(
+            Point { x: out, y: start.y },
+            Point { x: out, y: start.y },
+            Point { x: out, y: bend_a },
+        ));
         path.line(Point { x: out, y: bend_b });
         path.pieces.push(Piece::Curve(Point { x: out, y: end.y }, Point { x: out, y: end.y }, end));
         path
@@ -290,8 +294,7 @@ fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<E
     for ((node, _), mut ends) in groups {
         ends.sort();
         let rect = layout.boxes[node];
-        let (origin, extent) =
-            if layout::is_init(scene, node) { (rect.x, rect.width) } else { (rect.y, rect.height) };
+        let (origin, extent) = if layout::is_init(scene, node) { (rect.x, rect.width) } else { (rect.y, rect.height) };
         let count = ends.len() as f64;
         for (position, (_, _, end)) in ends.into_iter().enumerate() {
             ports.insert(end, origin + extent * (position as f64 + 1.0) / (count + 1.0));

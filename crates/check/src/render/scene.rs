@@ -7,8 +7,8 @@ use fencepost_program::EventId;
 use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 
-use super::{Instructions, Options};
 use super::palette::Relation;
+use super::{Instructions, Options};
 
 /// Longer instructions are cut: a column stays a column.
 const LONGEST_TEXT: usize = 44;
@@ -72,7 +72,12 @@ pub(super) enum Heads {
 }
 
 impl Scene {
-    pub(super) fn new(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> Scene {
+    pub(super) fn new(
+        unfolding: &Unfolding,
+        text: &Instructions<'_>,
+        execution: &Execution,
+        options: &Options,
+    ) -> Scene {
         let mut scene = Scene {
             title: options.title.clone(),
             caption: options.caption.clone(),
@@ -96,9 +101,7 @@ impl Scene {
         scene.edges.sort();
         // A highlighted edge sorts after its plain twin.
         scene.edges.reverse();
-        scene.edges.dedup_by(|next, kept| {
-            (&next.relation, next.from, next.to) == (&kept.relation, kept.from, kept.to)
-        });
+        scene.edges.dedup_by(|next, kept| (&next.relation, next.from, next.to) == (&kept.relation, kept.from, kept.to));
         scene.edges.reverse();
         scene
     }
@@ -141,7 +144,14 @@ impl Scene {
     fn add(&mut self, index: &BTreeMap<EventId, usize>, name: &str, (from, to): (EventId, EventId)) {
         if let (Some(from), Some(to)) = (index.get(&from), index.get(&to)) {
             let relation = Relation::of_name(name);
-            let edge = Edge { relation, from: *from, to: *to, label: name.to_owned(), heads: Heads::Forward, highlighted: false };
+            let edge = Edge {
+                relation,
+                from: *from,
+                to: *to,
+                label: name.to_owned(),
+                heads: Heads::Forward,
+                highlighted: false,
+            };
             self.edges.push(edge);
         }
     }

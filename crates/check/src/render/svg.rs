@@ -16,14 +16,27 @@ const SANS: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
 pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
     let mut out = String::new();
     let (width, height) = (number(layout.width), number(layout.height));
-    line(&mut out, format_args!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-size=\"12\">"
-    ));
+    line(
+        &mut out,
+        format_args!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" font-size=\"12\">"
+        ),
+    );
     line(&mut out, format_args!("<title>{}</title>", xml(&scene.title)));
     line(&mut out, format_args!("<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>"));
     if !scene.title.is_empty() {
         let at = Point { x: 18.0, y: 28.0 };
-        line(&mut out, format_args!("{}", text(at, &scene.title, &format!("font-family=\"{SANS}\" font-size=\"15\" font-weight=\"bold\" fill=\"#202124\""))));
+        line(
+            &mut out,
+            format_args!(
+                "{}",
+                text(
+                    at,
+                    &scene.title,
+                    &format!("font-family=\"{SANS}\" font-size=\"15\" font-weight=\"bold\" fill=\"#202124\"")
+                )
+            ),
+        );
     }
     layout.frames.iter().for_each(|frame| write_frame(&mut out, frame));
     write_headers(&mut out, scene, layout);
@@ -69,21 +82,37 @@ fn write_frame(out: &mut String, frame: &Frame) {
         Level::Cta => ("#eef3fb", "#a8c1ea"),
     };
     let Rect { x, y, width, height } = frame.rect;
-    line(out, format_args!(
-        "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" stroke=\"{stroke}\"/>",
-        number(x), number(y), number(width), number(height)
-    ));
+    line(
+        out,
+        format_args!(
+            "<rect class=\"frame\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"8\" fill=\"{fill}\" stroke=\"{stroke}\"/>",
+            number(x),
+            number(y),
+            number(width),
+            number(height)
+        ),
+    );
     let at = Point { x: x + 8.0, y: y + 13.0 };
-    line(out, format_args!("{}", text(at, &frame.label, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))));
+    line(
+        out,
+        format_args!(
+            "{}",
+            text(at, &frame.label, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))
+        ),
+    );
 }
 
 fn write_headers(out: &mut String, scene: &Scene, layout: &Layout) {
     for ((column, header), ending) in scene.columns.iter().zip(&layout.headers).zip(&layout.endings) {
         let at = Point { x: header.x + header.width / 2.0, y: header.y + 17.0 };
-        let style = format!("font-family=\"{SANS}\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#202124\"");
+        let style = format!(
+            "font-family=\"{SANS}\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#202124\""
+        );
         line(out, format_args!("{}", text(at, &column.name, &style)));
         if let Some(words) = &column.ending {
-            let style = format!("font-family=\"{SANS}\" font-size=\"11\" font-style=\"italic\" text-anchor=\"middle\" fill=\"#c5221f\"");
+            let style = format!(
+                "font-family=\"{SANS}\" font-size=\"11\" font-style=\"italic\" text-anchor=\"middle\" fill=\"#c5221f\""
+            );
             line(out, format_args!("{}", text(*ending, words, &style)));
         }
     }
@@ -99,10 +128,16 @@ fn write_node(out: &mut String, node: &Node, rect: Rect) {
     };
     let (stroke, width) = if node.highlighted { ("#202124", "2.2") } else { (stroke, "1.1") };
     line(out, format_args!("<g class=\"event\" data-event=\"{}\">", node.event.0));
-    line(out, format_args!(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
-        number(rect.x), number(rect.y), number(rect.width), number(rect.height)
-    ));
+    line(
+        out,
+        format_args!(
+            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
+            number(rect.x),
+            number(rect.y),
+            number(rect.width),
+            number(rect.height)
+        ),
+    );
     let memory = node.lines.len() - 1;
     let top = rect.y + (rect.height - node.lines.len() as f64 * LINE) / 2.0 + 12.0;
     for (index, content) in node.lines.iter().enumerate() {
@@ -129,25 +164,43 @@ fn data(path: &Path) -> String {
 fn write_edge(out: &mut String, scene: &Scene, edge: &Edge, path: &Path) {
     let style = edge.relation.style();
     let (from, to) = (scene.nodes[edge.from].event.0, scene.nodes[edge.to].event.0);
-    line(out, format_args!(
-        "<g class=\"edge\" data-relation=\"{}\" data-from=\"{from}\" data-to=\"{to}\">",
-        xml(edge.relation.name())
-    ));
+    line(
+        out,
+        format_args!(
+            "<g class=\"edge\" data-relation=\"{}\" data-from=\"{from}\" data-to=\"{to}\">",
+            xml(edge.relation.name())
+        ),
+    );
     let data = data(path);
     if edge.highlighted {
-        line(out, format_args!(
-            "<path d=\"{data}\" fill=\"none\" stroke=\"#fdd663\" stroke-width=\"9\" stroke-opacity=\"0.75\" stroke-linecap=\"round\"/>"
-        ));
+        line(
+            out,
+            format_args!(
+                "<path d=\"{data}\" fill=\"none\" stroke=\"#fdd663\" stroke-width=\"9\" stroke-opacity=\"0.75\" stroke-linecap=\"round\"/>"
+            ),
+        );
     }
+    // Thin grey on amber would vanish.
+    let colour = if edge.highlighted && edge.relation == Relation::Po { "#3c4043" } else { style.colour };
     let width = f64::from(style.width) / 10.0 + if edge.highlighted { 1.4 } else { 0.0 };
     let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
-    line(out, format_args!(
-        "<path d=\"{data}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
-        style.colour, number(width)
-    ));
-    let size = if edge.highlighted { 10.0 } else if edge.relation == Relation::Po { 6.0 } else { 8.0 };
+    line(
+        out,
+        format_args!(
+            "<path d=\"{data}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+            style.colour,
+            number(width)
+        ),
+    );
+    let size = if edge.highlighted {
+        10.0
+    } else if edge.relation == Relation::Po {
+        6.0
+    } else {
+        8.0
+    };
     for (tip, direction) in &path.heads {
-        line(out, format_args!("<polygon points=\"{}\" fill=\"{}\"/>", head(*tip, *direction, size), style.colour));
+        line(out, format_args!("<polygon points=\"{}\" fill=\"{}\"/>", head(*tip, *direction, size), colour));
     }
     out.push_str("</g>\n");
 }
@@ -158,9 +211,12 @@ fn head(tip: Point, direction: Point, size: f64) -> String {
     let (across_x, across_y) = (-direction.y * half, direction.x * half);
     format!(
         "{},{} {},{} {},{}",
-        number(tip.x), number(tip.y),
-        number(back.x + across_x), number(back.y + across_y),
-        number(back.x - across_x), number(back.y - across_y)
+        number(tip.x),
+        number(tip.y),
+        number(back.x + across_x),
+        number(back.y + across_y),
+        number(back.x - across_x),
+        number(back.y - across_y)
     )
 }
 
@@ -168,9 +224,11 @@ fn write_label(out: &mut String, edge: &Edge, centre: Point) {
     let at = Point { x: centre.x, y: centre.y + 4.0 };
     let weight = if edge.highlighted { " font-weight=\"bold\"" } else { "" };
     let base = format!("font-family=\"{SANS}\" font-size=\"11\" text-anchor=\"middle\"{weight}");
-    let halo = format!("{base} stroke=\"#ffffff\" stroke-width=\"4\" stroke-linejoin=\"round\" fill=\"#ffffff\" aria-hidden=\"true\"");
+    let halo = format!(
+        "{base} stroke=\"#ffffff\" stroke-width=\"4\" stroke-linejoin=\"round\" fill=\"#ffffff\" aria-hidden=\"true\""
+    );
     line(out, format_args!("{}", text(at, &edge.label, &halo)));
-    let colour = edge.relation.style().colour;
+    let colour = if edge.relation == Relation::Po { "#3c4043" } else { edge.relation.style().colour };
     line(out, format_args!("{}", text(at, &edge.label, &format!("{base} fill=\"{colour}\""))));
 }
 
@@ -185,11 +243,25 @@ fn write_footer(out: &mut String, scene: &Scene, layout: &Layout) {
         let style = relations[entry.relation].style();
         let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
         let (x, y) = (entry.at.x, entry.at.y);
-        line(out, format_args!(
-            "<path d=\"M{} {}L{} {}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
-            number(x), number(y), number(x + 22.0), number(y), style.colour, number(f64::from(style.width) / 10.0)
-        ));
+        line(
+            out,
+            format_args!(
+                "<path d=\"M{} {}L{} {}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+                number(x),
+                number(y),
+                number(x + 22.0),
+                number(y),
+                style.colour,
+                number(f64::from(style.width) / 10.0)
+            ),
+        );
         let at = Point { x: x + 28.0, y: y + 4.0 };
-        line(out, format_args!("{}", text(at, &entry.text, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))));
+        line(
+            out,
+            format_args!(
+                "{}",
+                text(at, &entry.text, &format!("font-family=\"{SANS}\" font-size=\"11\" fill=\"#5f6368\""))
+            ),
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Small executions built by hand, so that pictures and stories can be tested without a front end or an engine, and a
 //! check that a text is well-formed XML.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::Expression;
@@ -61,7 +61,12 @@ impl Builder {
         for (index, (name, value)) in locations.iter().enumerate() {
             let value = Value(*value);
             let init = EventId::new(index);
-            builder.unfolding.locations.push(LocationInfo { name: (*name).to_owned(), initial: value, ty: Type::U32, init });
+            builder.unfolding.locations.push(LocationInfo {
+                name: (*name).to_owned(),
+                initial: value,
+                ty: Type::U32,
+                init,
+            });
             let kind = EventKind::Write {
                 address: AddressId::new(index),
                 generic: AddressId::new(index),
@@ -136,7 +141,8 @@ impl Builder {
         let location = self.location(location);
         let address = AddressId::new(location.index());
         let value = Value(value);
-        let kind = EventKind::Write { address, generic: address, location, value: Expression::Constant(value), ty: Type::U32 };
+        let kind =
+            EventKind::Write { address, generic: address, location, value: Expression::Constant(value), ty: Type::U32 };
         self.push(self.last_thread(), kind, text, Some(value));
         self
     }
@@ -286,7 +292,8 @@ fn attributes(text: &str) -> Result<(), String> {
     let mut rest = text.trim();
     let mut seen: Vec<&str> = Vec::new();
     while !rest.is_empty() {
-        let (name, after) = rest.split_once("=\"").ok_or_else(|| format!("attribute without a quoted value: {rest}"))?;
+        let (name, after) =
+            rest.split_once("=\"").ok_or_else(|| format!("attribute without a quoted value: {rest}"))?;
         let (value, after) = after.split_once('"').ok_or("unclosed attribute")?;
         if seen.contains(&name) {
             return Err(format!("attribute {name} twice"));

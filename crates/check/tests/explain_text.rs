@@ -1,0 +1,134 @@
+//! Explanations of small tests, word for word: what a kernel engineer reads is reviewed like code.
+
+mod render_support;
+
+use fencepost_axiom::engine::{Ends, Goal, Limits};
+use fencepost_check::explain::{self, Context, Search};
+use fencepost_check::render::{self, Format};
+use fencepost_check::{Models, Options, Test, check, load};
+use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_syntax::Source;
+use render_support::{snapshot, well_formed};
+
+fn test(text: &str) -> Test {
+    let (mut tests, diagnostics) = load(&Source::new("test.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    tests.remove(0)
+}
+
+fn explained(text: &str, model: &str) -> String {
+    let test = test(text);
+    let model = Models::shipped(model).unwrap();
+    explain::explain(&test, &model, &check(&test, &model, &Options::default()))
+}
+
+fn picture(text: &str, model: &str) -> Option<String> {
+    let test = test(text);
+    let model = Models::shipped(model).unwrap();
+    render::picture(&test, &model, &check(&test, &model, &Options::default()), Format::Svg)
+}
+
+fn message_passing(read: &str) -> String {
+    format!(
+        "PTX MP\n{{ data=0; flag=0; P1:r0=0; P1:r1=0; }}\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n \
+         st.weak data, 1 | {read} r0, flag ;\n st.release.gpu flag, 1 | ld.weak r1, data ;\n\
+         exists (P1:r0 == 1 /\\ P1:r1 == 0)\n"
+    )
+}
+
+const STORE_BUFFERING: &str = "PTX SB\n{ x=0; y=0; P0:r0=0; P1:r0=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n \
+    st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n \
+    ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x ;\nexists (P0:r0 == 0 /\\ P1:r0 == 0)\n";
+
+const WRITES: &str = "PTX 2+2W\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n \
+    st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n \
+    st.relaxed.gpu y, 2 | st.relaxed.gpu x, 2 ;\nexists (x == 1 /\\ y == 1)\n";
+
+const THIN_AIR: &str = "PTX LB\n{ x=0; y=0; P0:r0=0; P1:r0=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n \
+    ld.relaxed.gpu r0, x | ld.relaxed.gpu r0, y ;\n st.relaxed.gpu y, r0 | st.relaxed.gpu x, r0 ;\n\
+    exists (P0:r0 == 1 /\\ P1:r0 == 1)\n";
+
+const X86: &str = "X86 SB\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n\
+    exists (0:EAX=0 /\\ 1:EAX=0)\n";
+
+#[test]
+fn a_stale_read_behind_release_and_acquire_is_forbidden_by_causality() {
+    snapshot("mp-forbidden.txt", &explained(&message_passing("ld.acquire.gpu"), "ptx-7.5"));
+}
+
+#[test]
+fn a_stale_read_behind_a_relaxed_read_is_told_as_a_story() {
+    snapshot("mp-allowed.txt", &explained(&message_passing("ld.relaxed.gpu"), "ptx-7.5"));
+}
+
+#[test]
+fn a_scope_that_leaves_the_other_thread_out_is_named() {
+    let text = explained(&message_passing("ld.acquire.cta"), "ptx-7.5");
+    assert!(text.contains("the scope of P1's `ld.acquire.cta r0, flag` is too narrow: .cta"), "{text}");
+}
+
+#[test]
+fn both_fence_orders_rule_store_buffering_out() {
+    let text = explained(STORE_BUFFERING, "ptx-6.0");
+    assert!(text.contains("Fence-SC order"), "{text}");
+    assert_eq!(text.matches("Causality (PTX ISA 8.10.6)").count(), 2, "{text}");
+}
+
+#[test]
+fn a_final_value_that_coherence_overwrites_is_named() {
+    let text = explained(WRITES, "ptx-7.5");
+    assert!(text.contains("overwrites P0's `st.relaxed.gpu x, 1`, and x cannot end as 1 (8.10.1)"), "{text}");
+}
+
+#[test]
+fn values_out_of_thin_air_are_called_that() {
+    let text = explained(THIN_AIR, "ptx-7.5");
+    assert!(text.contains("thin air") && text.contains("8.10.4"), "{text}");
+}
+
+#[test]
+fn x86_and_sc_cite_no_section_of_the_ptx_isa() {
+    let story = explained(X86, "x86-tso");
+    assert!(story.contains("out of program order: ahead of `MOV [x],$1`"), "{story}");
+    let reason = explained(X86, "sc");
+    assert!(reason.contains("would come before itself"), "{reason}");
+    assert!(!story.contains("ISA") && !reason.contains("ISA") && !reason.contains("(8."), "{reason}");
+}
+
+#[test]
+fn an_impossible_value_is_not_blamed_on_an_axiom() {
+    let text = explained(&message_passing("ld.acquire.gpu").replace("r1 == 0", "r1 == 7"), "ptx-7.5");
+    assert!(text.contains("no choice of which write each read returns gives these values"), "{text}");
+}
+
+#[test]
+fn a_forbidden_outcome_has_a_picture_of_its_cycle() {
+    let svg = picture(&message_passing("ld.acquire.gpu"), "ptx-7.5").unwrap();
+    well_formed(&svg).unwrap();
+    assert!(svg.contains("Forbidden by Causality (PTX ISA 8.10.6)"));
+    assert!(svg.contains("stroke=\"#fdd663\""), "the cycle is highlighted");
+    assert_eq!(Some(svg), picture(&message_passing("ld.acquire.gpu"), "ptx-7.5"));
+}
+
+#[test]
+fn what_was_not_looked_at_is_said() {
+    let test = test(STORE_BUFFERING);
+    let model = Models::shipped("ptx-7.5").unwrap();
+    let unfolding = unfold(&test.program, &UnfoldOptions::default()).unwrap();
+    let text = |span| test.instruction_text(span);
+    let context = Context {
+        unfolding: &unfolding,
+        program: &test.program,
+        model: &model.model,
+        source: &test.source,
+        text: &text,
+    };
+    let goal = Goal { condition: Some(&test.program.questions[0].condition), ..Goal::new(Ends::Terminating) };
+    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let explanation = explain::forbidden(&context, &goal, &Search { limits, candidates: 1, shown: 3 });
+    assert_eq!(explanation.rejected.len(), 1);
+    assert!(
+        explanation.remark.as_ref().is_some_and(|remark| remark.contains("only the first 1 candidate")),
+        "{explanation:?}"
+    );
+}
