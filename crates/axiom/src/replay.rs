@@ -10,6 +10,7 @@ mod base;
 mod instructions;
 mod interpret;
 mod operators;
+mod ordered;
 mod valuation;
 mod wellformed;
 

@@ -78,10 +78,21 @@ struct Search<'s, 't> {
     doubt: Option<Stop>,
 }
 
-/// What is chosen so far. `sync_fence` and `co` are given to the judge as they are chosen.
+/// What one choice of traces fixes.
+struct Fixed {
+    traces: Vec<TraceId>,
+    events: Vec<EventId>,
+    reads: Vec<EventId>,
+    /// The writes each read may read from.
+    sources: Vec<Vec<EventId>>,
+    fences: Vec<Pair>,
+    /// Every coherence, smallest first; filled when first needed.
+    orders: Vec<Vec<Pair>>,
+    has_barriers: bool,
+}
+
+/// What is chosen so far, besides coherence.
 struct Choice<'c> {
-    traces: &'c [TraceId],
-    events: &'c [EventId],
     rf: &'c [Pair],
     barriers: &'c BarrierMatching,
     sync_fence: &'c [Pair],
@@ -95,7 +106,8 @@ impl<'t> Search<'_, 't> {
         while let Some(digits) = product.next() {
             let traces: Vec<TraceId> = digits.iter().zip(&choices).map(|(&digit, traces)| traces[digit]).collect();
             if self.may_end(&traces) {
-                self.all_reads_from(&traces)?;
+                let mut fixed = self.fix(traces);
+                self.all_reads_from(&mut fixed)?;
             }
         }
         Ok(())
@@ -116,23 +128,32 @@ impl<'t> Search<'_, 't> {
         }
     }
 
-    fn all_reads_from(&mut self, traces: &[TraceId]) -> Result<(), Exploration> {
+    fn fix(&self, traces: Vec<TraceId>) -> Fixed {
         let unfolding = self.unfolding;
-        let events = replay::occurring(unfolding, traces);
-        self.candidate().set_traces(traces);
-        let at = |id: &EventId| replay::location(&unfolding.events[id.index()]);
-        let has = |id: &EventId, tag| replay::has(&unfolding.events[id.index()], tag);
-        let reads: Vec<EventId> = events.iter().copied().filter(|id| has(id, Tag::Read)).collect();
-        let writes: Vec<EventId> = events.iter().copied().filter(|id| has(id, Tag::Write)).collect();
-        let sources: Vec<Vec<EventId>> =
+        let event = |id: &EventId| &unfolding.events[id.index()];
+        let events = replay::occurring(unfolding, &traces);
+        let having =
+            |tag| -> Vec<EventId> { events.iter().copied().filter(|id| replay::has(event(id), tag)).collect() };
+        let (reads, writes) = (having(Tag::Read), having(Tag::Write));
+        let at = |id: &EventId| replay::location(event(id));
+        let sources =
             (reads.iter()).map(|read| writes.iter().copied().filter(|write| at(write) == at(read)).collect()).collect();
-        let mut product = Product::new(sources.iter().map(Vec::len).collect());
+        let fences = replay::fence_sc_pairs(unfolding, &events);
+        let has_barriers = !having(Tag::Barrier).is_empty();
+        Fixed { traces, events, reads, sources, fences, orders: Vec::new(), has_barriers }
+    }
+
+    fn all_reads_from(&mut self, fixed: &mut Fixed) -> Result<(), Exploration> {
+        self.candidate().set_traces(&fixed.traces);
+        let mut product = Product::new(fixed.sources.iter().map(Vec::len).collect());
         while let Some(digits) = product.next() {
             self.tick()?;
-            let rf: Vec<Pair> = (0..reads.len()).map(|index| (sources[index][digits[index]], reads[index])).collect();
-            if !self.contradicted(traces, &Valuation::new(unfolding, &events, &rf, None)) {
+            let choose = |((sources, &digit), &read): ((&Vec<EventId>, &usize), &EventId)| (sources[digit], read);
+            let rf: Vec<Pair> = fixed.sources.iter().zip(digits).zip(&fixed.reads).map(choose).collect();
+            let values = Valuation::new(self.unfolding, &fixed.events, &rf, None);
+            if !self.contradicted(&fixed.traces, &values) {
                 self.candidate().set_rf(&rf);
-                if self.all_barriers(traces, &events, &rf)? < Depends::RF {
+                if self.all_barriers(fixed, &rf, &values)? < Depends::RF {
                     break;
                 }
             }
@@ -142,16 +163,19 @@ impl<'t> Search<'_, 't> {
 
     /// Each level answers which choices would have to change for anything to be consistent: the outermost choice that
     /// the violated axiom looks at, `Depends::ALL` where nothing is known.
-    fn all_barriers(&mut self, traces: &[TraceId], events: &[EventId], rf: &[Pair]) -> Result<Depends, Exploration> {
+    fn all_barriers(&mut self, fixed: &mut Fixed, rf: &[Pair], early: &Valuation) -> Result<Depends, Exploration> {
         let unfolding = self.unfolding;
-        let early = Valuation::new(unfolding, events, rf, None);
-        for barriers in barrier::matchings(unfolding, traces, &mut |operand| early.evaluate(operand)) {
-            let values = Valuation::new(unfolding, events, rf, Some(&barriers));
-            if self.contradicted(traces, &values) {
-                continue;
-            }
+        for barriers in barrier::matchings(unfolding, &fixed.traces, &mut |operand| early.evaluate(operand)) {
             self.candidate().set_barriers(&barriers);
-            let depends = self.all_fence_orders(traces, events, rf, &barriers, &values)?;
+            let depends = if fixed.has_barriers {
+                let values = Valuation::new(unfolding, &fixed.events, rf, Some(&barriers));
+                if self.contradicted(&fixed.traces, &values) {
+                    continue;
+                }
+                self.all_fence_orders(fixed, rf, &barriers, &values)?
+            } else {
+                self.all_fence_orders(fixed, rf, &barriers, early)?
+            };
             if depends < Depends::BARRIERS {
                 return Ok(depends);
             }
@@ -161,25 +185,23 @@ impl<'t> Search<'_, 't> {
 
     fn all_fence_orders(
         &mut self,
-        traces: &[TraceId],
-        events: &[EventId],
+        fixed: &mut Fixed,
         rf: &[Pair],
         barriers: &BarrierMatching,
         values: &Valuation,
     ) -> Result<Depends, Exploration> {
-        let pairs = replay::fence_sc_pairs(self.unfolding, events);
-        let mut product = Product::new(vec![2; pairs.len()]);
+        let mut product = Product::new(vec![2; fixed.fences.len()]);
         while let Some(digits) = product.next() {
             self.tick()?;
             let orient = |(&(x, y), &digit): (&Pair, &usize)| if digit == 0 { (x, y) } else { (y, x) };
-            let mut sync_fence: Vec<Pair> = pairs.iter().zip(digits).map(orient).collect();
+            let mut sync_fence: Vec<Pair> = fixed.fences.iter().zip(digits).map(orient).collect();
             sync_fence.sort();
             if !replay::is_acyclic(&sync_fence) {
                 continue;
             }
             self.candidate().set_sync_fence(&sync_fence);
-            let choice = Choice { traces, events, rf, barriers, sync_fence: &sync_fence, values };
-            let depends = self.all_coherence(&choice)?;
+            let choice = Choice { rf, barriers, sync_fence: &sync_fence, values };
+            let depends = self.all_coherence(fixed, &choice)?;
             if depends < Depends::SYNC_FENCE {
                 return Ok(depends);
             }
@@ -187,27 +209,18 @@ impl<'t> Search<'_, 't> {
         Ok(Depends::ALL)
     }
 
-    fn all_coherence(&mut self, choice: &Choice<'_>) -> Result<Depends, Exploration> {
-        let orders: Vec<Vec<Vec<Pair>>> = (0..self.unfolding.locations.len())
-            .map(|index| self.orders_at(LocationId::new(index), choice.events))
-            .collect();
-        let mut all = Vec::new();
-        let mut product = Product::new(orders.iter().map(Vec::len).collect());
-        while let Some(digits) = product.next() {
-            self.tick()?;
-            let mut co: Vec<Pair> = digits.iter().zip(&orders).flat_map(|(&digit, at)| at[digit].clone()).collect();
-            co.sort();
-            all.push(co);
+    fn all_coherence(&mut self, fixed: &mut Fixed, choice: &Choice<'_>) -> Result<Depends, Exploration> {
+        if fixed.orders.is_empty() {
+            fixed.orders = self.all_orders(&fixed.events)?;
         }
-        // Smallest first: whatever contains an accepted one is not minimal. Total orders have one size.
-        all.sort_by_key(Vec::len);
-        let mut accepted: Vec<Vec<Pair>> = Vec::new();
-        for co in all {
+        let mut accepted: Vec<&Vec<Pair>> = Vec::new();
+        for co in &fixed.orders {
             self.tick()?;
-            if accepted.iter().any(|smaller| smaller.iter().all(|pair| co.contains(pair))) {
+            // Smallest first: whatever contains an accepted one is not minimal. Total orders have one size.
+            if accepted.iter().any(|smaller| smaller.iter().all(|pair| co.binary_search(pair).is_ok())) {
                 continue;
             }
-            self.candidate().set_co(&co);
+            self.candidate().set_co(co);
             match self.judge.rejection() {
                 Err(error) => {
                     let what = error.to_string();
@@ -216,7 +229,7 @@ impl<'t> Search<'_, 't> {
                 Ok(Some(depends)) if depends < Depends::CO => return Ok(depends),
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    self.report(choice, &co)?;
+                    self.report(fixed, choice, co)?;
                     accepted.push(co);
                 }
             }
@@ -224,8 +237,26 @@ impl<'t> Search<'_, 't> {
         Ok(Depends::ALL)
     }
 
+    /// Every coherence of all locations, smallest first.
+    fn all_orders(&mut self, events: &[EventId]) -> Result<Vec<Vec<Pair>>, Exploration> {
+        let locations = 0..self.unfolding.locations.len();
+        let at: Result<Vec<Vec<Vec<Pair>>>, Exploration> =
+            locations.map(|index| self.orders_at(LocationId::new(index), events)).collect();
+        let at = at?;
+        let mut all = Vec::new();
+        let mut product = Product::new(at.iter().map(Vec::len).collect());
+        while let Some(digits) = product.next() {
+            self.tick()?;
+            let mut co: Vec<Pair> = digits.iter().zip(&at).flat_map(|(&digit, at)| at[digit].clone()).collect();
+            co.sort();
+            all.push(co);
+        }
+        all.sort_by_key(Vec::len);
+        Ok(all)
+    }
+
     /// Every coherence of one location.
-    fn orders_at(&self, location: LocationId, events: &[EventId]) -> Vec<Vec<Pair>> {
+    fn orders_at(&self, location: LocationId, events: &[EventId]) -> Result<Vec<Vec<Pair>>, Exploration> {
         let init = self.unfolding.locations[location.index()].init;
         let writes: Vec<EventId> = (events.iter().copied())
             .filter(|id| match &self.unfolding.events[id.index()].kind {
@@ -234,16 +265,17 @@ impl<'t> Search<'_, 't> {
             })
             .collect();
         let orders = match self.coherence {
-            Coherence::Total => total_orders(&writes),
-            Coherence::Partial => partial_orders(&writes),
+            Coherence::Total => total_orders(&writes, self.left),
+            Coherence::Partial => partial_orders(&writes, self.left),
         };
+        let orders = orders.ok_or_else(too_many)?;
         let first = |order: Vec<Pair>| writes.iter().map(|write| (init, *write)).chain(order).collect();
-        orders.into_iter().map(first).collect()
+        Ok(orders.into_iter().map(first).collect())
     }
 
     /// A consistent candidate: an execution if it has values and meets the goal.
-    fn report(&mut self, choice: &Choice<'_>, co: &[Pair]) -> Result<(), Exploration> {
-        let cut = choice.traces.iter().find_map(|trace| match self.end(*trace) {
+    fn report(&mut self, fixed: &Fixed, choice: &Choice<'_>, co: &[Pair]) -> Result<(), Exploration> {
+        let cut = fixed.traces.iter().find_map(|trace| match self.end(*trace) {
             TraceEnd::Bound { span } => Some(*span),
             _ => None,
         });
@@ -251,18 +283,18 @@ impl<'t> Search<'_, 't> {
             self.doubt = Some(Stop::Bound(span));
             return Ok(());
         }
-        if !choice.values.is_complete(self.unfolding, choice.events) {
+        if !choice.values.is_complete(self.unfolding, &fixed.events) {
             self.doubt = Some(Stop::ThinAir);
             return Ok(());
         }
         let execution = Execution {
-            traces: choice.traces.to_vec(),
-            events: choice.events.to_vec(),
+            traces: fixed.traces.clone(),
+            events: fixed.events.clone(),
             rf: choice.rf.to_vec(),
             co: co.to_vec(),
             sync_fence: choice.sync_fence.to_vec(),
             barriers: choice.barriers.clone(),
-            values: choice.events.iter().map(|event| choice.values.of(*event)).collect(),
+            values: fixed.events.iter().map(|event| choice.values.of(*event)).collect(),
             weight: 1,
         };
         if !replay::meets_goal(self.unfolding, &execution, self.goal) {
@@ -286,8 +318,7 @@ impl<'t> Search<'_, 't> {
 
     fn tick(&mut self) -> Result<(), Exploration> {
         if self.left == 0 {
-            let what = "more candidates than the oracle may look at".to_string();
-            return Err(Exploration::Incomplete(Stop::Unsupported { span: Span::default(), what }));
+            return Err(too_many());
         }
         self.left -= 1;
         if self.limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -298,6 +329,11 @@ impl<'t> Search<'_, 't> {
         }
         Ok(())
     }
+}
+
+fn too_many() -> Exploration {
+    let what = "more candidates than the oracle may look at".to_string();
+    Exploration::Incomplete(Stop::Unsupported { span: Span::default(), what })
 }
 
 /// All digit strings of a mixed-radix counter; none if a radix is zero.
@@ -328,8 +364,8 @@ impl Product {
     }
 }
 
-/// All total orders, each as its pairs.
-fn total_orders(writes: &[EventId]) -> Vec<Vec<Pair>> {
+/// All total orders, each as its pairs, or None if there are more than `limit`.
+fn total_orders(writes: &[EventId], limit: u64) -> Option<Vec<Vec<Pair>>> {
     let mut sequences: Vec<Vec<EventId>> = vec![Vec::new()];
     for write in writes {
         sequences = (sequences.iter())
@@ -341,6 +377,9 @@ fn total_orders(writes: &[EventId]) -> Vec<Vec<Pair>> {
                 })
             })
             .collect();
+        if sequences.len() as u64 > limit {
+            return None;
+        }
     }
     let pairs = |sequence: &Vec<EventId>| {
         let after = |(at, from): (usize, &EventId)| {
@@ -349,32 +388,43 @@ fn total_orders(writes: &[EventId]) -> Vec<Vec<Pair>> {
         };
         sequence.iter().enumerate().flat_map(after).collect()
     };
-    sequences.iter().map(pairs).collect()
+    Some(sequences.iter().map(pairs).collect())
 }
 
-/// All partial orders: each pair of writes unrelated or related one way, kept if transitive and acyclic.
-fn partial_orders(writes: &[EventId]) -> Vec<Vec<Pair>> {
-    let mut pairs = Vec::new();
-    for (index, &x) in writes.iter().enumerate() {
-        pairs.extend(writes[index + 1..].iter().map(|&y| (x, y)));
-    }
-    let mut orders = Vec::new();
-    let mut product = Product::new(vec![3; pairs.len()]);
-    while let Some(digits) = product.next() {
-        let choose = |(&(x, y), &digit): (&Pair, &usize)| match digit {
-            0 => None,
-            1 => Some((x, y)),
-            _ => Some((y, x)),
-        };
-        let order: Vec<Pair> = pairs.iter().zip(digits).filter_map(choose).collect();
-        let transitive = order.iter().all(|&(x, y)| {
-            order.iter().filter(|(from, _)| *from == y).all(|&(_, z)| x != z && order.contains(&(x, z)))
-        });
-        if transitive {
-            orders.push(order);
+/// All partial orders, or None if there are more than `limit`. One write after the other: unrelated to, before or after
+/// each of the earlier ones, kept if the result is transitive and acyclic (restrictions of partial orders are such).
+fn partial_orders(writes: &[EventId], limit: u64) -> Option<Vec<Vec<Pair>>> {
+    let mut orders: Vec<Vec<Pair>> = vec![Vec::new()];
+    for (index, &new) in writes.iter().enumerate() {
+        let mut longer = Vec::new();
+        for order in &orders {
+            let mut product = Product::new(vec![3; index]);
+            while let Some(digits) = product.next() {
+                let choose = |(&old, &digit): (&EventId, &usize)| match digit {
+                    0 => None,
+                    1 => Some((old, new)),
+                    _ => Some((new, old)),
+                };
+                let added = writes.iter().zip(digits).filter_map(choose);
+                let candidate: Vec<Pair> = order.iter().copied().chain(added).collect();
+                if is_transitive(&candidate) {
+                    longer.push(candidate);
+                }
+            }
+            if longer.len() as u64 > limit {
+                return None;
+            }
         }
+        orders = longer;
     }
-    orders
+    Some(orders)
+}
+
+/// Transitive, and without a pair of writes that are each before the other.
+fn is_transitive(order: &[Pair]) -> bool {
+    order
+        .iter()
+        .all(|&(x, y)| order.iter().filter(|(from, _)| *from == y).all(|&(_, z)| x != z && order.contains(&(x, z))))
 }
 
 #[cfg(test)]
@@ -388,10 +438,13 @@ mod tests {
     #[test]
     fn counts_of_orders_are_those_of_the_literature() {
         // n! and the number of labelled posets (OEIS A001035).
-        let total: Vec<usize> = (0..5).map(|count| total_orders(&events(count)).len()).collect();
+        let total: Vec<usize> =
+            (0..5).map(|count| total_orders(&events(count), 1000).map_or(0, |orders| orders.len())).collect();
         assert_eq!(total, [1, 1, 2, 6, 24]);
-        let partial: Vec<usize> = (0..5).map(|count| partial_orders(&events(count)).len()).collect();
+        let partial: Vec<usize> =
+            (0..5).map(|count| partial_orders(&events(count), 1000).map_or(0, |orders| orders.len())).collect();
         assert_eq!(partial, [1, 1, 3, 19, 219]);
+        assert_eq!(partial_orders(&events(5), 1000), None);
     }
 
     #[test]

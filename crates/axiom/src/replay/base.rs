@@ -206,15 +206,15 @@ impl<'t> Candidate<'t> {
 
     fn relate(&self, holds: impl Fn(EventId, &Event, EventId, &Event) -> bool) -> Pairs {
         let events = self.events.borrow();
-        let mut result = Pairs::new();
+        let mut result = Vec::new();
         for &x in events.iter() {
             for &y in events.iter() {
                 if holds(x, &self.unfolding.events[x.index()], y, &self.unfolding.events[y.index()]) {
-                    result.insert((x.0, y.0));
+                    result.push((x.0, y.0));
                 }
             }
         }
-        result
+        result.into_iter().collect()
     }
 
     /// How many events of its thread come before it.

@@ -200,7 +200,7 @@ impl<'t> Builder<'t> {
         let outer = self.environment.clone();
         let mut inner = with_functions(&outer, bindings, &[]);
         for binding in bindings {
-            let lazy = || Lazy::new(Rule::Evaluate(&binding.value), &outer);
+            let lazy = || Lazy::expression(&binding.value, &outer);
             match &binding.pattern {
                 BindingPattern::Name(name) => inner = inner.with(&name.node, Slot::Lazy(lazy())),
                 BindingPattern::Tuple(patterns) => inner = bind_elements(&inner, patterns, lazy(), binding.value.span),
@@ -225,7 +225,7 @@ impl<'t> Builder<'t> {
         let number = self.checks.len() + 1;
         let own = check.name.as_ref().map(|name| name.node.clone());
         let name = own.unwrap_or_else(|| format!("axiom {number}"));
-        let value = Lazy::new(Rule::Evaluate(&check.expression), &self.environment);
+        let value = Lazy::expression(&check.expression, &self.environment);
         self.checks.push(PreparedCheck { check, name, value });
     }
 
@@ -254,7 +254,7 @@ impl<'t> Builder<'t> {
             return Err(error(name.span, ReplayErrorKind::Unbound(name.node.clone())));
         };
         let mut inner = procedure.environment.clone();
-        let lazies = arguments.iter().map(|argument| Lazy::new(Rule::Evaluate(argument), &self.environment));
+        let lazies = arguments.iter().map(|argument| Lazy::expression(argument, &self.environment));
         match (procedure.parameters, arguments) {
             (parameters, arguments) if parameters.len() == arguments.len() => {
                 for (parameter, lazy) in parameters.iter().zip(lazies) {
@@ -264,7 +264,7 @@ impl<'t> Builder<'t> {
                 }
             }
             (parameters, [argument]) => {
-                let lazy = Lazy::new(Rule::Evaluate(argument), &self.environment);
+                let lazy = Lazy::expression(argument, &self.environment);
                 inner = bind_elements(&inner, parameters, lazy, argument.span);
             }
             _ => return Err(error(span, ReplayErrorKind::Type("as many arguments as parameters"))),

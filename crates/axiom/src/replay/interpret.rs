@@ -3,7 +3,6 @@
 //! evaluation itself, so that nothing has to be said about the syntax.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fencepost_syntax::Spanned;
@@ -14,6 +13,7 @@ use fencepost_syntax::span::Span;
 
 use super::base::{BaseValue, Candidate, Depends, Versions};
 use super::operators::{self, Events, Pairs};
+use super::ordered::Ordered;
 use super::{ReplayError, ReplayErrorKind};
 
 pub(super) type Answer<T> = Result<T, ReplayError>;
@@ -76,6 +76,9 @@ pub(super) struct Lazy<'t> {
 
 pub(super) enum Rule<'t> {
     Evaluate(&'t Tree),
+    /// Operators keep their operands apart, so that an operand that looks at fewer choices is computed less often.
+    Unary(UnaryOperator, Rc<Lazy<'t>>, Span),
+    Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
     /// All values of a recursive group, as a tuple in the order of its bindings.
     Group(&'t [Binding]),
     Element(Rc<Lazy<'t>>, usize, Span),
@@ -101,6 +104,19 @@ impl<'t> Environment<'t> {
 impl<'t> Lazy<'t> {
     pub(super) fn new(rule: Rule<'t>, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
         Rc::new(Lazy { rule, environment: environment.clone(), known: RefCell::default() })
+    }
+
+    /// The value of an expression, each operator of it kept by itself.
+    pub(super) fn expression(tree: &'t Tree, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
+        let part = |tree: &'t Tree| (Lazy::expression(tree, environment), tree.span);
+        let rule = match &tree.node {
+            Expression::Unary(operator, inner) => Rule::Unary(*operator, part(inner).0, inner.span),
+            Expression::Binary(operator, left, right) if *operator != BinaryOperator::Insert => {
+                Rule::Binary(*operator, [part(left), part(right)])
+            }
+            _ => Rule::Evaluate(tree),
+        };
+        Lazy::new(rule, environment)
     }
 }
 
@@ -136,6 +152,12 @@ impl<'t> Interpreter<'t> {
         let outside = self.touched.replace(Depends::default());
         let value = match &lazy.rule {
             Rule::Evaluate(tree) => self.evaluate(tree, &lazy.environment),
+            Rule::Unary(operator, inner, span) => {
+                self.force(inner).0.and_then(|value| self.unary(*operator, value, *span))
+            }
+            Rule::Binary(operator, [(left, at), (right, to)]) => {
+                self.force(left).0.and_then(|a| binary(*operator, (a, *at), (self.force(right).0?, *to)))
+            }
             Rule::Group(bindings) => self.fixpoint(bindings, &lazy.environment).map(|all| Value::Tuple(Rc::new(all))),
             Rule::Element(tuple, index, span) => self.force(tuple).0.and_then(|value| element(&value, *index, *span)),
         };
@@ -189,7 +211,10 @@ impl<'t> Interpreter<'t> {
                 self.unary(*operator, value, inner.span)
             }
             Expression::Binary(BinaryOperator::Insert, ..) => unsupported(tree.span, "`++`"),
-            Expression::Binary(operator, left, right) => self.binary(*operator, left, right, environment),
+            Expression::Binary(operator, left, right) => {
+                let (a, b) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
+                binary(*operator, (a, left.span), (b, right.span))
+            }
             Expression::Apply { function, argument } => {
                 let callee = self.evaluate(function, environment)?;
                 let argument_value = self.evaluate(argument, environment)?;
@@ -268,48 +293,21 @@ impl<'t> Interpreter<'t> {
         let reflexive = || operators::identity(&self.candidate.universe());
         let relation = match (operator, value) {
             (UnaryOperator::Complement, Value::Events(set)) => {
-                return Ok(Value::Events(Rc::new(self.candidate.universe().difference(&set).copied().collect())));
+                return Ok(Value::Events(Rc::new(self.candidate.universe().minus(&set))));
             }
             (UnaryOperator::Complement, Value::Pairs(relation)) => {
                 let all = operators::product(&self.candidate.universe(), &self.candidate.universe());
-                all.difference(&relation).copied().collect()
+                all.minus(&relation)
             }
             (UnaryOperator::Complement, _) => {
                 return Err(error(span, ReplayErrorKind::Type("a set or a relation")));
             }
             (UnaryOperator::Inverse, value) => operators::inverse(&*pairs(value, span)?),
             (UnaryOperator::Plus, value) => operators::plus(&*pairs(value, span)?),
-            (UnaryOperator::Star, value) => &operators::plus(&*pairs(value, span)?) | &reflexive(),
-            (UnaryOperator::Optional, value) => &*pairs(value, span)? | &reflexive(),
+            (UnaryOperator::Star, value) => operators::plus(&*pairs(value, span)?).or(&reflexive()),
+            (UnaryOperator::Optional, value) => pairs(value, span)?.or(&reflexive()),
         };
         Ok(Value::Pairs(Rc::new(relation)))
-    }
-
-    fn binary(
-        &self,
-        operator: BinaryOperator,
-        left: &'t Tree,
-        right: &'t Tree,
-        environment: &Environment<'t>,
-    ) -> Answer<Value<'t>> {
-        let (a, b) = (self.evaluate(left, environment)?, self.evaluate(right, environment)?);
-        if let BinaryOperator::Sequence = operator {
-            let (a, b) = (pairs(a, left.span)?, pairs(b, right.span)?);
-            return Ok(Value::Pairs(Rc::new(operators::sequence(&a, &b))));
-        }
-        if let BinaryOperator::Product = operator {
-            let (a, b) = (events(a, left.span)?, events(b, right.span)?);
-            return Ok(Value::Pairs(Rc::new(operators::product(&a, &b))));
-        }
-        match (a, b) {
-            (Value::Empty, Value::Empty) => Ok(Value::Empty),
-            (Value::Events(a), b) => Ok(combine(operator, &a, &*events(b, right.span)?, Value::Events)),
-            (a, Value::Events(b)) => Ok(combine(operator, &*events(a, left.span)?, &b, Value::Events)),
-            (a, b) => {
-                let (a, b) = (pairs(a, left.span)?, pairs(b, right.span)?);
-                Ok(combine(operator, &a, &b, Value::Pairs))
-            }
-        }
     }
 
     /// The bindings of a `let … in`.
@@ -447,16 +445,31 @@ pub(super) fn pairs(value: Value<'_>, span: Span) -> Answer<Rc<Pairs>> {
     }
 }
 
-fn combine<'t, T: Ord + Clone>(
+fn binary<'t>(operator: BinaryOperator, (a, at): (Value<'t>, Span), (b, to): (Value<'t>, Span)) -> Answer<Value<'t>> {
+    if let BinaryOperator::Sequence = operator {
+        return Ok(Value::Pairs(Rc::new(operators::sequence(&*pairs(a, at)?, &*pairs(b, to)?))));
+    }
+    if let BinaryOperator::Product = operator {
+        return Ok(Value::Pairs(Rc::new(operators::product(&*events(a, at)?, &*events(b, to)?))));
+    }
+    match (a, b) {
+        (Value::Empty, Value::Empty) => Ok(Value::Empty),
+        (Value::Events(a), b) => Ok(combine(operator, &a, &*events(b, to)?, Value::Events)),
+        (a, Value::Events(b)) => Ok(combine(operator, &*events(a, at)?, &b, Value::Events)),
+        (a, b) => Ok(combine(operator, &*pairs(a, at)?, &*pairs(b, to)?, Value::Pairs)),
+    }
+}
+
+fn combine<'t, T: Ord + Copy>(
     operator: BinaryOperator,
-    left: &BTreeSet<T>,
-    right: &BTreeSet<T>,
-    wrap: fn(Rc<BTreeSet<T>>) -> Value<'t>,
+    left: &Ordered<T>,
+    right: &Ordered<T>,
+    wrap: fn(Rc<Ordered<T>>) -> Value<'t>,
 ) -> Value<'t> {
     wrap(Rc::new(match operator {
-        BinaryOperator::Intersection => left & right,
-        BinaryOperator::Difference => left - right,
-        _ => left | right,
+        BinaryOperator::Intersection => left.and(right),
+        BinaryOperator::Difference => left.minus(right),
+        _ => left.or(right),
     }))
 }
 

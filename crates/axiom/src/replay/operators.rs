@@ -1,26 +1,20 @@
 //! The operators of cat on explicit sets, each as its definition reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use super::ordered::Ordered;
 
-pub(super) type Events = BTreeSet<u32>;
-pub(super) type Pairs = BTreeSet<(u32, u32)>;
+pub(super) type Events = Ordered<u32>;
+pub(super) type Pairs = Ordered<(u32, u32)>;
 
 /// `a ; b`: x to z iff some y has x a y and y b z.
 pub(super) fn sequence(left: &Pairs, right: &Pairs) -> Pairs {
-    let next = successors(right);
-    let mut result = Pairs::new();
-    for &(x, y) in left {
-        result.extend(next.get(&y).into_iter().flatten().map(|&z| (x, z)));
-    }
-    result
+    left.iter().flat_map(|&(x, y)| successors(right, y).map(move |z| (x, z))).collect()
 }
 
-fn successors(relation: &Pairs) -> BTreeMap<u32, Vec<u32>> {
-    let mut next: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for &(x, y) in relation {
-        next.entry(x).or_default().push(y);
-    }
-    next
+/// Where `from` leads to.
+fn successors(relation: &Pairs, from: u32) -> impl Iterator<Item = u32> {
+    let pairs = relation.as_slice();
+    let first = pairs.partition_point(|&(x, _)| x < from);
+    pairs[first..].iter().take_while(move |&&(x, _)| x == from).map(|&(_, y)| y)
 }
 
 /// `r^-1`.
@@ -30,17 +24,21 @@ pub(super) fn inverse(relation: &Pairs) -> Pairs {
 
 /// `r+`: x to y iff a path of at least one step leads from x to y.
 pub(super) fn plus(relation: &Pairs) -> Pairs {
-    let next = successors(relation);
-    let mut result = Pairs::new();
-    for &start in next.keys() {
-        let mut reached = Events::new();
+    let mut result = Vec::new();
+    for start in domain(relation).iter().copied() {
+        let mut reached = Vec::new();
         let mut todo = vec![start];
         while let Some(at) = todo.pop() {
-            todo.extend(next.get(&at).into_iter().flatten().filter(|&&to| reached.insert(to)));
+            for next in successors(relation, at) {
+                if !reached.contains(&next) {
+                    reached.push(next);
+                    todo.push(next);
+                }
+            }
         }
         result.extend(reached.into_iter().map(|end| (start, end)));
     }
-    result
+    result.into_iter().collect()
 }
 
 /// `[S]`.
@@ -65,9 +63,18 @@ pub(super) fn irreflexive(relation: &Pairs) -> bool {
     relation.iter().all(|(x, y)| x != y)
 }
 
-/// No path of at least one step leads back to where it started.
+/// No path of at least one step leads back to where it started: a pair whose source nothing leads to is on no cycle,
+/// and without such pairs what is left, if anything, has one.
 pub(super) fn acyclic(relation: &Pairs) -> bool {
-    irreflexive(&plus(relation))
+    let mut left: Vec<(u32, u32)> = relation.iter().copied().collect();
+    loop {
+        let before = left.len();
+        let reached: Events = left.iter().map(|&(_, y)| y).collect();
+        left.retain(|(x, _)| reached.contains(x));
+        if left.len() == before {
+            return left.is_empty();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -99,8 +106,8 @@ mod tests {
 
     #[test]
     fn products_and_projections() {
-        let left: Events = [1, 2].into();
-        let right: Events = [3].into();
+        let left: Events = [1, 2].into_iter().collect();
+        let right: Events = [3].into_iter().collect();
         assert_eq!(product(&left, &right), pairs(&[(1, 3), (2, 3)]));
         assert_eq!(domain(&product(&left, &right)), left);
         assert_eq!(range(&product(&left, &right)), right);

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::brute::Brute;
 use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::compile_text;
@@ -20,7 +21,7 @@ use fencepost_syntax::{cat, litmus};
 use super::program::{Family, Test};
 
 /// How many candidates the oracle may look at per question.
-const CANDIDATES: u64 = 60_000;
+const CANDIDATES: u64 = 6_000;
 const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
 
 type Pairs = Vec<(EventId, EventId)>;
@@ -41,8 +42,13 @@ impl Subject {
         let (cat, diagnostics) = cat::parse(text);
         assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
         let compilation = compile_text(name, text);
-        let model = compilation.model.unwrap_or_else(|| panic!("{name}: {:?}", compilation.diagnostics));
+        let model = compilation.model.expect("a shipped model compiles");
         Subject { name, cat, includes: Includes::new(), model }
+    }
+
+    /// A model whose two forms differ: what the comparison must find.
+    pub(crate) fn mixed(name: &'static str, compiled_as: &'static str) -> Subject {
+        Subject { model: Subject::shipped(compiled_as).model, ..Subject::shipped(name) }
     }
 
     fn takes(&self, test: &Test) -> bool {
@@ -137,6 +143,7 @@ impl Run<'_> {
         counts.stuck += u64::from(self.ends == Ends::Stuck && !truth.is_empty());
         self.same_executions("enumerate", &Enumerate, &everything, &truth)?;
         self.same_weights(&Enumerate, condition, &truth)?;
+        self.same_executions("sat", &Sat, &everything, &truth)?;
         for engine in engines() {
             for asked in [condition.clone(), Condition::Not(Box::new(condition.clone()))] {
                 let expected = truth.iter().any(|one| self.satisfies(one, &asked));
@@ -270,7 +277,7 @@ impl Run<'_> {
 
 /// The engines that answer questions.
 fn engines() -> Vec<Box<dyn Engine>> {
-    vec![Box::new(Enumerate)]
+    vec![Box::new(Enumerate), Box::new(Sat)]
 }
 
 fn key(execution: &Execution) -> Key {

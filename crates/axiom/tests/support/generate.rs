@@ -1,4 +1,5 @@
-//! Random programs: 2 to 4 threads, at most 3 locations, few memory events, so that the oracle can keep up.
+//! Random programs: 2 to 4 threads, at most 3 locations, few memory events, so that the oracle can keep up. Half of them
+//! are rings, the shape of most tests with a name; the others are steps at random.
 
 use super::program::{Claim, Family, Name, Operand, Order, REGISTERS, Scope, Step, Test, Thread, Update};
 use super::random::Random;
@@ -15,6 +16,8 @@ struct Taste {
     spins: bool,
     branches: bool,
     budget: usize,
+    /// The only location of the next access.
+    forced: Option<u8>,
 }
 
 pub(crate) fn test(random: &mut Random) -> Test {
@@ -23,16 +26,23 @@ pub(crate) fn test(random: &mut Random) -> Test {
     let mut taste = Taste {
         locations: 1 + random.below(3),
         proxies: ptx && random.percent(25),
-        barriers: ptx && random.percent(12),
-        spins: ptx && random.percent(8),
+        barriers: ptx && random.percent(18),
+        spins: ptx && random.percent(15),
         branches: random.percent(25),
         budget: MOST_EVENTS - random.below(3),
+        forced: None,
     };
     let count = [2, 2, 2, 3, 3, 4][random.below(6)];
     let mut threads = Vec::new();
-    for index in 0..count {
-        let share = taste.budget.div_ceil(count - index).max(1);
-        threads.push(thread(random, &mut taste, family, share));
+    if random.percent(50) {
+        let ring = count.min(3) as u8;
+        taste.locations = 3;
+        threads.extend((0..ring).map(|index| link(random, &mut taste, family, [index, (index + 1) % ring])));
+    } else {
+        for index in 0..count {
+            let share = taste.budget.div_ceil(count - index).max(1);
+            threads.push(thread(random, &mut taste, family, share));
+        }
     }
     // A copy of a thread: interchangeable ones have code of their own in the engines.
     if random.percent(10) && threads.len() > 1 {
@@ -45,6 +55,37 @@ pub(crate) fn test(random: &mut Random) -> Test {
         test.condition.extend(claim);
     }
     test
+}
+
+/// One thread of a ring: an access to one location, perhaps something between, an access to the next thread's. Most of
+/// the tests with a name are such rings (store buffering, message passing, load buffering, 2+2W, …), and steps at random
+/// rarely make one.
+fn link(random: &mut Random, taste: &mut Taste, family: Family, locations: [u8; 2]) -> Thread {
+    let (cta, gpu) = (random.pick(&[0, 0, 1]), random.pick(&[0, 0, 0, 1]));
+    let mut thread = Thread { cta, gpu, code: Vec::new() };
+    let mut next = 0;
+    let mut instance = 0;
+    for (index, location) in locations.into_iter().enumerate() {
+        taste.forced = Some(location);
+        let mut wants_access = index == 0 || random.percent(50);
+        loop {
+            let step = match family {
+                Family::Ptx => ptx_step(random, taste, &mut next, &mut instance),
+                Family::X86 => x86_step(random, taste, &mut next),
+            };
+            let elsewhere = step.name().is_some_and(|name| !matches!(name, Name::Plain(_)) && location != 0);
+            if elsewhere || (wants_access && step.name().is_none()) {
+                continue;
+            }
+            thread.code.push(step);
+            if step.name().is_some() {
+                break;
+            }
+            wants_access = true;
+        }
+    }
+    taste.forced = None;
+    thread
 }
 
 fn thread(random: &mut Random, taste: &mut Taste, family: Family, share: usize) -> Thread {
@@ -85,7 +126,7 @@ fn operand(random: &mut Random, next: u8) -> Operand {
 }
 
 fn plain(random: &mut Random, taste: &Taste) -> Name {
-    Name::Plain(random.below(taste.locations) as u8)
+    Name::Plain(taste.forced.unwrap_or(random.below(taste.locations) as u8))
 }
 
 fn strength(random: &mut Random, orders: &[Order]) -> (Order, Scope) {
@@ -130,6 +171,11 @@ fn ptx_step(random: &mut Random, taste: &Taste, next: &mut u8, instance: &mut u8
             let kind = random.pick(&["sync", "sync", "arrive"]);
             Step::Barrier { kind, instance: *instance, id: random.pick(&[0, 0, 1]) }
         }
+        84..94 if taste.spins => {
+            let (order, scope) = strength(random, &["relaxed", "acquire"]);
+            let name = plain(random, taste);
+            Step::Spin { order, scope, name, register: fresh(next), value: random.pick(&[0, 1]) }
+        }
         84..91 if taste.branches && *next > 0 => {
             let register = random.below(usize::from(*next)) as u8;
             Step::Unless { register, value: random.pick(&[0, 1]), count: 1 + random.below(2) as u8 }
@@ -137,11 +183,6 @@ fn ptx_step(random: &mut Random, taste: &Taste, next: &mut u8, instance: &mut u8
         91..94 if *next > 0 => {
             let from = random.below(usize::from(*next)) as u8;
             Step::Add { register: fresh(next), from, number: random.pick(&[0, 1]) }
-        }
-        94..96 if taste.spins => {
-            let (order, scope) = strength(random, &["relaxed", "acquire"]);
-            let name = plain(random, taste);
-            Step::Spin { order, scope, name, register: fresh(next), value: random.pick(&[0, 1]) }
         }
         _ => {
             let (order, scope) = strength(random, &["acq_rel", "sc", "sc"]);

@@ -1,6 +1,8 @@
 //! Random programs, their comparison between engines, and shrinking of what differs. Shared by the differential test
 //! and the `differential` example, which runs it for longer.
 
+#![allow(dead_code, reason = "the test and the example use different parts")]
+
 mod compare;
 mod generate;
 mod program;
