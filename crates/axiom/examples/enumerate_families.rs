@@ -1,15 +1,15 @@
 //! Times the enumeration engine on the families whose numbers are known: `cargo run --release --example
-//! enumerate_families`. Executions are counted with everything but registers unobserved.
+//! enumerate_families`. With arguments `MODEL FILE...`: the first question of each litmus test, as reachability.
 
 #[path = "../tests/enumerate_programs/mod.rs"]
 mod enumerate_programs;
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use enumerate_programs::*;
 use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::{Ends, Engine, Goal, Limits, Observed};
+use fencepost_axiom::engine::{Ends, Engine, Goal, Limits, Multiplicity, Observed};
 use fencepost_axiom::model::compile::compile_text;
 use fencepost_axiom::model::{Model, shipped};
 use fencepost_program::unfolding::Unfolding;
@@ -32,7 +32,34 @@ fn time(name: &str, unfolding: &Unfolding, model: &Model, observed: Observed<'_>
     }
 }
 
+/// Reachability of the first question's condition.
+fn ask(model: &Model, file: &str) {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let tree = fencepost_syntax::litmus::parse(&text).0;
+    let Some(program) = tree.and_then(|tree| fencepost_program::lower::lower(&tree).0) else { return };
+    let Ok(unfolding) = fencepost_program::unfold::unfold(&program, &Default::default()) else { return };
+    let limits = Limits { deadline: Some(Instant::now() + Duration::from_secs(20)), memory: None, cancelled: None };
+    let goal = Goal {
+        condition: program.questions.first().map(|question| &question.condition),
+        multiplicity: Multiplicity::First,
+        ..Goal::new(Ends::Terminating)
+    };
+    let start = Instant::now();
+    let end = Enumerate.explore(&unfolding, model, &goal, &limits, &mut |_| ControlFlow::Break(()));
+    let spent = start.elapsed();
+    #[allow(clippy::print_stdout)]
+    {
+        println!("{:24} {:5} events {spent:>12.1?} {end:?}", program.name, unfolding.events.len());
+    }
+}
+
 fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((name, files)) = arguments.split_first() {
+        let Some(model) = shipped(name).and_then(|text| compile_text(name, text).model) else { return };
+        files.iter().for_each(|file| ask(&model, file));
+        return;
+    }
     let text = shipped("x86-tso").unwrap_or_default();
     let Some(tso) = compile_text("x86-tso", text).model else { return };
     time("SB 2 (first run)", &store_buffering(2, None), &tso, Observed::Everything);

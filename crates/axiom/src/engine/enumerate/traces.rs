@@ -23,7 +23,7 @@ pub(super) struct Choices {
 impl Choices {
     pub(super) fn new(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Choices {
         let mut alive: Vec<Vec<TraceId>> =
-            unfolding.threads.iter().map(|thread| thread.traces.iter().copied().collect()).collect();
+            unfolding.threads.iter().map(|thread| thread.traces.clone()).collect();
         // With one trace per thread the analysis of the candidate does the same work.
         if alive.iter().any(|traces| traces.len() > 1) {
             while drop_infeasible(unfolding, question, &mut alive) {}
