@@ -1,5 +1,7 @@
 //! Pictures of typical executions: well formed, complete, deterministic, and equal to those that somebody has looked at.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod render_support;
 
 use std::collections::BTreeSet;

@@ -100,7 +100,7 @@ fn release_start(context: &Context<'_>, seen: Seen<'_>, write: EventId, sent: Ev
         return Some(sent);
     }
     let fences = seen.events.iter().copied().filter(|id| *id > write && *id < sent);
-    fences.filter(|id| fence_with(context, *id, sent, Tag::Release)).last()
+    fences.rev().find(|id| fence_with(context, *id, sent, Tag::Release))
 }
 
 fn acquire_end(context: &Context<'_>, seen: Seen<'_>, received: EventId, read: EventId) -> Option<EventId> {

@@ -3,23 +3,26 @@
 //! written for each.
 
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::reason::PathStep;
 use fencepost_program::unfolding::EventKind;
 
 use super::name::{capitalised, value_text};
+use super::steps::Step;
 use super::words::{self, Telling};
 use super::{Context, Line};
 
 /// The steps that are told, in order: names resolved, steps that stay on an event left out.
-pub(super) fn tellable<'p>(steps: &'p [PathStep], found: &mut Vec<&'p PathStep>) {
+pub(super) fn tellable<'p>(context: &Context<'_>, steps: &'p [Step], found: &mut Vec<&'p Step>) {
     for step in steps {
         let telling = words::relation(&step.name).map(|entry| entry.telling);
         let through = !step.through.is_empty();
         match telling {
             // Only synchronisation by patterns is one sentence; the other kinds have names of their own below it.
-            Some(Telling::Pattern) if through && pattern(step).is_none() => tellable(&step.through, found),
-            Some(Telling::Observation) if through => found.push(step),
-            Some(Telling::Through | Telling::Proxy) | None if through => tellable(&step.through, found),
+            Some(Telling::Pattern) if through && pattern(step).is_none() => tellable(context, &step.through, found),
+            // A proxy fence of the access's own thread is worth a sentence of its own.
+            Some(Telling::Proxy) if step.from != step.to && context.thread(step.from) == context.thread(step.to) => {
+                found.push(step);
+            }
+            Some(Telling::Through | Telling::Proxy) | None if through => tellable(context, &step.through, found),
             Some(Telling::Proxy | Telling::Through) if step.from == step.to => {}
             None if step.from == step.to => {}
             _ => found.push(step),
@@ -28,8 +31,8 @@ pub(super) fn tellable<'p>(steps: &'p [PathStep], found: &mut Vec<&'p PathStep>)
 }
 
 /// The step that has release pattern, observation and acquire pattern below it.
-fn pattern(step: &PathStep) -> Option<&PathStep> {
-    let patterns = |step: &PathStep| {
+fn pattern(step: &Step) -> Option<&Step> {
+    let patterns = |step: &Step| {
         step.through
             .iter()
             .any(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation))
@@ -44,7 +47,7 @@ fn pattern(step: &PathStep) -> Option<&PathStep> {
 }
 
 /// One sentence per step. Neighbouring steps of program order become one.
-pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&PathStep]) -> Vec<Line> {
+pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&Step]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut index = 0;
     while index < steps.len() {
@@ -59,10 +62,10 @@ pub(super) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&Path
     lines
 }
 
-fn both_po(context: &Context<'_>, execution: &Execution, a: &PathStep, b: &PathStep) -> bool {
-    let po = |step: &PathStep| {
+fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> bool {
+    let po = |step: &Step| {
         let entry = words::relation(&step.name);
-        !step.name.ends_with("^-1") && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
+        !step.inverse && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
     };
     po(a) && po(b) && a.to == b.from
 }
@@ -70,17 +73,17 @@ fn both_po(context: &Context<'_>, execution: &Execution, a: &PathStep, b: &PathS
 fn sentence(
     context: &Context<'_>,
     execution: &Execution,
-    step: &PathStep,
+    step: &Step,
     from: fencepost_program::EventId,
     to: fencepost_program::EventId,
 ) -> Line {
-    let entry = words::relation(step.name.trim_end_matches("^-1"));
-    let inverse = step.name.ends_with("^-1");
+    let entry = words::relation(&step.name);
+    let inverse = step.inverse;
     let (a, b) = (context.called(from), context.called(to));
     let after = format!("`{}`", context.instruction(to));
     let (telling, mut section) = told(context, execution, step, entry);
     let text = match telling {
-        _ if inverse => format!("{a} comes after {b} in `{}`", step.name.trim_end_matches("^-1")),
+        _ if inverse => format!("{a} comes after {b} in `{}`", &step.name),
         Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
         Some(Telling::ProgramOrder) => format!("{a} comes before {after} in program order"),
         Some(Telling::Kept(why)) => format!("{a} comes before {after} in program order, {why}"),
@@ -96,8 +99,8 @@ fn sentence(
             section = cited;
             text
         }
-        Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order"),
-        Some(Telling::Barrier) => format!("{a} and {b} are at the same barrier"),
+        Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order and synchronises with it"),
+        Some(Telling::Barrier) => format!("{a} synchronises with {b} at the barrier"),
         Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}"),
         Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
         Some(Telling::Proxy) if context.is_proxy_fence(to) => {
@@ -119,7 +122,7 @@ fn sentence(
 fn told(
     context: &Context<'_>,
     execution: &Execution,
-    step: &PathStep,
+    step: &Step,
     entry: Option<&words::Entry>,
 ) -> (Option<Telling>, &'static str) {
     let own = entry.and_then(|entry| entry.section).unwrap_or("");
@@ -155,7 +158,7 @@ fn from_read(
     format!("{} returns {value}, {which}, which {} overwrites", context.called(read), context.called(write))
 }
 
-fn observation(context: &Context<'_>, execution: &Execution, step: &PathStep) -> String {
+fn observation(context: &Context<'_>, execution: &Execution, step: &Step) -> String {
     let (a, b) = (context.called(step.from), context.called(step.to));
     let direct = execution.rf.contains(&(step.from, step.to));
     if direct {
@@ -166,7 +169,7 @@ fn observation(context: &Context<'_>, execution: &Execution, step: &PathStep) ->
 }
 
 /// Release to acquire, told with the write that was read in the middle.
-fn synchronises(context: &Context<'_>, execution: &Execution, step: &PathStep) -> (String, &'static str) {
+fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (String, &'static str) {
     let (a, b) = (context.called(step.from), context.called(step.to));
     let Some(found) = pattern(step) else {
         let kinds =

@@ -15,12 +15,13 @@ use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
-use fencepost_axiom::reason::{self, Amount, Chosen, Explainer, Matrices, PathStep, Shape};
+use fencepost_axiom::reason::{self, Amount, Chosen, Explainer, Matrices, Shape};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Term};
 use fencepost_syntax::cat::CheckRole;
 
 use super::name::{value, value_text};
+use super::steps::{self, Step};
 use super::words::{self, Telling};
 use super::{Context, Explanation, Line, Rejected, chain};
 use crate::render::HighlightedEdge;
@@ -144,13 +145,11 @@ impl Found {
         };
         let mut remarks = Vec::new();
         if reasons > rejected.len() {
-            remarks.push(format!(
-                "{} are not shown",
-                crate::phrase::count((reasons - rejected.len()) as u64, "more reason")
-            ));
+            remarks
+                .push(format!("{} not shown", crate::phrase::count((reasons - rejected.len()) as u64, "more reason")));
         }
         if self.capped || self.stop.is_some() && self.seen > 0 {
-            remarks.push(format!("only the first {} were looked at", crate::phrase::count(self.seen, "candidate")));
+            remarks.push(format!("looked at the first {} only", crate::phrase::count(self.seen, "candidate")));
         }
         if self.unexplained > 0 {
             remarks
@@ -246,15 +245,15 @@ fn decides(context: &Context<'_>, execution: &Execution, condition: Option<&Cond
 }
 
 fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason::Explanation) -> Rejected {
-    let path = explanation.path(context.model);
-    let mut steps: Vec<&PathStep> = Vec::new();
-    chain::tellable(&path, &mut steps);
+    let path = steps::of_explanation(explanation, context.model);
+    let mut steps: Vec<&Step> = Vec::new();
+    chain::tellable(context, &path, &mut steps);
     let closed = match &explanation.shape {
         Shape::Cycle(_) => true,
         Shape::Pair(from, to) => from == to,
         Shape::Member(_) | Shape::Nothing => false,
     };
-    let told = |step: &&PathStep| words::relation(&step.name).map(|entry| entry.telling);
+    let told = |step: &&Step| words::relation(&step.name).map(|entry| entry.telling);
     if closed {
         // The contradiction comes last: what a read returned although the chain says otherwise.
         let communicates = |telling: Telling| steps.iter().rposition(|step| told(step) == Some(telling));
@@ -265,10 +264,11 @@ fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason:
     }
     let mut lines = chain::lines(context, execution, &steps);
     lines.push(conclusion(context, execution, explanation, steps.last().copied()));
-    let highlight = steps.iter().filter(|step| step.from != step.to).map(|step| HighlightedEdge {
-        name: step.name.clone(),
-        from: step.from,
-        to: step.to,
+    let highlight = steps.iter().filter(|step| step.from != step.to).map(|step| {
+        // Inside a thread, a relation of the model that only sums others up is drawn as the program order it is.
+        let sums = matches!(told(step), Some(Telling::Through | Telling::Proxy) | None);
+        let name = if sums && context.thread(step.from) == context.thread(step.to) { "po" } else { step.name.as_str() };
+        HighlightedEdge { name: name.to_owned(), from: step.from, to: step.to }
     });
     let highlight = highlight.collect();
     Rejected {
@@ -285,7 +285,7 @@ fn conclusion(
     context: &Context<'_>,
     execution: &Execution,
     explanation: &reason::Explanation,
-    last: Option<&PathStep>,
+    last: Option<&Step>,
 ) -> Line {
     let name = explanation.check_name.as_str();
     let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);

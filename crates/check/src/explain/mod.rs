@@ -2,7 +2,7 @@
 //! race, why a thread never ends.
 //!
 //! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
-//! model has against them, `chain` turns a derivation into sentences, `words` is the one table of what the names of a
+//! model has against them, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
 //! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
@@ -15,6 +15,7 @@ mod name;
 mod order;
 mod race;
 mod report;
+mod steps;
 mod story;
 mod stuck;
 mod words;

@@ -24,31 +24,39 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
         "This execution is allowed, and it is an interleaving of the threads:"
     };
     let mut lines = Vec::new();
-    for (at, moment) in moments.iter().enumerate() {
-        let told = at.checked_sub(1).and_then(|before| moments.get(before));
-        tell(context, execution, moment, told, &mut lines);
+    let partner = |moment: &Moment| context.event(moment.event).and_then(|event| event.rmw_partner);
+    let mut rest = moments.iter().peekable();
+    while let Some(moment) = rest.next() {
+        // The two halves of a read-modify-write are one line where they are one step.
+        let written = rest.next_if(|next| partner(moment) == Some(next.event)).map(|next| next.event);
+        tell(context, execution, moment, written, &mut lines);
     }
     lines.extend(outcome_line(context, execution, wanted));
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
 }
 
 /// The event, then the reasons for what is odd about it, a line each.
-fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: Option<&Moment>, lines: &mut Vec<Line>) {
+fn tell(
+    context: &Context<'_>,
+    execution: &Execution,
+    moment: &Moment,
+    written: Option<EventId>,
+    lines: &mut Vec<Line>,
+) {
     let id = moment.event;
     let instruction = context.instruction(id);
     let value = value_text(execution, id);
     let location = context.location_name(id);
-    let half = context.event(id).and_then(|event| event.rmw_partner);
-    let text = match context.event(id).map(|event| &event.kind) {
+    let mut text = match context.event(id).map(|event| &event.kind) {
         Some(EventKind::Read { .. }) => {
             format!("`{instruction}` reads {location} = {value}, {}", source(context, execution, id))
-        }
-        Some(EventKind::Write { .. }) if half.is_some() && half == before.map(|moment| moment.event) => {
-            format!("`{instruction}` writes {location} = {value} in the same step")
         }
         Some(EventKind::Write { .. }) => format!("`{instruction}` writes {location} = {value}"),
         _ => format!("`{instruction}`"),
     };
+    if let Some(written) = written {
+        text.push_str(&format!(", and writes {} in the same step", value_text(execution, written)));
+    }
     lines.push(context.line(id, text));
     let aside = |text: String, section: Option<String>| Line { text, section, events: vec![id.0], ..Line::default() };
     if let Some(first) = moment.ahead_of.first() {
@@ -59,7 +67,7 @@ fn tell(context: &Context<'_>, execution: &Execution, moment: &Moment, before: O
         let text = format!("- out of program order: ahead of `{}`{others}", context.instruction(*first));
         lines.push(aside(text, None));
     }
-    if let Some(because) = missed(context, execution, id) {
+    if let Some(because) = missed(context, execution, moment) {
         lines.push(aside(format!("- {}", because.text), context.section(because.section)));
     }
     if moment.circular {
@@ -80,8 +88,10 @@ fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String
     }
 }
 
-/// Why the read need not see a newer write of another thread.
-fn missed(context: &Context<'_>, execution: &Execution, read: EventId) -> Option<apart::Because> {
+/// Why the read need not see a newer write of another thread, where somebody might expect it to: a message that should
+/// have told it of the write was received, or it is out of program order.
+fn missed(context: &Context<'_>, execution: &Execution, moment: &Moment) -> Option<apart::Because> {
+    let read = moment.event;
     let own = context.event(read)?.rmw_partner;
     let newer = overwriting(execution, read)
         .into_iter()
@@ -99,7 +109,7 @@ fn missed(context: &Context<'_>, execution: &Execution, read: EventId) -> Option
         );
         return Some(apart::Because { text, section: because.section });
     }
-    let write = *newer.first()?;
+    let write = *newer.first().filter(|_| !moment.ahead_of.is_empty())?;
     let why = match context.family() {
         Family::Ptx => "nothing orders that write before this read",
         Family::Other => "that write need not have reached memory yet",

@@ -126,10 +126,10 @@ impl Layout {
             let widest =
                 texts.map(|text| characters(text)).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
             let (left, right) = plan.lanes[index];
-            x += frame + lanes(left);
+            x += frame + lanes(left) + overhang(scene, rows, plan, index, Side::Left);
             let width = widest as f64 * CHARACTER + 2.0 * PADDING;
             self.headers.push(Rect { x, y: 0.0, width, height: HEADER });
-            x += width + frame + lanes(right);
+            x += width + frame + lanes(right) + overhang(scene, rows, plan, index, Side::Right);
             if index + 1 < scene.columns.len() {
                 x += gutters[index];
             }
@@ -307,6 +307,18 @@ fn gutters(scene: &Scene, rows: &Rows) -> Vec<f64> {
         }
     }
     widths
+}
+
+/// How far the longest name on a lane beside the column sticks out.
+fn overhang(scene: &Scene, rows: &Rows, plan: &Plan, column: usize, side: Side) -> f64 {
+    let mut widest: f64 = 0.0;
+    for (edge, way) in scene.edges.iter().zip(&plan.ways) {
+        let here = |node: usize| rows.cell_of[node].is_some_and(|cell| rows.cells[cell].column == column);
+        if matches!(way, Way::Beside { side: own, .. } if *own == side) && here(edge.from) {
+            widest = widest.max(characters(&edge.label) as f64 * CHARACTER / 2.0);
+        }
+    }
+    (widest - LANE).max(0.0)
 }
 
 /// Room for the lanes on one side of a column.

@@ -264,10 +264,13 @@ fn side_of(scene: &Scene, rows: &Rows, plan: &Plan, end: End) -> Side {
     }
 }
 
+/// Where an end is heading, in tenths of a pixel, what decides between equals, and the end.
+type Heading = (i64, i64, End);
+
 /// Spreads the ends over the sides of their boxes: the y of each end at an event, the x of each end at an init write.
 fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<End, f64> {
     // (node, side) → ends with the height they head for.
-    let mut groups: BTreeMap<(usize, Side), Vec<(i64, i64, End)>> = BTreeMap::new();
+    let mut groups: BTreeMap<(usize, Side), Vec<Heading>> = BTreeMap::new();
     for (index, edge) in scene.edges.iter().enumerate() {
         if matches!(plan.ways[index], Way::Down | Way::Top) {
             continue;

@@ -1,6 +1,6 @@
 //! Small executions built by hand, so that pictures and stories can be tested without a front end or an engine, and a
 //! check that a text is well-formed XML.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::Expression;
