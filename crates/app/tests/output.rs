@@ -14,7 +14,8 @@ fn validate(schema: &Value, root: &Value, value: &Value, path: &str) {
     if let Some(choices) = schema["anyOf"].as_array() {
         let kind = |choice: &Value| choice["type"].as_str().map(str::to_owned);
         let fitting = choices.iter().find(|choice| kind(choice).is_none_or(|kind| has_type(value, &kind)));
-        validate(fitting.unwrap_or_else(|| panic!("{path}: {value} fits no choice")), root, value, path);
+        assert!(fitting.is_some(), "{path}: {value} fits no choice");
+        fitting.into_iter().for_each(|choice| validate(choice, root, value, path));
     }
     if !schema["const"].is_null() {
         assert_eq!(&schema["const"], value, "{path}");
@@ -53,7 +54,7 @@ fn has_type(value: &Value, kind: &str) -> bool {
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
-        other => panic!("the schema uses {other}"),
+        _ => false,
     }
 }
 

@@ -1,8 +1,9 @@
 //! One search, by the engine that fits, with a fall-over to the other.
 //!
 //! Which engine answers never changes the answer, so the choice may depend on a clock: counting everything starts with
-//! enumeration, whose unit of work is an execution; looking for one execution starts with enumeration on small tests and
-//! goes over to SAT when that has not finished within [`SOFT`].
+//! enumeration, whose unit of work is an execution; looking for one execution lets the engines take turns, enumeration
+//! first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
+//! every core already.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -17,8 +18,8 @@ use fencepost_program::unfolding::Unfolding;
 use crate::estimate::Estimate;
 use crate::options::{EngineChoice, Options};
 
-/// Time for the first engine when there is a second one to ask.
-const SOFT: Duration = Duration::from_millis(300);
+/// Time for an engine's first turn when there is a second one to ask.
+const SOFT: Duration = Duration::from_millis(200);
 /// Search spaces above two to the power of this are looked through by SAT first.
 const SAT_BITS: f64 = 24.0;
 
@@ -76,36 +77,52 @@ impl<'a> Searcher<'a> {
         fresh: impl Fn() -> T,
         mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
-        let (first, may_fall_over) = match self.choice {
-            EngineChoice::Enumerate => (EngineName::Enumerate, false),
-            EngineChoice::Sat => (EngineName::Sat, false),
-            EngineChoice::Auto => (self.first(goal), true),
+        let first = match self.choice {
+            EngineChoice::Enumerate => return self.with(EngineName::Enumerate, goal, &self.limits, &fresh, &mut visit),
+            EngineChoice::Sat => return self.with(EngineName::Sat, goal, &self.limits, &fresh, &mut visit),
+            EngineChoice::Auto => self.first(goal),
         };
-        let limits = match (may_fall_over, first, goal.multiplicity) {
-            (true, EngineName::Enumerate, Multiplicity::First) => self.soft_limits(),
-            _ => self.limits.clone(),
-        };
-        let found = self.with(first, goal, &limits, &fresh, &mut visit);
-        match &found.exploration {
-            Exploration::Incomplete(Stop::Time) if may_fall_over && self.limits.deadline != limits.deadline => {
-                let other = self.with(first.other(), goal, &self.limits, &fresh, &mut visit);
-                // If the second engine cannot do it at all, the first gets the time it was refused.
-                match other.exploration {
-                    Exploration::Incomplete(Stop::Unsupported { .. }) => {
-                        self.with(first, goal, &self.limits, &fresh, &mut visit)
-                    }
-                    _ => other,
+        if goal.multiplicity == Multiplicity::All {
+            let found = self.with(first, goal, &self.limits, &fresh, &mut visit);
+            return match found.exploration {
+                Exploration::Incomplete(Stop::Unsupported { .. }) => {
+                    self.with(first.other(), goal, &self.limits, &fresh, &mut visit)
                 }
-            }
-            Exploration::Incomplete(Stop::Memory | Stop::Unsupported { .. }) if may_fall_over => {
-                let other = self.with(first.other(), goal, &self.limits, &fresh, &mut visit);
-                match other.exploration {
-                    Exploration::Incomplete(_) => found,
-                    _ => other,
-                }
-            }
-            _ => found,
+                _ => found,
+            };
         }
+        self.alternate(first, goal, &fresh, &mut visit)
+    }
+
+    /// The engines take turns, each with more time than before, so that the answer takes at most a few times as long as
+    /// the better engine alone would. An engine that gave up for another reason than time is not asked again.
+    fn alternate<T>(
+        &self,
+        first: EngineName,
+        goal: &Goal<'_>,
+        fresh: &impl Fn() -> T,
+        visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let mut waiting = vec![first.other(), first];
+        let mut budget = SOFT;
+        let mut last = None;
+        while let Some(engine) = waiting.pop() {
+            // The last engine left has all the time there is.
+            let limits = if waiting.is_empty() { self.limits.clone() } else { self.soft_limits(budget) };
+            let found = self.with(engine, goal, &limits, fresh, visit);
+            match &found.exploration {
+                Exploration::Complete | Exploration::Stopped | Exploration::Incomplete(Stop::Cancelled) => {
+                    return found;
+                }
+                Exploration::Incomplete(Stop::Time) if self.limits.deadline == limits.deadline => return found,
+                Exploration::Incomplete(Stop::Time) => {
+                    waiting.insert(0, engine);
+                    budget = budget.saturating_mul(2);
+                }
+                Exploration::Incomplete(_) => last = Some(found),
+            }
+        }
+        last.expect("invariant: the loop ends only when every engine gave up")
     }
 
     /// Explores with the engine that did not answer, for a second opinion.
@@ -115,7 +132,7 @@ impl<'a> Searcher<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
-        let limits = self.soft_limits();
+        let limits = self.soft_limits(SOFT);
         self.with(answered.other(), goal, &limits, &|| (), &mut |(), execution| visit(execution)).exploration
     }
 
@@ -126,8 +143,8 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    fn soft_limits(&self) -> Limits<'a> {
-        let soft = Instant::now() + SOFT;
+    fn soft_limits(&self, budget: Duration) -> Limits<'a> {
+        let soft = Instant::now() + budget;
         Limits { deadline: Some(self.limits.deadline.map_or(soft, |hard| hard.min(soft))), ..self.limits.clone() }
     }
 

@@ -1,6 +1,7 @@
 //! A test: text that became a program with questions. An NVLitmus template is as many tests as it has rows.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
@@ -19,6 +20,8 @@ pub struct Test {
     pub program: Program,
     /// Instructions of a template's row, whose text stands nowhere in the file.
     texts: BTreeMap<Span, String>,
+    /// Computed when first asked for.
+    hash: OnceLock<String>,
 }
 
 /// The tests of a text, and what is wrong with it. A test with an error is left out; warnings leave it in.
@@ -35,7 +38,7 @@ pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
         let instance = instances.iter().find(|instance| instance.span == litmus.name.span);
         let row = instance.and_then(|instance| instance.row);
         let texts = if row.is_some() { instruction_texts(&litmus) } else { BTreeMap::new() };
-        tests.push(Test { source: source.clone(), row, litmus, program, texts });
+        tests.push(Test { source: source.clone(), row, litmus, program, texts, hash: OnceLock::new() });
     }
     (tests, diagnostics)
 }
@@ -46,11 +49,13 @@ impl Test {
     }
 
     /// The fingerprint of the test without its name and comments; see [`crate::hash`].
-    pub fn hash(&self) -> String {
-        let mut anonymous = self.litmus.clone();
-        anonymous.name.node = "test".to_owned();
-        anonymous.comments.clear();
-        fingerprint(&litmus::print(&anonymous))
+    pub fn hash(&self) -> &str {
+        self.hash.get_or_init(|| {
+            let mut anonymous = self.litmus.clone();
+            anonymous.name.node = "test".to_owned();
+            anonymous.comments.clear();
+            fingerprint(&litmus::print(&anonymous))
+        })
     }
 
     /// An instruction on one line, as the author wrote it.

@@ -54,7 +54,7 @@ pub(crate) fn report(
         row: test.row,
         arch: phrase::arch(test.program.arch).to_owned(),
         model: model.name.clone(),
-        hash: test.hash(),
+        hash: test.hash().to_owned(),
         verdict,
         why,
         questions,

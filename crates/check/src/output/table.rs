@@ -153,6 +153,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         if histogram == Histogram::Show {
             outcome_lines(&mut text, report);
         }
+    } else if !matches!(report.verdict, Verdict::Unknown(_)) {
+        text.push_str("  executions were not counted (--all counts them, however long it takes)\n");
     }
     for race in &report.races.pairs {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
@@ -200,7 +202,16 @@ fn sentence(answer: &Answer) -> String {
         Some(line) => format!(" ({}, line {line})", why.message),
         None => format!(" ({})", why.message),
     });
-    format!("{} ({}): {found}{why}", answer.kind, answer.condition)
+    format!("{} ({}): {found}{why}", answer.kind, shortened(&answer.condition))
+}
+
+/// A generated test may ask about hundreds of registers.
+fn shortened(condition: &str) -> String {
+    const LONGEST: usize = 200;
+    match condition.char_indices().nth(LONGEST) {
+        None => condition.to_owned(),
+        Some((at, _)) => format!("{} ...", condition[..at].trim_end()),
+    }
 }
 
 /// The last line under a table.
