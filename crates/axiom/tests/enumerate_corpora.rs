@@ -3,6 +3,8 @@
 //!
 //! The corpora are looked for at `$FENCEPOST_CORPORA` or `../shared/corpora`; without them the tests pass with a note.
 
+#![allow(clippy::print_stdout, clippy::panic, reason = "a report of rows, and helpers outside test functions")]
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -11,6 +11,8 @@ use crate::base::location_of;
 
 /// Beyond this many values nothing is known.
 const MANY: usize = 64;
+/// What still grows after this many rounds (a counter) may have any value.
+const ROUNDS: usize = 8;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum May {
@@ -59,6 +61,7 @@ pub(super) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
 pub(super) struct MayValues {
     /// By event of the unfolding; None for events that do not occur.
     values: Vec<Option<May>>,
+    rounds: usize,
 }
 
 impl MayValues {
@@ -68,7 +71,7 @@ impl MayValues {
         events: &[EventId],
         passes: &mut dyn FnMut(EventId, Value) -> bool,
     ) -> MayValues {
-        let mut may = MayValues { values: vec![None; unfolding.events.len()] };
+        let mut may = MayValues { values: vec![None; unfolding.events.len()], rounds: 0 };
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for &event in events {
             may.values[event.index()] = Some(May::none());
@@ -80,6 +83,7 @@ impl MayValues {
         }
         loop {
             let mut changed = false;
+            may.rounds += 1;
             for &write in &writes {
                 changed |= may.update_write(unfolding, write);
             }
@@ -137,9 +141,12 @@ impl MayValues {
 
     fn replace(&mut self, event: EventId, may: May) -> bool {
         let slot = &mut self.values[event.index()];
+        let was_any = *slot == Some(May::Any);
         let changed = slot.as_ref() != Some(&may);
-        *slot = Some(may);
-        changed
+        // An event that was widened stays so: the sets only grow.
+        let widened = changed && (self.rounds > ROUNDS || was_any);
+        *slot = Some(if widened { May::Any } else { may });
+        changed && !(widened && was_any)
     }
 
     /// Every value the expression can have.

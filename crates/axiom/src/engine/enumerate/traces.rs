@@ -22,8 +22,7 @@ pub(super) struct Choices {
 
 impl Choices {
     pub(super) fn new(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Choices {
-        let mut alive: Vec<Vec<TraceId>> =
-            unfolding.threads.iter().map(|thread| thread.traces.clone()).collect();
+        let mut alive: Vec<Vec<TraceId>> = unfolding.threads.iter().map(|thread| thread.traces.clone()).collect();
         // With one trace per thread the analysis of the candidate does the same work.
         if alive.iter().any(|traces| traces.len() > 1) {
             while drop_infeasible(unfolding, question, &mut alive) {}
@@ -63,7 +62,12 @@ fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [
 }
 
 fn feasible(trace: &Trace, thread: ThreadId, question: &Question<'_>, may: &MayValues) -> bool {
-    let required = trace.constraints.iter().chain(&trace.assumptions);
+    let mut required = trace.constraints.iter().chain(&trace.assumptions);
+    if let TraceEnd::Bound { .. } = trace.end {
+        // What lies past the bound may write anything, here and in other threads; only constants can be trusted. Nor are
+        // the registers at the cut the final ones.
+        return required.all(|expression| expression.evaluate(&mut |_| None) != Some(Value(0)));
+    }
     required.into_iter().all(|expression| may.image(expression).any(|value| value != Value(0)))
         && (0..question.conjuncts.len()).all(|index| conjunct_feasible(trace, thread, question, index, may))
 }
