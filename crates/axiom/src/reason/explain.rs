@@ -123,7 +123,7 @@ impl<'a> Explainer<'a> {
         step
     }
 
-    fn from_children(&mut self, children: Vec<Fact>) -> Step {
+    fn resting_on(&mut self, children: Vec<Fact>) -> Step {
         let cost = children.iter().fold(1u32, |sum, child| sum.saturating_add(self.cost(*child)));
         Step { cost, children, over_all_events: false }
     }
@@ -143,7 +143,7 @@ impl<'a> Explainer<'a> {
             }
         }
         let (_, option) = best.expect("invariant: a true fact has an explanation");
-        self.from_children(vec![option])
+        self.resting_on(vec![option])
     }
 
     /// `option` holds, and if it is of the same recursive group then no later than `limit`.
@@ -168,13 +168,13 @@ impl<'a> Explainer<'a> {
                 self.cheapest(options)
             }
             Operator::SetIntersection(left, right) | Operator::Intersection(left, right) => {
-                self.from_children(vec![Fact::present(left, from, to), Fact::present(right, from, to)])
+                self.resting_on(vec![Fact::present(left, from, to), Fact::present(right, from, to)])
             }
             Operator::SetDifference(left, right) | Operator::Difference(left, right) => {
-                self.from_children(vec![Fact::present(left, from, to), Fact::absent(right, from, to)])
+                self.resting_on(vec![Fact::present(left, from, to), Fact::absent(right, from, to)])
             }
             Operator::SetComplement(inner) | Operator::Complement(inner) => {
-                self.from_children(vec![Fact::absent(inner, from, to)])
+                self.resting_on(vec![Fact::absent(inner, from, to)])
             }
             Operator::Domain(inner) => {
                 let options = self.values.row(inner, from).into_iter().map(|other| Fact::present(inner, from, other));
@@ -187,21 +187,21 @@ impl<'a> Explainer<'a> {
                 self.cheapest(options)
             }
             Operator::Sequence(left, right) => self.through_middle(left, right, fact, rank),
-            Operator::Inverse(inner) => self.from_children(vec![Fact::present(inner, to, from)]),
+            Operator::Inverse(inner) => self.resting_on(vec![Fact::present(inner, to, from)]),
             Operator::Star(_) | Operator::Optional(_) if from == to => Step { cost: 1, ..Step::default() },
             Operator::Plus(inner) | Operator::Star(inner) => {
                 let path = self.path(inner, from, to, Some(node), rank);
                 let path = path.expect("invariant: a pair of a closure has a path");
-                self.from_children(edges(inner, &path))
+                self.resting_on(edges(inner, &path))
             }
-            Operator::Optional(inner) => self.from_children(vec![Fact::present(inner, from, to)]),
-            Operator::Identity(set) => self.from_children(vec![Fact::present(set, from, from)]),
+            Operator::Optional(inner) => self.resting_on(vec![Fact::present(inner, from, to)]),
+            Operator::Identity(set) => self.resting_on(vec![Fact::present(set, from, from)]),
             Operator::Product(left, right) => {
-                self.from_children(vec![Fact::present(left, from, from), Fact::present(right, to, to)])
+                self.resting_on(vec![Fact::present(left, from, from), Fact::present(right, to, to)])
             }
             Operator::Variable => {
                 let body = self.body(node);
-                self.from_children(vec![Fact::present(body, from, to)])
+                self.resting_on(vec![Fact::present(body, from, to)])
             }
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Explainer<'a> {
             }
         }
         let (_, parts) = best.expect("invariant: a pair of a sequence has a middle");
-        self.from_children(parts.to_vec())
+        self.resting_on(parts.to_vec())
     }
 
     /// A cheapest path of at least one edge (Dijkstra). `closure`, where given, tells which events still reach `to`.
@@ -297,7 +297,7 @@ impl<'a> Explainer<'a> {
             Operator::Base(_) | Operator::BaseRelation(_) => self.leaf(node),
             Operator::EmptySet | Operator::EmptyRelation => Step { cost: 1, ..Step::default() },
             Operator::SetUnion(left, right) | Operator::Union(left, right) => {
-                self.from_children(vec![Fact::absent(left, from, to), Fact::absent(right, from, to)])
+                self.resting_on(vec![Fact::absent(left, from, to), Fact::absent(right, from, to)])
             }
             Operator::SetIntersection(left, right) | Operator::Intersection(left, right) => {
                 let options = [Fact::absent(left, from, to), Fact::absent(right, from, to)];
@@ -307,7 +307,7 @@ impl<'a> Explainer<'a> {
                 self.cheapest_true([Fact::absent(left, from, to), Fact::present(right, from, to)])
             }
             Operator::SetComplement(inner) | Operator::Complement(inner) => {
-                self.from_children(vec![Fact::present(inner, from, to)])
+                self.resting_on(vec![Fact::present(inner, from, to)])
             }
             Operator::Domain(inner) => {
                 self.for_all((0..self.values.size()).map(|other| [Fact::absent(inner, from, other); 2]).collect())
@@ -320,17 +320,17 @@ impl<'a> Explainer<'a> {
                 let both = middles.map(|middle| [Fact::absent(left, from, middle), Fact::absent(right, middle, to)]);
                 self.for_all(both.collect())
             }
-            Operator::Inverse(inner) => self.from_children(vec![Fact::absent(inner, to, from)]),
+            Operator::Inverse(inner) => self.resting_on(vec![Fact::absent(inner, to, from)]),
             Operator::Plus(inner) | Operator::Star(inner) => self.cut(inner, from, to),
-            Operator::Optional(inner) => self.from_children(vec![Fact::absent(inner, from, to)]),
+            Operator::Optional(inner) => self.resting_on(vec![Fact::absent(inner, from, to)]),
             Operator::Identity(_) if from != to => Step { cost: 1, ..Step::default() },
-            Operator::Identity(set) => self.from_children(vec![Fact::absent(set, from, from)]),
+            Operator::Identity(set) => self.resting_on(vec![Fact::absent(set, from, from)]),
             Operator::Product(left, right) => {
                 self.cheapest_true([Fact::absent(left, from, from), Fact::absent(right, to, to)])
             }
             Operator::Variable => {
                 let body = self.body(node);
-                self.from_children(vec![Fact::absent(body, from, to)])
+                self.resting_on(vec![Fact::absent(body, from, to)])
             }
         }
     }
@@ -352,14 +352,14 @@ impl<'a> Explainer<'a> {
             let right_cost = if self.is_true(right) && left_cost > 1 { self.cost(right) } else { u32::MAX };
             children.push(if left_cost <= right_cost { left } else { right });
         }
-        Step { over_all_events: true, ..self.from_children(children) }
+        Step { over_all_events: true, ..self.resting_on(children) }
     }
 
     /// No path: no edge leaves what `from` reaches. Coherence is transitively closed by every engine, so for it the
     /// absent edge is enough.
     fn cut(&mut self, inner: NodeId, from: usize, to: usize) -> Step {
         if matches!(self.operator(inner), Operator::BaseRelation(BaseRelation::Co)) {
-            return self.from_children(vec![Fact::absent(inner, from, to)]);
+            return self.resting_on(vec![Fact::absent(inner, from, to)]);
         }
         let mut reached = vec![false; self.values.size()];
         reached[from] = true;
@@ -377,7 +377,7 @@ impl<'a> Explainer<'a> {
         let outside: Vec<usize> = outside.collect();
         let crossing = inside.iter().flat_map(|left| outside.iter().map(|right| Fact::absent(inner, *left, *right)));
         let children = crossing.collect();
-        Step { over_all_events: true, ..self.from_children(children) }
+        Step { over_all_events: true, ..self.resting_on(children) }
     }
 }
 

@@ -125,7 +125,8 @@ impl<'m> Matrices<'m> {
             Operator::Base(BaseSet::FinalWrites) => {
                 // Only writes have coherence predecessors or successors, and init writes precede all others.
                 let maximal = (0..self.shape.events()).filter(|event| {
-                    !chosen.co.has_successor(*event) && (0..self.shape.events()).any(|other| chosen.co.contains(other, *event))
+                    !chosen.co.has_successor(*event)
+                        && (0..self.shape.events()).any(|other| chosen.co.contains(other, *event))
                 });
                 let mut set = vec![0; self.shape.words()];
                 maximal.for_each(|event| kernel::insert(&mut set, event));

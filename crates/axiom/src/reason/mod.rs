@@ -9,8 +9,6 @@ pub mod explain;
 mod matrices;
 pub mod path;
 mod rank;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -135,7 +133,11 @@ impl Explainer<'_> {
             Amount::UpTo(limit) => limit,
         };
         priced.truncate(keep);
-        let shaped = priced.into_iter().map(|(_, facts)| Violation { check: index, shape: shape(check, &facts, self, events), facts });
+        let shaped = priced.into_iter().map(|(_, facts)| Violation {
+            check: index,
+            shape: shape(check, &facts, self, events),
+            facts,
+        });
         shaped.collect()
     }
 
@@ -153,7 +155,8 @@ impl Explainer<'_> {
                 members.take(most).map(|event| vec![Fact::present(node, event, event)]).collect()
             }
             CheckKind::Empty => {
-                let pairs = (0..size).flat_map(|from| self.values.row(node, from).into_iter().map(move |to| (from, to)));
+                let pairs =
+                    (0..size).flat_map(|from| self.values.row(node, from).into_iter().map(move |to| (from, to)));
                 pairs.take(most).map(|(from, to)| vec![Fact::present(node, from, to)]).collect()
             }
             CheckKind::Irreflexive => {
@@ -188,7 +191,9 @@ impl Explainer<'_> {
     fn lacking(&mut self, check: &Check) -> Vec<Vec<Fact>> {
         let size = self.values.size();
         let holds = match check.kind {
-            CheckKind::Empty if self.is_set(check.node) => (0..size).all(|event| !self.values.member(check.node, event)),
+            CheckKind::Empty if self.is_set(check.node) => {
+                (0..size).all(|event| !self.values.member(check.node, event))
+            }
             CheckKind::Empty => (0..size).all(|from| self.values.row(check.node, from).is_empty()),
             CheckKind::Irreflexive => (0..size).all(|event| !self.values.pair(check.node, event, event)),
             CheckKind::Acyclic => components(self.values, check.node).is_empty(),
@@ -330,7 +335,8 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                 low[caller] = low[caller].min(low[event]);
             }
             if low[event] == index[event] {
-                let at = stack.iter().rposition(|member| *member == event).expect("invariant: the root is on the stack");
+                let at =
+                    stack.iter().rposition(|member| *member == event).expect("invariant: the root is on the stack");
                 let mut component = stack.split_off(at);
                 component.iter().for_each(|member| on_stack[*member] = false);
                 component.sort_unstable();

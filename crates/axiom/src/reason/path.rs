@@ -50,7 +50,11 @@ impl Explanation {
         let mut steps = Vec::new();
         for derivation in &self.derivations {
             // The checked node itself is what the check is named after: start below it.
-            if derivation.node == top { below(derivation, model, &mut steps) } else { flatten(derivation, model, &mut steps) }
+            if derivation.node == top {
+                below(derivation, model, &mut steps)
+            } else {
+                flatten(derivation, model, &mut steps)
+            }
         }
         steps
     }
@@ -122,9 +126,21 @@ pub fn render_path(steps: &[PathStep], label: &dyn Fn(EventId) -> String) -> Str
         if index == 0 || steps[index - 1].to != step.from {
             let _ = write!(text, "{}{}", if index == 0 { "" } else { ", " }, label(step.from));
         }
-        let inner: Vec<&str> = step.through.iter().map(|inner| inner.name.as_str()).collect();
+        let (name, through) = arrow(step);
+        let inner: Vec<&str> = through.iter().map(|inner| inner.name.as_str()).collect();
         let detail = if inner.is_empty() { String::new() } else { format!("[{}]", inner.join("; ")) };
-        let _ = write!(text, " --{}{detail}--> {}", step.name, label(step.to));
+        let _ = write!(text, " --{name}{detail}--> {}", label(step.to));
     }
     text
+}
+
+/// What is written on one arrow. A union that is one of its parts here shows the part: under its own name where it is
+/// made of base edges (`fr`), as the content of the outer name where it is a longer chain (`causality`).
+fn arrow(step: &PathStep) -> (&str, &[PathStep]) {
+    let [only] = step.through.as_slice() else { return (&step.name, &step.through) };
+    if (only.from, only.to) != (step.from, step.to) {
+        return (&step.name, &step.through);
+    }
+    let (name, through) = arrow(only);
+    if through.iter().all(|inner| inner.through.is_empty()) { (name, through) } else { (&step.name, through) }
 }

@@ -20,7 +20,11 @@ impl Ranks {
         let mut rounds = Rounds::new(model, group, values, shape);
         let count = group.last.index() - group.first.index() + 1;
         let cells = |node: usize| {
-            if is_set(model, NodeId(group.first.0 + node as u32)) { shape.events() } else { shape.events() * shape.events() }
+            if is_set(model, NodeId(group.first.0 + node as u32)) {
+                shape.events()
+            } else {
+                shape.events() * shape.events()
+            }
         };
         let mut ranks: Vec<Vec<u32>> = (0..count).map(|node| vec![u32::MAX; cells(node)]).collect();
         for round in 0.. {

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use fencepost_program::expression::Expression;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
+use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, TraceId};
 
 use crate::base::{location_of, mutually_in_scope};
@@ -21,6 +23,8 @@ pub(super) struct Space {
     /// The traces each thread may take.
     pub(super) traces: Vec<Vec<TraceId>>,
     pub(super) matching: BarrierMatching,
+    /// The values the matching takes barrier operands to have.
+    pub(super) operands: Vec<(Expression, Value)>,
     pub(super) ending: Ending,
 }
 
@@ -56,7 +60,12 @@ pub(super) struct Encoding<'a> {
 }
 
 impl<'a> Encoding<'a> {
-    pub(super) fn new(unfolding: &'a Unfolding, model: &Model, space: &'a Space, mut solver: Solver<'a>) -> Encoding<'a> {
+    pub(super) fn new(
+        unfolding: &'a Unfolding,
+        model: &Model,
+        space: &'a Space,
+        mut solver: Solver<'a>,
+    ) -> Encoding<'a> {
         let no = solver.no();
         let yes = solver.yes();
         let mut taken = vec![no; unfolding.traces.len()];
@@ -210,7 +219,9 @@ impl<'a> Encoding<'a> {
                     if *coherence == Coherence::Total && (a > b || a > c) {
                         continue;
                     }
-                    let (Some(&second), Some(&whole)) = (self.co.get(&(*b, *c)), self.co.get(&(*a, *c))) else { continue };
+                    let (Some(&second), Some(&whole)) = (self.co.get(&(*b, *c)), self.co.get(&(*a, *c))) else {
+                        continue;
+                    };
                     self.solver.clause(&[!first, !second, whole]);
                 }
             }
@@ -220,7 +231,8 @@ impl<'a> Encoding<'a> {
     /// One orientation of every pair of `fence.sc` in mutual scope. Three fences that are pairwise in scope get their
     /// acyclicity at once; longer cycles are cut when they show up.
     fn fence_order(&mut self) {
-        let fences: Vec<EventId> = self.possible.iter().copied().filter(|event| is_sc_fence(self.unfolding, *event)).collect();
+        let fences: Vec<EventId> =
+            self.possible.iter().copied().filter(|event| is_sc_fence(self.unfolding, *event)).collect();
         for (index, a) in fences.iter().enumerate() {
             for b in &fences[index + 1..] {
                 let (first, second) = (&self.unfolding.events[a.index()], &self.unfolding.events[b.index()]);
@@ -253,7 +265,9 @@ impl<'a> Encoding<'a> {
         for trace in self.space.traces.iter().flatten() {
             let literal = self.taken[trace.index()];
             match (&self.unfolding.traces[trace.index()].end, self.space.ending) {
-                (TraceEnd::Blocked { .. }, Ending::Stuck) | (TraceEnd::Bound { .. }, Ending::Cut) => special.push(literal),
+                (TraceEnd::Blocked { .. }, Ending::Stuck) | (TraceEnd::Bound { .. }, Ending::Cut) => {
+                    special.push(literal)
+                }
                 (TraceEnd::Spin { reads, .. }, Ending::Stuck) => {
                     for read in reads {
                         for (write, source) in self.sources.get(read).cloned().unwrap_or_default() {

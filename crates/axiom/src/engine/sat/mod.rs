@@ -8,8 +8,9 @@
 //! clauses instead of calling back into the theory, because one evaluation finds many violations at once and the
 //! solver's part of the time is small.
 //!
-//! Barriers that meet are chosen outside: one SAT problem per choice of traces and matching.
+//! Which barriers meet is chosen outside ([`barriers`]): one SAT problem per choice of traces and matching.
 
+mod barriers;
 mod encode;
 mod solver;
 mod symmetry;
@@ -21,8 +22,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use fencepost_program::TraceId;
-use fencepost_program::barrier;
-use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor};
@@ -87,14 +87,16 @@ impl<'a> Search<'a> {
             Ends::Terminating => Ending::Terminating,
             Ends::Stuck => Ending::Stuck,
         };
-        self.all_matchings(ending, &mut |search, space| search.solve(space, visit))?;
+        self.all_spaces(ending, &mut |search, space| search.solve(space, visit))?;
         if let Some(span) = self.bound() {
             // Only a cut trace that some consistent candidate takes is a reason for doubt.
             let mut cut = |search: &mut Search<'a>, space: &Space| {
                 let feasible = search.solve(space, &mut |_| ControlFlow::Break(()));
-                feasible.map_err(|end| if end == Exploration::Stopped { Exploration::Incomplete(Stop::Bound(span)) } else { end })
+                feasible.map_err(|end| {
+                    if end == Exploration::Stopped { Exploration::Incomplete(Stop::Bound(span)) } else { end }
+                })
             };
-            self.all_matchings(Ending::Cut, &mut cut)?;
+            self.all_spaces(Ending::Cut, &mut cut)?;
         }
         Ok(())
     }
@@ -112,58 +114,6 @@ impl<'a> Search<'a> {
             TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending == Ending::Stuck,
             TraceEnd::Bound { .. } => ending == Ending::Cut,
         }
-    }
-
-    /// One space for all traces, or with barriers one per choice of traces and way to meet.
-    fn all_matchings(
-        &mut self,
-        ending: Ending,
-        solve: &mut dyn FnMut(&mut Search<'a>, &Space) -> Result<(), Exploration>,
-    ) -> Result<(), Exploration> {
-        let threads = self.unfolding.threads.iter();
-        let traces: Vec<Vec<TraceId>> = threads
-            .map(|thread| thread.traces.iter().copied().filter(|trace| self.allowed(*trace, ending)).collect())
-            .collect();
-        if traces.iter().any(Vec::is_empty) {
-            return Ok(());
-        }
-        if !traces.iter().flatten().any(|trace| self.has_barrier(*trace)) {
-            return solve(self, &Space { traces, matching: BarrierMatching::default(), ending });
-        }
-        let mut digits = vec![0; traces.len()];
-        loop {
-            self.tick()?;
-            let choice: Vec<TraceId> = digits.iter().zip(&traces).map(|(digit, of)| of[*digit]).collect();
-            for matching in self.matchings(&choice)? {
-                let single = choice.iter().map(|trace| vec![*trace]).collect();
-                solve(self, &Space { traces: single, matching, ending })?;
-            }
-            let Some(position) = (0..digits.len()).find(|position| digits[*position] + 1 < traces[*position].len()) else {
-                return Ok(());
-            };
-            digits[..position].fill(0);
-            digits[position] += 1;
-        }
-    }
-
-    fn has_barrier(&self, trace: TraceId) -> bool {
-        let events = &self.unfolding.traces[trace.index()].events;
-        events.iter().any(|event| matches!(self.unfolding.events[event.index()].kind, EventKind::Barrier(_)))
-    }
-
-    /// How the barriers of these traces can meet; their operands must be constants.
-    fn matchings(&self, traces: &[TraceId]) -> Result<Vec<BarrierMatching>, Exploration> {
-        let events = traces.iter().flat_map(|trace| &self.unfolding.traces[trace.index()].events);
-        for event in events {
-            let event = &self.unfolding.events[event.index()];
-            let EventKind::Barrier(barrier) = &event.kind else { continue };
-            let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
-            if operands.into_iter().any(|operand| operand.evaluate(&mut |_| None).is_none()) {
-                let what = "a barrier operand that depends on a read, in the SAT engine".to_owned();
-                return Err(Exploration::Incomplete(Stop::Unsupported { span: event.span, what }));
-            }
-        }
-        Ok(barrier::matchings(self.unfolding, traces, &mut |operand| operand.evaluate(&mut |_| None)))
     }
 
     /// Reports the executions of one space.
@@ -204,11 +154,7 @@ impl<'a> Search<'a> {
 
     /// Values, filter and condition; and for reachability, one witness of each symmetric set.
     fn question(&self, encoding: &mut Encoding<'_>, space: &Space) -> Result<(), Exploration> {
-        let refuse = |too_many: TooManyValues| {
-            let span = too_many.event.map_or(Span::default(), |event| self.unfolding.events[event.index()].span);
-            let what = "so many possible values that the SAT engine cannot list them".to_owned();
-            Exploration::Incomplete(Stop::Unsupported { span, what })
-        };
+        let refuse = |too_many| self.too_many(too_many);
         let mut values = Values::encode(encoding).map_err(refuse)?;
         if space.ending == Ending::Cut {
             return Ok(());
@@ -221,6 +167,12 @@ impl<'a> Search<'a> {
             symmetry::break_symmetry(encoding, self.model, self.goal);
         }
         Ok(())
+    }
+
+    fn too_many(&self, too_many: TooManyValues) -> Exploration {
+        let span = too_many.event.map_or(Span::default(), |event| self.unfolding.events[event.index()].span);
+        let what = "so many possible values that the SAT engine cannot list them".to_owned();
+        Exploration::Incomplete(Stop::Unsupported { span, what })
     }
 
     fn tick(&self) -> Result<(), Exploration> {

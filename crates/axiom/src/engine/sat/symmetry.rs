@@ -25,7 +25,8 @@ pub(super) fn break_symmetry(encoding: &mut Encoding<'_>, model: &Model, goal: &
     }
     let always = Always::new(encoding.unfolding, encoding.space, model);
     for class in classes.iter().filter(|class| class.len() > 1) {
-        let traces = class.iter().map(|thread| &encoding.unfolding.traces[encoding.space.traces[thread.index()][0].index()]);
+        let traces =
+            class.iter().map(|thread| &encoding.unfolding.traces[encoding.space.traces[thread.index()][0].index()]);
         let columns: Vec<&[EventId]> = traces.map(|trace| trace.events.as_slice()).collect();
         for position in 0..columns[0].len() {
             let row: Vec<EventId> = columns.iter().map(|column| column[position]).collect();
@@ -182,15 +183,16 @@ fn renamed(expression: &Expression, rename: &dyn Fn(EventId) -> Option<EventId>)
 
 /// Exchanging the threads gives the same condition, up to the order of conjuncts and disjuncts.
 fn unchanged(condition: &Condition, a: ThreadId, b: ThreadId) -> bool {
-    canonical(condition, &|thread| thread) == canonical(condition, &|thread| {
-        if thread == a {
-            b
-        } else if thread == b {
-            a
-        } else {
-            thread
-        }
-    })
+    canonical(condition, &|thread| thread)
+        == canonical(condition, &|thread| {
+            if thread == a {
+                b
+            } else if thread == b {
+                a
+            } else {
+                thread
+            }
+        })
 }
 
 fn canonical(condition: &Condition, rename: &dyn Fn(ThreadId) -> ThreadId) -> String {

@@ -79,7 +79,8 @@ impl<'m> Theory<'m> {
     /// Reads the choices off the solver's model.
     fn load(&mut self, encoding: &Encoding<'_>) {
         let taken = |trace: &&TraceId| encoding.solver.is_true(encoding.taken[trace.index()]);
-        let traces: Vec<TraceId> = encoding.space.traces.iter().filter_map(|of| of.iter().find(taken)).copied().collect();
+        let traces: Vec<TraceId> =
+            encoding.space.traces.iter().filter_map(|of| of.iter().find(taken)).copied().collect();
         if traces != self.candidate.traces || self.candidate.events.is_empty() {
             self.candidate.choose(encoding.unfolding, &traces);
             self.matrices.begin(encoding.unfolding, &self.candidate);
@@ -176,7 +177,9 @@ impl<'m> Theory<'m> {
                 Choice::Rf(write, read) => clause.push(!encoding.rf(write, read)),
                 Choice::Co(a, b) => clause.push(!encoding.co(a, b)),
                 Choice::SyncFence(a, b) => clause.push(!encoding.fence_edge(a, b)),
-                Choice::Traces => clause.extend(self.candidate.traces.iter().map(|trace| !encoding.taken[trace.index()])),
+                Choice::Traces => {
+                    clause.extend(self.candidate.traces.iter().map(|trace| !encoding.taken[trace.index()]))
+                }
                 // Fixed for the whole space; models with FW are refused beforehand.
                 Choice::Syncbar(..) | Choice::Final(_) => {}
             }
@@ -227,7 +230,8 @@ impl<'m> Theory<'m> {
                 return Ok(known);
             }
             if left.len() == before {
-                let reads = left.iter().filter(|index| source[**index] != usize::MAX && left.contains(&source[**index]));
+                let reads =
+                    left.iter().filter(|index| source[**index] != usize::MAX && left.contains(&source[**index]));
                 return Err(reads.map(|index| (events[source[*index]], events[*index])).collect());
             }
         }

@@ -101,7 +101,7 @@ pub(super) fn reads_of(unfolding: &Unfolding, matching: &BarrierMatching, expres
     found.into_iter().collect()
 }
 
-fn written<'u>(unfolding: &'u Unfolding, event: EventId) -> Option<&'u Expression> {
+fn written(unfolding: &Unfolding, event: EventId) -> Option<&Expression> {
     match &unfolding.events[event.index()].kind {
         EventKind::Write { value, .. } => Some(value),
         _ => None,
@@ -123,7 +123,38 @@ impl Values {
         values.writes(encoding)?;
         values.transfer(encoding);
         values.constraints(encoding)?;
+        values.operands(encoding)?;
         Ok(values)
+    }
+
+    /// The values an expression may have in the space. Contents of the reads are those of [`Values::analyse`].
+    pub(super) fn possible(
+        encoding: &Encoding<'_>,
+        expression: &Expression,
+    ) -> Result<BTreeSet<Content>, TooManyValues> {
+        let mut values = Values {
+            domains: BTreeMap::new(),
+            literals: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            memory: BTreeMap::new(),
+        };
+        values.analyse(encoding)?;
+        values.spread_thin_air(encoding);
+        let rows = values.rows(encoding.unfolding, &encoding.space.matching, expression, None)?;
+        Ok(rows.into_iter().map(|(_, result)| result).collect())
+    }
+
+    /// Barrier operands have the values for which the space's matching was computed.
+    fn operands(&mut self, encoding: &mut Encoding<'_>) -> Result<(), TooManyValues> {
+        for (operand, value) in &encoding.space.operands {
+            let rows = self.rows(encoding.unfolding, &encoding.space.matching, operand, None)?;
+            for (row, _) in rows.into_iter().filter(|(_, result)| *result != Some(*value)) {
+                let clause: Vec<Lit> =
+                    row.iter().map(|(read, content)| !self.literal(encoding, *read, *content)).collect();
+                encoding.solver.clause(&clause);
+            }
+        }
+        Ok(())
     }
 
     fn analyse(&mut self, encoding: &Encoding<'_>) -> Result<(), TooManyValues> {
@@ -305,7 +336,8 @@ impl Values {
             let taken = encoding.taken[trace.index()];
             let trace = &encoding.unfolding.traces[trace.index()];
             for constraint in trace.constraints.iter().chain(&trace.assumptions) {
-                let rows = self.rows(encoding.unfolding, &encoding.space.matching, constraint, trace.events.last().copied())?;
+                let rows =
+                    self.rows(encoding.unfolding, &encoding.space.matching, constraint, trace.events.last().copied())?;
                 for (row, _) in rows.into_iter().filter(|(_, result)| *result == Some(Value(0))) {
                     let literals = row.iter().map(|(read, content)| !self.literal(encoding, *read, *content));
                     let clause: Vec<Lit> = literals.chain([!taken]).collect();
@@ -323,7 +355,8 @@ impl Values {
         condition: &Condition,
         wanted: Truth,
     ) -> Result<Lit, TooManyValues> {
-        let conjunction = matches!((condition, wanted), (Condition::And(_), Truth::Holds) | (Condition::Or(_), Truth::Fails));
+        let conjunction =
+            matches!((condition, wanted), (Condition::And(_), Truth::Holds) | (Condition::Or(_), Truth::Fails));
         Ok(match condition {
             Condition::True if wanted == Truth::Holds => encoding.solver.yes(),
             Condition::False if wanted == Truth::Fails => encoding.solver.yes(),
@@ -384,7 +417,9 @@ impl Values {
         let traces = encoding.space.traces.get(thread.index()).cloned().unwrap_or_default();
         let mut ways = Vec::new();
         for trace in &traces {
-            let Some(expression) = encoding.unfolding.traces[trace.index()].registers.get(register.index()) else { continue };
+            let Some(expression) = encoding.unfolding.traces[trace.index()].registers.get(register.index()) else {
+                continue;
+            };
             ways.push((encoding.taken[trace.index()], expression));
         }
         let list = match ways.as_slice() {
@@ -427,7 +462,8 @@ impl Values {
         let list = Values::one_hot(encoding, &domain, yes);
         for (write, last) in writes.iter().zip(&last) {
             for (content, literal) in self.literals.get(write).cloned().unwrap_or_default() {
-                let same = list.iter().find(|(value, _)| *value == content).map_or(encoding.solver.no(), |(_, same)| *same);
+                let same =
+                    list.iter().find(|(value, _)| *value == content).map_or(encoding.solver.no(), |(_, same)| *same);
                 encoding.solver.clause(&[!*last, !literal, same]);
             }
         }

@@ -1,0 +1,137 @@
+//! Which barrier operations meet, chosen outside the solver: one space per choice of traces, of operand values, and of a
+//! way to meet. Spaces are disjoint, so no execution is reported twice. Programs without barriers are one space.
+
+use fencepost_program::expression::{Expression, Leaf};
+use fencepost_program::unfolding::{BarrierMatching, EventKind};
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, TraceId, barrier};
+
+use crate::engine::{Exploration, Stop};
+
+use super::Search;
+use super::encode::{Encoding, Ending, Space};
+use super::solver::Solver;
+use super::values::Values;
+
+/// More combinations of operand values than this are refused.
+const MOST_ASSIGNMENTS: usize = 4096;
+
+/// What is done with each space.
+pub(super) type Visit<'v, 'a> = dyn FnMut(&mut Search<'a>, &Space) -> Result<(), Exploration> + 'v;
+
+impl<'a> Search<'a> {
+    /// Visits the spaces that together are all executions with this ending.
+    pub(super) fn all_spaces(&mut self, ending: Ending, visit: &mut Visit<'_, 'a>) -> Result<(), Exploration> {
+        let threads = self.unfolding.threads.iter();
+        let traces: Vec<Vec<TraceId>> = threads
+            .map(|thread| thread.traces.iter().copied().filter(|trace| self.allowed(*trace, ending)).collect())
+            .collect();
+        if traces.iter().any(Vec::is_empty) {
+            return Ok(());
+        }
+        if !traces.iter().flatten().any(|trace| self.barriers(*trace).next().is_some()) {
+            return visit(self, &Space { traces, matching: BarrierMatching::default(), operands: Vec::new(), ending });
+        }
+        let mut digits = vec![0; traces.len()];
+        loop {
+            self.tick()?;
+            let choice: Vec<TraceId> = digits.iter().zip(&traces).map(|(digit, of)| of[*digit]).collect();
+            self.all_matchings(&choice, ending, visit)?;
+            let Some(position) = (0..digits.len()).find(|position| digits[*position] + 1 < traces[*position].len())
+            else {
+                return Ok(());
+            };
+            digits[..position].fill(0);
+            digits[position] += 1;
+        }
+    }
+
+    fn barriers(&self, trace: TraceId) -> impl Iterator<Item = EventId> + use<'a> {
+        let unfolding = self.unfolding;
+        let events = unfolding.traces[trace.index()].events.iter().copied();
+        events.filter(|event| matches!(unfolding.events[event.index()].kind, EventKind::Barrier(_)))
+    }
+
+    fn all_matchings(
+        &mut self,
+        choice: &[TraceId],
+        ending: Ending,
+        visit: &mut Visit<'_, 'a>,
+    ) -> Result<(), Exploration> {
+        let traces: Vec<Vec<TraceId>> = choice.iter().map(|trace| vec![*trace]).collect();
+        for operands in self.assignments(choice, &traces, ending)? {
+            let mut value = |operand: &Expression| {
+                let fixed = operands.iter().find(|(known, _)| known == operand).map(|(_, value)| *value);
+                fixed.or_else(|| operand.evaluate(&mut |_| None))
+            };
+            for matching in barrier::matchings(self.unfolding, choice, &mut value) {
+                visit(self, &Space { traces: traces.clone(), matching, operands: operands.clone(), ending })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every combination of values of the operands that are not constant.
+    fn assignments(
+        &self,
+        choice: &[TraceId],
+        traces: &[Vec<TraceId>],
+        ending: Ending,
+    ) -> Result<Vec<Vec<(Expression, Value)>>, Exploration> {
+        let mut open: Vec<(Expression, EventId)> = Vec::new();
+        for event in choice.iter().flat_map(|trace| self.barriers(*trace)) {
+            let EventKind::Barrier(barrier) = &self.unfolding.events[event.index()].kind else { continue };
+            for operand in [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten() {
+                let constant = operand.evaluate(&mut |_| None).is_some();
+                if !constant && !open.iter().any(|(known, _)| known == operand) {
+                    open.push((operand.clone(), event));
+                }
+            }
+        }
+        let mut assignments = vec![Vec::new()];
+        if open.is_empty() {
+            return Ok(assignments);
+        }
+        if let Some(event) = self.computes_with_barrier_results(choice) {
+            return Err(self.refuse_operand(event));
+        }
+        let space =
+            Space { traces: traces.to_vec(), matching: BarrierMatching::default(), operands: Vec::new(), ending };
+        let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
+        let encoding = Encoding::new(self.unfolding, self.model, &space, solver);
+        for (operand, event) in open {
+            let possible = Values::possible(&encoding, &operand).map_err(|too_many| self.too_many(too_many))?;
+            if possible.contains(&None) || possible.len().saturating_mul(assignments.len()) > MOST_ASSIGNMENTS {
+                return Err(self.refuse_operand(event));
+            }
+            let values: Vec<Value> = possible.into_iter().flatten().collect();
+            let extended = assignments.iter().flat_map(|known: &Vec<(Expression, Value)>| {
+                values.iter().map(|value| known.iter().cloned().chain([(operand.clone(), *value)]).collect())
+            });
+            assignments = extended.collect();
+        }
+        Ok(assignments)
+    }
+
+    /// A write or a barrier whose value needs what a barrier returned: not known before the matching is.
+    fn computes_with_barrier_results(&self, choice: &[TraceId]) -> Option<EventId> {
+        let mut events = choice.iter().flat_map(|trace| &self.unfolding.traces[trace.index()].events).copied();
+        events.find(|event| {
+            let mut leaves = Vec::new();
+            match &self.unfolding.events[event.index()].kind {
+                EventKind::Write { value, .. } => value.leaves(&mut leaves),
+                EventKind::Barrier(barrier) => {
+                    let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
+                    operands.for_each(|operand| operand.leaves(&mut leaves));
+                }
+                EventKind::Read { .. } | EventKind::Fence => {}
+            }
+            leaves.iter().any(|leaf| matches!(leaf, Leaf::BarrierResult(_)))
+        })
+    }
+
+    fn refuse_operand(&self, event: EventId) -> Exploration {
+        let what = "a barrier operand with values that cannot be listed, in the SAT engine".to_owned();
+        Exploration::Incomplete(Stop::Unsupported { span: self.unfolding.events[event.index()].span, what })
+    }
+}
