@@ -107,3 +107,11 @@ fn features_say_what_a_model_must_know() {
     assert_eq!(features(&dartagnan(&["fence.proxy.alias"])), [Feature::Proxy]);
     assert_eq!(features(&dartagnan(&["ld.weak r1, x"])), []);
 }
+
+#[test]
+fn a_misspelt_modifier_is_an_error_with_a_suggestion_and_nothing_follows_from_it() {
+    let text = ptx("x = 0;", &["ld.aquire.gpu.u32 %r1, [x];"]) + "exists (P0:%r1 = 1)\n";
+    let (at, message, help) = error(&text);
+    assert_eq!((at.as_str(), help.as_str()), ("aquire", "did you mean `.acquire`?"), "{message}");
+    assert_eq!(attempt(&text).1.len(), 1, "the condition about its register is no second mistake");
+}

@@ -13,6 +13,7 @@ pub mod instruction;
 pub mod litmus;
 pub mod ptx;
 pub mod span;
+pub mod suggest;
 mod text;
 
 pub use diagnostic::{Diagnostic, Severity};

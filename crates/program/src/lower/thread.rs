@@ -183,12 +183,22 @@ impl Context<'_> {
                     let lowered = self.lower_guard(instruction).and_then(|()| table::lower(self, instruction, assume));
                     if let Err(refusal) = lowered {
                         self.findings.refuse(refusal);
+                        self.declare_registers(instruction);
                     }
                 }
             }
         }
         self.thread.resolve_jumps(self.findings);
         self.thread.check_pointers(self.findings);
+    }
+
+    /// An instruction that was refused still names its registers: a condition about them is no second mistake.
+    fn declare_registers(&mut self, instruction: &Tree) {
+        for operand in &instruction.operands {
+            if let TreeOperand::Register(name) = &operand.node {
+                self.thread.register(name, Type::UNTYPED);
+            }
+        }
     }
 
     fn label(&mut self, label: &Spanned<String>) {

@@ -3,6 +3,7 @@
 
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
@@ -224,8 +225,11 @@ fn fill<T>(slot: &mut Option<T>, value: Option<T>) -> bool {
     }
 }
 
-/// A word of another class (or a second of the same) is a mistake in the text; a word we do not know at all is a form we
-/// do not model.
+/// Words that are long enough to recognise misspelt. The others are too close to words of forms we do not model.
+const RECOGNISABLE: &[&str] = &["relaxed", "acquire", "release", "acq_rel", "volatile", "cluster"];
+
+/// A word of another class (or a second of the same) is a mistake in the text, and so is a misspelt word; a word we do not
+/// know at all is a form we do not model.
 fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Class]) -> Refusal {
     let word = modifier.node.as_str();
     let opcode = instruction.opcode.node.as_str();
@@ -236,7 +240,14 @@ fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Clas
         let help = "it takes one semantics and one scope, each at most once";
         return Refusal::Error(Diagnostic::error(modifier.span, message).label("not taken").help(help));
     }
-    Refusal::Unsupported(instruction.span(), spelled(instruction))
+    match nearest(word, RECOGNISABLE).filter(|_| ordered) {
+        Some(meant) => Refusal::Error(
+            Diagnostic::error(modifier.span, format!("`{opcode}` has no modifier `.{word}`"))
+                .label("not a modifier")
+                .help(format!("did you mean `.{meant}`?")),
+        ),
+        None => Refusal::Unsupported(instruction.span(), spelled(instruction)),
+    }
 }
 
 /// The instruction's opcode and modifiers, as a name for messages.

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest word of a short list.
 
 /// The candidate within a third of the word's length in edits, if there is one. The first of equals wins.
-pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
+pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     if word.len() > 32 {
         return None;
     }
