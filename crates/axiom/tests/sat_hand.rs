@@ -56,6 +56,10 @@ struct Builder {
 
 const UNTYPED: Type = Type::UNTYPED;
 
+fn is_equal(left: Expression, right: i128) -> Expression {
+    Expression::Binary(BinaryOperator::Equal, UNTYPED, Box::new(left), Box::new(Expression::constant(right)))
+}
+
 impl Builder {
     fn new(machine: Machine, locations: u32) -> Builder {
         let mut events = Vec::new();
@@ -148,55 +152,27 @@ impl Builder {
                     let id = self.push(thread, scope, strength, Tag::Write, kind, &mut path, &guards);
                     self.unfolding.events[id.index()].data_deps = last.into_iter().collect();
                 }
-                Op::Add(location, value, strength) | Op::Swap(location, value, strength) => {
+                Op::Add(location, value, strength) => {
                     let read =
-                        self.push(thread, scope, strength, Tag::Read, Builder::read(location), &mut path, &guards);
-                    let add = matches!(op, Op::Add(..));
-                    let result = if add { sum(read, value) } else { Expression::constant(value) };
-                    let kind = Builder::write(location, result);
-                    let write = self.push(thread, scope, strength, Tag::Write, kind, &mut path, &guards);
-                    for (half, partner) in [(read, write), (write, read)] {
-                        let event = &mut self.unfolding.events[half.index()];
-                        event.rmw_partner = Some(partner);
-                        event.tags = event.tags.with(Tag::Atomic);
-                    }
-                    if add {
-                        self.unfolding.events[write.index()].data_deps = vec![read];
-                    }
+                        self.update(thread, scope, strength, location, |read| sum(read, value), &mut path, &guards);
+                    let write = path[path.len() - 1];
+                    self.unfolding.events[write.index()].data_deps = vec![read];
                     reads.push(read);
                 }
-                Op::Fence => {
-                    let (tags, scope) = match self.machine {
-                        Machine::X86 => ([Tag::Fence, Tag::Mfence].into_iter().collect(), None),
-                        Machine::Gpu => ([Tag::Fence, Tag::Sc, Tag::Generic].into_iter().collect(), Some(scope)),
-                    };
-                    let id = EventId::new(self.unfolding.events.len());
-                    let mut event = Builder::event(Some(thread), EventKind::Fence, tags, scope);
-                    event.parent = path.last().copied();
-                    self.unfolding.events.push(event);
-                    path.push(id);
+                Op::Swap(location, value, strength) => {
+                    let constant = |_| Expression::constant(value);
+                    reads.push(self.update(thread, scope, strength, location, constant, &mut path, &guards));
                 }
+                Op::Fence => self.fence(thread, scope, &mut path),
                 Op::Guard(location, expected) => {
                     let kind = Builder::read(location);
                     let read = self.push(thread, scope, Strength::Relaxed, Tag::Read, kind, &mut path, &guards);
                     reads.push(read);
-                    let equal = |other: i128| {
-                        Expression::Binary(
-                            BinaryOperator::Equal,
-                            UNTYPED,
-                            Box::new(Expression::Read(read)),
-                            Box::new(Expression::constant(other)),
-                        )
-                    };
-                    let differs = Expression::Binary(
-                        BinaryOperator::Equal,
-                        UNTYPED,
-                        Box::new(equal(expected)),
-                        Box::new(Expression::constant(0)),
-                    );
+                    let equal = is_equal(Expression::Read(read), expected);
+                    let differs = is_equal(equal.clone(), 0);
                     let failed = constraints.iter().cloned().chain([differs]).collect();
                     traces.push(trace(thread, &path, failed, &reads, total_reads));
-                    constraints.push(equal(expected));
+                    constraints.push(equal);
                     guards.push(read);
                 }
             }
@@ -206,6 +182,41 @@ impl Builder {
         let ids = (first..first + traces.len()).map(TraceId::new).collect();
         self.unfolding.traces.extend(traces);
         self.unfolding.threads.push(ThreadUnfolding { name: format!("P{}", thread.0), place, traces: ids });
+    }
+
+    /// A read-modify-write; its read half.
+    #[expect(clippy::too_many_arguments, reason = "a test helper")]
+    fn update(
+        &mut self,
+        thread: ThreadId,
+        scope: Scope,
+        strength: Strength,
+        location: u32,
+        result: impl Fn(EventId) -> Expression,
+        path: &mut Vec<EventId>,
+        guards: &[EventId],
+    ) -> EventId {
+        let read = self.push(thread, scope, strength, Tag::Read, Builder::read(location), path, guards);
+        let kind = Builder::write(location, result(read));
+        let write = self.push(thread, scope, strength, Tag::Write, kind, path, guards);
+        for (half, partner) in [(read, write), (write, read)] {
+            let event = &mut self.unfolding.events[half.index()];
+            event.rmw_partner = Some(partner);
+            event.tags = event.tags.with(Tag::Atomic);
+        }
+        read
+    }
+
+    fn fence(&mut self, thread: ThreadId, scope: Scope, path: &mut Vec<EventId>) {
+        let (tags, scope) = match self.machine {
+            Machine::X86 => ([Tag::Fence, Tag::Mfence].into_iter().collect(), None),
+            Machine::Gpu => ([Tag::Fence, Tag::Sc, Tag::Generic].into_iter().collect(), Some(scope)),
+        };
+        let id = EventId::new(self.unfolding.events.len());
+        let mut event = Builder::event(Some(thread), EventKind::Fence, tags, scope);
+        event.parent = path.last().copied();
+        self.unfolding.events.push(event);
+        path.push(id);
     }
 
     #[expect(clippy::too_many_arguments, reason = "a test helper")]

@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashSet};
 use fencepost_program::EventId;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
-use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator};
+use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator, names};
 
 pub use explain::{Explainer, Fact, Sign, Valuation};
 pub use matrices::{Chosen, Matrices};
@@ -263,7 +263,7 @@ impl Explainer<'_> {
         };
         let node = &self.model.nodes[fact.node.index()];
         let base = match &node.operator {
-            Operator::BaseRelation(relation) => Some(path::base_name(*relation).to_owned()),
+            Operator::BaseRelation(relation) => Some(names::relation_name(*relation).to_owned()),
             Operator::Base(BaseSet::Tagged(tag)) => Some(tag.cat_name().to_owned()),
             _ => None,
         };

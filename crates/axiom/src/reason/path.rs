@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use fencepost_program::EventId;
 
-use crate::model::{BaseRelation, Model, Operator};
+use crate::model::{Model, Operator};
 
 use super::explain::Sign;
 use super::{Derivation, Explanation};
@@ -18,29 +18,6 @@ pub struct PathStep {
     pub name: String,
     /// What the name stands for here, one level of names down; empty for base edges.
     pub through: Vec<PathStep>,
-}
-
-/// The name a model knows a base relation by.
-pub fn base_name(relation: BaseRelation) -> &'static str {
-    match relation {
-        BaseRelation::Id => "id",
-        BaseRelation::Po => "po",
-        BaseRelation::Loc => "loc",
-        BaseRelation::Vloc => "vloc",
-        BaseRelation::Int => "int",
-        BaseRelation::Ext => "ext",
-        BaseRelation::Rf => "rf",
-        BaseRelation::Co => "co",
-        BaseRelation::Rmw => "rmw",
-        BaseRelation::Amo => "amo",
-        BaseRelation::Addr => "addr",
-        BaseRelation::Data => "data",
-        BaseRelation::Ctrl => "ctrl",
-        BaseRelation::Sr => "sr",
-        BaseRelation::Scta => "scta",
-        BaseRelation::Syncbar => "syncbar",
-        BaseRelation::SyncFence => "sync_fence",
-    }
 }
 
 impl Explanation {
