@@ -1,5 +1,7 @@
 //! Runs the scaling families and prints one row per test: `cargo run --release --example scaling -- [SIZE…]`.
-//! With `--write DIR` it writes the tests instead. Each test runs in a process of its own, so that the times include
+//! With `--write DIR` it writes the tests instead. With `--counts` it counts every execution of the families that herd7
+//! was measured on (`check --all`) and prints the seconds beside herd7's, and whether the count is the closed form's.
+//! The last column of both tables is the peak of memory. Each test runs in a process of its own, so that the times include
 //! start-up; one that takes longer than 60 s is reported as such. Exit code 1 if an answer is wrong or missing.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
@@ -8,7 +10,7 @@
 mod families;
 
 use std::io::Write;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
 fn main() -> ExitCode {
@@ -17,6 +19,9 @@ fn main() -> ExitCode {
         && flag == "--write"
     {
         return write(folder, &parse(sizes));
+    }
+    if arguments.first().is_some_and(|flag| flag == "--counts") {
+        return counts();
     }
     let sizes = parse(&arguments);
     let mut wrong = 0;
@@ -46,16 +51,42 @@ fn parse(sizes: &[String]) -> Vec<u32> {
 
 /// The exit code of `fencepost check -` on one test: 0 reachable, 1 unreachable, 3 unknown.
 fn run(instance: &families::Instance) -> Option<i32> {
+    let arguments = ["check", "-", "--model", instance.model, "--time-limit", "60"];
+    start(&arguments, &instance.text, Stdio::null())?.wait().ok()?.code()
+}
+
+/// Every execution of each family: seconds, herd7's seconds, how many times as fast, and the number of executions.
+fn counts() -> ExitCode {
+    let mut wrong = 0;
+    println!("{:<16} {:>4} {:>10} {:>9} {:>9} {:>7}", "family", "size", "executions", "seconds", "herd7", "ratio");
+    for test in families::counted() {
+        let started = Instant::now();
+        let output = start(&["check", "-", "--model", "x86-tso", "--all", "--json"], &test.text, Stdio::piped())
+            .and_then(|child| child.wait_with_output().ok());
+        let seconds = started.elapsed().as_secs_f64();
+        let report = output.and_then(|output| String::from_utf8(output.stdout).ok()).unwrap_or_default();
+        let right = report.contains(&format!("\"executions\":{{\"count\":{},\"complete\":true}}", test.executions));
+        let mark = if right { "" } else { "  WRONG" };
+        wrong += u32::from(!right);
+        let ratio = test.herd / seconds;
+        let (family, size, executions, herd) = (test.family, test.size, test.executions, test.herd);
+        println!("{family:<16} {size:>4} {executions:>10} {seconds:>9.4} {herd:>9.2} {ratio:>6.0}x{mark}");
+    }
+    if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The program beside this example, with a test on its standard input.
+fn start(arguments: &[&str], test: &str, output: Stdio) -> Option<Child> {
     let binary = std::env::current_exe().ok()?.parent()?.parent()?.join("fencepost");
     let mut child = Command::new(binary)
-        .args(["check", "-", "--model", instance.model, "--time-limit", "60"])
+        .args(arguments)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(output)
         .spawn()
         .inspect_err(|error| eprintln!("cannot start fencepost (build it first with --release): {error}"))
         .ok()?;
-    child.stdin.take()?.write_all(instance.text.as_bytes()).ok()?;
-    child.wait().ok()?.code()
+    child.stdin.take()?.write_all(test.as_bytes()).ok()?;
+    Some(child)
 }
 
 fn write(folder: &str, sizes: &[u32]) -> ExitCode {

@@ -21,6 +21,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Span, cat};
 
 use crate::execution::Execution;
+use crate::model::FenceOrder;
 
 pub use wellformed::{Mismatch, check_execution, final_states};
 
@@ -39,6 +40,8 @@ pub struct Judgement {
     pub violated: Vec<String>,
     /// The flags that are raised, each with the pairs that raise it (empty for a flag on a set).
     pub flags: Vec<(String, Vec<(u32, u32)>)>,
+    /// Whether a check looked at `sync_fence`.
+    pub fences: FenceOrder,
 }
 
 /// Why the model could not be evaluated.
@@ -87,7 +90,29 @@ pub fn judge(
     unfolding: &Unfolding,
     execution: &Execution,
 ) -> Result<Judgement, ReplayError> {
-    let judge = Judge::new(model, includes, unfolding)?;
-    judge.candidate().set_execution(execution);
-    judge.judgement()
+    Replay::new(model, includes, unfolding)?.judge(execution)
+}
+
+/// Whether the model looks at `sync_fence`, so that Fence-SC order is part of its executions.
+pub fn fence_order(model: &cat::Model, includes: &Includes, unfolding: &Unfolding) -> Result<FenceOrder, ReplayError> {
+    Ok(Judge::new(model, includes, unfolding)?.fence_order())
+}
+
+/// A model made ready to judge several executions of one unfolding: what they share is computed once.
+pub struct Replay<'t>(Judge<'t>);
+
+impl<'t> Replay<'t> {
+    pub fn new(
+        model: &'t cat::Model,
+        includes: &'t Includes,
+        unfolding: &'t Unfolding,
+    ) -> Result<Replay<'t>, ReplayError> {
+        Judge::new(model, includes, unfolding).map(Replay)
+    }
+
+    /// As [`judge`].
+    pub fn judge(&self, execution: &Execution) -> Result<Judgement, ReplayError> {
+        self.0.candidate().set_execution(execution);
+        self.0.judgement()
+    }
 }

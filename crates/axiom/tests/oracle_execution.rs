@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::brute::Brute;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Stop};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{Coherence, Model};
-use fencepost_axiom::replay::{Includes, Mismatch, check_execution, final_states};
+use fencepost_axiom::model::{Coherence, FenceOrder, Model};
+use fencepost_axiom::replay::{Includes, Mismatch, check_execution, fence_order, final_states};
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::program::{Condition, Scope, Term};
 use fencepost_program::tag::Tag;
@@ -61,7 +61,7 @@ fn sample() -> (Build, Execution) {
 fn broken(change: impl Fn(&mut Build, &mut Execution)) -> Result<(), Mismatch> {
     let (mut build, mut execution) = sample();
     change(&mut build, &mut execution);
-    check_execution(&build.unfolding, &execution, &Goal::new(Ends::Terminating), &Coherence::Total)
+    check_execution(&build.unfolding, &execution, &Goal::new(Ends::Terminating), &Coherence::Total, FenceOrder::Ordered)
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn values_out_of_thin_air_are_refused() {
     let co = [(e(0), e(5)), (e(1), e(3))];
     let execution = build.execution(&[(e(5), e(2)), (e(3), e(4))], &co, &[0, 0, 42, 42, 42, 42]);
     let goal = Goal::new(Ends::Terminating);
-    let result = check_execution(&build.unfolding, &execution, &goal, &Coherence::Total);
+    let result = check_execution(&build.unfolding, &execution, &goal, &Coherence::Total, FenceOrder::Ordered);
     assert_eq!(result, Err(Mismatch::ThinAir));
     // The oracle does not call a search complete in which only thin air is left undecided.
     assert_eq!(explore(&build.unfolding, COHERENCE_ONLY, Coherence::Total, &goal).1, incomplete(Stop::ThinAir));
@@ -128,9 +128,9 @@ fn broken_coherence_is_refused() {
     let (build, mut execution) = sample();
     execution.co.truncate(2);
     let goal = Goal::new(Ends::Terminating);
-    assert_eq!(check_execution(&build.unfolding, &execution, &goal, &Coherence::Partial), Ok(()));
+    assert_eq!(check_execution(&build.unfolding, &execution, &goal, &Coherence::Partial, FenceOrder::Ordered), Ok(()));
     execution.co.truncate(1);
-    let result = check_execution(&build.unfolding, &execution, &goal, &Coherence::Partial);
+    let result = check_execution(&build.unfolding, &execution, &goal, &Coherence::Partial, FenceOrder::Ordered);
     assert_eq!(result, Err(Mismatch::InitFirst(e(5))));
 }
 
@@ -155,7 +155,7 @@ fn ends_are_judged_by_the_goal() {
     let (mut build, mut execution) = sample();
     build.trace().end = spin;
     let check = |build: &Build, execution: &Execution, ends| {
-        check_execution(&build.unfolding, execution, &Goal::new(ends), &Coherence::Total)
+        check_execution(&build.unfolding, execution, &Goal::new(ends), &Coherence::Total, FenceOrder::Ordered)
     };
     assert_eq!(check(&build, &execution, Ends::Terminating), Err(Mismatch::End(ThreadId(1))));
     assert_eq!(check(&build, &execution, Ends::Stuck), Ok(()));
@@ -174,7 +174,7 @@ fn a_condition_holds_in_one_final_state() {
     let (build, mut execution) = sample();
     let check = |execution: &Execution, filter: Option<&Condition>, condition: &Condition, coherence| {
         let goal = Goal { filter, condition: Some(condition), ..Goal::new(Ends::Terminating) };
-        check_execution(&build.unfolding, execution, &goal, &coherence)
+        check_execution(&build.unfolding, execution, &goal, &coherence, FenceOrder::Ordered)
     };
     let x = Term::Memory(LocationId(0));
     let (one, two) = (equals(x.clone(), 1), equals(x, 2));
@@ -216,9 +216,10 @@ fn explore(unfolding: &Unfolding, text: &str, coherence: Coherence, goal: &Goal<
     let model = bare(coherence);
     let includes = Includes::new();
     let brute = Brute { cat: &cat, includes: &includes, candidates: 1_000_000 };
+    let fences = fence_order(&cat, &includes, unfolding).expect("the model is interpreted");
     let mut found = Vec::new();
     let end = brute.explore(unfolding, &model, goal, &NO_LIMITS, &mut |execution| {
-        assert_eq!(check_execution(unfolding, execution, goal, &model.coherence), Ok(()));
+        assert_eq!(check_execution(unfolding, execution, goal, &model.coherence, fences), Ok(()));
         found.push(execution.clone());
         ControlFlow::Continue(())
     });

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::compile::{Compilation, Options, compile};
+use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
-use fencepost_axiom::replay::{self, Includes, Judgement, ReplayError};
+use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
 use fencepost_program::program::Feature;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
@@ -83,8 +83,29 @@ impl LoadedModel {
         execution: &Execution,
         goal: &Goal<'_>,
     ) -> Result<Judgement, NotConfirmed> {
-        replay::check_execution(unfolding, execution, goal, &self.model.coherence).map_err(NotConfirmed::Execution)?;
-        replay::judge(&self.tree, &self.includes, unfolding, execution).map_err(NotConfirmed::Model)
+        self.replayer(unfolding)?.judge(execution, goal)
+    }
+
+    /// The same for several executions of one unfolding.
+    pub fn replayer<'t>(&'t self, unfolding: &'t Unfolding) -> Result<Replayer<'t>, NotConfirmed> {
+        let replay = Replay::new(&self.tree, &self.includes, unfolding).map_err(NotConfirmed::Model)?;
+        Ok(Replayer { model: &self.model, unfolding, replay })
+    }
+}
+
+/// Judges executions of one unfolding under one model; see [`LoadedModel::replay`].
+pub struct Replayer<'t> {
+    model: &'t Model,
+    unfolding: &'t Unfolding,
+    replay: Replay<'t>,
+}
+
+impl Replayer<'_> {
+    pub fn judge(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
+        let judgement = self.replay.judge(execution).map_err(NotConfirmed::Model)?;
+        replay::check_execution(self.unfolding, execution, goal, &self.model.coherence, judgement.fences)
+            .map_err(NotConfirmed::Execution)?;
+        Ok(judgement)
     }
 }
 
@@ -155,15 +176,16 @@ impl Models {
         source: Source,
         resolve: &mut dyn FnMut(&str) -> Option<String>,
     ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
-        let gathered = gather(&source, resolve)?;
+        let (tree, problems) = cat::parse(&source.text);
+        let gathered = gather(&source, &tree, resolve)?;
         let mut find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
-        let Compilation { model, diagnostics, files } = compile(source.clone(), &Options::default(), &mut find);
+        let Compilation { model, diagnostics, files } =
+            compile_parsed(source.clone(), (&tree, problems), &Options::default(), &mut find);
         let Some(model) = model else {
             let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
             let place = |file: usize| files.get(file).unwrap_or(&source).clone();
             return Err(errors.map(|found| (place(found.file.index()), found.diagnostic)).collect());
         };
-        let (tree, _) = cat::parse(&source.text);
         let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
         let architecture = Family::from_name(name).or(header);
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
@@ -180,12 +202,13 @@ const MOST_FILES: usize = 256;
 /// cycle: a file that includes itself did not mean what it says, so it is refused here.
 fn gather(
     root: &Source,
+    tree: &cat::Model,
     resolve: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Result<Gathered, Vec<(Source, Diagnostic)>> {
     let mut gathered = Gathered::new();
     // The files being read, each with the includes still to follow.
     let own_name = root.name.rsplit(['/', '\\']).next().unwrap_or(&root.name).to_owned();
-    let mut path = vec![(own_name, root.clone(), included(&cat::parse(&root.text).0))];
+    let mut path = vec![(own_name, root.clone(), included(tree))];
     while let Some((_, source, left)) = path.last_mut() {
         let Some(file) = left.pop() else {
             path.pop();

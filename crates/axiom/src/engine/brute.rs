@@ -1,7 +1,7 @@
 //! The oracle: every candidate of the definitions, judged by `replay`. For tests, not for users.
 //!
 //! An execution is a choice of traces, reads-from, barrier matching, an orientation of the mutual-scope `fence.sc`
-//! pairs, and coherence. All of them are enumerated. The only short cut is that a violated axiom that looks at none of
+//! pairs (where the model looks at it), and coherence. All of them are enumerated. The only short cut is that a violated axiom that looks at none of
 //! the inner choices rules out all of them at once. Where coherence is partial, all transitive orders with the init
 //! write first are tried, smallest first, and one that contains another satisfying one is no execution.
 
@@ -16,7 +16,7 @@ use fencepost_syntax::{Span, cat};
 
 use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor};
 use crate::execution::Execution;
-use crate::model::{Coherence, Model};
+use crate::model::{Coherence, FenceOrder, Model};
 use crate::replay::{self, Candidate, Depends, Includes, Judge, Valuation};
 
 type Pair = (EventId, EventId);
@@ -53,6 +53,7 @@ impl Engine for Brute<'_> {
             unfolding,
             judge: &judge,
             coherence: &model.coherence,
+            fences: judge.fence_order(),
             goal,
             limits,
             visit,
@@ -70,6 +71,7 @@ struct Search<'s, 't> {
     unfolding: &'t Unfolding,
     judge: &'s Judge<'t>,
     coherence: &'s Coherence,
+    fences: FenceOrder,
     goal: &'s Goal<'s>,
     limits: &'s Limits<'s>,
     visit: &'s mut Visitor<'s>,
@@ -138,7 +140,10 @@ impl<'t> Search<'_, 't> {
         let at = |id: &EventId| replay::location(event(id));
         let sources =
             (reads.iter()).map(|read| writes.iter().copied().filter(|write| at(write) == at(read)).collect()).collect();
-        let fences = replay::fence_sc_pairs(unfolding, &events);
+        let fences = match self.fences {
+            FenceOrder::Ordered => replay::fence_sc_pairs(unfolding, &events),
+            FenceOrder::Unordered => Vec::new(),
+        };
         let has_barriers = !having(Tag::Barrier).is_empty();
         Fixed { traces, events, reads, sources, fences, orders: Vec::new(), has_barriers }
     }

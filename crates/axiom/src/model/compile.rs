@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use fencepost_syntax::cat::{Binding, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression};
+use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression};
 use fencepost_syntax::{Diagnostic, Source, Spanned};
 
 use super::graph::{Graph, Place};
@@ -66,13 +66,24 @@ pub type Includes<'a> = dyn FnMut(&str) -> Option<Source> + 'a;
 
 /// Compiles a model. Its name is the source's, without folder and `.cat`.
 pub fn compile(source: Source, options: &Options, includes: &mut Includes<'_>) -> Compilation {
+    let parsed = cat::parse(&source.text);
+    compile_parsed(source, (&parsed.0, parsed.1), options, includes)
+}
+
+/// As [`compile`], of a text that is parsed already: parsing takes longer than compiling.
+pub fn compile_parsed(
+    source: Source,
+    (tree, diagnostics): (&cat::Model, Vec<Diagnostic>),
+    options: &Options,
+    includes: &mut Includes<'_>,
+) -> Compilation {
     let name = model_name(&source.name);
     let features = features(&source.text);
     let mut compiler = Compiler::new(options, includes);
     compiler.included.insert(source.name.clone());
     let environment = compiler.prelude();
     compiler.read_replacements();
-    let tree = compiler.open(source);
+    compiler.enter(source, diagnostics);
     let root = compiler.file;
     compiler.run(&tree.instructions, environment);
     compiler.finish(name, features, root)
@@ -132,7 +143,7 @@ pub(super) struct Compiler<'a> {
     /// Functions and procedures under expansion.
     pub(super) nesting: u32,
     pub(super) calls: u32,
-    replacements: Vec<(String, FileId, Option<Spanned<Expression>>)>,
+    replacements: Vec<(String, FileId, Option<Rc<Spanned<Expression>>>)>,
     replaced: BTreeSet<String>,
 }
 
@@ -180,24 +191,22 @@ impl<'a> Compiler<'a> {
                 CatInstruction::Let { bindings, .. } => bindings.into_iter().next().map(|binding| binding.value),
                 _ => None,
             });
-            self.replacements.push((replacement.name.clone(), self.file, expression));
+            self.replacements.push((replacement.name.clone(), self.file, expression.map(Rc::new)));
         }
     }
 
-    /// The expression to evaluate for a binding, and the file it stands in.
-    pub(super) fn replacement(&mut self, binding: &Binding) -> (FileId, Spanned<Expression>) {
-        let own = (self.file, binding.value.clone());
-        if self.in_library || self.nesting > 0 {
-            return own;
+    /// The expression to evaluate instead of a binding's own, and the file it stands in.
+    pub(super) fn replacement(&mut self, binding: &Binding) -> Option<(FileId, Rc<Spanned<Expression>>)> {
+        if self.replacements.is_empty() || self.in_library || self.nesting > 0 {
+            return None;
         }
-        let (BindingPattern::Name(name) | BindingPattern::Function { name, .. }) = &binding.pattern else { return own };
-        match self.replacements.iter().find(|(replaced, _, _)| *replaced == name.node) {
-            Some((_, file, Some(expression))) => {
-                self.replaced.insert(name.node.clone());
-                (*file, expression.clone())
-            }
-            _ => own,
-        }
+        let (BindingPattern::Name(name) | BindingPattern::Function { name, .. }) = &binding.pattern else {
+            return None;
+        };
+        let (_, file, expression) = self.replacements.iter().find(|(replaced, ..)| *replaced == name.node)?;
+        let found = (*file, Rc::clone(expression.as_ref()?));
+        self.replaced.insert(name.node.clone());
+        Some(found)
     }
 
     /// Tells a failure, once.

@@ -10,7 +10,7 @@ use fencepost_syntax::{Span, Spanned};
 
 use super::compile::Compiler;
 use super::graph::{DraftGroup, Origin, operands};
-use super::ir::{NodeId, NodeKind, Operator};
+use super::ir::{FileId, NodeId, NodeKind, Operator};
 use super::value::{Closure, Environment, Evaluated, Suspended, Trouble, TroubleKind, Value};
 
 impl Compiler<'_> {
@@ -38,9 +38,10 @@ impl Compiler<'_> {
     fn define_each(&mut self, bindings: &[Binding], environment: Environment) -> Evaluated<Environment> {
         let mut inner = environment;
         for binding in bindings {
-            let (file, expression) = self.replacement(binding);
+            let replacement = self.replacement(binding);
+            let (file, expression) = chosen(&replacement, self.file, binding);
             let outside = std::mem::replace(&mut self.file, file);
-            inner = self.define_one(binding, &expression, environment, inner);
+            inner = self.define_one(binding, expression, environment, inner);
             self.file = outside;
         }
         Ok(inner)
@@ -239,9 +240,10 @@ impl Compiler<'_> {
         let mut bodies = Vec::new();
         let mut found = Vec::new();
         for ((binding, name), &kind) in bindings.iter().zip(names).zip(kinds) {
-            let (file, expression) = self.replacement(binding);
+            let replacement = self.replacement(binding);
+            let (file, expression) = chosen(&replacement, self.file, binding);
             let outside = std::mem::replace(&mut self.file, file);
-            let value = self.evaluate(&expression, inner);
+            let value = self.evaluate(expression, inner);
             self.file = outside;
             let value = value.map_err(Failure::Trouble)?;
             found.push(match &value {
@@ -314,6 +316,18 @@ enum Failure {
     Trouble(Rc<Trouble>),
     /// The bodies have other types than was tried.
     Kinds(Vec<NodeKind>),
+}
+
+/// What a binding means: its replacement, else its own expression in the current file.
+fn chosen<'a>(
+    replacement: &'a Option<(FileId, Rc<Spanned<Expression>>)>,
+    here: FileId,
+    binding: &'a Binding,
+) -> (FileId, &'a Spanned<Expression>) {
+    match replacement {
+        Some((file, expression)) => (*file, expression.as_ref()),
+        None => (here, &binding.value),
+    }
 }
 
 /// A binding that is a function: `f x = …` or `f = fun x -> …`.

@@ -156,12 +156,17 @@ impl Compiler<'_> {
     /// Parses a text and makes it the current file.
     pub(super) fn open(&mut self, source: Source) -> cat::Model {
         let (tree, diagnostics) = cat::parse(&source.text);
+        self.enter(source, diagnostics);
+        tree
+    }
+
+    /// Makes a parsed text the current file.
+    pub(super) fn enter(&mut self, source: Source, diagnostics: Vec<fencepost_syntax::Diagnostic>) {
         self.file = FileId(self.files.len() as u32);
         self.files.push(source);
         for diagnostic in diagnostics {
             self.diagnostics.push(super::compile::FileDiagnostic { file: self.file, diagnostic });
         }
-        tree
     }
 
     fn procedure(

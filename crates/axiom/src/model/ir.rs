@@ -96,6 +96,23 @@ pub enum Coherence {
     Partial,
 }
 
+/// Whether Fence-SC order is part of an execution: only where a check or a flag looks at `sync_fence`. Orders that
+/// nothing looks at would multiply the executions of other models (`sc`, `x86-tso`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum FenceOrder {
+    #[default]
+    Unordered,
+    /// One orientation of every pair of `fence.sc` in mutual scope.
+    Ordered,
+}
+
+impl Model {
+    pub fn fence_order(&self) -> FenceOrder {
+        let looks = |check: &Check| self.nodes.get(check.node.index()).is_some_and(|node| node.depends.sync_fence);
+        if self.checks.iter().any(looks) { FenceOrder::Ordered } else { FenceOrder::Unordered }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Node {
     pub operator: Operator,

@@ -28,7 +28,7 @@ pub(super) fn lay_out(mut draft: Draft) -> Model {
     let polarity = graph_polarities(&draft.graph);
     let coherence = draft.declared_coherence.clone().unwrap_or_else(|| derived_coherence(&draft.checks, &polarity));
     let (demands, unrecognised) = read_demands(&mut draft, &polarity, &coherence);
-    let polarity = graph_polarities(&draft.graph);
+    let polarity = if demands.is_empty() { polarity } else { graph_polarities(&draft.graph) };
     let roots = draft.checks.iter().map(|check| check.node);
     let roots = roots.chain(draft.shown.iter().map(|(_, node)| *node)).chain(demands.iter().map(|found| found.wanted));
     let order = Order::new(&draft.graph, roots.collect());

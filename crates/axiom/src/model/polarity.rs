@@ -90,14 +90,17 @@ impl Model {
 pub(super) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]) -> Vec<Polarity> {
     let mut all = vec![Polarity::default(); operators.len()];
     loop {
-        let before = all.clone();
         for (index, operator) in operators.iter().enumerate() {
             all[index] = all[index].with(of_operator(operator, &all));
         }
+        // Only a variable can send the next round on a different way.
+        let mut changed = false;
         for (variable, body) in variables {
-            all[variable.index()] = all[variable.index()].with(all[body.index()]);
+            let with = all[variable.index()].with(all[body.index()]);
+            changed |= with != all[variable.index()];
+            all[variable.index()] = with;
         }
-        if all == before {
+        if !changed {
             return all;
         }
     }

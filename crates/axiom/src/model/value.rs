@@ -132,11 +132,20 @@ pub(super) struct Environment(Option<u32>);
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     entries: Vec<(String, Evaluated<Value>, Environment)>,
+    /// By binding, a number that equal names share: the chain is walked for every name of a model, and comparing
+    /// the texts was a tenth of the time of loading one.
+    digests: Vec<(u32, Environment)>,
+}
+
+/// FNV-1a.
+fn digest(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 impl Bindings {
     pub(super) fn bind(&mut self, on: Environment, name: &str, value: Evaluated<Value>) -> Environment {
         self.entries.push((name.to_owned(), value, on));
+        self.digests.push((digest(name), on));
         Environment(Some(self.entries.len() as u32 - 1))
     }
 
@@ -148,11 +157,15 @@ impl Bindings {
     }
 
     pub(super) fn get(&self, from: Environment, name: &str) -> Option<&Evaluated<Value>> {
+        let wanted = digest(name);
         let mut at = from.0;
         while let Some(index) = at {
-            let (bound, value, below) = self.entries.get(index as usize)?;
-            if bound == name {
-                return Some(value);
+            let (found, below) = *self.digests.get(index as usize)?;
+            if found == wanted {
+                let (bound, value, _) = self.entries.get(index as usize)?;
+                if bound == name {
+                    return Some(value);
+                }
             }
             at = below.0;
         }

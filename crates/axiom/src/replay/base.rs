@@ -28,6 +28,10 @@ impl Depends {
     pub(crate) const ALL: Depends = Depends(15);
     const EACH: [Depends; 4] = [Depends::RF, Depends::BARRIERS, Depends::SYNC_FENCE, Depends::CO];
 
+    pub(super) fn includes(self, other: Depends) -> bool {
+        self.0 & other.0 != 0
+    }
+
     pub(super) fn and(self, other: Depends) -> Depends {
         Depends(self.0 | other.0)
     }
@@ -81,7 +85,10 @@ impl<'t> Candidate<'t> {
     }
 
     pub(super) fn set_execution(&self, execution: &Execution) {
-        self.set_events(execution.events.clone());
+        // Executions of the same traces share what the traces fix.
+        if *self.events.borrow() != execution.events {
+            self.set_events(execution.events.clone());
+        }
         self.set_rf(&execution.rf);
         self.set_barriers(&execution.barriers);
         self.set_sync_fence(&execution.sync_fence);

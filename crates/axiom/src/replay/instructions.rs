@@ -17,6 +17,7 @@ use super::interpret::{
 };
 use super::operators;
 use super::{Includes, Judgement, ReplayErrorKind};
+use crate::model::FenceOrder;
 
 /// Includes and calls nest at most this deeply.
 const MAX_NESTING: u32 = 40;
@@ -99,10 +100,20 @@ impl<'t> Judge<'t> {
         Ok(found)
     }
 
+    /// Whether a check looks at `sync_fence`. What a check looks at does not depend on the candidate (but for `if` and
+    /// `try`, which are read as looking), so that of the moment will do.
+    pub(crate) fn fence_order(&self) -> FenceOrder {
+        let looks = |check: &PreparedCheck<'t>| self.interpreter.force(&check.value).1.includes(Depends::SYNC_FENCE);
+        if self.checks.iter().any(looks) { FenceOrder::Ordered } else { FenceOrder::Unordered }
+    }
+
     pub(crate) fn judgement(&self) -> Answer<Judgement> {
         let mut judgement = Judgement::default();
         for check in &self.checks {
-            let (holds, _) = self.holds(check)?;
+            let (holds, depends) = self.holds(check)?;
+            if depends.includes(Depends::SYNC_FENCE) {
+                judgement.fences = FenceOrder::Ordered;
+            }
             match check.check.role {
                 CheckRole::Axiom if !holds => judgement.violated.push(check.name.clone()),
                 // `flag` marks the executions for which its test succeeds, `undefined_unless` those for which it fails.

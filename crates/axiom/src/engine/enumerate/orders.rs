@@ -4,7 +4,7 @@
 //! pair of writes to a location. A model with partial coherence gets the smallest coherence it accepts (rules of the
 //! Dartagnan dialect, PTX ISA 8.9.6): the edges its axioms demand, and one way for each pair they want related either
 //! way. Two branches differ in the direction of a pair, so no execution is found twice. Fence-SC orders every pair of
-//! `fence.sc` in mutual scope, acyclically, and is not closed.
+//! `fence.sc` in mutual scope, acyclically, and is not closed; a model that never looks at it gets none.
 
 use fencepost_program::LocationId;
 use fencepost_program::program::Term;
@@ -19,7 +19,7 @@ use super::values::Consistent;
 use crate::base::mutually_in_scope;
 use crate::bits::Relation;
 use crate::evaluate::{Chosen, Pruning, Stage};
-use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction};
+use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
 
 /// With more undecided pairs than this, each is tried both ways before branching.
 const PROBE_FROM: usize = 4;
@@ -161,7 +161,9 @@ impl Search<'_, '_> {
                 EventKind::Read { .. } | EventKind::Fence => {}
             }
         }
-        self.pair_fences(&fences);
+        if self.model.fence_order() == FenceOrder::Ordered {
+            self.pair_fences(&fences);
+        }
         let orders = &mut self.orders;
         orders.open.clear();
         for writes in &orders.writes {

@@ -10,7 +10,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, TraceId};
 
 use crate::base::{location_of, mutually_in_scope};
-use crate::model::{Coherence, Model};
+use crate::model::{Coherence, FenceOrder, Model};
 
 use super::solver::{Lit, Solver};
 
@@ -95,7 +95,9 @@ impl<'a> Encoding<'a> {
         encoding.events();
         encoding.reads_from();
         encoding.coherence(&model.coherence);
-        encoding.fence_order();
+        if model.fence_order() == FenceOrder::Ordered {
+            encoding.fence_order();
+        }
         encoding.endings();
         encoding
     }
