@@ -30,6 +30,14 @@ pub(super) struct Token<'a> {
     pub(super) column: u32,
 }
 
+impl Token<'_> {
+    /// The end of a text of which nothing is read.
+    fn end(text: &str) -> Token<'_> {
+        let end = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Token { kind: Kind::End, span: Span::new(end, end), first: true, column: 0 }
+    }
+}
+
 /// Longest first, so that `||` is not two `|`.
 const SYMBOLS: &[&str] = &[
     "||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "|", "&", "*", "~", "+", "^", "\\", "?", "=", ";", ",",
@@ -44,6 +52,8 @@ struct Lexer<'a> {
     comments: Comments,
     /// Where a `(*` opens that is not closed.
     unclosed: Option<Span>,
+    /// Comments that hold a `(*` and, read as [`Comments::Flat`], perhaps an instruction: the opening, the word.
+    swallowed: Vec<(Span, Span)>,
     tokens: Vec<Token<'a>>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -66,15 +76,59 @@ pub(super) fn lex(text: &str) -> (Vec<Token<'_>>, Vec<Diagnostic>) {
     if flat.unclosed.is_some() {
         return (std::mem::take(&mut nested.tokens), nested.diagnostics);
     }
+    if let Some(&(comment, word)) = flat.swallowed.first() {
+        return (Vec::from([Token::end(text)]), vec![ambiguous(text, comment, word)]);
+    }
     flat.diagnostics.push(
         Diagnostic::warning(
             opening,
             "a `(*` from here on has no `*)` of its own; each comment is ended at its first `*)`",
         )
         .label("herd, which nests comments, would read none of the text after this")
-        .help("close every `(*` or write it otherwise, and check that no instruction is swallowed by a comment"),
+        .help("close every `(*` or write it otherwise"),
     );
     (flat.tokens, flat.diagnostics)
+}
+
+/// Either the `(*` inside is text of the comment, or the comment was to end before it and an axiom is lost: only the
+/// author knows, and a model without one of its axioms answers wrongly.
+fn ambiguous(text: &str, comment: Span, word: Span) -> Diagnostic {
+    let word = text.get(word.start as usize..word.end as usize).unwrap_or("");
+    Diagnostic::error(comment, format!("this comment is not closed before the next `(*`, and holds the word `{word}`"))
+        .label("it is not clear where the comment that opens here is to end")
+        .help("close every `(*` with its own `*)`, so that no instruction is taken for a part of a comment")
+}
+
+/// A word in a comment that could be the beginning of an instruction. Words that are also plain English count where
+/// an instruction would have them, at the beginning of a line and with what must follow.
+fn instruction_word(comment: &str) -> Option<(usize, usize)> {
+    const ALWAYS: &[&str] =
+        &["acyclic", "assert", "empty", "flag", "include", "irreflexive", "let", "procedure", "undefined_unless"];
+    let mut start = 0;
+    for line in comment.split_inclusive('\n') {
+        let mut rest = line;
+        let mut begins = true;
+        while let Some(skip) = rest.find(|next: char| next.is_ascii_alphanumeric() || next == '_') {
+            begins &= rest.get(..skip).unwrap_or("").trim().is_empty();
+            rest = rest.get(skip..).unwrap_or("");
+            let length = name_length(rest).max(1);
+            let (word, after) = (rest.get(..length).unwrap_or(""), rest.get(length..).unwrap_or(""));
+            let follows = match word {
+                "call" => after.contains('('),
+                "with" => after.contains(" from "),
+                "if" => after.trim_start().starts_with('"'),
+                _ => false,
+            };
+            if ALWAYS.contains(&word) || (begins && follows) {
+                let at = start + line.len() - rest.len();
+                return Some((at, at + length));
+            }
+            begins = false;
+            rest = after;
+        }
+        start += line.len();
+    }
+    None
 }
 
 fn run(text: &str, comments: Comments) -> Lexer<'_> {
@@ -86,6 +140,7 @@ fn run(text: &str, comments: Comments) -> Lexer<'_> {
         first: true,
         comments,
         unclosed: None,
+        swallowed: Vec::new(),
         tokens: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -220,11 +275,23 @@ impl<'a> Lexer<'a> {
             }
             at += 2;
             if depth == 0 {
+                self.look_into_comment(at);
                 return self.skip(at);
             }
         }
         self.unclosed = Some(self.span(2));
         self.unterminated("comment", "(*", "close it with `*)`; comments nest, so each `(*` inside needs its own `*)`");
+    }
+
+    fn look_into_comment(&mut self, length: usize) {
+        let body = self.rest().get(2..length - 2).unwrap_or("");
+        if self.comments == Comments::Flat
+            && body.contains("(*")
+            && let Some((from, to)) = instruction_word(body)
+        {
+            let word = Span::new(self.span(2 + from).end, self.span(2 + to).end);
+            self.swallowed.push((self.span(2), word));
+        }
     }
 
     /// Nothing after the opening can be trusted, so the text ends here: one error, not one per line.

@@ -4,6 +4,7 @@
 //! could be well typed, else Dartagnan's. What that means for each operator is at [`expression`].
 
 mod expression;
+mod include;
 mod instruction;
 mod keyword;
 mod lexer;
@@ -13,6 +14,7 @@ pub mod tree;
 mod variant;
 
 pub use expression::{MAX_HEIGHT, MAX_NESTING};
+pub use include::include_names;
 pub use printer::{print, print_expression};
 pub use tree::*;
 
