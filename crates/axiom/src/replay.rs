@@ -9,6 +9,7 @@
 mod base;
 mod instructions;
 mod interpret;
+mod library;
 mod operators;
 mod ordered;
 mod valuation;
@@ -30,7 +31,7 @@ pub(crate) use instructions::Judge;
 pub(crate) use valuation::Valuation;
 pub(crate) use wellformed::{decided, meets_goal};
 
-/// The files an `include` may name.
+/// The files an `include` may name; see [`cat::include_names`].
 pub type Includes = BTreeMap<String, cat::Model>;
 
 /// What a model says about one execution.

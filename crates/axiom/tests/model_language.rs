@@ -62,13 +62,13 @@ fn names_of_both_dialects_are_predefined() {
         "lxsx",
         "co0",
     ] {
-        model(&format!("acyclic {name} as a"));
+        model(&format!("X86\nacyclic {name} as a"));
     }
     for name in [
         "R", "W", "M", "F", "B", "IW", "FW", "_", "A", "X", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "GEN", "SUR", "TEX",
-        "CON", "ALIAS", "CTA", "GPU", "SYS", "MFENCE", "PROXY", "NORET", "emptyset",
+        "CON", "ALIAS", "CTA", "GPU", "SYS", "MFENCE", "mfence", "PROXY", "NORET", "emptyset",
     ] {
-        model(&format!("empty [{name}] as a"));
+        model(&format!("X86\nempty [{name}] as a"));
     }
 }
 

@@ -178,8 +178,19 @@ fn demands_are_recognised_in_every_usual_shape() {
     assert_eq!(analysis(fences), (Coherence::Total, vec![(Forward, SyncFence)], 0));
 }
 
+/// The place and the help of the only error.
+fn refusal(text: &str) -> (String, String) {
+    let compilation = compile_text("test", text);
+    assert!(compilation.model.is_none(), "{text}");
+    let found: Vec<_> = compilation.errors().collect();
+    assert_eq!(found.len(), 1, "{text}: {found:?}");
+    let source = compilation.source(found[0].file).expect("a file");
+    let help = found[0].diagnostic.help.clone().unwrap_or_default();
+    (source.slice(found[0].diagnostic.span).to_owned(), help)
+}
+
 #[test]
-fn other_negative_coherence_is_said_to_be_unrecognised() {
+fn other_negative_coherence_is_refused_at_its_place() {
     for text in [
         "acyclic po \\ co as a",
         "irreflexive po; ~co as a",
@@ -191,8 +202,39 @@ fn other_negative_coherence_is_said_to_be_unrecognised() {
         "empty W \\ range co as a",
         "empty [FW]; po as a",
     ] {
-        assert_eq!(analysis(text), (Coherence::Partial, Vec::new(), 1), "{text}");
+        for title in ["", "PTX\n", "\"a model\"\n"] {
+            let (place, help) = refusal(&format!("{title}acyclic rf as b\n{text}"));
+            assert_eq!(place, text);
+            assert!(help.contains("include \"cos.cat\""), "{help}");
+        }
+        // Where coherence is total, a negative use is nothing special.
+        for title in ["X86 TSO\n", "\"x86 my own\"\n", "C \"C++11\"\n", "SC\n"] {
+            assert_eq!(analysis(&format!("{title}{text}")), (Coherence::Total, Vec::new(), 0), "{title}{text}");
+        }
     }
+    assert_eq!(analysis("X86\nempty po \\ co as a").0, Coherence::Total);
+}
+
+#[test]
+fn over_partial_coherence_a_mark_must_not_need_edges() {
+    let demand = "empty ([W]; po; [W]) & loc \\ co as order\n";
+    for mark in [
+        "flag ~empty (co; rf) as a",
+        "flag empty po \\ co as a",
+        "undefined_unless empty (co; rf) as a",
+        "undefined_unless acyclic co as a",
+        "assert empty co & id as a",
+    ] {
+        assert_eq!(refusal(&format!("{demand}{mark}")).0, mark);
+        assert_eq!(analysis(mark), (Coherence::Total, Vec::new(), 0), "{mark}");
+    }
+    for mark in ["flag ~empty po \\ co as a", "undefined_unless empty po \\ co as a", "flag ~empty rf as a"] {
+        assert_eq!(analysis(&format!("{demand}{mark}")).0, Coherence::Partial, "{mark}");
+    }
+}
+
+#[test]
+fn marks_do_not_say_what_coherence_is() {
     // A flag does not make coherence partial, and over total coherence nothing needs recognising.
     assert_eq!(analysis("flag ~empty po \\ co as a"), (Coherence::Total, Vec::new(), 0));
     // Difference from a part of itself is no negative use: this is how herd's library writes `coe`.
@@ -213,7 +255,8 @@ fn polarity_follows_differences_complements_and_recursion() {
         ("~empty rf as a", (false, true), (false, false)),
         ("let rec r = (po \\ rf) | (r; co; r)\nacyclic r as a", (false, true), (true, false)),
     ] {
-        let model = compile_text("test", text).model.expect("a model");
+        // Named, so that coherence is total and every use of it has a meaning.
+        let model = compile_text("test", &format!("X86\n{text}")).model.expect("a model");
         let used = model.polarity(CheckId(0));
         assert_eq!((used.rf.positive, used.rf.negative), rf, "{text}");
         assert_eq!((used.co.positive, used.co.negative), co, "{text}");

@@ -206,45 +206,56 @@ fn gather(
     resolve: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Result<Gathered, Vec<(Source, Diagnostic)>> {
     let mut gathered = Gathered::new();
-    // The files being read, each with the includes still to follow.
+    // The files being read, by the name they are found under, each with the includes still to follow.
     let own_name = root.name.rsplit(['/', '\\']).next().unwrap_or(&root.name).to_owned();
-    let mut path = vec![(own_name, root.clone(), included(tree))];
-    while let Some((_, source, left)) = path.last_mut() {
+    let mut path = vec![(own_name, root.clone(), included(&tree.instructions))];
+    while let Some((from, source, left)) = path.last_mut() {
         let Some(file) = left.pop() else {
             path.pop();
             continue;
         };
-        let here = source.clone();
-        if path.iter().any(|(open, ..)| *open == file.node) {
-            let names: Vec<&str> = path.iter().map(|(name, ..)| name.as_str()).chain([file.node.as_str()]).collect();
-            let message = format!("the files include each other: {}", names.join(" includes "));
-            return Err(vec![(here, Diagnostic::error(file.span, message).label("closes the cycle"))]);
+        let (from, here) = (from.clone(), source.clone());
+        for name in cat::include_names(Some(&from), &file.node) {
+            if path.iter().any(|(open, ..)| *open == name) {
+                let names: Vec<&str> = path.iter().map(|(name, ..)| name.as_str()).chain([name.as_str()]).collect();
+                let message = format!("the files include each other: {}", names.join(" includes "));
+                return Err(vec![(here, Diagnostic::error(file.span, message).label("closes the cycle"))]);
+            }
+            if gathered.contains_key(&name) {
+                break;
+            }
+            if gathered.len() >= MOST_FILES {
+                let message = format!("more than {MOST_FILES} included files");
+                return Err(vec![(here, Diagnostic::error(file.span, message))]);
+            }
+            // What is not found may be in the built-in library; the compiler says so if it is not.
+            let Some(text) = resolve(&name) else { continue };
+            let (tree, _) = cat::parse(&text);
+            let source = Source::new(name.clone(), text);
+            let next = included(&tree.instructions);
+            gathered.insert(name.clone(), (source.clone(), tree));
+            path.push((name, source, next));
+            break;
         }
-        if gathered.contains_key(&file.node) {
-            continue;
-        }
-        if gathered.len() >= MOST_FILES {
-            let message = format!("more than {MOST_FILES} included files");
-            return Err(vec![(here, Diagnostic::error(file.span, message))]);
-        }
-        // What is not found may be in the built-in library; the compiler says so if it is not.
-        let Some(text) = resolve(&file.node) else { continue };
-        let (tree, _) = cat::parse(&text);
-        let source = Source::new(file.node.clone(), text);
-        let next = included(&tree);
-        gathered.insert(file.node.clone(), (source.clone(), tree));
-        path.push((file.node, source, next));
     }
     Ok(gathered)
 }
 
-/// The includes of a file, last one first.
-fn included(tree: &cat::Model) -> Vec<Spanned<String>> {
-    let includes = tree.instructions.iter().rev().filter_map(|instruction| match &instruction.node {
-        cat::CatInstruction::Include { file } => Some(file.clone()),
-        _ => None,
-    });
-    includes.collect()
+/// The includes of a file, last one first, also those under a condition.
+fn included(instructions: &[Spanned<cat::CatInstruction>]) -> Vec<Spanned<String>> {
+    let mut found = Vec::new();
+    for instruction in instructions.iter().rev() {
+        match &instruction.node {
+            cat::CatInstruction::Include { file } => found.push(file.clone()),
+            cat::CatInstruction::If { then, otherwise, .. } => {
+                found.extend(included(otherwise));
+                found.extend(included(then));
+            }
+            cat::CatInstruction::Procedure { body, .. } => found.extend(included(body)),
+            _ => {}
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -266,6 +277,19 @@ mod tests {
         let (source, diagnostic) = &errors[0];
         assert_eq!((source.name.as_str(), source.position(diagnostic.span.start).line), ("loop.cat", 2));
         assert!(diagnostic.message.contains("m.cat includes loop.cat includes loop.cat"), "{}", diagnostic.message);
+    }
+
+    #[test]
+    fn includes_under_a_condition_and_in_a_folder_are_found() {
+        let file = |file: &str| match file {
+            "lib/all.cat" => Some("if \"fast\" include \"fast.cat\" else include \"slow.cat\" end\n".to_owned()),
+            "lib/slow.cat" => Some("include \"base.cat\"\nlet hb = base | rf\n".to_owned()),
+            "base.cat" => Some("let base = po\n".to_owned()),
+            _ => None,
+        };
+        let text = "include \"lib/all.cat\"\nacyclic hb | co\n";
+        let model = Models::from_source("m", Source::new("x/m.cat", text), &mut |name| file(name)).expect("a model");
+        assert_eq!(model.includes.keys().collect::<Vec<_>>(), ["base.cat", "lib/all.cat", "lib/slow.cat"]);
     }
 
     #[test]

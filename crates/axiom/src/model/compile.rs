@@ -4,7 +4,7 @@
 //! that Dartagnan adds for GPUs. Nothing here reads files: the caller resolves includes. What is not supported is
 //! refused by its name at its place, and then there is no model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression};
@@ -14,6 +14,7 @@ use super::graph::{Graph, Place};
 use super::ir::{Coherence, FileId, Model, NodeId};
 use super::layout;
 use super::library;
+use super::names;
 use super::orders::Sample;
 use super::value::{Bindings, Environment, Trouble};
 
@@ -61,7 +62,8 @@ pub struct Replacement {
     pub expression: String,
 }
 
-/// Finds an included file by the name in the `include`; None falls back to the built-in library.
+/// Finds an included file by a name relative to the model's folder ([`cat::include_names`]); None falls back to the
+/// built-in library.
 pub type Includes<'a> = dyn FnMut(&str) -> Option<Source> + 'a;
 
 /// Compiles a model. Its name is the source's, without folder and `.cat`.
@@ -86,7 +88,8 @@ pub fn compile_parsed(
     compiler.enter(source, diagnostics);
     let root = compiler.file;
     compiler.run(&tree.instructions, environment);
-    compiler.finish(name, features, root)
+    let coherence = tree.header.first().and_then(|title| names::coherence_of(&title.node));
+    compiler.finish(name, features, root, coherence)
 }
 
 /// Compiles a text that includes nothing but the built-in library.
@@ -130,6 +133,8 @@ pub(super) struct Compiler<'a> {
     /// Definitions that failed, reported as errors when used and as warnings when not.
     pub(super) pending: Vec<Rc<Trouble>>,
     pub(super) included: BTreeSet<String>,
+    /// The name under which each included file was found, for the includes in it.
+    pub(super) included_as: BTreeMap<FileId, String>,
     pub(super) in_library: bool,
     pub(super) sample: Option<Sample>,
     /// Set by `with co from …`.
@@ -161,6 +166,7 @@ impl<'a> Compiler<'a> {
             diagnostics: Vec::new(),
             pending: Vec::new(),
             included: BTreeSet::new(),
+            included_as: BTreeMap::new(),
             in_library: false,
             sample: None,
             declared_coherence: None,
@@ -218,7 +224,13 @@ impl<'a> Compiler<'a> {
         self.diagnostics.push(FileDiagnostic { file: trouble.place.file, diagnostic });
     }
 
-    fn finish(mut self, name: String, features: Vec<String>, root: FileId) -> Compilation {
+    fn finish(
+        mut self,
+        name: String,
+        features: Vec<String>,
+        root: FileId,
+        architecture: Option<Coherence>,
+    ) -> Compilation {
         for trouble in std::mem::take(&mut self.pending) {
             if !trouble.reported.replace(true) {
                 let message = format!("a definition that is never used has no meaning: {}", trouble.message);
@@ -235,7 +247,7 @@ impl<'a> Compiler<'a> {
         }
         let usable = !self.diagnostics.iter().any(|found| found.diagnostic.is_error());
         let files = self.files.clone();
-        let diagnostics = std::mem::take(&mut self.diagnostics);
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
         let model = usable.then(|| {
             layout::lay_out(layout::Draft {
                 name,
@@ -243,13 +255,22 @@ impl<'a> Compiler<'a> {
                 graph: self.graph,
                 checks: self.checks,
                 shown: self.shown,
-                declared_coherence: self.declared_coherence,
+                declared_coherence: self.declared_coherence.or(architecture),
                 files: self.files,
             })
         });
+        for found in model.iter().flat_map(|model| &model.unrecognised) {
+            let diagnostic = Diagnostic::error(found.span, found.message.clone()).label("not supported");
+            let diagnostic = diagnostic.help(UNRECOGNISED_HELP);
+            diagnostics.push(FileDiagnostic { file: found.file, diagnostic });
+        }
+        let model = model.filter(|model| model.unrecognised.is_empty());
         Compilation { model, diagnostics, files }
     }
 }
+
+const UNRECOGNISED_HELP: &str = "coherence is partial here, because an axiom subtracts `co`; if it is meant to be a total order per location, name \
+     the architecture first in the file (`X86`, `C`) or include \"cos.cat\"";
 
 fn diagnostic(trouble: &Trouble, plain: Diagnostic) -> Diagnostic {
     let labelled = plain.label(trouble.label.clone());

@@ -157,6 +157,11 @@ impl Compiler<'_> {
         if let Some(primitive) = names::primitive(name) {
             return Ok(Value::Primitive(primitive));
         }
+        if let Some(tool) = names::elsewhere(name) {
+            let message = format!("`{name}`, which {tool} predefines, is not supported");
+            let trouble = Trouble::new(self.place(span), message, "not supported");
+            return Err(Rc::new(trouble.help("no instruction that can be read here makes such events")));
+        }
         let mut trouble = Trouble::new(self.place(span), format!("unknown name `{name}`"), "not defined here");
         if let Some(near) = self.nearest(name, environment) {
             trouble = trouble.help(format!("did you mean `{near}`?"));

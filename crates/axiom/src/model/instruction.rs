@@ -129,28 +129,38 @@ impl Compiler<'_> {
     }
 
     fn include(&mut self, file: &Spanned<String>, environment: Environment) -> Evaluated<Environment> {
-        // Once only, as in herd; this also ends a cycle of includes.
-        if !self.included.insert(file.node.clone()) {
-            return Ok(environment);
-        }
+        let Some((name, source, is_library)) = self.find_include(file)? else { return Ok(environment) };
+        self.included.insert(name.clone());
         if self.included.len() > MAX_INCLUDES {
             return self.refuse(file.span, &format!("more than {MAX_INCLUDES} included files"));
         }
-        let (source, is_library) = match (self.includes)(&file.node) {
-            Some(source) => (source, self.in_library),
-            None => match library::file(&file.node) {
-                Some(text) => (Source::new(format!("<library>/{}", file.node), text), true),
-                None => {
-                    let message = format!("the included file `{}` was not found", file.node);
-                    return self.trouble(file.span, message, "not found");
-                }
-            },
-        };
         let outside = (self.file, std::mem::replace(&mut self.in_library, is_library));
         let tree = self.open(source);
+        self.included_as.insert(self.file, name);
         let inner = self.run(&tree.instructions, environment);
         (self.file, self.in_library) = outside;
         Ok(inner)
+    }
+
+    /// The file, its name, and whether it is the built-in library's. None if it is in already: a file is read once
+    /// only, as in herd, which also ends a cycle of includes.
+    fn find_include(&mut self, file: &Spanned<String>) -> Evaluated<Option<(String, Source, bool)>> {
+        let from = self.included_as.get(&self.file).map(String::as_str);
+        for name in cat::include_names(from, &file.node) {
+            if self.included.contains(&name) {
+                return Ok(None);
+            }
+            if let Some(source) = (self.includes)(&name) {
+                return Ok(Some((name, source, self.in_library)));
+            }
+        }
+        let Some(text) = library::file(&file.node) else {
+            let message = format!("the included file `{}` was not found", file.node);
+            return self.trouble(file.span, message, "not found");
+        };
+        let name = format!("<library>/{}", file.node);
+        let found = Source::new(name.clone(), text);
+        Ok((!self.included.contains(&name)).then_some((name, found, true)))
     }
 
     /// Parses a text and makes it the current file.

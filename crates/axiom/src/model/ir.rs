@@ -28,7 +28,7 @@ pub struct Model {
     /// What the axioms require of coherence and Fence-SC order, taken apart for engines that search for the edges.
     pub demands: Vec<Demand>,
     /// Axioms over partial coherence that are no [`Demand`] and not monotone: an engine that keeps coherence partial
-    /// must answer `Unsupported` with these words.
+    /// must answer `Unsupported` with these words. The compiler refuses such a model, at the place.
     pub unrecognised: Vec<Unrecognised>,
     /// What the model has rules for beyond the common events (`proxy`), from its `// features:` line.
     pub features: Vec<String>,

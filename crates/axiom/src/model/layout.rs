@@ -93,7 +93,11 @@ fn read_demands(draft: &mut Draft, polarity: &[Polarity], coherence: &Coherence)
     };
     let uses_co = dependence(DemandedRelation::Co);
     for (index, check) in draft.checks.iter().enumerate() {
-        let used = check_polarity(check, polarity);
+        let used = match check.role {
+            CheckRole::Axiom | CheckRole::Flag => check_polarity(check, polarity),
+            // These tell of the executions for which the check fails, which more edges may make it do.
+            CheckRole::UndefinedUnless | CheckRole::Assert => check_polarity(check, polarity).flipped(),
+        };
         let is_plain = check.role == CheckRole::Axiom && !check.negated && check.kind == CheckKind::Empty;
         let relation = if used.co.negative {
             DemandedRelation::Co
@@ -120,15 +124,24 @@ fn read_demands(draft: &mut Draft, polarity: &[Polarity], coherence: &Coherence)
                 unrecognised.push(Unrecognised {
                     file: check.place.file,
                     span: check.place.span,
-                    message: "coherence occurs negatively in a shape other than `empty E \\ co` or \
-                              `empty E \\ (co | co^-1)`, where `E` does not depend on `co`"
-                        .to_owned(),
+                    message: unrecognised_message(check.role).to_owned(),
                 });
             }
             None => {}
         }
     }
     (demands, unrecognised)
+}
+
+fn unrecognised_message(role: CheckRole) -> &'static str {
+    match role {
+        CheckRole::Axiom => {
+            "over partial coherence, an axiom may subtract `co` only as `empty E \\ co` or `empty E \\ (co | co^-1)`, \
+             where `E` does not depend on `co`"
+        }
+        // The engines keep coherence as small as the axioms let it be, and would miss it.
+        _ => "over partial coherence, a check that only marks executions must not need edges of `co` to do so",
+    }
 }
 
 /// The nodes made of `sync_fence` by union, inversion and difference alone.

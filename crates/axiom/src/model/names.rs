@@ -5,7 +5,7 @@
 
 use fencepost_program::tag::Tag;
 
-use super::ir::{BaseRelation, BaseSet, Operator};
+use super::ir::{BaseRelation, BaseSet, Coherence, Operator};
 
 pub(super) fn base(name: &str) -> Option<Operator> {
     set(name).map(Operator::Base).or_else(|| relation(name).map(Operator::BaseRelation))
@@ -19,6 +19,8 @@ fn set(name: &str) -> Option<BaseSet> {
         "FW" => Some(BaseSet::FinalWrites),
         // herd's name of the locked accesses of x86.
         "X" => Some(BaseSet::Tagged(Tag::Atomic)),
+        // Dartagnan's spelling; in herd it is the relation that the include makes of the set.
+        "mfence" => Some(BaseSet::Tagged(Tag::Mfence)),
         _ => Tag::ALL.iter().find(|tag| tag.cat_name() == name).map(|&tag| BaseSet::Tagged(tag)),
     }
 }
@@ -77,6 +79,36 @@ pub fn set_name(set: BaseSet) -> &'static str {
         BaseSet::FinalWrites => "FW",
         BaseSet::Tagged(tag) => tag.cat_name(),
     }
+}
+
+/// What a model's first word says about coherence: for these architectures and languages it is a total order per
+/// location, whatever the axioms do with it. Other words say nothing.
+pub(super) fn coherence_of(title: &str) -> Option<Coherence> {
+    #[rustfmt::skip]
+    const TOTAL: &[&str] = &[
+        "aarch64", "arm", "armv7", "armv8", "bpf", "c", "c++11", "c11", "imm", "linux-kernel", "lisa", "lkmm", "mips",
+        "opencl", "power", "ppc", "rc11", "riscv", "sc", "svcomp", "tso", "x86", "x86_64",
+    ];
+    let word = title.split_whitespace().next().unwrap_or("").to_ascii_lowercase();
+    TOTAL.contains(&word.as_str()).then_some(Coherence::Total)
+}
+
+/// Names that herd or Dartagnan predefines for events that no program here has.
+pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
+    #[rustfmt::skip]
+    const HERD: &[&str] = &[
+        "ADDR", "B", "BCC", "DATA", "I", "LK", "LKR", "LKW", "LS", "NAL", "PRED", "RMW", "Rreg", "SPURIOUS", "UL",
+        "Wreg", "aligned", "control", "depend", "equiv-spec", "iico_ctrl", "iico_data", "iico_order", "instr", "lo",
+        "loc-overlap", "partial_po", "pco", "rf-reg", "same-instance", "same-instr", "same-low-order-bits",
+        "same-static", "si", "sm", "success", "tst",
+    ];
+    #[rustfmt::skip]
+    const DARTAGNAN: &[&str] = &[
+        "ALLOC", "ASYNC", "ATOM", "AV", "AVDEVICE", "CBAR", "DV", "EF", "FREE", "NONPRIV", "QF", "SC0", "SC1", "SEMAV",
+        "SEMSC0", "SEMSC1", "SEMVIS", "SG", "VIS", "VISDEVICE", "WG", "WI", "XF", "allocmem", "allocptr", "async_seq",
+        "rcu-rscs", "sdv", "sqf", "ssg", "ssw", "swg",
+    ];
+    if HERD.contains(&name) { Some("herd") } else { DARTAGNAN.contains(&name).then_some("Dartagnan") }
 }
 
 /// A function of the language itself.

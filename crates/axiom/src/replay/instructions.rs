@@ -15,8 +15,8 @@ use super::base::{Candidate, Depends};
 use super::interpret::{
     Answer, Environment, Interpreter, Lazy, Rule, Slot, Value, error, pairs, variant, with_functions,
 };
-use super::operators;
 use super::{Includes, Judgement, ReplayErrorKind};
+use super::{library, operators};
 use crate::model::FenceOrder;
 
 /// Includes and calls nest at most this deeply.
@@ -43,11 +43,14 @@ struct Procedure<'t> {
     parameters: &'t [Pattern],
     body: &'t [Spanned<CatInstruction>],
     environment: Environment<'t>,
+    file: Option<&'t str>,
 }
 
 struct Builder<'t> {
     includes: &'t Includes,
     included: Vec<&'t str>,
+    /// The included file being read.
+    file: Option<&'t str>,
     environment: Environment<'t>,
     procedures: Vec<Procedure<'t>>,
     checks: Vec<PreparedCheck<'t>>,
@@ -64,6 +67,7 @@ impl<'t> Judge<'t> {
         let mut builder = Builder {
             includes,
             included: Vec::new(),
+            file: None,
             environment: Environment::default(),
             procedures: Vec::new(),
             checks: Vec::new(),
@@ -188,7 +192,7 @@ impl<'t> Builder<'t> {
             CatInstruction::Procedure { recursive: true, .. } => unsupported("a recursive procedure"),
             CatInstruction::Procedure { name, parameters, body, .. } => {
                 let environment = self.environment.clone();
-                self.procedures.push(Procedure { name: &name.node, parameters, body, environment });
+                self.procedures.push(Procedure { name: &name.node, parameters, body, environment, file: self.file });
                 Ok(())
             }
             CatInstruction::Call { name, arguments, label } => self.call(name, arguments, label.as_ref(), span),
@@ -241,17 +245,21 @@ impl<'t> Builder<'t> {
     }
 
     fn include(&mut self, file: &'t Spanned<String>) -> Answer<()> {
-        if self.included.contains(&file.node.as_str()) {
+        let includes = self.includes;
+        let mut names = cat::include_names(self.file, &file.node).into_iter();
+        let own = names.find_map(|name| includes.get_key_value(&name)).map(|(name, model)| (name.as_str(), model));
+        let Some((name, model)) = own.or_else(|| library::file(&file.node).map(|model| (file.node.as_str(), model)))
+        else {
+            return Err(error(file.span, ReplayErrorKind::MissingFile(file.node.clone())));
+        };
+        if self.included.contains(&name) {
             return Ok(());
         }
-        self.included.push(&file.node);
-        let includes = self.includes;
-        match includes.get(&file.node) {
-            Some(model) => self.run(&model.instructions),
-            // What these define is predefined here.
-            None if matches!(file.node.as_str(), "stdlib.cat" | "cos.cat") => Ok(()),
-            None => Err(error(file.span, ReplayErrorKind::MissingFile(file.node.clone()))),
-        }
+        self.included.push(name);
+        let outer = self.file.replace(name);
+        self.run(&model.instructions)?;
+        self.file = outer;
+        Ok(())
     }
 
     fn call(
@@ -280,10 +288,11 @@ impl<'t> Builder<'t> {
             }
             _ => return Err(error(span, ReplayErrorKind::Type("as many arguments as parameters"))),
         }
-        let outer = std::mem::replace(&mut self.environment, inner);
+        let outer =
+            (std::mem::replace(&mut self.environment, inner), std::mem::replace(&mut self.file, procedure.file));
         let first = self.checks.len();
         self.run(procedure.body)?;
-        self.environment = outer;
+        (self.environment, self.file) = outer;
         if let Some(label) = label {
             self.checks[first..].iter_mut().for_each(|check| check.name = label.node.clone());
         }
