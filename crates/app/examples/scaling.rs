@@ -1,4 +1,5 @@
-//! Runs the scaling families and prints one row per test: `cargo run --release --example scaling -- [SIZE…]`.
+//! Runs the scaling families and prints one row per test, with seconds and the peak of memory (Linux only):
+//! `cargo run --release --example scaling -- [SIZE…] [FAMILY…]`.
 //! With `--write DIR` it writes the tests instead. With `--counts` it counts every execution of the families that herd7
 //! was measured on (`check --all`) and prints the seconds beside herd7's, and whether the count is the closed form's.
 //! The last column of both tables is the peak of memory. Each test runs in a process of its own, so that the times include
@@ -11,7 +12,7 @@ mod families;
 
 use std::io::Write;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,10 +26,14 @@ fn main() -> ExitCode {
     }
     let sizes = parse(&arguments);
     let mut wrong = 0;
-    println!("{:<44} {:>9}  answer", "test", "seconds");
+    let names: Vec<&String> = arguments.iter().filter(|argument| argument.parse::<u32>().is_err()).collect();
+    println!("{:<44} {:>9} {:>7}  answer", "test", "seconds", "MiB");
     for instance in sizes.iter().flat_map(|&size| families::all(size)) {
+        if !names.is_empty() && !names.iter().any(|name| *name == instance.family) {
+            continue;
+        }
         let started = Instant::now();
-        let code = run(&instance);
+        let (code, memory) = run(&instance).unwrap_or((None, None));
         let expected = if instance.reachable { Some(0) } else { Some(1) };
         let answer = match code {
             Some(0) => "reachable",
@@ -38,7 +43,9 @@ fn main() -> ExitCode {
         };
         let mark = if code == expected { "" } else { "  WRONG" };
         wrong += u32::from(code != expected);
-        println!("{:<44} {:>9.3}  {answer}{mark}", instance.name(), started.elapsed().as_secs_f64());
+        let seconds = started.elapsed().as_secs_f64();
+        let memory = memory.map_or("-".to_string(), |kib| (kib / 1024).to_string());
+        println!("{:<44} {seconds:>9.3} {memory:>7}  {answer}{mark}", instance.name());
     }
     if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -49,10 +56,26 @@ fn parse(sizes: &[String]) -> Vec<u32> {
     if sizes.is_empty() { vec![12] } else { sizes }
 }
 
-/// The exit code of `fencepost check -` on one test: 0 reachable, 1 unreachable, 3 unknown.
-fn run(instance: &families::Instance) -> Option<i32> {
+/// `fencepost check -` on one test: the exit code (0 reachable, 1 unreachable, 3 unknown), and the most memory seen, in
+/// KiB.
+fn run(instance: &families::Instance) -> Option<(Option<i32>, Option<u64>)> {
     let arguments = ["check", "-", "--model", instance.model, "--time-limit", "60"];
-    start(&arguments, &instance.text, Stdio::null())?.wait().ok()?.code()
+    let mut child = start(&arguments, &instance.text, Stdio::null())?;
+    let mut peak = None;
+    loop {
+        peak = peak_memory(child.id()).max(peak);
+        if let Some(status) = child.try_wait().ok()? {
+            return Some((status.code(), peak));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The kernel's high-water mark of a running process, in KiB.
+fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse().ok()
 }
 
 /// Every execution of each family: seconds, herd7's seconds, how many times as fast, and the number of executions.

@@ -1,20 +1,22 @@
 //! One test under one model: the answer to every question, the histogram, the races, and whether it always ends.
 //!
-//! A small test is explored completely once, and everything is read off that. A large one is searched question by
-//! question, and nothing is counted. Either way a witness is replayed before it is believed, and an absence on a small
+//! A small test is explored completely once, and everything is read off that. In a large one each question is searched
+//! for first, and executions are then counted as far as that is cheap. Either way a witness is replayed before it is believed, and an absence on a small
 //! test is confirmed by the other engine.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
+use fencepost_axiom::replay::Judgement;
 use fencepost_program::program::{Condition, Feature, Term};
 use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::collect::{Collector, Target, Totals};
-use crate::models::LoadedModel;
+use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
 use crate::outcome::{self, holds};
 use crate::race::{Flags, RaceSet};
@@ -52,7 +54,8 @@ pub(crate) enum Finding {
 
 /// What a check knows before it is written down.
 pub(crate) struct Answers {
-    pub(crate) findings: Vec<Finding>,
+    /// Per question; None while nothing is known.
+    pub(crate) findings: Vec<Option<Finding>>,
     pub(crate) executions: Option<Count>,
     pub(crate) outcomes: Vec<(outcome::State, u64)>,
     pub(crate) races: RaceSet,
@@ -67,7 +70,7 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    fn new(findings: Vec<Finding>) -> Answers {
+    fn new(findings: Vec<Option<Finding>>) -> Answers {
         Answers {
             findings,
             executions: None,
@@ -98,11 +101,12 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
         Err(why) => return refused(test, model, options, &terms, why),
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);
-    let answers = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher }.run();
+    let replayer = OnceCell::new();
+    let answers = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher, replayer }.run();
     let report = witness::report(test, model, Some(&unfolding), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
-        Finding::Found(execution) => Some(*execution),
-        Finding::Absent | Finding::Unknown(_) => None,
+        Some(Finding::Found(execution)) => Some(*execution),
+        Some(Finding::Absent | Finding::Unknown(_)) | None => None,
     });
     let witnesses = witnesses.collect();
     Checked { report, evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck } }
@@ -110,7 +114,7 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
 
 /// Every answer is unknown for the same reason.
 fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
-    let findings = test.program.questions.iter().map(|_| Finding::Unknown(why.clone())).collect();
+    let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
     let mut answers = Answers::new(findings);
     if options.termination.is_yes() {
         answers.termination = TerminationAnswer::Unknown;
@@ -156,6 +160,13 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     Some(Why::Unsupported { span: unknown.span, what })
 }
 
+/// How many executions are counted.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Effort {
+    Capped,
+    Complete,
+}
+
 struct Job<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
@@ -163,6 +174,7 @@ struct Job<'a> {
     terms: &'a [Term],
     unfolding: &'a Unfolding,
     searcher: Searcher<'a>,
+    replayer: OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
 
 impl Job<'_> {
@@ -170,21 +182,20 @@ impl Job<'_> {
         let conditions = self.conditions();
         let targets: Vec<Target<'_>> = conditions.iter().map(|condition| Target { condition }).collect();
         let mut answers = Answers::new(Vec::new());
-        let everything = match self.options.outcomes {
-            Outcomes::Skip => false,
-            Outcomes::WhenSmall => self.searcher.estimate.bits <= SMALL_BITS,
-            Outcomes::All => true,
-        };
         let flags = Flags::new(&self.model.model);
         if self.options.races.is_yes() {
             answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
         }
         if self.options.questions.is_yes() {
-            if everything {
-                self.explore_all(&targets, &flags, &mut answers);
-            } else {
-                answers.findings =
-                    targets.iter().map(|target| self.find(target.condition, &mut answers.engine)).collect();
+            let small = self.searcher.estimate.bits <= SMALL_BITS;
+            match self.options.outcomes {
+                Outcomes::All => self.count(&targets, &flags, Effort::Complete, &mut answers),
+                Outcomes::Capped if small => self.count(&targets, &flags, Effort::Capped, &mut answers),
+                Outcomes::Capped | Outcomes::Skip => {}
+            }
+            self.find_missing(&targets, &mut answers);
+            if self.options.outcomes == Outcomes::Capped && !small {
+                self.count(&targets, &flags, Effort::Capped, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
         }
@@ -216,7 +227,8 @@ impl Job<'_> {
         Goal { filter, condition, multiplicity, observed: Observed::Terms(self.terms), ..Goal::new(Ends::Terminating) }
     }
 
-    fn explore_all(&self, targets: &[Target<'_>], flags: &Flags, answers: &mut Answers) {
+    /// Counts executions and reads off them what they answer. Answers that are there already stay.
+    fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
         let wants_races = self.options.races.is_yes() && !flags.is_empty();
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
@@ -229,36 +241,50 @@ impl Job<'_> {
             filter: goal.filter,
             targets,
             memory: self.options.memory_limit,
+            most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
         };
         let mut evaluators = if wants_races { flags.evaluators() } else { Vec::new() };
-        let found = self.searcher.run(&goal, Totals::default, |totals, execution| {
+        let visit = |totals: &mut Totals, execution: &Execution| {
             for evaluator in &mut evaluators {
                 evaluator.add(self.unfolding, execution, &mut totals.races);
             }
             collector.add(totals, execution)
-        });
-        let mut totals = found.results;
-        totals.found.resize(targets.len(), None);
-        let why = match found.exploration {
+        };
+        let found = match effort {
+            Effort::Complete => self.searcher.run(&goal, Totals::default, visit),
+            Effort::Capped => self.searcher.run_capped(&goal, Totals::default, visit),
+        };
+        answers.engine.get_or_insert(found.engine);
+        let (totals, why) = (found.results, found.exploration);
+        let why = match why {
             _ if totals.stateless.is_some() => Some(Why::Internal("an execution has no final state".to_owned())),
             _ if totals.out_of_memory => Some(Why::Memory),
+            _ if totals.capped => Some(Stop::Work.into()),
             Exploration::Complete => None,
             Exploration::Stopped => Some(Why::Internal("a search stopped by itself".to_owned())),
             Exploration::Incomplete(stop) => Some(stop.into()),
         };
-        answers.engine = Some(found.engine);
+        self.read_off(targets, totals, why.as_ref(), answers);
+    }
+
+    /// The answers of the executions that were counted; `why` they are not all, if they are not.
+    fn read_off(&self, targets: &[Target<'_>], mut totals: Totals, why: Option<&Why>, answers: &mut Answers) {
+        totals.found.resize(targets.len(), None);
         answers.executions = Some(Count { count: totals.executions, complete: why.is_none() });
         answers.outcomes = totals.outcomes.into_iter().collect();
-        answers.findings = Vec::with_capacity(targets.len());
-        for (target, found) in targets.iter().zip(totals.found) {
-            answers.findings.push(match (found, &why) {
-                (Some(execution), _) => self.replayed(execution, target.condition),
-                (None, None) => Finding::Absent,
-                (None, Some(why)) => Finding::Unknown(why.clone()),
-            });
+        if answers.findings.is_empty() {
+            let cut = why == Some(&Stop::Work.into());
+            let answer = |(target, found): (&Target<'_>, Option<Execution>)| match (found, why) {
+                (Some(execution), _) => Some(self.replayed(execution, target.condition)),
+                (None, None) => Some(Finding::Absent),
+                (None, Some(_)) if cut => None,
+                (None, Some(why)) => Some(Finding::Unknown(why.clone())),
+            };
+            answers.findings = targets.iter().zip(totals.found).map(answer).collect();
         }
-        if wants_races {
-            answers.race_answer = match (totals.races.races.is_empty(), &why) {
+        // Unknown until here, where the model has flags and races were asked for.
+        if answers.race_answer == RaceAnswer::Unknown {
+            answers.race_answer = match (totals.races.races.is_empty(), why) {
                 (false, _) => RaceAnswer::Found,
                 (true, None) => RaceAnswer::None,
                 (true, Some(_)) => RaceAnswer::Unknown,
@@ -267,11 +293,21 @@ impl Job<'_> {
         }
     }
 
+    /// Searches for what counting has not answered.
+    fn find_missing(&self, targets: &[Target<'_>], answers: &mut Answers) {
+        answers.findings.resize_with(targets.len(), || None);
+        for (target, finding) in targets.iter().zip(&mut answers.findings) {
+            if finding.is_none() {
+                *finding = Some(self.find(target.condition, &mut answers.engine));
+            }
+        }
+    }
+
     /// The example of each race must be one for the independent evaluator too.
     fn replayed_races(&self, races: RaceSet, answers: &mut Answers) -> RaceSet {
         for (key, example) in &races.races {
             let goal = self.goal(None, Multiplicity::First);
-            let judged = self.model.replay(self.unfolding, &example.execution, &goal);
+            let judged = self.replay(&example.execution, &goal);
             let confirmed = judged.is_ok_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag));
             if !confirmed {
                 answers.race_answer = RaceAnswer::Unknown;
@@ -313,8 +349,14 @@ impl Job<'_> {
         }
     }
 
+    /// Judges an execution with the independent evaluator, which is made ready once.
+    fn replay(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
+        let replayer = self.replayer.get_or_init(|| self.model.replayer(self.unfolding));
+        replayer.as_ref().map_err(Clone::clone)?.judge(execution, goal)
+    }
+
     fn confirmed(&self, execution: &Execution, goal: &Goal<'_>) -> Result<(), Why> {
-        match self.model.replay(self.unfolding, execution, goal) {
+        match self.replay(execution, goal) {
             Ok(judgement) if judgement.violated.is_empty() => Ok(()),
             Ok(judgement) => {
                 Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
@@ -330,7 +372,7 @@ impl Job<'_> {
         let Some(engine) = answers.engine.filter(|_| asked) else { return };
         let mut complete = true;
         for (target, finding) in targets.iter().zip(&mut answers.findings) {
-            if !matches!(finding, Finding::Absent) {
+            if !matches!(finding, Some(Finding::Absent)) {
                 continue;
             }
             let goal = self.goal(Some(target.condition), Multiplicity::First);
@@ -345,7 +387,7 @@ impl Job<'_> {
                 (Some(_), _) => {
                     let (first, second) = (engine.name(), engine.other().name());
                     let message = format!("the engine {first} finds nothing, the engine {second} finds an execution");
-                    *finding = Finding::Unknown(Why::Internal(message));
+                    *finding = Some(Finding::Unknown(Why::Internal(message)));
                 }
             }
         }

@@ -28,6 +28,8 @@ pub(crate) struct Totals {
     /// An execution without a final state, which is a defect.
     pub(crate) stateless: Option<Execution>,
     pub(crate) out_of_memory: bool,
+    /// As many executions were counted as were wanted.
+    pub(crate) capped: bool,
 }
 
 pub(crate) struct Collector<'a> {
@@ -36,6 +38,8 @@ pub(crate) struct Collector<'a> {
     pub(crate) filter: Option<&'a fencepost_program::program::Condition>,
     pub(crate) targets: &'a [Target<'a>],
     pub(crate) memory: Option<u64>,
+    /// How many executions are enough.
+    pub(crate) most: Option<u64>,
 }
 
 impl Collector<'_> {
@@ -66,6 +70,10 @@ impl Collector<'_> {
         match self.memory {
             Some(limit) if totals.held > limit => {
                 totals.out_of_memory = true;
+                ControlFlow::Break(())
+            }
+            _ if self.most.is_some_and(|most| totals.executions >= most) => {
+                totals.capped = true;
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),

@@ -17,9 +17,10 @@ pub enum EngineChoice {
 pub enum Outcomes {
     /// None: each question is searched for on its own, and the search ends at the first witness.
     Skip,
-    /// All executions if the estimate says that is cheap.
+    /// The questions are answered first; then executions are counted up to [`MOST_COUNTED`] of them, and up to
+    /// [`MOST_WORK`].
     #[default]
-    WhenSmall,
+    Capped,
     /// All executions, whatever it costs.
     All,
 }
@@ -50,8 +51,18 @@ pub enum CrossCheck {
 /// Search spaces up to two to the power of this are checked by both engines.
 pub const CROSS_CHECK_BITS: f64 = 12.0;
 
-/// Search spaces up to two to the power of this are explored completely by default.
-pub const SMALL_BITS: f64 = 22.0;
+/// In search spaces up to two to the power of this, counting comes first and the answers are read off it.
+pub const SMALL_BITS: f64 = 12.0;
+
+/// By default no more executions are counted than this.
+pub const MOST_COUNTED: u64 = 10_000;
+
+/// Nor is more work done for counting: some hundredths of a second. No time is measured, so that the same check gives
+/// the same counts.
+pub const MOST_WORK: u64 = 20_000;
+
+/// A SAT solver has no such measure, and an execution costs it far more.
+pub const MOST_COUNTED_BY_SAT: u64 = 100;
 
 /// The unrolling bound of loops that are no spin loops.
 pub const DEFAULT_BOUND: u32 = 2;

@@ -48,7 +48,18 @@ impl Flags {
             model.checks.iter().filter(|check| is_flag(check.role) && check.kind == CheckKind::Empty && check.negated);
         let alone = |check: &fencepost_axiom::model::Check| {
             let axiom = fencepost_axiom::model::Check { role: CheckRole::Axiom, negated: false, ..check.clone() };
-            let model = Model { checks: vec![axiom], demands: Vec::new(), unrecognised: Vec::new(), ..model.clone() };
+            let model = Model {
+                name: model.name.clone(),
+                nodes: model.nodes.clone(),
+                groups: model.groups.clone(),
+                checks: vec![axiom],
+                shown: Vec::new(),
+                coherence: model.coherence.clone(),
+                demands: Vec::new(),
+                unrecognised: Vec::new(),
+                features: Vec::new(),
+                files: Vec::new(),
+            };
             (check.name.clone(), model)
         };
         Flags { models: racy.map(alone).collect() }

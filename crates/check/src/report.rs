@@ -30,7 +30,7 @@ pub struct Report {
     pub questions: Vec<Answer>,
     /// None where the executions were not counted.
     pub executions: Option<Count>,
-    /// The distinct final states, ascending; empty where they were not counted.
+    /// The distinct final states, ascending; those that were met, where the executions were not all counted.
     pub outcomes: Vec<Outcome>,
     pub races: Races,
     pub termination: Termination,
@@ -52,7 +52,8 @@ pub struct Answer {
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
     pub why: Option<Reason>,
-    /// Executions, counted once per final state, that satisfy the condition; None where they were not counted.
+    /// Executions, counted once per final state, that satisfy the condition, among those that were counted; None where
+    /// none were.
     pub positive: Option<u64>,
     pub negative: Option<u64>,
     /// An execution that satisfies the condition (`forall`, `assert`: that breaks it), re-checked by an independent evaluator.

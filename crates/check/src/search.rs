@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateUpTo};
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Stop};
 use fencepost_axiom::execution::Execution;
@@ -16,7 +16,7 @@ use fencepost_axiom::model::Model;
 use fencepost_program::unfolding::Unfolding;
 
 use crate::estimate::Estimate;
-use crate::options::{EngineChoice, Options};
+use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_WORK, Options};
 
 /// Time for an engine's first turn when there is a second one to ask.
 const SOFT: Duration = Duration::from_millis(200);
@@ -92,6 +92,31 @@ impl<'a> Searcher<'a> {
             };
         }
         self.alternate(first, goal, &fresh, &mut visit)
+    }
+
+    /// Explores all executions until the visitor or [`MOST_WORK`] ends it, which does not depend on any clock.
+    pub(crate) fn run_capped<T>(
+        &self,
+        goal: &Goal<'_>,
+        fresh: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        if self.choice == EngineChoice::Sat {
+            return self.with(EngineName::Sat, goal, &self.limits, &fresh, &mut visit);
+        }
+        let mut results = fresh();
+        let mut visitor = |execution: &Execution| visit(&mut results, execution);
+        let engine = EnumerateUpTo { work: MOST_WORK };
+        let exploration = engine.explore(self.unfolding, self.model, goal, &self.limits, &mut visitor);
+        Found { results, exploration, engine: EngineName::Enumerate }
+    }
+
+    /// How many executions are enough for a capped count.
+    pub(crate) fn most_counted(&self) -> u64 {
+        match self.choice {
+            EngineChoice::Sat => MOST_COUNTED_BY_SAT,
+            EngineChoice::Auto | EngineChoice::Enumerate => MOST_COUNTED,
+        }
     }
 
     /// The engines take turns, each with more time than before, so that the answer takes at most a few times as long as

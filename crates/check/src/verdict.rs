@@ -91,6 +91,7 @@ impl From<Stop> for Why {
             Stop::Bound(span) => Why::Bound(span),
             Stop::Unsupported { span, what } => Why::Unsupported { span, what },
             Stop::ThinAir => Why::ThinAir,
+            Stop::Work => Why::Size("the search was cut".to_owned()),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::report::{
     WitnessEvent,
 };
 use crate::test::Test;
-use crate::verdict::Verdict;
+use crate::verdict::{Verdict, Why};
 
 pub(crate) fn report(
     test: &Test,
@@ -28,12 +28,13 @@ pub(crate) fn report(
     answers: &Answers,
 ) -> Report {
     let writer = Writer { test, unfolding, terms };
+    let unanswered = Finding::Unknown(Why::Internal("a question was not answered".to_owned()));
     let questions: Vec<Answer> = test
         .program
         .questions
         .iter()
         .zip(&answers.findings)
-        .map(|(question, finding)| writer.answer(question, finding, answers))
+        .map(|(question, finding)| writer.answer(question, finding.as_ref().unwrap_or(&unanswered), answers))
         .collect();
     let enforced = test.program.questions.iter().zip(&questions);
     let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);

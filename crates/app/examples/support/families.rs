@@ -212,42 +212,74 @@ pub(crate) struct Counted {
 pub(crate) fn counted() -> Vec<Counted> {
     let isa = &isas()[0];
     let mut found = Vec::new();
-    let mut add = |family, size, herd, executions, threads: Vec<Vec<String>>, condition: String| {
-        let text = instance(isa, family, size, true, &threads, &condition).text;
-        found.push(Counted { family, size, text, executions, herd });
-    };
-    for (size, herd) in [(8, 0.17), (12, 6.0), (14, 46.0)] {
+    counted_rings(isa, &mut found);
+    counted_chains(isa, &mut found);
+    counted_readers(isa, &mut found);
+    counted_locations(isa, &mut found);
+    found
+}
+
+fn count(
+    isa: &Isa,
+    family: &'static str,
+    (size, herd): (u32, f64),
+    executions: u64,
+    (threads, condition): (Vec<Vec<String>>, String),
+) -> Counted {
+    let text = instance(isa, family, size, true, &threads, &condition).text;
+    Counted { family, size, text, executions, herd }
+}
+
+/// One read per thread, each of two values. With a fence exactly one combination is a cycle, without it none is.
+fn counted_rings(isa: &Isa, found: &mut Vec<Counted>) {
+    for measured in [(8, 0.17), (12, 6.0), (14, 46.0)] {
+        let size = measured.0;
         let threads = ring(size, |here, there| [(isa.store)(here, 1), (isa.load)(0, there)].concat());
-        add("sb-ring", size, herd, 1 << size, threads, every_register(isa, 0..size, 0));
+        found.push(count(isa, "sb-ring", measured, 1 << size, (threads, every_register(isa, 0..size, 0))));
     }
-    // In the rings and the chain below exactly one combination is a cycle.
-    for (size, herd) in [(8, 0.23), (12, 6.8)] {
+    for measured in [(8, 0.23), (12, 6.8)] {
+        let size = measured.0;
         let threads = ring(size, |here, there| [(isa.store)(here, 1), (isa.fence)(), (isa.load)(0, there)].concat());
-        add("sb-ring+mfence", size, herd, (1 << size) - 1, threads, every_register(isa, 0..size, 0));
+        let executions = (1 << size) - 1;
+        found.push(count(isa, "sb-ring+mfence", measured, executions, (threads, every_register(isa, 0..size, 0))));
     }
-    for (size, herd) in [(8, 0.17), (12, 5.8)] {
+    for measured in [(8, 0.17), (12, 5.8)] {
+        let size = measured.0;
         let threads = ring(size, |here, there| [(isa.load)(0, here), (isa.store)(there, 1)].concat());
-        add("lb-ring", size, herd, (1 << size) - 1, threads, every_register(isa, 0..size, 1));
+        let executions = (1 << size) - 1;
+        found.push(count(isa, "lb-ring", measured, executions, (threads, every_register(isa, 0..size, 1))));
     }
-    for (size, herd) in [(8, 0.18), (12, 11.5)] {
+}
+
+/// `n` choices of two; exactly one combination is a cycle.
+fn counted_chains(isa: &Isa, found: &mut Vec<Counted>) {
+    for measured in [(8, 0.18), (12, 11.5)] {
+        let size = measured.0;
         let threads = ring(size, |here, there| [(isa.store)(here, 2), (isa.store)(there, 1)].concat());
         let finals: Vec<_> = (0..size).map(|location| format!("x{location}=2")).collect();
-        add("2+2w-ring", size, herd, (1 << size) - 1, threads, finals.join(" /\\ "));
+        found.push(count(isa, "2+2w-ring", measured, (1 << size) - 1, (threads, finals.join(" /\\ "))));
     }
-    for (size, herd) in [(8, 0.15), (12, 7.3)] {
+    for measured in [(8, 0.15), (12, 7.3)] {
+        let size = measured.0;
         let mut threads = ring(size, |here, there| [(isa.load)(0, here), (isa.store)(there, 1)].concat());
         threads[0] = [(isa.store)("x0", 1), (isa.store)("x1", 1)].concat();
         threads[size as usize - 1] = [(isa.load)(0, &format!("x{}", size - 1)), (isa.load)(1, "x0")].concat();
         let stale = format!("{} /\\ {}=0", every_register(isa, 1..size, 1), (isa.register)(size - 1, 1));
-        add("mp-chain", size, herd, (1 << size) - 1, threads, stale);
+        found.push(count(isa, "mp-chain", measured, (1 << size) - 1, (threads, stale)));
     }
-    for (size, herd) in [(4, 0.17), (6, 4.8), (7, 36.0)] {
+}
+
+/// Independent readers of independent writes.
+fn counted_readers(isa: &Isa, found: &mut Vec<Counted>) {
+    for measured in [(4, 0.17), (6, 4.8), (7, 36.0)] {
+        let size = measured.0;
         let readers = ring(size, |here, there| [(isa.load)(0, here), (isa.load)(1, there)].concat());
         let threads = (0..size).map(|writer| (isa.store)(&format!("x{writer}"), 1)).chain(readers).collect();
-        let condition = every_reader(isa, size..2 * size);
-        add("iriw-n+n", size, herd, 4u64.pow(size) - 1, threads, condition);
+        let question = (threads, every_reader(isa, size..2 * size));
+        found.push(count(isa, "iriw-n+n", measured, 4u64.pow(size) - 1, question));
     }
-    for (size, herd) in [(4, 0.08), (6, 1.8), (7, 15.3)] {
+    for measured in [(4, 0.08), (6, 1.8), (7, 15.3)] {
+        let size = measured.0;
         let reader = |reader: u32| {
             let (first, second) = if reader % 2 == 0 { ("x", "y") } else { ("y", "x") };
             [(isa.load)(0, first), (isa.load)(1, second)].concat()
@@ -255,39 +287,38 @@ pub(crate) fn counted() -> Vec<Counted> {
         let writers = [(isa.store)("x", 1), (isa.store)("y", 1)];
         let threads = writers.into_iter().chain((0..size).map(reader)).collect();
         // Forbidden: a reader of each order that sees its first location new and its second old.
-        let (half, rest) = (size.div_ceil(2), size / 2);
         let apart = |readers: u32| 4u64.pow(readers) - 3u64.pow(readers);
-        add(
-            "iriw-2+n",
-            size,
-            herd,
-            4u64.pow(size) - apart(half) * apart(rest),
-            threads,
-            every_reader(isa, 2..size + 2),
-        );
+        let executions = 4u64.pow(size) - apart(size.div_ceil(2)) * apart(size / 2);
+        found.push(count(isa, "iriw-2+n", measured, executions, (threads, every_reader(isa, 2..size + 2))));
     }
+}
+
+/// One location.
+fn counted_locations(isa: &Isa, found: &mut Vec<Counted>) {
     let factorial = |number: u32| (1..=u64::from(number)).product::<u64>();
-    for (size, herd) in [(5, 0.12), (6, 1.04), (7, 7.0), (8, 111.0)] {
+    for measured in [(5, 0.12), (6, 1.04), (7, 7.0), (8, 111.0)] {
+        let size = measured.0;
         let mut threads: Vec<_> = (0..size).map(|thread| (isa.store)("x", thread + 1)).collect();
         threads.push([(isa.load)(0, "x"), (isa.load)(1, "x")].concat());
-        // The two reads see the orders' n + 1 values, the second none older than the first.
-        let pairs = u64::from((size + 1) * (size + 2) / 2);
-        add("cow", size, herd, factorial(size) * pairs, threads, every_reader(isa, size..size + 1));
+        // The two reads see two of the order's n + 1 values, the second none older than the first.
+        let executions = factorial(size) * u64::from((size + 1) * (size + 2) / 2);
+        found.push(count(isa, "cow", measured, executions, (threads, every_reader(isa, size..size + 1))));
     }
-    for (size, herd) in [(4, 0.3), (5, 0.18), (6, 2.2), (7, 37.5)] {
+    for measured in [(4, 0.3), (5, 0.18), (6, 2.2), (7, 37.5)] {
+        let size = measured.0;
         let threads = (0..size).map(|thread| (isa.exchange)(0, "x", thread + 1)).collect();
-        add("xchg", size, herd, factorial(size), threads, every_register(isa, 0..size, 0));
+        found.push(count(isa, "xchg", measured, factorial(size), (threads, every_register(isa, 0..size, 0))));
     }
-    for (size, herd) in [(4, 0.36), (5, 15.4), (6, 8.9)] {
+    for measured in [(4, 0.36), (5, 15.4), (6, 8.9)] {
+        let size = measured.0;
         let writes: Vec<String> = (1..=size).flat_map(|value| (isa.store)("x", value)).collect();
         let read = |at: u32| format!("MOV {},[x]", CO_R_REGISTERS[at as usize]);
         let seen: Vec<_> = (0..size).map(|at| format!("1:{}={}", CO_R_REGISTERS[at as usize], at + 1)).collect();
-        // Sequences of n values out of n + 1 that never step back: 2n over n.
-        let sequences = (1..=u64::from(size)).fold(1, |all, at| all * (u64::from(size) + at) / at);
+        // Sequences of n out of n + 1 values that never step back: 2n over n.
+        let executions = (1..=u64::from(size)).fold(1, |all, at| all * (u64::from(size) + at) / at);
         let threads = vec![writes, (0..size).map(read).collect()];
-        add("cor", size, herd, sequences, threads, seen.join(" /\\ "));
+        found.push(count(isa, "cor", measured, executions, (threads, seen.join(" /\\ "))));
     }
-    found
 }
 
 const CO_R_REGISTERS: [&str; 6] = ["EAX", "EBX", "ECX", "EDX", "ESI", "EDI"];

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
         exit.bad_input();
     }
     let mut checking = limits(&options.limits);
-    checking.outcomes = if options.all { Outcomes::All } else { Outcomes::WhenSmall };
+    checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
     let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
     for file in &files {
         if file.broken.is_some() {
@@ -91,7 +91,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
         time_limit: limits.time_limit,
         memory_limit: limits.memory_limit,
         cancelled: Some(&CANCELLED),
-        outcomes: Outcomes::WhenSmall,
+        outcomes: Outcomes::Capped,
         races: Wanted::Yes,
         termination: Wanted::Yes,
         questions: Wanted::Yes,

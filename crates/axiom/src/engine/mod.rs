@@ -32,13 +32,7 @@ pub struct Goal<'a> {
 impl Goal<'_> {
     /// Every execution that ends so, each reported by itself.
     pub fn new(ends: Ends) -> Self {
-        Goal {
-            ends,
-            filter: None,
-            condition: None,
-            multiplicity: Multiplicity::All,
-            observed: Observed::Everything,
-        }
+        Goal { ends, filter: None, condition: None, multiplicity: Multiplicity::All, observed: Observed::Everything }
     }
 }
 
@@ -99,6 +93,8 @@ pub enum Stop {
     Time,
     Memory,
     Cancelled,
+    /// The work that was allowed is done; counted in search nodes, so that the same search ends at the same place.
+    Work,
     /// A loop was cut at the unrolling bound.
     Bound(Span),
     /// The model or program needs something this engine does not do, in words.

@@ -59,13 +59,25 @@ fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str
         }
     }
     let _ = writeln!(text, "Condition {} ({condition})", herd_kind(&question.kind));
+    let complete = report.executions.is_some_and(|count| count.complete);
     let observation = match (question.positive, question.negative) {
-        _ if report.executions.is_none_or(|count| !count.complete) => "Unknown",
+        _ if !complete => observed_in_part(question),
         (Some(0), _) => "Never",
         (_, Some(0)) => "Always",
         _ => "Sometimes",
     };
     let _ = writeln!(text, "Observation {} {observation} {positive} {negative}", report.test);
+}
+
+/// What the verdict and the executions that were counted tell, where not all of them were.
+fn observed_in_part(question: &Answer) -> &'static str {
+    match (herd_kind(&question.kind), &question.verdict) {
+        ("exists", Verdict::Violated) | ("~exists", Verdict::Holds) => "Never",
+        ("forall", Verdict::Holds) => "Always",
+        ("exists", Verdict::Holds) | ("~exists", Verdict::Violated) if question.negative > Some(0) => "Sometimes",
+        ("forall", Verdict::Violated) if question.positive > Some(0) => "Sometimes",
+        _ => "Unknown",
+    }
 }
 
 fn kind(question: &Answer) -> &'static str {

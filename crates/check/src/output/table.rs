@@ -97,7 +97,7 @@ pub fn title(report: &Report) -> String {
 
 fn cells(report: &Report) -> [String; 7] {
     let outcomes = match report.executions {
-        Some(_) => report.outcomes.len().to_string(),
+        Some(count) => executions(Some(Count { count: report.outcomes.len() as u64, ..count })),
         None => "-".to_owned(),
     };
     [
@@ -147,9 +147,10 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         let _ = writeln!(text, "  {}", sentence(answer));
     }
     if let Some(count) = report.executions {
-        let at_least = if count.complete { "" } else { "at least " };
+        let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
+        let executions = phrase::count(count.count, "execution");
         let outcomes = phrase::count(report.outcomes.len() as u64, "outcome");
-        let _ = writeln!(text, "  {at_least}{}, {outcomes}", phrase::count(count.count, "execution"));
+        let _ = writeln!(text, "  {at_least}{executions}, {at_least}{outcomes}{more}");
         if histogram == Histogram::Show {
             outcome_lines(&mut text, report);
         }

@@ -1,9 +1,11 @@
-//! Limits, checked every thousand search nodes: reading the clock costs more than a node.
+//! Limits, checked every thousand search nodes: reading the clock costs more than a node. Work is counted in nodes, each
+//! by the size of the candidate, and never in time: a search that is cut by it ends at the same place every time.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::bits::Shape;
 use crate::engine::{Limits, Stop};
 
 /// Why the search ends before it has seen everything.
@@ -19,23 +21,40 @@ pub(super) type Flow = ControlFlow<End>;
 #[derive(Debug)]
 pub(super) struct Budget<'a> {
     limits: &'a Limits<'a>,
-    nodes: u32,
+    nodes: u64,
+    /// What a node of the current candidate costs, in units of a small evaluation.
+    scale: u64,
+    /// Work left, if it is limited.
+    left: Option<u64>,
 }
 
-const INTERVAL: u32 = 1024;
+const INTERVAL: u64 = 1024;
+/// Evaluating a model over a matrix of up to this many words costs about the same as over none: the rest is overhead.
+const SMALL_MATRIX: u64 = 32;
 
 impl<'a> Budget<'a> {
-    pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
-        Budget { limits, nodes: 0 }
+    pub(super) fn new(limits: &'a Limits<'a>, work: Option<u64>) -> Budget<'a> {
+        Budget { limits, nodes: 0, scale: 1, left: work }
+    }
+
+    /// Nodes are now over candidates of this shape.
+    pub(super) fn resize(&mut self, shape: Shape) {
+        self.scale = (shape.matrix() as u64 / SMALL_MATRIX).max(1);
     }
 
     /// Counts a search node of the given weight (its cost in units of a small evaluation).
     pub(super) fn tick(&mut self, weight: u32) -> Flow {
-        self.nodes = self.nodes.saturating_add(weight);
+        self.nodes = self.nodes.saturating_add(u64::from(weight) * self.scale);
         if self.nodes < INTERVAL {
             return Flow::Continue(());
         }
-        self.nodes = 0;
+        let spent = std::mem::take(&mut self.nodes);
+        if let Some(left) = &mut self.left {
+            match left.checked_sub(spent) {
+                Some(rest) => *left = rest,
+                None => return Flow::Break(End::Incomplete(Stop::Work)),
+            }
+        }
         self.check()
     }
 

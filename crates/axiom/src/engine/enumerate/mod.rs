@@ -59,20 +59,53 @@ impl Engine for Enumerate {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        if model.coherence == Coherence::Partial
-            && let Some(unrecognised) = model.unrecognised.first()
-        {
-            let what = unrecognised.message.clone();
-            return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
-        }
-        let question = Question::new(goal);
-        let choices = Choices::new(unfolding, &question, goal.ends);
-        let mut search = Search::new(unfolding, model, question, goal.ends, limits, visit);
-        match search.choose_traces(&choices.threads, &mut Vec::new()) {
-            ControlFlow::Break(End::Stopped) => Exploration::Stopped,
-            ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
-            ControlFlow::Continue(()) => search.conclude(choices.bound.map(Stop::Bound)),
-        }
+        explore(unfolding, model, goal, Budget::new(limits, None), visit)
+    }
+}
+
+/// The enumeration engine, which gives up ([`Stop::Work`]) after so much work: some hundred thousand units a second.
+#[derive(Copy, Clone, Debug)]
+pub struct EnumerateUpTo {
+    pub work: u64,
+}
+
+impl Engine for EnumerateUpTo {
+    fn name(&self) -> &'static str {
+        "enumerate"
+    }
+
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration {
+        explore(unfolding, model, goal, Budget::new(limits, Some(self.work)), visit)
+    }
+}
+
+fn explore(
+    unfolding: &Unfolding,
+    model: &Model,
+    goal: &Goal<'_>,
+    budget: Budget<'_>,
+    visit: &mut Visitor<'_>,
+) -> Exploration {
+    if model.coherence == Coherence::Partial
+        && let Some(unrecognised) = model.unrecognised.first()
+    {
+        let what = unrecognised.message.clone();
+        return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
+    }
+    let question = Question::new(goal);
+    let choices = Choices::new(unfolding, &question, goal.ends);
+    let mut search = Search::new(unfolding, model, question, goal.ends, budget, visit);
+    match search.choose_traces(&choices.threads, &mut Vec::new()) {
+        ControlFlow::Break(End::Stopped) => Exploration::Stopped,
+        ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
+        ControlFlow::Continue(()) => search.conclude(choices.bound.map(Stop::Bound)),
     }
 }
 
@@ -102,10 +135,9 @@ impl<'a, 'v> Search<'a, 'v> {
         model: &'a Model,
         question: Question<'a>,
         ends: Ends,
-        limits: &'a Limits<'a>,
+        budget: Budget<'a>,
         visit: &'v mut Visitor<'_>,
-    ) -> Search<'a, 'v>
-where {
+    ) -> Search<'a, 'v> {
         let candidate = Candidate::default();
         let values = Values::new(unfolding, &candidate, &question);
         Search {
@@ -113,7 +145,7 @@ where {
             model,
             question,
             ends,
-            budget: Budget::new(limits),
+            budget,
             visit,
             gap: None,
             reported: 0,
@@ -154,6 +186,7 @@ where {
             return Flow::Continue(());
         }
         self.candidate.choose(self.unfolding, traces);
+        self.budget.resize(self.candidate.shape);
         // The model's values, and the orders of as many levels as there may be undecided pairs at a time.
         let matrix = self.candidate.shape.matrix() as u64 * 8;
         self.budget.check_memory(self.evaluator.memory_for(self.candidate.shape) + 8 * matrix)?;

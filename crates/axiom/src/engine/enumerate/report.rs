@@ -36,6 +36,7 @@ impl Search<'_, '_> {
         }
         self.fill(co, fences);
         self.reported += 1;
+        self.budget.tick(1)?;
         match (self.visit)(&self.execution) {
             ControlFlow::Continue(()) => Flow::Continue(()),
             ControlFlow::Break(()) => Flow::Break(End::Stopped),

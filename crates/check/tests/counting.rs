@@ -1,0 +1,80 @@
+//! How many executions are counted: all of a small test, as many as are cheap of a large one, and the answer in any case.
+
+#![allow(clippy::unwrap_used)]
+
+use fencepost_check::options::{EngineChoice, MOST_COUNTED, Options, Outcomes};
+use fencepost_check::report::{RaceAnswer, Report};
+use fencepost_check::{Models, Test, check, load};
+use fencepost_syntax::Source;
+
+fn test(text: &str) -> Test {
+    let (mut tests, diagnostics) = load(&Source::new("test.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    tests.remove(0)
+}
+
+/// A ring of `size` threads that each write their own location and read the next.
+fn store_buffering(size: usize, value: u32) -> String {
+    let row = |cell: &dyn Fn(usize) -> String| (0..size).map(cell).collect::<Vec<_>>().join(" | ");
+    let threads = row(&|thread| format!("P{thread}"));
+    let writes = row(&|thread| format!("MOV [x{thread}],$1"));
+    let reads = row(&|thread| format!("MOV EAX,[x{}]", (thread + 1) % size));
+    let seen: Vec<_> = (0..size).map(|thread| format!("{thread}:EAX={value}")).collect();
+    format!("X86 SB\n{{ }}\n{threads} ;\n{writes} ;\n{reads} ;\nexists ({})\n", seen.join(" /\\ "))
+}
+
+fn report(text: &str, model: &str, options: &Options<'_>) -> Report {
+    check(&test(text), &Models::shipped(model).unwrap(), options).report
+}
+
+#[test]
+fn a_large_test_is_answered_and_counted_up_to_the_cap() {
+    let all = Options { outcomes: Outcomes::All, ..Options::default() };
+    let text = store_buffering(14, 0);
+    let capped = report(&text, "x86-tso", &Options::default());
+    assert_eq!(capped.verdict.word(), "Holds");
+    let count = capped.executions.unwrap();
+    assert!(!count.complete && count.count > 0 && count.count <= MOST_COUNTED, "{count:?}");
+    assert_eq!(capped.outcomes.iter().map(|outcome| outcome.executions).sum::<u64>(), count.count);
+    let complete = report(&text, "x86-tso", &all);
+    assert_eq!((complete.verdict.word(), complete.outcomes.len()), ("Holds", 1 << 14));
+    assert!(complete.executions.is_some_and(|count| count.complete && count.count == 1 << 14));
+}
+
+#[test]
+fn the_same_check_is_cut_at_the_same_place() {
+    let text = store_buffering(13, 0);
+    let first = report(&text, "x86-tso", &Options::default());
+    assert!(first.executions.is_some_and(|count| !count.complete));
+    assert_eq!(first, report(&text, "x86-tso", &Options::default()));
+}
+
+#[test]
+fn an_absence_is_decided_though_not_everything_is_counted() {
+    let forbidden = report(&store_buffering(14, 2), "x86-tso", &Options::default());
+    assert_eq!(forbidden.verdict.word(), "Violated");
+    let sc = report(&store_buffering(14, 0), "sc", &Options::default());
+    assert_eq!((sc.verdict.word(), sc.executions.map(|count| count.complete)), ("Violated", Some(false)));
+}
+
+#[test]
+fn races_that_no_counted_execution_has_are_not_decided() {
+    let size = 14;
+    let row = |cell: &dyn Fn(usize) -> String| (0..size).map(cell).collect::<Vec<_>>().join(" | ");
+    let threads = row(&|thread| format!("P{thread}@cta {thread}, gpu 0"));
+    let writes = row(&|thread| format!("st.relaxed.gpu.u32 [x{thread}], 1"));
+    let reads = row(&|thread| format!("ld.relaxed.gpu.u32 %r0, [x{}]", (thread + 1) % size));
+    let text = format!("PTX SB\n{{ }}\n{threads} ;\n{writes} ;\n{reads} ;\nexists (P0:%r0=1)\n");
+    let capped = report(&text, "ptx-7.5", &Options::default());
+    assert_eq!((capped.verdict.word(), capped.races.answer), ("Holds", RaceAnswer::Unknown));
+}
+
+#[test]
+fn the_solver_counts_up_to_its_own_cap() {
+    let options = Options { engine: EngineChoice::Sat, ..Options::default() };
+    let capped = report(&store_buffering(8, 0), "x86-tso", &options);
+    assert_eq!(capped.verdict.word(), "Holds");
+    assert!(capped.executions.is_some_and(|count| !count.complete));
+    let small = report(&store_buffering(3, 0), "x86-tso", &options);
+    assert!(small.executions.is_some_and(|count| count.complete && count.count == 8), "{:?}", small.executions);
+}
