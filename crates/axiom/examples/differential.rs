@@ -38,6 +38,6 @@ fn main() -> ExitCode {
             eprintln!("{} of {count}", index + 1);
         }
     }
-    println!("{tally:#?}");
+    println!("{}", tally.summary());
     ExitCode::SUCCESS
 }

@@ -14,12 +14,12 @@ fn engines_agree_with_the_oracle_on_random_programs() {
             panic!("{message}");
         }
     }
-    println!("{tally:#?}");
-    assert_eq!(tally.refused, 0, "the generator makes only what has a meaning");
+    println!("{}", tally.summary());
+    assert!(tally.refused * 100 < tally.programs, "the generator makes what has a meaning");
     for (name, counts) in &tally.models {
         assert!(counts.compared > 100 && counts.executions > 1000, "{name}: too little compared: {counts:?}");
         assert!(counts.stuck > 10 || *name == "x86-tso", "{name}: nothing is ever stuck: {counts:?}");
-        assert!(counts.too_large * 10 < counts.compared, "{name}: the oracle gives up too often: {counts:?}");
+        assert!(counts.too_large * 20 < counts.compared, "{name}: the oracle gives up too often: {counts:?}");
     }
 }
 

@@ -61,6 +61,8 @@ pub struct Event {
     pub iteration: u32,
 }
 
+/// The type is the location's, whatever the access calls it (`ld.b32` of an `.s32`): memory has one value for the same
+/// bits, and conversions to and from the access's type are in the expressions.
 #[derive(Clone, Debug)]
 pub enum EventKind {
     Read { address: AddressId, generic: AddressId, location: LocationId, ty: Type },

@@ -4,8 +4,8 @@ mod common;
 
 use common::{program, ptx, unfolded, x86};
 use fencepost_program::expression::Expression;
-use fencepost_program::unfolding::{EventKind, Unfolding};
-use fencepost_program::value::Value;
+use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_program::value::{Type, Value};
 
 /// The final value of a register of a thread that reads no memory.
 fn constant(text: &str, register: &str) -> i128 {
@@ -113,4 +113,29 @@ fn arrays_are_elements_with_addresses() {
 fn x86_arithmetic() {
     assert_eq!(constant(&x86(&["MOV EAX,$5", "MOV EBX,EAX", "ADD EBX,$2", "DEC EBX", "XOR EAX,EAX"]), "EBX"), 6);
     assert_eq!(constant(&x86(&["MOV EAX,$2147483647", "INC EAX"]), "EAX"), -2147483648);
+}
+
+/// Two types of one size name the same bits: memory has one value for them, in the location's type.
+#[test]
+fn events_have_the_type_of_their_location() {
+    let text = common::ptx(".global .u32 x = 0;", &["st.weak.s32 [x], -1;", "ld.weak.s32 %r1, [x];"]);
+    let unfolding = common::unfolded(&text, 2);
+    for event in &unfolding.events {
+        let (EventKind::Read { ty, .. } | EventKind::Write { ty, .. }) = &event.kind else { continue };
+        assert_eq!(*ty, Type::U32);
+    }
+    let EventKind::Write { value, .. } = &unfolding.events[1].kind else { unreachable!("a write") };
+    assert_eq!(value.evaluate(&mut |_| None), Some(Value(0xffff_ffff)));
+    let register = unfolding.traces[0].registers.last().expect("a register");
+    assert_eq!(register.evaluate(&mut |_| Some(Value(0xffff_ffff))), Some(Value(-1)));
+}
+
+/// `selp` between two names: the address is one of them, and no run is cut for being elsewhere.
+#[test]
+fn a_pointer_chosen_between_names_is_one_of_them() {
+    let code =
+        ["ld.weak.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 1;", "selp.u64 %rd1, x, y, %p1;", "ld.weak.u32 %r2, [%rd1];"];
+    let unfolding = common::unfolded(&common::ptx("x = 0; y = 0;", &code), 2);
+    assert_eq!(unfolding.traces.len(), 2);
+    assert!(unfolding.traces.iter().all(|trace| trace.end == TraceEnd::Exit), "{:?}", unfolding.traces);
 }

@@ -7,18 +7,20 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::brute::Brute;
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed};
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::compile_text;
 use fencepost_axiom::model::{self, Coherence, Model};
 use fencepost_axiom::replay::{Includes, check_execution, final_states};
-use fencepost_program::program::{Condition, Program, Term};
+use fencepost_program::program::{Condition, Feature, Program, Term};
+use fencepost_program::unfold::{UnfoldError, UnfoldOptions};
 use fencepost_program::unfolding::{BarrierMatching, FinalState, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId};
+use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{cat, litmus};
 
-use super::program::{Family, Test};
+use super::program::Test;
 
 /// How many candidates the oracle may look at per question.
 const CANDIDATES: u64 = 6_000;
@@ -51,14 +53,41 @@ impl Subject {
         Subject { model: Subject::shipped(compiled_as).model, ..Subject::shipped(name) }
     }
 
-    fn takes(&self, test: &Test) -> bool {
-        match (self.name, test.family) {
-            ("sc", _) => !test.needs_proxies(),
-            ("x86-tso", family) => family == Family::X86,
-            ("ptx-6.0", family) => family == Family::Ptx && !test.needs_proxies(),
-            (_, family) => family == Family::Ptx,
+    /// A model that is not shipped.
+    pub(crate) fn of_text(name: &'static str, text: &str) -> Subject {
+        let (cat, diagnostics) = cat::parse(text);
+        assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
+        let model = compile_text(name, text).model.expect("a model that compiles");
+        Subject { name, cat, includes: Includes::new(), model }
+    }
+
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    fn takes(&self, program: &Program) -> bool {
+        let proxies = program.features.iter().any(|feature| feature.node == Feature::Proxy);
+        let x86 = program.arch != Arch::Ptx;
+        match self.name {
+            "x86-tso" => x86,
+            "ptx-6.0" => !x86 && !proxies,
+            "ptx-7.5" => !x86,
+            _ => !proxies,
         }
     }
+}
+
+/// Which part failed: shrinking must not turn one failure into another.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    FrontEnd,
+    Engines,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(crate) stage: Stage,
+    pub(crate) message: String,
 }
 
 /// What was compared, so that a run that compares nothing cannot pass.
@@ -67,21 +96,42 @@ pub(crate) struct Tally {
     pub(crate) programs: u64,
     /// Programs the front end has no meaning for.
     pub(crate) refused: u64,
-    /// Per model: searches compared, executions seen, searches too large for the oracle.
     pub(crate) models: BTreeMap<&'static str, Counts>,
 }
 
 #[derive(Copy, Clone, Default, Debug)]
 pub(crate) struct Counts {
+    /// Searches in which both engines were compared with the oracle: terminating and stuck executions of each program.
     pub(crate) compared: u64,
     pub(crate) executions: u64,
     pub(crate) stuck: u64,
     pub(crate) reachable: u64,
+    /// Searches the oracle gave up: too many candidates.
     pub(crate) too_large: u64,
+    /// Searches that end without an answer by right: cut at the unrolling bound, or out of thin air.
+    pub(crate) cut: u64,
+    /// Searches that the SAT engine says it cannot do.
+    pub(crate) declined: u64,
+}
+
+impl Tally {
+    /// One line per model.
+    pub(crate) fn summary(&self) -> String {
+        let mut text = format!("{} programs ({} refused)", self.programs, self.refused);
+        for (name, counts) in &self.models {
+            let Counts { compared, executions, stuck, reachable, too_large, cut, declined } = counts;
+            let rate = 100.0 * *too_large as f64 / (compared + too_large + cut).max(1) as f64;
+            text.push_str(&format!(
+                "\n{name}: {compared} searches compared, {executions} executions, {stuck} with stuck ones, \
+                 {reachable} reachable questions, {too_large} given up ({rate:.1} %), {cut} cut, {declined} declined by SAT"
+            ));
+        }
+        text
+    }
 }
 
 /// None if the front end has no meaning for part of it.
-fn front_end(text: &str) -> Result<Option<(Program, Unfolding)>, String> {
+pub(crate) fn front_end(text: &str, bound: u32) -> Result<Option<(Program, Unfolding)>, String> {
     let (tree, diagnostics) = litmus::parse(text);
     if let Some(wrong) = diagnostics.iter().find(|found| found.is_error()) {
         return Err(format!("does not parse: {} at {:?}", wrong.message, wrong.span));
@@ -96,28 +146,31 @@ fn front_end(text: &str) -> Result<Option<(Program, Unfolding)>, String> {
     if !program.unsupported.is_empty() {
         return Ok(None);
     }
-    let unfolding = unfold(&program)?;
-    Ok(Some((program, unfolding)))
-}
-
-fn unfold(program: &Program) -> Result<Unfolding, String> {
-    fencepost_program::unfold::unfold(program, &Default::default()).map_err(|stop| format!("{stop:?}"))
+    let options = UnfoldOptions { bound, ..UnfoldOptions::default() };
+    match fencepost_program::unfold::unfold(&program, &options) {
+        Ok(unfolding) => Ok(Some((program, unfolding))),
+        Err(UnfoldError::BarrierOperand { .. } | UnfoldError::MixedSize { .. }) => Ok(None),
+        Err(stop) => Err(format!("does not unfold: {stop:?}")),
+    }
 }
 
 /// Compares everything about one program; the error says what differs.
-pub(crate) fn compare(test: &Test, subjects: &[Subject], tally: &mut Tally) -> Result<(), String> {
+pub(crate) fn compare(test: &Test, subjects: &[Subject], tally: &mut Tally) -> Result<(), Failure> {
     tally.programs += 1;
-    let Some((program, unfolding)) = front_end(&test.text())? else {
+    let found = front_end(&test.text(), 2).map_err(|message| Failure { stage: Stage::FrontEnd, message })?;
+    let Some((program, unfolding)) = found else {
         tally.refused += 1;
         return Ok(());
     };
     let condition = program.questions.first().map(|question| question.condition.clone());
     let condition = condition.unwrap_or(Condition::True);
-    for subject in subjects.iter().filter(|subject| subject.takes(test)) {
+    let filter = program.filter.as_ref().map(|filter| &filter.node);
+    for subject in subjects.iter().filter(|subject| subject.takes(&program)) {
         let counts = tally.models.entry(subject.name).or_default();
         for ends in [Ends::Terminating, Ends::Stuck] {
-            let run = Run { subject, unfolding: &unfolding, ends };
-            run.compare(&condition, counts).map_err(|why| format!("{}, {ends:?}: {why}", subject.name))?;
+            let run = Run { subject, unfolding: &unfolding, ends, filter };
+            let message = |why: String| format!("{}, {ends:?}: {why}", subject.name);
+            run.compare(&condition, counts).map_err(|why| Failure { stage: Stage::Engines, message: message(why) })?;
         }
     }
     Ok(())
@@ -127,24 +180,37 @@ struct Run<'r> {
     subject: &'r Subject,
     unfolding: &'r Unfolding,
     ends: Ends,
+    filter: Option<&'r Condition>,
+}
+
+impl<'r> Run<'r> {
+    fn goal(&self) -> Goal<'r> {
+        Goal { filter: self.filter, ..Goal::new(self.ends) }
+    }
 }
 
 impl Run<'_> {
     fn compare(&self, condition: &Condition, counts: &mut Counts) -> Result<(), String> {
         let brute = Brute { cat: &self.subject.cat, includes: &self.subject.includes, candidates: CANDIDATES };
-        let everything = Goal::new(self.ends);
+        let everything = self.goal();
         let (truth, end) = self.collect(&brute, &everything);
         if end != Exploration::Complete {
-            counts.too_large += 1;
-            return self.bystander(&end);
+            return self.bystander(&end, counts);
         }
         counts.compared += 1;
         counts.executions += truth.len() as u64;
         counts.stuck += u64::from(self.ends == Ends::Stuck && !truth.is_empty());
         self.same_executions("enumerate", &Enumerate, &everything, &truth)?;
         self.same_weights(&Enumerate, condition, &truth)?;
-        self.same_executions("sat", &Sat, &everything, &truth)?;
-        for engine in engines() {
+        let declines = |engine: &dyn Engine| {
+            matches!(self.collect(engine, &everything).1, Exploration::Incomplete(Stop::Unsupported { .. }))
+        };
+        let has_sat = !declines(&Sat);
+        counts.declined += u64::from(!has_sat);
+        if has_sat {
+            self.same_executions("sat", &Sat, &everything, &truth)?;
+        }
+        for engine in engines().into_iter().filter(|engine| has_sat || engine.name() != Sat.name()) {
             for asked in [condition.clone(), Condition::Not(Box::new(condition.clone()))] {
                 let expected = truth.iter().any(|one| self.satisfies(one, &asked));
                 counts.reachable += u64::from(expected);
@@ -155,12 +221,16 @@ impl Run<'_> {
     }
 
     /// The oracle gave up: only its reasons that the engines share can be compared.
-    fn bystander(&self, end: &Exploration) -> Result<(), String> {
-        use fencepost_axiom::engine::Stop;
-        if let Exploration::Incomplete(Stop::Bound(_) | Stop::ThinAir) = end {
-            let (_, engine) = self.collect(&Enumerate, &Goal::new(self.ends));
-            if !matches!(engine, Exploration::Incomplete(_)) {
-                return Err(format!("enumerate says {engine:?}, the oracle {end:?}"));
+    fn bystander(&self, end: &Exploration, counts: &mut Counts) -> Result<(), String> {
+        let Exploration::Incomplete(Stop::Bound(_) | Stop::ThinAir) = end else {
+            counts.too_large += 1;
+            return Ok(());
+        };
+        counts.cut += 1;
+        for engine in engines() {
+            let (_, found) = self.collect(&*engine, &self.goal());
+            if !matches!(found, Exploration::Incomplete(_)) {
+                return Err(format!("{} says {found:?}, the oracle {end:?}", engine.name()));
             }
         }
         Ok(())
@@ -177,7 +247,7 @@ impl Run<'_> {
 
     fn check(&self, engine: &str, execution: &Execution, goal: &Goal<'_>) -> Result<(), String> {
         let coherence: &Coherence = &self.subject.model.coherence;
-        check_execution(self.unfolding, execution, goal, coherence)
+        check_execution(self.unfolding, execution, goal, coherence, self.subject.model.fence_order())
             .map_err(|mismatch| format!("{engine} reports an execution that is none: {mismatch}\n{execution:?}"))
     }
 
@@ -214,7 +284,7 @@ impl Run<'_> {
     /// With only the terms of the condition observed, symmetric executions may be merged but not lost.
     fn same_weights(&self, engine: &dyn Engine, condition: &Condition, truth: &[Execution]) -> Result<(), String> {
         let terms = condition.terms();
-        let goal = Goal { observed: Observed::Terms(&terms), ..Goal::new(self.ends) };
+        let goal = Goal { observed: Observed::Terms(&terms), ..self.goal() };
         let (found, end) = self.collect(engine, &goal);
         let weight: u64 = found.iter().map(|one| one.weight).sum();
         if end != Exploration::Complete || weight != truth.len() as u64 {
@@ -232,8 +302,12 @@ impl Run<'_> {
         let mut histogram = BTreeMap::new();
         for execution in executions {
             let states = final_states(self.unfolding, execution);
+            let kept = |state: &&FinalState| {
+                let holds = |filter: &Condition| filter.evaluate(&mut |term| Some(value(state, term))) == Some(true);
+                self.filter.is_none_or(holds)
+            };
             let outcomes: BTreeSet<Vec<Value>> =
-                states.iter().map(|state| terms.iter().map(|term| value(state, term)).collect()).collect();
+                states.iter().filter(kept).map(|state| terms.iter().map(|term| value(state, term)).collect()).collect();
             for outcome in outcomes {
                 *histogram.entry(outcome).or_default() += execution.weight;
             }
@@ -243,11 +317,14 @@ impl Run<'_> {
 
     fn satisfies(&self, execution: &Execution, condition: &Condition) -> bool {
         let states = final_states(self.unfolding, execution);
-        states.iter().any(|state| condition.evaluate(&mut |term| Some(value(state, term))) == Some(true))
+        let holds = |state: &FinalState, condition: &Condition| {
+            condition.evaluate(&mut |term| Some(value(state, term))) == Some(true)
+        };
+        states.iter().any(|state| holds(state, condition) && self.filter.is_none_or(|filter| holds(state, filter)))
     }
 
     fn same_answer(&self, engine: &dyn Engine, condition: &Condition, expected: bool) -> Result<(), String> {
-        let goal = Goal { condition: Some(condition), multiplicity: Multiplicity::First, ..Goal::new(self.ends) };
+        let goal = Goal { condition: Some(condition), multiplicity: Multiplicity::First, ..self.goal() };
         let mut witness = None;
         let end = engine.explore(self.unfolding, &self.subject.model, &goal, &NO_LIMITS, &mut |execution| {
             witness = Some(execution.clone());

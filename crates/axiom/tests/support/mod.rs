@@ -1,15 +1,17 @@
 //! Random programs, their comparison between engines, and shrinking of what differs. Shared by the differential test
 //! and the `differential` example, which runs it for longer.
 
-#![allow(dead_code, reason = "the test and the example use different parts")]
+#![allow(dead_code, unused_imports, reason = "the test and the example use different parts")]
 
+pub(crate) mod barriers;
 mod compare;
-mod generate;
-mod program;
-mod random;
-mod shrink;
+pub(crate) mod generate;
+pub(crate) mod machine;
+pub(crate) mod program;
+pub(crate) mod random;
+pub(crate) mod shrink;
 
-pub(crate) use compare::{Subject, Tally};
+pub(crate) use compare::{Failure, Stage, Subject, Tally, front_end};
 
 use random::Random;
 
@@ -21,9 +23,9 @@ pub(crate) fn subjects() -> Vec<Subject> {
 /// Compares the program of one seed; the error is the shrunk program with what differs.
 pub(crate) fn run(seed: u64, subjects: &[Subject], tally: &mut Tally) -> Result<(), String> {
     let test = generate::test(&mut Random::new(seed));
-    let Err(message) = compare::compare(&test, subjects, tally) else { return Ok(()) };
-    let (small, message) = shrink::shrink(test, message, &mut |candidate| {
+    let Err(failure) = compare::compare(&test, subjects, tally) else { return Ok(()) };
+    let (small, failure) = shrink::shrink(test, failure, &mut |candidate| {
         compare::compare(candidate, subjects, &mut Tally::default()).err()
     });
-    Err(format!("seed {seed}\n{}\n{message}", small.text()))
+    Err(format!("seed {seed}\n{}\n{}", small.text(), failure.message))
 }

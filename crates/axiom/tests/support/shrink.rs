@@ -1,16 +1,19 @@
-//! Smaller programs that fail in the same way: threads and instructions dropped, qualifiers weakened, one at a time,
-//! until nothing smaller fails.
+//! Smaller programs that fail in the same way: threads, steps, lines and claims dropped, words weakened, one at a time,
+//! until nothing smaller fails. What no longer parses does not fail in the same way.
 
-use super::program::{Claim, Operand, Step, Test};
+use super::compare::Failure;
+use super::program::{Entry, Test};
 
 /// The smallest failing test this finds, with its message.
-pub(crate) fn shrink(test: Test, message: String, fails: &mut dyn FnMut(&Test) -> Option<String>) -> (Test, String) {
-    let (mut test, mut message) = (test, message);
+pub(crate) fn shrink(test: Test, failure: Failure, fails: &mut dyn FnMut(&Test) -> Option<Failure>) -> (Test, Failure) {
+    let (mut test, mut failure) = (test, failure);
     loop {
-        let next = smaller(&test).into_iter().find_map(|candidate| fails(&candidate).map(|why| (candidate, why)));
-        match next {
-            Some((candidate, why)) => (test, message) = (candidate, why),
-            None => return (test, message),
+        let same = |candidate: Test, fails: &mut dyn FnMut(&Test) -> Option<Failure>| {
+            fails(&candidate).filter(|found| found.stage == failure.stage).map(|found| (candidate, found))
+        };
+        match smaller(&test).into_iter().find_map(|candidate| same(candidate, fails)) {
+            Some(next) => (test, failure) = next,
+            None => return (test, failure),
         }
     }
 }
@@ -25,83 +28,107 @@ fn smaller(test: &Test) -> Vec<Test> {
     }
     for thread in 0..test.threads.len() {
         for step in 0..test.threads[thread].code.len() {
-            let mut candidate = test.clone();
-            candidate.threads[thread].code.remove(step);
-            found.push(candidate);
+            found.push(changed(test, |candidate| {
+                candidate.threads[thread].code.remove(step);
+            }));
         }
     }
     for claim in 0..test.condition.len() {
-        let mut candidate = test.clone();
-        candidate.condition.remove(claim);
-        found.push(candidate);
+        found.push(changed(test, |candidate| {
+            candidate.condition.remove(claim);
+        }));
+    }
+    for claim in 0..test.filter.len() {
+        found.push(changed(test, |candidate| {
+            candidate.filter.remove(claim);
+        }));
+    }
+    for entry in 0..test.declarations.len() {
+        found.push(changed(test, |candidate| {
+            candidate.declarations.remove(entry);
+        }));
     }
     for thread in 0..test.threads.len() {
         let place = &test.threads[thread];
         if (place.cta, place.gpu) != (0, 0) {
-            let mut candidate = test.clone();
-            (candidate.threads[thread].cta, candidate.threads[thread].gpu) = (0, 0);
-            found.push(candidate);
+            found.push(changed(test, |candidate| {
+                (candidate.threads[thread].cta, candidate.threads[thread].gpu) = (0, 0);
+            }));
         }
         for (step, current) in place.code.iter().enumerate() {
-            for weaker in weaker(*current) {
-                let mut candidate = test.clone();
-                candidate.threads[thread].code[step] = weaker;
-                found.push(candidate);
+            for line in 0..current.lines.len() {
+                if current.lines.len() > 1 {
+                    found.push(changed(test, |candidate| {
+                        candidate.threads[thread].code[step].lines.remove(line);
+                    }));
+                }
+                for weaker in weaker(&current.lines[line]) {
+                    found.push(changed(test, |candidate| {
+                        candidate.threads[thread].code[step].lines[line] = weaker;
+                    }));
+                }
             }
         }
     }
     found
 }
 
-fn without_thread(test: &Test, thread: usize) -> Test {
+fn changed(test: &Test, change: impl FnOnce(&mut Test)) -> Test {
     let mut candidate = test.clone();
-    candidate.threads.remove(thread);
-    let renumber = |claim: Claim| match claim {
-        Claim::Register(at, ..) if at == thread => None,
-        Claim::Register(at, register, value) if at > thread => Some(Claim::Register(at - 1, register, value)),
-        other => Some(other),
+    change(&mut candidate);
+    // A claim about a register that is gone would be an error of the text.
+    let gone = |entry: &Entry, candidate: &Test| {
+        let Some(thread) = entry.thread else { return false };
+        let name = entry.text.split([' ', '=', '!', '<', '>']).next().unwrap_or_default();
+        !candidate.threads[thread].code.iter().flat_map(|step| &step.lines).any(|line| line.contains(name))
     };
-    candidate.condition = candidate.condition.into_iter().filter_map(renumber).collect();
+    let (condition, filter) = (candidate.condition.clone(), candidate.filter.clone());
+    candidate.condition = condition.into_iter().filter(|entry| !gone(entry, &candidate)).collect();
+    candidate.filter = filter.into_iter().filter(|entry| !gone(entry, &candidate)).collect();
     candidate
 }
 
-/// One qualifier or operand simpler. Each result is simpler in a fixed order, so that shrinking ends.
-fn weaker(step: Step) -> Vec<Step> {
-    let one = Operand::Number(1);
-    match step {
-        Step::Load { order, scope, name, register } if !order.is_empty() => {
-            let mut found = vec![Step::Load { order: "", scope: "gpu", name, register }];
-            if order != "relaxed" {
-                found.push(Step::Load { order: "relaxed", scope, name, register });
-            }
-            found
+fn without_thread(test: &Test, thread: usize) -> Test {
+    let mut candidate = test.clone();
+    candidate.threads.remove(thread);
+    let renumber = |entry: &Entry| match entry.thread {
+        Some(at) if at == thread => None,
+        Some(at) if at > thread => Some(Entry { thread: Some(at - 1), ..entry.clone() }),
+        _ => Some(entry.clone()),
+    };
+    candidate.condition = test.condition.iter().filter_map(renumber).collect();
+    candidate.filter = test.filter.iter().filter_map(renumber).collect();
+    candidate.declarations = test.declarations.iter().filter_map(renumber).collect();
+    candidate
+}
+
+/// The line with one word simpler. Each result is simpler in a fixed order, so that shrinking ends.
+fn weaker(line: &str) -> Vec<String> {
+    const WORDS: &[(&str, &str)] = &[
+        (".acq_rel.", ".relaxed."),
+        (".acquire.", ".relaxed."),
+        (".release.", ".relaxed."),
+        (".volatile.", ".relaxed.sys."),
+        ("fence.sc.", "fence.acq_rel."),
+        ("membar.gl", "fence.acq_rel.gpu"),
+        (".sys", ".gpu"),
+        (".cta.", ".gpu."),
+        (".s32", ".u32"),
+        (", 2", ", 1"),
+        (", -1", ", 1"),
+        ("$2", "$1"),
+        ("LOCK ", ""),
+        ("@!", "@"),
+    ];
+    let mut found: Vec<String> = (WORDS.iter())
+        .filter(|(from, _)| line.contains(from) && !(line.starts_with("bar.") && *from == ".cta."))
+        .map(|(from, to)| line.replacen(from, to, 1))
+        .collect();
+    for scope in [".cta ", ".gpu ", ".sys ", ".cta.u32", ".gpu.u32", ".sys.u32"] {
+        if (line.starts_with("ld.relaxed") || line.starts_with("st.relaxed")) && line.contains(scope) {
+            let end = if scope.ends_with("u32") { ".u32" } else { " " };
+            found.push(line.replacen(&format!(".relaxed{scope}"), &format!(".weak{end}"), 1));
         }
-        Step::Store { order, scope, name, value } => {
-            let mut found = Vec::new();
-            if !order.is_empty() {
-                found.push(Step::Store { order: "", scope: "gpu", name, value });
-            }
-            if !order.is_empty() && order != "relaxed" {
-                found.push(Step::Store { order: "relaxed", scope, name, value });
-            }
-            if value != one {
-                found.push(Step::Store { order, scope, name, value: one });
-            }
-            found
-        }
-        Step::Atom { order, scope, name, register, update } => {
-            let mut found = vec![
-                Step::Load { order: "relaxed", scope, name, register },
-                Step::Store { order: "relaxed", scope, name, value: one },
-            ];
-            if order != "relaxed" {
-                found.push(Step::Atom { order: "relaxed", scope, name, register, update });
-            }
-            found
-        }
-        Step::Red { scope, name, value, .. } => vec![Step::Store { order: "relaxed", scope, name, value }],
-        Step::Spin { order, scope, name, register, .. } => vec![Step::Load { order, scope, name, register }],
-        Step::Fence { order: "sc", scope } => vec![Step::Fence { order: "acq_rel", scope }],
-        _ => Vec::new(),
     }
+    found
 }

@@ -117,13 +117,13 @@ impl<'u> Run<'u> {
         after
     }
 
-    /// Completes every generation that can.
+    /// Completes every generation that can. One may let a thread exit, and that may complete another.
     fn release(&self, moment: &mut Moment) {
-        let full: Vec<Resource> = (moment.open.iter())
-            .filter(|(resource, arrivals)| self.is_full(moment, resource, arrivals))
-            .map(|(resource, _)| *resource)
-            .collect();
-        for resource in full {
+        let full = |moment: &Moment| {
+            let mut open = moment.open.iter();
+            open.find(|(resource, arrivals)| self.is_full(moment, resource, arrivals)).map(|(resource, _)| *resource)
+        };
+        while let Some(resource) = full(moment) {
             let arrivals = moment.open.remove(&resource).unwrap_or_default();
             for &(thread, event) in &arrivals {
                 let here = self.sequences[thread].get(moment.next[thread]).map(|arrival| arrival.event);

@@ -51,8 +51,19 @@ impl Runner<'_> {
         let span = self.span_at(state.at);
         let mut alternatives = Vec::new();
         let mut wild = Some(state);
+        // A pointer chosen between names (`selp`) cannot be anything else, also where the constraints do not show it.
+        let mut possible = fold::possible(&value);
         for (index, candidate) in self.program.addresses.iter().enumerate() {
             let Some(rest) = wild.as_mut() else { break };
+            if let Some(possible) = possible.as_mut() {
+                if !possible.remove(&candidate.value) {
+                    continue;
+                }
+                if possible.is_empty() {
+                    alternatives.extend(wild.take().map(|state| (state, AddressId::new(index))));
+                    break;
+                }
+            }
             let here = Expression::Constant(candidate.value);
             let condition = fold::binary(BinaryOperator::Equal, Type::UNTYPED, value.clone(), here);
             match rest.decide(&condition) {
@@ -79,11 +90,12 @@ impl Runner<'_> {
         half: Half,
         deps: Deps,
     ) -> Result<(EventId, Expression), UnfoldError> {
-        let ty = half.ty;
         let address = &self.program.addresses[target.index()];
+        // The event returns what memory holds, a value of the location's type; the register gets it in the access's.
+        let ty = self.program.locations[address.location.index()].ty;
         let kind = EventKind::Read { address: target, generic: address.generic, location: address.location, ty };
         let event = self.event(state, kind, half.tags, half.scope, deps)?;
-        let value = self.convert(ty, Expression::Read(event));
+        let value = self.convert(half.ty, Expression::Read(event));
         Ok((event, value))
     }
 
@@ -95,10 +107,10 @@ impl Runner<'_> {
         half: Half,
         deps: Deps,
     ) -> Result<EventId, UnfoldError> {
-        let ty = half.ty;
         let address = &self.program.addresses[target.index()];
         // Memory holds values of the location's type: `st.u32` of a 64-bit register keeps the low half.
-        let value = self.convert(self.program.locations[address.location.index()].ty, value);
+        let ty = self.program.locations[address.location.index()].ty;
+        let value = self.convert(ty, value);
         let (generic, location) = (address.generic, address.location);
         self.event(
             state,

@@ -1,7 +1,7 @@
 //! Constant folding, and the few identities that make a dependency without a value (`xor r, r`) constant. Dependencies are
 //! tracked beside the values, so folding loses none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::{BinaryOperator, Expression, UnaryOperator};
 use crate::ids::EventId;
@@ -122,6 +122,27 @@ pub(crate) fn substitute(expression: &Expression, known: &BTreeMap<EventId, Valu
             select(substitute(condition, known), substitute(then, known), substitute(otherwise, known))
         }
     }
+}
+
+/// More values than this are not listed.
+const MOST_POSSIBLE: usize = 64;
+
+/// Every value the expression can have whatever its reads return, if that is a short list: a choice between constants
+/// (`selp`), and what is computed from one.
+pub(crate) fn possible(expression: &Expression) -> Option<BTreeSet<Value>> {
+    let found: BTreeSet<Value> = match expression {
+        Expression::Constant(value) => BTreeSet::from([*value]),
+        Expression::Read(_) | Expression::BarrierResult(_) => return None,
+        Expression::Unary(operator, ty, operand) => {
+            possible(operand)?.into_iter().map(|value| operator.apply(*ty, value)).collect()
+        }
+        Expression::Binary(operator, ty, left, right) => {
+            let (left, right) = (possible(left)?, possible(right)?);
+            left.iter().flat_map(|&left| right.iter().map(move |&right| operator.apply(*ty, left, right))).collect()
+        }
+        Expression::Select(_, then, otherwise) => possible(then)?.into_iter().chain(possible(otherwise)?).collect(),
+    };
+    (found.len() <= MOST_POSSIBLE).then_some(found)
 }
 
 /// How many nodes the tree has.

@@ -1,0 +1,325 @@
+//! Programs on a machine with one memory: every interleaving, one instruction at a time, straight from
+//! [`Program`]. Shares nothing with the unfolding (no events, no traces, no folding, no loop rules) nor with its
+//! arithmetic, so that what it finds can be held against the outcomes the engines find under sequential consistency.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_program::RegisterId;
+use fencepost_program::expression::{BinaryOperator as Op, UnaryOperator};
+use fencepost_program::program::{
+    AddressOperand, Barrier, BarrierKind, FailedCas, Initial, LocalValue, Operand, Operation, Place, Polarity, Program,
+    ReductionOperation, Update,
+};
+use fencepost_program::unfolding::FinalState;
+use fencepost_program::value::{Type, Value};
+use fencepost_syntax::litmus::Comparison;
+
+/// More states than this are not explored.
+const MOST_STATES: usize = 60_000;
+
+/// Whose arrival a barrier has, with what it contributes.
+type Arrival = (usize, Option<i128>, Option<i128>);
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct State {
+    at: Vec<usize>,
+    registers: Vec<Vec<i128>>,
+    memory: Vec<i128>,
+    waiting: Vec<bool>,
+    /// Per barrier: thread, count, predicate.
+    arrived: BTreeMap<(Place, i128), Vec<Arrival>>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Outcomes {
+    pub(crate) terminating: BTreeSet<FinalState>,
+    /// Nobody can move, and not everybody ended.
+    pub(crate) blocked: BTreeSet<FinalState>,
+}
+
+/// None if there are too many states, or an access goes to no location.
+pub(crate) fn outcomes(program: &Program) -> Option<Outcomes> {
+    let start = start(program);
+    let mut seen = BTreeSet::from([start.clone()]);
+    let mut work = vec![start];
+    let mut found = Outcomes::default();
+    while let Some(state) = work.pop() {
+        let mut moved = false;
+        for thread in 0..program.threads.len() {
+            if state.waiting[thread] || has_ended(program, &state, thread) {
+                continue;
+            }
+            moved = true;
+            let mut next = state.clone();
+            step(program, &mut next, thread)?;
+            complete(program, &mut next);
+            if seen.insert(next.clone()) {
+                work.push(next);
+            }
+        }
+        if seen.len() > MOST_STATES {
+            return None;
+        }
+        if !moved {
+            let ended = !state.waiting.contains(&true);
+            let set = if ended { &mut found.terminating } else { &mut found.blocked };
+            set.insert(last(&state));
+        }
+    }
+    Some(found)
+}
+
+fn has_ended(program: &Program, state: &State, thread: usize) -> bool {
+    state.at[thread] >= program.threads[thread].code.len()
+}
+
+fn last(state: &State) -> FinalState {
+    let values = |values: &Vec<i128>| values.iter().map(|value| Value(*value)).collect();
+    FinalState { registers: state.registers.iter().map(values).collect(), memory: values(&state.memory) }
+}
+
+fn start(program: &Program) -> State {
+    let count = program.threads.len();
+    let initial = |register: &fencepost_program::program::Register| {
+        let value = match register.initial {
+            Initial::Value(value) => value.0,
+            Initial::Address(address) => program.addresses[address.index()].value.0,
+        };
+        wrap(register.ty, value)
+    };
+    State {
+        at: vec![0; count],
+        registers: program.threads.iter().map(|thread| thread.registers.iter().map(initial).collect()).collect(),
+        memory: program.locations.iter().map(|location| wrap(location.ty, location.initial.0)).collect(),
+        waiting: vec![false; count],
+        arrived: BTreeMap::new(),
+    }
+}
+
+/// The number with the same low bits that the type has.
+fn wrap(ty: Type, value: i128) -> i128 {
+    if ty.bits == 0 {
+        return value;
+    }
+    let mask = (1i128 << ty.bits) - 1;
+    let low = value & mask;
+    let negative = ty.signed && (low >> (ty.bits - 1)) & 1 == 1;
+    if negative { low - (mask + 1) } else { low }
+}
+
+fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
+    let (a, b) = (wrap(ty, left), wrap(ty, right));
+    let amount = wrap(Type::U32, right);
+    let result = match operator {
+        Op::Add => a + b,
+        Op::Subtract => a - b,
+        Op::Multiply => a * b,
+        Op::Divide => a.checked_div(b).unwrap_or(-1),
+        Op::Remainder => a.checked_rem(b).unwrap_or(-1),
+        Op::And => a & b,
+        Op::Or => a | b,
+        Op::Xor => a ^ b,
+        Op::ShiftLeft if amount >= i128::from(ty.bits) => 0,
+        Op::ShiftLeft => a << amount,
+        Op::ShiftRight => a >> amount.min(64),
+        Op::Minimum => a.min(b),
+        Op::Maximum => a.max(b),
+        Op::Equal => return i128::from(a == b),
+        Op::NotEqual => return i128::from(a != b),
+        Op::Less => return i128::from(a < b),
+        Op::LessEqual => return i128::from(a <= b),
+        Op::Greater => return i128::from(a > b),
+        Op::GreaterEqual => return i128::from(a >= b),
+    };
+    wrap(ty, result)
+}
+
+struct Cursor<'p, 's> {
+    program: &'p Program,
+    state: &'s mut State,
+    thread: usize,
+}
+
+/// One instruction of one thread. None for an access to nowhere.
+fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
+    let instruction = &program.threads[thread].code[state.at[thread]];
+    let mut cursor = Cursor { program, state, thread };
+    let allowed = instruction.guard.is_none_or(|(register, polarity)| {
+        let value = cursor.register(register);
+        (value != 0) == (polarity == Polarity::NonZero)
+    });
+    cursor.state.at[thread] += 1;
+    if !allowed {
+        return Some(());
+    }
+    match &instruction.operation {
+        Operation::Load { destination, address, ty, .. } => {
+            let at = cursor.place(address)?;
+            let value = wrap(*ty, cursor.state.memory[at]);
+            cursor.set(*destination, value);
+        }
+        Operation::Store { address, value, .. } => {
+            let at = cursor.place(address)?;
+            let value = cursor.value(*value);
+            cursor.store(at, value);
+        }
+        Operation::ReadModifyWrite { destination, address, update, ty, .. } => {
+            let at = cursor.place(address)?;
+            cursor.modify(*destination, at, update, *ty);
+        }
+        Operation::Local { destination, ty, value } => {
+            let value = cursor.local(*ty, value);
+            cursor.set(Some(*destination), value);
+        }
+        Operation::Branch { target } => cursor.state.at[thread] = target.0 as usize,
+        Operation::BranchIf { comparison, ty, left, right, target } => {
+            let (left, right) = (cursor.value(*left), cursor.value(*right));
+            if compute(operator(*comparison), *ty, left, right) != 0 {
+                cursor.state.at[thread] = target.0 as usize;
+            }
+        }
+        Operation::Exit => cursor.state.at[thread] = program.threads[thread].code.len(),
+        Operation::Barrier(barrier) => cursor.arrive(barrier),
+        Operation::Fence { .. } | Operation::Nothing => {}
+    }
+    Some(())
+}
+
+fn operator(comparison: Comparison) -> Op {
+    match comparison {
+        Comparison::Equal => Op::Equal,
+        Comparison::NotEqual => Op::NotEqual,
+        Comparison::Less => Op::Less,
+        Comparison::LessEqual => Op::LessEqual,
+        Comparison::Greater => Op::Greater,
+        Comparison::GreaterEqual => Op::GreaterEqual,
+    }
+}
+
+impl Cursor<'_, '_> {
+    fn register(&self, register: RegisterId) -> i128 {
+        self.state.registers[self.thread][register.index()]
+    }
+
+    fn value(&self, operand: Operand) -> i128 {
+        match operand {
+            Operand::Register(register) => self.register(register),
+            Operand::Constant(value) => value.0,
+            Operand::Address(address) => self.program.addresses[address.index()].value.0,
+        }
+    }
+
+    fn set(&mut self, register: Option<RegisterId>, value: i128) {
+        if let Some(register) = register {
+            self.state.registers[self.thread][register.index()] = value;
+        }
+    }
+
+    fn place(&self, address: &AddressOperand) -> Option<usize> {
+        let address = match address {
+            AddressOperand::Static(address) => &self.program.addresses[address.index()],
+            AddressOperand::Register(register) => {
+                let value = self.register(*register);
+                self.program.addresses.iter().find(|address| address.value.0 == value)?
+            }
+        };
+        Some(address.location.index())
+    }
+
+    fn store(&mut self, at: usize, value: i128) {
+        self.state.memory[at] = wrap(self.program.locations[at].ty, value);
+    }
+
+    fn local(&self, ty: Type, value: &LocalValue) -> i128 {
+        match value {
+            LocalValue::Operand(source) => wrap(ty, self.value(*source)),
+            LocalValue::Unary(UnaryOperator::Negate, source) => wrap(ty, -self.value(*source)),
+            LocalValue::Unary(UnaryOperator::Not, source) => wrap(ty, -1 - self.value(*source)),
+            LocalValue::Unary(UnaryOperator::Convert, source) => wrap(ty, self.value(*source)),
+            LocalValue::Binary(operator, left, right) => compute(*operator, ty, self.value(*left), self.value(*right)),
+            LocalValue::Select { condition, then, otherwise } => {
+                let chosen = if self.value(*condition) != 0 { then } else { otherwise };
+                wrap(ty, self.value(*chosen))
+            }
+        }
+    }
+
+    /// PTX ISA 9.7.13 `atom`.
+    fn modify(&mut self, destination: Option<RegisterId>, at: usize, update: &Update, ty: Type) {
+        let old = wrap(ty, self.state.memory[at]);
+        let new = match update {
+            Update::Exchange(operand) => Some(self.value(*operand)),
+            Update::Apply(operator, operand) => Some(compute(*operator, ty, old, self.value(*operand))),
+            Update::Increment(limit) => Some(if old >= wrap(ty, self.value(*limit)) { 0 } else { old + 1 }),
+            Update::Decrement(limit) => {
+                let limit = wrap(ty, self.value(*limit));
+                Some(if old == 0 || old > limit { limit } else { old - 1 })
+            }
+            Update::CompareAndSwap { expected, new, on_failure } => {
+                let equal = old == wrap(ty, self.value(*expected));
+                match (equal, on_failure) {
+                    (true, _) => Some(self.value(*new)),
+                    (false, FailedCas::NoWrite) => None,
+                    (false, FailedCas::WritesOldValue) => Some(old),
+                }
+            }
+        };
+        if let Some(new) = new {
+            self.store(at, new);
+        }
+        self.set(destination, old);
+    }
+
+    /// The thread stays at the barrier while it waits.
+    fn arrive(&mut self, barrier: &Barrier) {
+        let id = barrier.id.map_or(0, |id| self.value(id));
+        let count = barrier.count.map(|count| self.value(count));
+        let predicate = barrier.reduction.as_ref().map(|reduction| self.value(reduction.predicate));
+        let key = (self.program.threads[self.thread].place, id);
+        self.state.arrived.entry(key).or_default().push((self.thread, count, predicate));
+        self.state.arrived.entry(key).or_default().sort();
+        if barrier.kind != BarrierKind::Arrive {
+            self.state.waiting[self.thread] = true;
+            self.state.at[self.thread] -= 1;
+        }
+    }
+}
+
+/// Completes what is full: all threads of the CTA that have not ended, or the count (PTX ISA 9.7.15.1, 9.7.14.7).
+fn complete(program: &Program, state: &mut State) {
+    let is_full = |state: &State, (place, _): &(Place, i128), arrivals: &Vec<Arrival>| match arrivals
+        .iter()
+        .filter_map(|(_, count, _)| *count)
+        .max()
+    {
+        Some(count) => arrivals.len() as i128 >= count,
+        None => (0..program.threads.len())
+            .filter(|&thread| program.threads[thread].place == *place && !has_ended(program, state, thread))
+            .all(|thread| arrivals.iter().any(|(other, ..)| *other == thread)),
+    };
+    loop {
+        let full = state.arrived.iter().find(|(key, arrivals)| is_full(state, key, arrivals));
+        let Some(key) = full.map(|(key, _)| *key) else { return };
+        let arrivals = state.arrived.remove(&key).unwrap_or_default();
+        let given: Vec<bool> = arrivals.iter().filter_map(|(_, _, given)| *given).map(|given| given != 0).collect();
+        let votes = given.iter().filter(|given| **given).count();
+        for (thread, ..) in arrivals {
+            // An arrival that did not wait is past its barrier.
+            let waits = std::mem::take(&mut state.waiting[thread]);
+            if !waits {
+                continue;
+            }
+            if let Operation::Barrier(Barrier { reduction: Some(reduction), .. }) =
+                &program.threads[thread].code[state.at[thread]].operation
+            {
+                let result = match reduction.operation {
+                    ReductionOperation::PopCount => votes as i128,
+                    ReductionOperation::And => i128::from(votes == given.len()),
+                    ReductionOperation::Or => i128::from(votes > 0),
+                };
+                state.registers[thread][reduction.destination.index()] = result;
+            }
+            state.at[thread] += 1;
+        }
+    }
+}
