@@ -333,18 +333,37 @@ fn includes_are_read_once_and_cycles_end() {
 #[test]
 fn shows_flags_and_other_roles_are_kept() {
     let text = "show po & loc as poloc\nshow rf, co\nunshow co\nshow nothing as n\nflag ~empty rf as racy\n\
-                undefined_unless empty rf as undef\nassert acyclic po as sane\ndebug po\nacyclic po";
+                undefined_unless empty rf as undef\ndebug po\nacyclic po";
     let compilation = compile_text("test", text);
     let model = compilation.model.expect("a model");
     assert_eq!(model.shown.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["poloc", "rf"]);
-    assert_eq!(
-        model.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(),
-        ["racy", "undef", "sane", "axiom 1"]
-    );
+    assert_eq!(model.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>(), ["racy", "undef", "axiom 1"]);
     assert!(model.checks[0].negated);
     let warnings: Vec<_> = compilation.diagnostics.iter().map(|found| found.diagnostic.message.as_str()).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("nothing") && warnings[1].contains("debug"));
+}
+
+/// A mark names pairs of events, so each is the emptiness of a relation.
+#[test]
+fn marks_of_every_kind_become_the_emptiness_of_a_relation() {
+    for (text, operator) in [
+        ("flag ~empty W as a", "Identity"),
+        ("flag ~irreflexive rf as a", "Intersection"),
+        ("flag ~acyclic rf as a", "Intersection"),
+        ("undefined_unless empty W as a", "Identity"),
+        ("undefined_unless acyclic rf as a", "Intersection"),
+        ("flag ~empty 0 as a", "EmptyRelation"),
+    ] {
+        let model = model(text);
+        assert_eq!(model.checks[0].kind, fencepost_syntax::cat::CheckKind::Empty);
+        assert_eq!(model.nodes[model.checks[0].node.index()].kind, NodeKind::Relation, "{text}");
+        assert!(format!("{:?}", check_operator(&model, 0)).starts_with(operator), "{text}");
+    }
+    for text in ["flag empty rf as a", "undefined_unless ~empty rf as a", "assert acyclic po as a"] {
+        let (message, place) = error(text);
+        assert!(message.contains("not supported") && place == text, "{message}");
+    }
 }
 
 #[test]

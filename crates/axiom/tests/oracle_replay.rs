@@ -181,9 +181,15 @@ fn flags_mark_and_do_not_rule_out() {
 fn procedures_conditions_and_generated_coherence() {
     let violated = |text: &str| verdict(text).expect("evaluates").violated;
     assert_eq!(violated("procedure p(r) = acyclic r | po as inner end call p(rf) call p(rf | fr)"), ["inner"]);
-    assert_eq!(violated("procedure p(r, s) = empty r \\ s as inner end call p(rf, po) as outer"), ["outer"]);
+    assert_eq!(violated("procedure p(r, s) = empty r \\ s as inner end call p(rf, po) as outer"), ["inner"]);
+    assert_eq!(
+        violated("procedure p(r, s) = empty r \\ s end call p(rf, po) as outer call p(rf, po)"),
+        ["outer", "axiom 2"]
+    );
     assert_eq!(violated("include \"cos.cat\" with co from generate_cos(co0) acyclic po | rf | fr as sc"), ["sc"]);
     assert_eq!(violated("if \"variant\" empty rf as yes else empty co as no end"), ["no"]);
+    let flags = verdict("empty 0 flag ~empty rf undefined_unless empty W").expect("evaluates").flags;
+    assert_eq!(flags.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["flag 1", "undefined 1"]);
     relation("try unknown with po", &[(2, 3), (4, 5)]);
     relation("if rf = po then po else rf", &[(0, 5), (3, 4)]);
     relation("if rf subset (rf | po) then co else 0", &[(0, 2), (1, 3)]);

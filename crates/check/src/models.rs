@@ -30,6 +30,8 @@ pub struct LoadedModel {
 enum Family {
     Ptx,
     X86,
+    /// An architecture or language whose programs are not read here.
+    Other,
 }
 
 /// Why a witness was not confirmed.
@@ -117,12 +119,17 @@ impl Family {
         }
     }
 
-    /// From a shipped model's name or the first word of a cat file.
+    /// From the first word of a cat file, or from a model's name.
     fn from_name(name: &str) -> Option<Family> {
+        const OTHERS: &[&str] = &[
+            "aarch64", "arm", "armv8", "bpf", "c", "java", "lisa", "mips", "opencl", "power", "ppc", "riscv", "spirv",
+            "vulkan",
+        ];
         let name = name.to_ascii_lowercase();
-        match name {
-            _ if name.starts_with("ptx") => Some(Family::Ptx),
-            _ if name.starts_with("x86") => Some(Family::X86),
+        match name.split_whitespace().next()? {
+            word if word.starts_with("ptx") => Some(Family::Ptx),
+            word if word.starts_with("x86") => Some(Family::X86),
+            word if OTHERS.contains(&word) => Some(Family::Other),
             _ => None,
         }
     }
@@ -145,9 +152,9 @@ impl Models {
 
     /// The newest shipped model of this architecture.
     pub fn default_of(arch: Arch) -> &'static str {
-        match Family::of(arch) {
-            Family::Ptx => "ptx-7.5",
-            Family::X86 => "x86-tso",
+        match arch {
+            Arch::Ptx => "ptx-7.5",
+            Arch::X86 | Arch::X86_64 => "x86-tso",
         }
     }
 
@@ -187,7 +194,9 @@ impl Models {
             return Err(errors.map(|found| (place(found.file.index()), found.diagnostic)).collect());
         };
         let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
-        let architecture = Family::from_name(name).or(header);
+        // What the text says comes before what the file is called; the folder says nothing.
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let architecture = header.or_else(|| Family::from_name(file));
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
         Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, architecture })
     }
@@ -290,6 +299,20 @@ mod tests {
         let text = "include \"lib/all.cat\"\nacyclic hb | co\n";
         let model = Models::from_source("m", Source::new("x/m.cat", text), &mut |name| file(name)).expect("a model");
         assert_eq!(model.includes.keys().collect::<Vec<_>>(), ["base.cat", "lib/all.cat", "lib/slow.cat"]);
+    }
+
+    #[test]
+    fn a_model_is_about_what_its_first_word_says() {
+        let about = |name: &str, text: &str| {
+            let model = Models::from_source(name, Source::new(name, text), &mut |_| None).expect("a model");
+            (model.is_about(Arch::Ptx), model.is_about(Arch::X86))
+        };
+        assert_eq!(about("x86/mine.cat", "PTX\nacyclic po"), (true, false));
+        assert_eq!(about("x86/mine.cat", "acyclic po"), (true, true));
+        assert_eq!(about("x86-mine.cat", "acyclic po"), (false, true));
+        assert_eq!(about("mine.cat", "\"X86 TSO\"\nacyclic po"), (false, true));
+        assert_eq!(about("mine.cat", "SC\nacyclic po"), (true, true));
+        assert_eq!(about("mine.cat", "AArch64\nacyclic po"), (false, false));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::base::Candidate;
-use fencepost_axiom::bits::kernel;
+use fencepost_axiom::bits::{kernel, ones};
 use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{BaseRelation, Model};
@@ -41,11 +41,11 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// Only flags of the form `~empty relation` name pairs of events.
+    /// The compiler has made every `flag ~…` and `undefined_unless …` a question whether a relation is empty, so that
+    /// each names pairs of events.
     pub(crate) fn new(model: &Model) -> Flags {
-        let is_flag = |role: CheckRole| role == CheckRole::Flag;
-        let racy =
-            model.checks.iter().filter(|check| is_flag(check.role) && check.kind == CheckKind::Empty && check.negated);
+        let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
+        let racy = model.checks.iter().filter(|check| marks(check.role) && check.kind == CheckKind::Empty);
         let alone = |check: &fencepost_axiom::model::Check| {
             let axiom = fencepost_axiom::model::Check { role: CheckRole::Axiom, negated: false, ..check.clone() };
             let model = Model {
@@ -72,7 +72,14 @@ impl Flags {
     pub(crate) fn evaluators(&self) -> Vec<FlagEvaluator<'_>> {
         self.models
             .iter()
-            .map(|(name, model)| FlagEvaluator { name, model, evaluator: Evaluator::new(model) })
+            .map(|(name, model)| FlagEvaluator {
+                name,
+                model,
+                evaluator: Evaluator::new(model),
+                candidate: Candidate::default(),
+                raised_by_traces: None,
+                bits: Vec::new(),
+            })
             .collect()
     }
 }
@@ -81,23 +88,25 @@ pub(crate) struct FlagEvaluator<'a> {
     name: &'a str,
     model: &'a Model,
     evaluator: Evaluator<'a>,
+    /// The traces of the last execution: most of what a flag looks at is theirs, and the next execution mostly has the
+    /// same.
+    candidate: Candidate,
+    /// Whether they raise the flag whatever else is chosen; None before the first execution.
+    raised_by_traces: Option<bool>,
+    bits: Vec<u64>,
 }
 
 impl FlagEvaluator<'_> {
     /// Adds the races of this execution that are new.
     pub(crate) fn add(&mut self, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
-        let mut candidate = Candidate::default();
-        candidate.choose(unfolding, &execution.traces);
-        if !self.is_raised(unfolding, &candidate, execution) {
+        if !self.is_raised(unfolding, execution) {
             return;
         }
         let Some(check) = self.model.checks.first() else { return };
         let relation = self.evaluator.relation(check.node);
-        for (from, &first) in candidate.events.iter().enumerate() {
-            for (to, &second) in candidate.events.iter().enumerate() {
-                if !kernel::contains(candidate.shape, relation, from, to) {
-                    continue;
-                }
+        for (from, &first) in self.candidate.events.iter().enumerate() {
+            for to in ones(kernel::row(self.candidate.shape, relation, from)) {
+                let Some(&second) = self.candidate.events.get(to) else { continue };
                 let spans =
                     |event: EventId| unfolding.events.get(event.index()).map_or(Span::default(), |event| event.span);
                 // The same pair of instructions in another order or iteration is the same race to a person.
@@ -111,8 +120,12 @@ impl FlagEvaluator<'_> {
         }
     }
 
-    fn is_raised(&mut self, unfolding: &Unfolding, candidate: &Candidate, execution: &Execution) -> bool {
-        if self.evaluator.begin(unfolding, candidate).is_some() {
+    fn is_raised(&mut self, unfolding: &Unfolding, execution: &Execution) -> bool {
+        if self.raised_by_traces.is_none() || self.candidate.traces != execution.traces {
+            self.candidate.choose(unfolding, &execution.traces);
+            self.raised_by_traces = Some(self.evaluator.begin(unfolding, &self.candidate).is_some());
+        }
+        if self.raised_by_traces == Some(true) {
             return true;
         }
         let relations = [
@@ -121,14 +134,16 @@ impl FlagEvaluator<'_> {
             (BaseRelation::SyncFence, &execution.sync_fence),
             (BaseRelation::Syncbar, &execution.barriers.synchronises),
         ];
+        let shape = self.candidate.shape;
         for (relation, pairs) in relations {
-            let mut bits = vec![0; candidate.shape.matrix()];
+            self.bits.clear();
+            self.bits.resize(shape.matrix(), 0);
             for &(from, to) in pairs {
-                if let (Some(from), Some(to)) = (candidate.local(from), candidate.local(to)) {
-                    kernel::relate(candidate.shape, &mut bits, from, to);
+                if let (Some(from), Some(to)) = (self.candidate.local(from), self.candidate.local(to)) {
+                    kernel::relate(shape, &mut self.bits, from, to);
                 }
             }
-            self.evaluator.set(relation, &bits);
+            self.evaluator.set(relation, &self.bits);
         }
         self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::ReadsFrom).is_some()
             || self.evaluator.run_final().is_some()

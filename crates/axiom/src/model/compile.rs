@@ -119,6 +119,9 @@ pub(super) struct DraftCheck {
     pub(super) place: Place,
 }
 
+/// None if the text is no expression.
+type ReplacedBy = Option<Rc<Spanned<Expression>>>;
+
 pub(super) struct Compiler<'a> {
     pub(super) options: &'a Options,
     pub(super) includes: &'a mut Includes<'a>,
@@ -148,7 +151,7 @@ pub(super) struct Compiler<'a> {
     /// Functions and procedures under expansion.
     pub(super) nesting: u32,
     pub(super) calls: u32,
-    replacements: Vec<(String, FileId, Option<Rc<Spanned<Expression>>>)>,
+    replacements: Vec<(String, FileId, ReplacedBy)>,
     replaced: BTreeSet<String>,
 }
 

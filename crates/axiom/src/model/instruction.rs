@@ -7,7 +7,7 @@ use fencepost_syntax::{Source, Span, Spanned};
 
 use super::compile::{Compiler, DraftCheck};
 use super::graph::Place;
-use super::ir::{FileId, NodeKind};
+use super::ir::{BaseRelation, FileId, NodeId, NodeKind, Operator};
 use super::library;
 use super::value::{Environment, Evaluated, Procedure, Value};
 
@@ -91,6 +91,17 @@ impl Compiler<'_> {
                 other => self.as_relation(other, at, "`empty` is of a set or a relation")?,
             },
         };
+        let (kind, node) = match (check.role, check.negated) {
+            (CheckRole::Axiom, _) => (check.kind, node),
+            (CheckRole::Flag, true) | (CheckRole::UndefinedUnless, false) => {
+                (CheckKind::Empty, self.culprits(check.kind, node))
+            }
+            (CheckRole::Flag, false) => {
+                return self.refuse(span, "`flag` without `~`, which no pair of events raises,");
+            }
+            (CheckRole::UndefinedUnless, true) => return self.refuse(span, "`undefined_unless` with `~`"),
+            (CheckRole::Assert, _) => return self.refuse(span, "`assert`"),
+        };
         let name = check.name.as_ref().map(|name| name.node.clone()).or_else(|| self.label.clone());
         if check.role == CheckRole::Flag && name.is_none() {
             self.warn(self.place(span), "a flag without a name cannot be told apart: give it one with `as`");
@@ -98,12 +109,26 @@ impl Compiler<'_> {
         self.checks.push(DraftCheck {
             role: check.role,
             negated: check.negated,
-            kind: check.kind,
+            kind,
             node,
             name,
             place: self.place(span),
         });
         Ok(())
+    }
+
+    /// The pairs that make a check fail: a report can name them. An event is a pair with itself.
+    fn culprits(&mut self, kind: CheckKind, node: NodeId) -> NodeId {
+        let place = self.graph.node(node).place;
+        match (kind, self.graph.kind(node)) {
+            (_, NodeKind::Set) => self.graph.add(Operator::Identity(node), place),
+            (CheckKind::Empty, NodeKind::Relation) => node,
+            (CheckKind::Irreflexive | CheckKind::Acyclic, NodeKind::Relation) => {
+                let paths = if kind == CheckKind::Acyclic { self.graph.add(Operator::Plus(node), place) } else { node };
+                let id = self.graph.add(Operator::BaseRelation(BaseRelation::Id), place);
+                self.graph.add(Operator::Intersection(paths, id), place)
+            }
+        }
     }
 
     /// A picture can do without a relation that does not exist here: herd's library shows some that only other

@@ -49,6 +49,8 @@ struct Procedure<'t> {
 struct Builder<'t> {
     includes: &'t Includes,
     included: Vec<&'t str>,
+    /// The name that a `call … as` gives to unnamed checks.
+    label: Option<&'t Spanned<String>>,
     /// The included file being read.
     file: Option<&'t str>,
     environment: Environment<'t>,
@@ -68,6 +70,7 @@ impl<'t> Judge<'t> {
             includes,
             included: Vec::new(),
             file: None,
+            label: None,
             environment: Environment::default(),
             procedures: Vec::new(),
             checks: Vec::new(),
@@ -237,9 +240,15 @@ impl<'t> Builder<'t> {
     }
 
     fn check(&mut self, check: &'t Check) {
-        let number = self.checks.len() + 1;
-        let own = check.name.as_ref().map(|name| name.node.clone());
-        let name = own.unwrap_or_else(|| format!("axiom {number}"));
+        let own = check.name.as_ref().or(self.label).map(|name| name.node.clone());
+        let word = match check.role {
+            CheckRole::Axiom => "axiom",
+            CheckRole::Flag => "flag",
+            CheckRole::UndefinedUnless => "undefined",
+            CheckRole::Assert => "assert",
+        };
+        let number = 1 + self.checks.iter().filter(|other| other.check.role == check.role).count();
+        let name = own.unwrap_or_else(|| format!("{word} {number}"));
         let value = Lazy::expression(&check.expression, &self.environment);
         self.checks.push(PreparedCheck { check, name, value });
     }
@@ -290,12 +299,11 @@ impl<'t> Builder<'t> {
         }
         let outer =
             (std::mem::replace(&mut self.environment, inner), std::mem::replace(&mut self.file, procedure.file));
-        let first = self.checks.len();
+        let outer_label = self.label;
+        self.label = label.or(outer_label);
         self.run(procedure.body)?;
         (self.environment, self.file) = outer;
-        if let Some(label) = label {
-            self.checks[first..].iter_mut().for_each(|check| check.name = label.node.clone());
-        }
+        self.label = outer_label;
         Ok(())
     }
 }
