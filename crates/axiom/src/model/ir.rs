@@ -88,8 +88,9 @@ pub struct Unrecognised {
     pub message: String,
 }
 
-/// Derived from the text, never assumed: a model that demands coherence edges (`co` under a difference in an `empty`
-/// check) has partial coherence; any other has a total order per location.
+/// Derived from the text, never assumed: a model that generates coherence (`with co from …`) or whose first word names
+/// an architecture with a total order has that; of the others, one whose axioms subtract `co`, so that edges can satisfy
+/// them, has partial coherence, and any other a total order per location.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Coherence {
     Total,
