@@ -281,7 +281,7 @@ fn counted_readers(isa: &Isa, found: &mut Vec<Counted>) {
     for measured in [(4, 0.08), (6, 1.8), (7, 15.3)] {
         let size = measured.0;
         let reader = |reader: u32| {
-            let (first, second) = if reader % 2 == 0 { ("x", "y") } else { ("y", "x") };
+            let (first, second) = if reader.is_multiple_of(2) { ("x", "y") } else { ("y", "x") };
             [(isa.load)(0, first), (isa.load)(1, second)].concat()
         };
         let writers = [(isa.store)("x", 1), (isa.store)("y", 1)];
