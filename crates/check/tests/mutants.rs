@@ -55,7 +55,7 @@ fn reachable(test: &Test, model: &Model) -> Option<bool> {
         found = true;
         ControlFlow::Break(())
     };
-    let exploration = Enumerate::default().explore(&unfolding, model, &goal, &limits, &mut visit);
+    let exploration = Enumerate.explore(&unfolding, model, &goal, &limits, &mut visit);
     match exploration {
         _ if found => Some(true),
         Exploration::Complete => Some(false),
