@@ -118,3 +118,9 @@ fn reductions_combine_the_group() {
         assert_eq!(reduction(&unfolding, matching, member, &mut value), Some(Value(expected)), "{form}");
     }
 }
+
+/// The completion of barrier 1 lets the first thread exit, and that releases barrier 0.
+#[test]
+fn a_completed_barrier_may_release_another_by_an_exit() {
+    assert_eq!(outcomes(&["bar.sync 1, 1;", "bar.sync 0; bar.sync 1, 1;"]), [(0, vec![vec![1, 1, 1]])]);
+}

@@ -17,8 +17,15 @@ use fencepost_syntax::litmus::Comparison;
 /// More states than this are not explored.
 const MOST_STATES: usize = 60_000;
 
-/// Whose arrival a barrier has, with what it contributes.
-type Arrival = (usize, Option<i128>, Option<i128>);
+/// One thread's arrival at a barrier.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Arrival {
+    thread: usize,
+    waits: bool,
+    count: Option<i128>,
+    /// What it contributes to a reduction.
+    given: Option<i128>,
+}
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
@@ -26,7 +33,6 @@ struct State {
     registers: Vec<Vec<i128>>,
     memory: Vec<i128>,
     waiting: Vec<bool>,
-    /// Per barrier: thread, count, predicate.
     arrived: BTreeMap<(Place, i128), Vec<Arrival>>,
 }
 
@@ -274,11 +280,13 @@ impl Cursor<'_, '_> {
     fn arrive(&mut self, barrier: &Barrier) {
         let id = barrier.id.map_or(0, |id| self.value(id));
         let count = barrier.count.map(|count| self.value(count));
-        let predicate = barrier.reduction.as_ref().map(|reduction| self.value(reduction.predicate));
+        let given = barrier.reduction.as_ref().map(|reduction| self.value(reduction.predicate));
+        let waits = barrier.kind != BarrierKind::Arrive;
         let key = (self.program.threads[self.thread].place, id);
-        self.state.arrived.entry(key).or_default().push((self.thread, count, predicate));
-        self.state.arrived.entry(key).or_default().sort();
-        if barrier.kind != BarrierKind::Arrive {
+        let arrivals = self.state.arrived.entry(key).or_default();
+        arrivals.push(Arrival { thread: self.thread, waits, count, given });
+        arrivals.sort();
+        if waits {
             self.state.waiting[self.thread] = true;
             self.state.at[self.thread] -= 1;
         }
@@ -287,28 +295,22 @@ impl Cursor<'_, '_> {
 
 /// Completes what is full: all threads of the CTA that have not ended, or the count (PTX ISA 9.7.15.1, 9.7.14.7).
 fn complete(program: &Program, state: &mut State) {
-    let is_full = |state: &State, (place, _): &(Place, i128), arrivals: &Vec<Arrival>| match arrivals
-        .iter()
-        .filter_map(|(_, count, _)| *count)
-        .max()
-    {
-        Some(count) => arrivals.len() as i128 >= count,
-        None => (0..program.threads.len())
-            .filter(|&thread| program.threads[thread].place == *place && !has_ended(program, state, thread))
-            .all(|thread| arrivals.iter().any(|(other, ..)| *other == thread)),
+    let is_full = |state: &State, place: Place, arrivals: &[Arrival]| {
+        let here = |thread: &usize| program.threads[*thread].place == place && !has_ended(program, state, *thread);
+        let has_arrived = |thread: usize| arrivals.iter().any(|arrival| arrival.thread == thread);
+        let count = arrivals.iter().filter_map(|arrival| arrival.count).max();
+        let all = || (0..program.threads.len()).filter(here).all(has_arrived);
+        count.map_or_else(all, |count| arrivals.len() as i128 >= count)
     };
     loop {
-        let full = state.arrived.iter().find(|(key, arrivals)| is_full(state, key, arrivals));
+        let full = state.arrived.iter().find(|(key, arrivals)| is_full(state, key.0, arrivals));
         let Some(key) = full.map(|(key, _)| *key) else { return };
         let arrivals = state.arrived.remove(&key).unwrap_or_default();
-        let given: Vec<bool> = arrivals.iter().filter_map(|(_, _, given)| *given).map(|given| given != 0).collect();
+        let given: Vec<bool> = arrivals.iter().filter_map(|arrival| arrival.given).map(|given| given != 0).collect();
         let votes = given.iter().filter(|given| **given).count();
-        for (thread, ..) in arrivals {
-            // An arrival that did not wait is past its barrier.
-            let waits = std::mem::take(&mut state.waiting[thread]);
-            if !waits {
-                continue;
-            }
+        // An arrival that did not wait is past its barrier, and may wait at another.
+        for Arrival { thread, .. } in arrivals.into_iter().filter(|arrival| arrival.waits) {
+            state.waiting[thread] = false;
             if let Operation::Barrier(Barrier { reduction: Some(reduction), .. }) =
                 &program.threads[thread].code[state.at[thread]].operation
             {

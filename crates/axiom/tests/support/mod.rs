@@ -29,3 +29,8 @@ pub(crate) fn run(seed: u64, subjects: &[Subject], tally: &mut Tally) -> Result<
     });
     Err(format!("seed {seed}\n{}\n{}", small.text(), failure.message))
 }
+
+/// The program of one seed.
+pub(crate) fn text(seed: u64) -> String {
+    generate::test(&mut Random::new(seed)).text()
+}

@@ -109,7 +109,7 @@ impl Draft<'_> {
                 let source = self.loaded().unwrap_or_else(|| id.to_string());
                 format!("{instance}, {source}")
             }
-            (2, Some(count)) => {
+            (2..4, Some(count)) => {
                 lines.push(format!("ld r7, {count}"));
                 format!("{instance}, {id}, r7")
             }
@@ -130,10 +130,11 @@ impl Draft<'_> {
                 format!("atom.acquire.{scope}.cas {register}, {name}, 0, 1"),
                 format!("bne {register}, 0, LC{label}"),
             ];
-            if self.random.percent(50) {
+            let releases = self.random.percent(40);
+            if releases {
                 lines.push(format!("st.release.{scope} {name}, 0"));
             }
-            return Step::new(3, &lines).sets(&register);
+            return Step::new(2 + usize::from(releases), &lines).sets(&register);
         }
         let load = self.dartagnan_load();
         let register = load.sets.first().cloned().unwrap_or_default();

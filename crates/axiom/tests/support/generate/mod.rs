@@ -64,7 +64,7 @@ pub(crate) fn generate(random: &mut Random, style: Style, barriers: Barriers) ->
     let count = [2, 2, 2, 3, 3, 4][random.below(6)];
     let ring = random.percent(45);
     let barriers = match barriers {
-        Barriers::Sometimes => gpu && random.percent(18),
+        Barriers::Sometimes => gpu && random.percent(22),
         Barriers::Never => false,
         Barriers::Always => true,
     };

@@ -5,7 +5,8 @@ use crate::support::program::{Entry, Step};
 
 impl Draft<'_> {
     pub(super) fn ptx_step(&mut self) -> Step {
-        if !self.nested && self.random.percent(25) {
+        let chance = if self.taste.barriers || self.taste.spins { 40 } else { 25 };
+        if !self.nested && self.random.percent(chance) {
             return self.ptx_control();
         }
         match self.random.below(100) {

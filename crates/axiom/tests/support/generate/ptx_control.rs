@@ -8,8 +8,8 @@ impl Draft<'_> {
         let choice = self.random.below(8);
         match choice {
             0..4 if self.taste.barriers => self.ptx_barrier(),
-            0..3 if self.taste.spins => self.ptx_spin(),
-            3 if self.taste.spins && self.taste.bits >= 32 => self.ptx_lock(),
+            0..2 if self.taste.spins => self.ptx_spin(),
+            2..4 if self.taste.spins && self.taste.bits >= 32 => self.ptx_lock(),
             4..6 if self.taste.branches && !self.registers.is_empty() => self.ptx_branch(),
             6 if self.taste.branches => self.ptx_counted(),
             7 if self.taste.branches && !self.registers.is_empty() => self.ptx_guarded_exit(),
@@ -107,10 +107,11 @@ impl Draft<'_> {
             format!("setp.ne.u32 %p3, {register}, 0;"),
             format!("@%p3 bra L{label};"),
         ];
-        if self.random.percent(50) {
+        let releases = self.random.percent(40);
+        if releases {
             lines.push(format!("st.release.{scope}.u{bits} [{name}], 0;"));
         }
-        Step::new(3, &lines).sets(&register)
+        Step::new(2 + usize::from(releases), &lines).sets(&register)
     }
 
     /// Twice round, by a counter.

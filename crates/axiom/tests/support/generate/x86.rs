@@ -132,7 +132,7 @@ impl Draft<'_> {
                 format!("LOCK CMPXCHG {address},{register}"),
                 format!("JNE LC{label}"),
             ];
-            return Step::new(3, &lines).sets("EAX");
+            return Step::new(2, &lines).sets("EAX");
         }
         let load = self.x86_load();
         let register = load.sets.first().cloned().unwrap_or_default();
