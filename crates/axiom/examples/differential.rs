@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             return ExitCode::from(1);
         }
         if (index + 1) % 1000 == 0 {
-            eprintln!("{} of {count}", index + 1);
+            eprintln!("{} of {count}: {}", index + 1, tally.summary());
         }
     }
     println!("{}", tally.summary());

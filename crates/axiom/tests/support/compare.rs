@@ -236,10 +236,12 @@ impl Run<'_> {
             return Ok(());
         };
         counts.cut += 1;
-        // The SAT engine does not look at a cut thread beside a stuck one: it takes the search for complete. Known, and to
-        // be compared again when it does.
-        let compares = |engine: &Box<dyn Engine>| engine.name() != Sat.name() || self.ends == Ends::Terminating;
-        for engine in engines().into_iter().filter(compares) {
+        for engine in engines() {
+            // The SAT engine does not look at a cut thread beside a stuck one: it takes the search for complete. Known, and
+            // to be compared again when it does.
+            if engine.name() == Sat.name() && self.ends == Ends::Stuck {
+                continue;
+            }
             let (_, found) = self.collect(&*engine, &self.goal());
             if !matches!(found, Exploration::Incomplete(_)) {
                 return Err(format!("{} says {found:?}, the oracle {end:?}", engine.name()));
