@@ -149,7 +149,9 @@ fn an_unmatched_barrier_group_is_refused() {
 
 #[test]
 fn ends_are_judged_by_the_goal() {
-    let cut = |build: &mut Build, _: &mut Execution| build.trace().end = TraceEnd::Bound { span: Span::default() };
+    let cut = |build: &mut Build, _: &mut Execution| {
+        build.trace().end = TraceEnd::Bound { span: Span::default(), rests_on: Vec::new() }
+    };
     assert_eq!(broken(cut), Err(Mismatch::End(ThreadId(1))));
     let spin = TraceEnd::Spin { reads: vec![e(6)], span: Span::default() };
     let (mut build, mut execution) = sample();
@@ -289,12 +291,15 @@ fn the_oracle_gives_up_at_its_cap_and_stops_when_asked() {
 }
 
 #[test]
-fn a_cut_trace_makes_the_search_incomplete_only_if_it_is_consistent() {
+fn a_cut_trace_makes_the_search_incomplete_unless_it_contradicts_itself() {
     let mut build = store_buffering();
-    build.trace().end = TraceEnd::Bound { span: Span::new(1, 2) };
+    build.trace().end = TraceEnd::Bound { span: Span::new(1, 2), rests_on: Vec::new() };
     let goal = Goal::new(Ends::Terminating);
     let (found, end) = explore(&build.unfolding, SC, Coherence::Total, &goal);
     assert_eq!((found.len(), end), (0, incomplete(Stop::Bound(Span::new(1, 2)))));
     let (_, end) = explore(&build.unfolding, "empty R as never", Coherence::Total, &goal);
+    assert_eq!(end, incomplete(Stop::Bound(Span::new(1, 2))), "others may wait for what lies past the cut");
+    build.trace().constraints = vec![Expression::Constant(Value(0))];
+    let (_, end) = explore(&build.unfolding, SC, Coherence::Total, &goal);
     assert_eq!(end, Exploration::Complete);
 }

@@ -136,9 +136,10 @@ impl<'a> Searcher<'a> {
             let limits = if waiting.is_empty() { self.limits.clone() } else { self.soft_limits(budget) };
             let found = self.with(engine, goal, &limits, fresh, visit);
             match &found.exploration {
-                Exploration::Complete | Exploration::Stopped | Exploration::Incomplete(Stop::Cancelled) => {
-                    return found;
-                }
+                // Whether a cut can be reached is asked in one way by all engines.
+                Exploration::Complete
+                | Exploration::Stopped
+                | Exploration::Incomplete(Stop::Cancelled | Stop::Bound(_)) => return found,
                 Exploration::Incomplete(Stop::Time) if self.limits.deadline == limits.deadline => return found,
                 Exploration::Incomplete(Stop::Time) => {
                     waiting.insert(0, engine);

@@ -103,8 +103,11 @@ pub enum TraceEnd {
     Spin { reads: Vec<EventId>, span: Span },
     /// It waits at its last event, a barrier, for good.
     Blocked { barrier: EventId },
-    /// The unrolling bound cut it: nothing may be concluded from its absence.
-    Bound { span: Span },
+    /// The unrolling bound cut it: nothing may be concluded from its absence. Whatever lies past the cut depends on the
+    /// reads in `rests_on`, those that decided a branch on the way here.
+    Bound { span: Span, rests_on: Vec<EventId> },
+    /// It accesses an address that no location has; `rests_on` as for `Bound`, and the reads the address depends on.
+    Wild { span: Span, rests_on: Vec<EventId> },
 }
 
 /// Which barrier operations met. Part of an execution: two matchings are two executions.

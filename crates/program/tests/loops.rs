@@ -12,6 +12,7 @@ fn ends(unfolding: &Unfolding) -> Vec<(String, usize)> {
         TraceEnd::Spin { reads, .. } => format!("spin on {}", reads.len()),
         TraceEnd::Blocked { .. } => "blocked".to_string(),
         TraceEnd::Bound { .. } => "bound".to_string(),
+        TraceEnd::Wild { .. } => "wild".to_string(),
     };
     let mut found: Vec<_> = unfolding.traces.iter().map(|trace| (name(&trace.end), trace.events.len())).collect();
     found.sort();

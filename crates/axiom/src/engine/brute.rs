@@ -14,7 +14,7 @@ use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfoldi
 use fencepost_program::{EventId, LocationId, TraceId, barrier};
 use fencepost_syntax::{Span, cat};
 
-use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor};
+use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
 use crate::execution::Execution;
 use crate::model::{Coherence, FenceOrder, Model};
 use crate::replay::{self, Candidate, Depends, Includes, Judge, Valuation};
@@ -62,7 +62,10 @@ impl Engine for Brute<'_> {
         };
         match search.all_traces() {
             Err(end) => end,
-            Ok(()) => search.doubt.map_or(Exploration::Complete, Exploration::Incomplete),
+            Ok(()) => {
+                let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
+                doubt.map_or(Exploration::Complete, Exploration::Incomplete)
+            }
         }
     }
 }
@@ -76,7 +79,7 @@ struct Search<'s, 't> {
     limits: &'s Limits<'s>,
     visit: &'s mut Visitor<'s>,
     left: u64,
-    /// A consistent candidate that is no execution: cut at the bound, or out of thin air.
+    /// A consistent candidate that is no execution: out of thin air.
     doubt: Option<Stop>,
 }
 
@@ -119,15 +122,12 @@ impl<'t> Search<'_, 't> {
         &self.unfolding.traces[trace.index()].end
     }
 
-    /// Whether an execution of these traces can meet the goal, or be cut at the bound.
+    /// Whether an execution of these traces can meet the goal.
     fn may_end(&self, traces: &[TraceId]) -> bool {
         let any = |test: fn(&TraceEnd) -> bool| traces.iter().any(|trace| test(self.end(*trace)));
         let stuck = any(|end| matches!(end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }));
-        let cut = any(|end| matches!(end, TraceEnd::Bound { .. }));
-        match self.goal.ends {
-            Ends::Terminating => !stuck,
-            Ends::Stuck => stuck || cut,
-        }
+        let cut = any(|end| matches!(end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. }));
+        !cut && stuck == (self.goal.ends == Ends::Stuck)
     }
 
     fn fix(&self, traces: Vec<TraceId>) -> Fixed {
@@ -280,14 +280,6 @@ impl<'t> Search<'_, 't> {
 
     /// A consistent candidate: an execution if it has values and meets the goal.
     fn report(&mut self, fixed: &Fixed, choice: &Choice<'_>, co: &[Pair]) -> Result<(), Exploration> {
-        let cut = fixed.traces.iter().find_map(|trace| match self.end(*trace) {
-            TraceEnd::Bound { span } => Some(*span),
-            _ => None,
-        });
-        if let Some(span) = cut {
-            self.doubt = Some(Stop::Bound(span));
-            return Ok(());
-        }
         if !choice.values.is_complete(self.unfolding, &fixed.events) {
             self.doubt = Some(Stop::ThinAir);
             return Ok(());

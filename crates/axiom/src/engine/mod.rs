@@ -2,7 +2,9 @@
 //! execution that meets the goal to a visitor; it answers whether it saw everything.
 
 pub mod brute;
+mod cut;
 pub mod enumerate;
+mod may;
 pub mod sat;
 
 use std::ops::ControlFlow;
@@ -97,7 +99,8 @@ pub enum Stop {
     Work,
     /// A loop was cut at the unrolling bound.
     Bound(Span),
-    /// The model or program needs something this engine does not do, in words.
+    /// The model or program needs something this engine does not do, or does something that has no meaning (an access
+    /// outside every location), in words.
     Unsupported {
         span: Span,
         what: String,

@@ -218,7 +218,7 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
                 };
                 ends == Ends::Stuck && reads.iter().all(newest)
             }
-            TraceEnd::Bound { .. } => false,
+            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => false,
         };
         if !fits {
             return Err(Mismatch::End(trace.thread));

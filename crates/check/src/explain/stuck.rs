@@ -20,10 +20,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 let why = if seen.is_empty() {
                     "spins for ever: its loop waits for nothing that could change".to_owned()
                 } else {
-                    format!(
-                        "spins for ever: it keeps reading {}, and no write that would end the loop follows",
-                        seen.join(", ")
-                    )
+                    format!("spins for ever: it keeps reading {}, and no newer write ends the loop", seen.join(", "))
                 };
                 lines.push(Line {
                     text: why,
@@ -42,8 +39,8 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 line.section = context.section("9.7.15.1");
                 lines.push(line);
             }
-            TraceEnd::Bound { span } => lines.push(Line {
-                text: "was cut at the unrolling bound".to_owned(),
+            TraceEnd::Bound { span, .. } | TraceEnd::Wild { span, .. } => lines.push(Line {
+                text: "was not followed further".to_owned(),
                 thread: Some(thread.name.clone()),
                 line: Some(context.source.position(span.start).line),
                 ..Line::default()

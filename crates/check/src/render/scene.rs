@@ -324,6 +324,7 @@ fn ending(end: &TraceEnd) -> Option<&'static str> {
         TraceEnd::Spin { .. } => Some("spins for ever"),
         TraceEnd::Blocked { .. } => Some("waits for ever"),
         TraceEnd::Bound { .. } => Some("cut at the bound"),
+        TraceEnd::Wild { .. } => Some("accesses no location"),
     }
 }
 

@@ -36,7 +36,7 @@ impl Runner<'_> {
     }
 
     /// The addresses an operand may be, each with the run in which it is that one. A value that is no address at all ends
-    /// the run as if cut: what happens after a wild access is nobody's to say, so nothing may be concluded from it.
+    /// the run: what happens after a wild access is nobody's to say, so nothing may be concluded from it.
     fn targets(
         &mut self,
         state: State,
@@ -78,7 +78,8 @@ impl Runner<'_> {
             }
         }
         if let Some(wild) = wild {
-            self.finish(wild, TraceEnd::Bound { span })?;
+            let rests_on = wild.control.union(&slot.reads).copied().collect();
+            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
         }
         Ok((alternatives, slot.reads))
     }

@@ -43,7 +43,8 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
         match &mut trace.end {
             TraceEnd::Spin { reads, .. } => reads.iter_mut().for_each(rename),
             TraceEnd::Blocked { barrier } => rename(barrier),
-            TraceEnd::Exit | TraceEnd::Bound { .. } => {}
+            TraceEnd::Bound { rests_on, .. } | TraceEnd::Wild { rests_on, .. } => rests_on.iter_mut().for_each(rename),
+            TraceEnd::Exit => {}
         }
     }
 }

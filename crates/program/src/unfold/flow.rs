@@ -110,7 +110,8 @@ pub(crate) fn defined(operation: &Operation) -> Option<RegisterId> {
     }
 }
 
-fn used(instruction: &Instruction) -> Vec<RegisterId> {
+/// The registers an instruction reads, its guard included.
+pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
     let mut found: Vec<RegisterId> = instruction.guard.iter().map(|(register, _)| *register).collect();
     let mut operand = |operand: &Operand| {
         if let Operand::Register(register) = operand {

@@ -12,7 +12,7 @@ mod run;
 mod state;
 mod visit;
 
-pub(crate) use flow::defined;
+pub(crate) use flow::{defined, used};
 
 use std::fmt;
 
@@ -95,7 +95,24 @@ impl UnfoldError {
     }
 }
 
+/// What becomes of the failing iterations of a spin loop (see [`visit`]).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Failing {
+    LeftOut,
+    OneKept,
+}
+
+/// The executions of the program, for what they end in.
 pub fn unfold(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, UnfoldError> {
+    unfold_with(program, options, Failing::LeftOut)
+}
+
+/// The executions of the program, for the accesses in them: a thread may go through one failing iteration of a spin loop.
+pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, UnfoldError> {
+    unfold_with(program, options, Failing::OneKept)
+}
+
+fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = Unfolding {
         barrier_rule: program.barrier_rule,
         events: init_writes(program),
@@ -114,7 +131,7 @@ pub fn unfold(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, U
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
         unfolding.threads.push(ThreadUnfolding { name: thread.name.clone(), place: thread.place, traces: Vec::new() });
-        run::Runner::new(program, id, options, &mut unfolding).run()?;
+        run::Runner::new(program, id, options, failing, &mut unfolding).run()?;
     }
     compact::compact(&mut unfolding);
     Ok(unfolding)

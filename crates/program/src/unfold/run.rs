@@ -12,7 +12,7 @@ use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::visit::Arrival;
-use crate::unfold::{UnfoldError, UnfoldOptions, fold};
+use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
 use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
@@ -25,6 +25,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) thread: &'a Thread,
     id: ThreadId,
     pub(crate) options: &'a UnfoldOptions,
+    pub(crate) failing: Failing,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
@@ -45,11 +46,12 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
+        failing: Failing,
         unfolding: &'a mut Unfolding,
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
         let stack = vec![State::new(program, thread)];
-        Runner { program, thread, id, options, unfolding, flow: Flow::new(program, id), stack, steps: 0 }
+        Runner { program, thread, id, options, failing, unfolding, flow: Flow::new(program, id), stack, steps: 0 }
     }
 
     pub(crate) fn run(mut self) -> Result<(), UnfoldError> {
@@ -66,6 +68,7 @@ impl<'a> Runner<'a> {
             if let Some(&last_jump) = self.flow.heads.get(&state.at) {
                 match self.arrive(&mut state, last_jump) {
                     Arrival::Enter => {}
+                    Arrival::EndOrEnter(end) => self.finish(state.clone(), end)?,
                     Arrival::Drop => continue,
                     Arrival::End(end) => {
                         self.finish(state, end)?;

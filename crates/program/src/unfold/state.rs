@@ -41,6 +41,8 @@ pub(crate) struct State {
     /// Set at a failing compare-and-swap whose write was left out, to its place on the path: the run counts only if it ends
     /// spinning in a loop that contains it.
     pub(crate) silent: Option<usize>,
+    /// The run has a failing iteration of a spin loop (see `visit`).
+    pub(crate) kept_failing: bool,
 }
 
 /// What a condition comes to on this run.
@@ -77,6 +79,7 @@ impl State {
             forks: 0,
             folded: 0,
             silent: None,
+            kept_failing: false,
         }
     }
 
@@ -94,6 +97,12 @@ impl State {
         } else {
             Decision::Open(yes, no)
         }
+    }
+
+    /// Begins a round of a loop. It starts the loops inside it afresh.
+    pub(crate) fn enter(&mut self, head: usize, last_jump: usize, visit: Visit) {
+        self.visits.retain(|&other, _| other <= head || other > last_jump);
+        self.visits.insert(head, visit);
     }
 
     /// Adds a constraint.

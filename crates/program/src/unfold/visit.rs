@@ -9,11 +9,15 @@
 //! A failing compare-and-swap that writes the old value back (Dartagnan's dialect, x86) changes nothing either: such an
 //! iteration is a spin too, in a variant of the run in which that write is left out, since the spinning read would
 //! otherwise never be the last in coherence order.
+//!
+//! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
+//! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing
+//! iterations out takes order away and adds none.
 
 use crate::expression::Expression;
-use crate::unfold::fold;
 use crate::unfold::run::Runner;
 use crate::unfold::state::State;
+use crate::unfold::{Failing, fold};
 use crate::unfolding::{EventKind, TraceEnd};
 
 /// A counted loop is followed for at most this many iterations.
@@ -36,6 +40,8 @@ pub(crate) struct Visit {
 pub(crate) enum Arrival {
     Enter,
     End(TraceEnd),
+    /// One run ends here, another goes on.
+    EndOrEnter(TraceEnd),
     /// Another trace stands for this one.
     Drop,
 }
@@ -57,7 +63,14 @@ impl Runner<'_> {
         };
         if let Some(previous) = state.visits.get(&head) {
             if previous.effects == visit.effects && previous.live == visit.live {
-                return self.spin(state, previous);
+                let end = self.spin(state, previous);
+                if self.failing == Failing::LeftOut || state.kept_failing || state.silent.is_some() {
+                    return end.map_or(Arrival::Drop, Arrival::End);
+                }
+                visit.begun = previous.begun;
+                state.kept_failing = true;
+                state.enter(head, last_jump, visit);
+                return end.map_or(Arrival::Enter, Arrival::EndOrEnter);
             }
             let is_counted = previous.forks == visit.forks && previous.folded < visit.folded;
             visit.begun = previous.begun + u32::from(!is_counted);
@@ -66,25 +79,25 @@ impl Runner<'_> {
                 return Arrival::Drop;
             }
             if visit.begun > self.options.bound.max(1) || visit.counted > LONGEST_COUNTED {
-                return Arrival::End(TraceEnd::Bound { span: self.span_at(head) });
+                let rests_on = state.control.iter().copied().collect();
+                return Arrival::End(TraceEnd::Bound { span: self.span_at(head), rests_on });
             }
         }
-        // A new round of this loop starts the loops inside it afresh.
-        state.visits.retain(|&other, _| other <= head || other > last_jump);
-        state.visits.insert(head, visit);
+        state.enter(head, last_jump, visit);
         Arrival::Enter
     }
 
-    fn spin(&self, state: &State, since: &Visit) -> Arrival {
+    /// How a run that spins ends, or None where another trace stands for it.
+    fn spin(&self, state: &State, since: &Visit) -> Option<TraceEnd> {
         let iteration = &state.path[since.path..];
         let is_write = |kind: &EventKind| matches!(kind, EventKind::Write { .. });
         let wrote = iteration.iter().any(|event| is_write(&self.unfolding.events[event.index()].kind));
         if wrote || state.silent.is_some_and(|at| at < since.path) {
-            return Arrival::Drop;
+            return None;
         }
         let is_read = |kind: &EventKind| matches!(kind, EventKind::Read { .. });
         let reads =
             iteration.iter().copied().filter(|event| is_read(&self.unfolding.events[event.index()].kind)).collect();
-        Arrival::End(TraceEnd::Spin { reads, span: self.span_at(state.at) })
+        Some(TraceEnd::Spin { reads, span: self.span_at(state.at) })
     }
 }

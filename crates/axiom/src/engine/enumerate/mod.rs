@@ -1,7 +1,7 @@
 //! The enumeration engine: depth-first over traces, reads-from with values propagated, barrier matchings, then over the
 //! orders the model demands.
 //!
-//! * Before any search, may-values ([`may`]) drop traces and reads-from choices that the constraints, the filter or the
+//! * Before any search, may-values ([`super::may`]) drop traces and reads-from choices that the constraints, the filter or the
 //!   condition rule out; in many large tests every read is then pinned.
 //! * While reads-from is partly chosen ([`reads`]), checks that are monotone in it prune, and so does a table of pairs of
 //!   choices that cannot go together (two exchanges of one location reading the same write).
@@ -14,7 +14,6 @@
 //! literals at every node (doubles the time of counting).
 
 mod budget;
-mod may;
 mod orders;
 mod propagate;
 mod question;
@@ -34,10 +33,9 @@ use self::budget::{Budget, End, Flow};
 use self::orders::Orders;
 use self::question::Question;
 use self::reads::Reads;
-use self::traces::Choices;
 use self::values::{Consistent, Values};
 use crate::base::Candidate;
-use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor};
+use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
 use crate::evaluate::Evaluator;
 use crate::execution::Execution;
 use crate::model::{Coherence, Model};
@@ -100,12 +98,12 @@ fn explore(
         return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
     }
     let question = Question::new(goal);
-    let choices = Choices::new(unfolding, &question, goal.ends);
+    let choices = traces::choices(unfolding, &question, goal.ends);
     let mut search = Search::new(unfolding, model, question, goal.ends, budget, visit);
-    match search.choose_traces(&choices.threads, &mut Vec::new()) {
+    match search.choose_traces(&choices, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
-        ControlFlow::Continue(()) => search.conclude(choices.bound.map(Stop::Bound)),
+        ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding)),
     }
 }
 
@@ -158,8 +156,8 @@ impl<'a, 'v> Search<'a, 'v> {
         }
     }
 
-    fn conclude(&mut self, bound: Option<Stop>) -> Exploration {
-        match self.gap.take().or(bound) {
+    fn conclude(&mut self, cut: Option<Stop>) -> Exploration {
+        match self.gap.take().or(cut) {
             Some(stop) => Exploration::Incomplete(stop),
             None => Exploration::Complete,
         }

@@ -5,11 +5,11 @@ use fencepost_program::unfolding::EventKind;
 
 use super::Search;
 use super::budget::Flow;
-use super::may::MayValues;
 use super::traces::{Test, register, tests_of};
 use super::values::Consistent;
 use crate::base::location_of;
 use crate::bits::Relation;
+use crate::engine::may::MayValues;
 use crate::evaluate::{Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, CheckId};
 

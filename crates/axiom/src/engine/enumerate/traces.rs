@@ -6,41 +6,25 @@ use fencepost_program::program::Term;
 use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, ThreadId, TraceId};
-use fencepost_syntax::Span;
 
-use super::may::{May, MayValues, only_leaf};
 use super::question::Question;
 use crate::engine::Ends;
+use crate::engine::may::{May, MayValues, only_leaf};
 
 /// The traces to combine, per thread.
-#[derive(Clone, Debug)]
-pub(super) struct Choices {
-    pub(super) threads: Vec<Vec<TraceId>>,
-    /// A trace cut at the unrolling bound that may be feasible.
-    pub(super) bound: Option<Span>,
-}
-
-impl Choices {
-    pub(super) fn new(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Choices {
-        let mut alive: Vec<Vec<TraceId>> = unfolding.threads.iter().map(|thread| thread.traces.clone()).collect();
-        // With one trace per thread the analysis of the candidate does the same work.
-        if alive.iter().any(|traces| traces.len() > 1) {
-            while drop_infeasible(unfolding, question, &mut alive) {}
-        }
-        let bound = alive.iter().flatten().find_map(|trace| match unfolding.traces[trace.index()].end {
-            TraceEnd::Bound { span } => Some(span),
-            TraceEnd::Exit | TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => None,
-        });
-        for traces in &mut alive {
-            traces.retain(|trace| match (&unfolding.traces[trace.index()].end, ends) {
-                (TraceEnd::Exit, _) => true,
-                (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Stuck) => true,
-                (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Terminating) => false,
-                (TraceEnd::Bound { .. }, _) => false,
-            });
-        }
-        Choices { threads: alive, bound }
+pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Vec<Vec<TraceId>> {
+    let fits = |trace: &TraceId| match (&unfolding.traces[trace.index()].end, ends) {
+        (TraceEnd::Exit, _) | (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Stuck) => true,
+        (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Terminating) => false,
+        (TraceEnd::Bound { .. } | TraceEnd::Wild { .. }, _) => false,
+    };
+    let fitting = |traces: &[TraceId]| traces.iter().copied().filter(fits).collect();
+    let mut alive: Vec<Vec<TraceId>> = unfolding.threads.iter().map(|thread| fitting(&thread.traces)).collect();
+    // With one trace per thread the analysis of the candidate does the same work.
+    if alive.iter().any(|traces| traces.len() > 1) {
+        while drop_infeasible(unfolding, question, &mut alive) {}
     }
+    alive
 }
 
 /// Whether a trace was dropped.
@@ -63,12 +47,7 @@ fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [
 
 fn feasible(trace: &Trace, thread: ThreadId, question: &Question<'_>, may: &MayValues) -> bool {
     let mut required = trace.constraints.iter().chain(&trace.assumptions);
-    if let TraceEnd::Bound { .. } = trace.end {
-        // What lies past the bound may write anything, here and in other threads; only constants can be trusted. Nor are
-        // the registers at the cut the final ones.
-        return required.all(|expression| expression.evaluate(&mut |_| None) != Some(Value(0)));
-    }
-    required.into_iter().all(|expression| may.image(expression).any(|value| value != Value(0)))
+    required.all(|expression| may.image(expression).any(|value| value != Value(0)))
         && (0..question.conjuncts.len()).all(|index| conjunct_feasible(trace, thread, question, index, may))
 }
 

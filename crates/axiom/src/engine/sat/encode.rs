@@ -35,8 +35,6 @@ pub(super) enum Ending {
     Terminating,
     /// At least one is stuck for good.
     Stuck,
-    /// At least one was cut at the unrolling bound: no execution, but a reason for doubt.
-    Cut,
 }
 
 pub(super) struct Encoding<'a> {
@@ -266,11 +264,9 @@ impl<'a> Encoding<'a> {
         let mut special = Vec::new();
         for trace in self.space.traces.iter().flatten() {
             let literal = self.taken[trace.index()];
-            match (&self.unfolding.traces[trace.index()].end, self.space.ending) {
-                (TraceEnd::Blocked { .. }, Ending::Stuck) | (TraceEnd::Bound { .. }, Ending::Cut) => {
-                    special.push(literal)
-                }
-                (TraceEnd::Spin { reads, .. }, Ending::Stuck) => {
+            match &self.unfolding.traces[trace.index()].end {
+                TraceEnd::Blocked { .. } => special.push(literal),
+                TraceEnd::Spin { reads, .. } => {
                     for read in reads {
                         for (write, source) in self.sources.get(read).cloned().unwrap_or_default() {
                             self.maximal(&[literal, source], write);
@@ -278,7 +274,7 @@ impl<'a> Encoding<'a> {
                     }
                     special.push(literal);
                 }
-                _ => {}
+                TraceEnd::Exit | TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => {}
             }
         }
         self.solver.clause(&special);

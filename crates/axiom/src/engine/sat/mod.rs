@@ -17,7 +17,6 @@ mod symmetry;
 mod theory;
 mod values;
 
-use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -25,7 +24,7 @@ use fencepost_program::TraceId;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
-use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor};
+use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::model::{BaseSet, Coherence, Model, Operator};
 
 use encode::{Encoding, Ending, Space};
@@ -56,7 +55,10 @@ impl Engine for Sat {
         let mut search = Search { unfolding, model, goal, limits, theory: Theory::new(model), doubt: None };
         match search.run(visit) {
             Err(exploration) => exploration,
-            Ok(()) => search.doubt.map_or(Exploration::Complete, Exploration::Incomplete),
+            Ok(()) => {
+                let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
+                doubt.map_or(Exploration::Complete, Exploration::Incomplete)
+            }
         }
     }
 }
@@ -88,31 +90,14 @@ impl<'a> Search<'a> {
             Ends::Stuck => Ending::Stuck,
         };
         self.all_spaces(ending, &mut |search, space| search.solve(space, visit))?;
-        if let Some(span) = self.bound() {
-            // Only a cut trace that some consistent candidate takes is a reason for doubt.
-            let mut cut = |search: &mut Search<'a>, space: &Space| {
-                let feasible = search.solve(space, &mut |_| ControlFlow::Break(()));
-                feasible.map_err(|end| {
-                    if end == Exploration::Stopped { Exploration::Incomplete(Stop::Bound(span)) } else { end }
-                })
-            };
-            self.all_spaces(Ending::Cut, &mut cut)?;
-        }
         Ok(())
-    }
-
-    fn bound(&self) -> Option<Span> {
-        self.unfolding.traces.iter().find_map(|trace| match trace.end {
-            TraceEnd::Bound { span } => Some(span),
-            _ => None,
-        })
     }
 
     fn allowed(&self, trace: TraceId, ending: Ending) -> bool {
         match self.unfolding.traces[trace.index()].end {
             TraceEnd::Exit => true,
             TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending == Ending::Stuck,
-            TraceEnd::Bound { .. } => ending == Ending::Cut,
+            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => false,
         }
     }
 
@@ -120,7 +105,7 @@ impl<'a> Search<'a> {
     fn solve(&mut self, space: &Space, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
         let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
         let mut encoding = Encoding::new(self.unfolding, self.model, space, solver);
-        self.question(&mut encoding, space)?;
+        self.question(&mut encoding)?;
         loop {
             self.tick()?;
             if self.limits.memory.is_some_and(|most| encoding.solver.bytes() > most) {
@@ -153,12 +138,9 @@ impl<'a> Search<'a> {
     }
 
     /// Values, filter and condition; and for reachability, one witness of each symmetric set.
-    fn question(&self, encoding: &mut Encoding<'_>, space: &Space) -> Result<(), Exploration> {
+    fn question(&self, encoding: &mut Encoding<'_>) -> Result<(), Exploration> {
         let refuse = |too_many| self.too_many(too_many);
         let mut values = Values::encode(encoding).map_err(refuse)?;
-        if space.ending == Ending::Cut {
-            return Ok(());
-        }
         for condition in self.goal.filter.into_iter().chain(self.goal.condition) {
             let literal = values.condition(encoding, condition, Truth::Holds).map_err(refuse)?;
             encoding.solver.clause(&[literal]);

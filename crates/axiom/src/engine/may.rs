@@ -15,18 +15,18 @@ const MANY: usize = 64;
 const ROUNDS: usize = 8;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum May {
+pub(in crate::engine) enum May {
     Any,
     /// Ascending.
     Values(Vec<Value>),
 }
 
 impl May {
-    fn none() -> May {
+    pub(in crate::engine) fn none() -> May {
         May::Values(Vec::new())
     }
 
-    fn insert(&mut self, value: Value) {
+    pub(in crate::engine) fn insert(&mut self, value: Value) {
         if let May::Values(values) = self
             && let Err(at) = values.binary_search(&value)
         {
@@ -38,7 +38,7 @@ impl May {
     }
 
     /// Whether it holds of some value.
-    pub(super) fn any(&self, mut holds: impl FnMut(Value) -> bool) -> bool {
+    pub(in crate::engine) fn any(&self, mut holds: impl FnMut(Value) -> bool) -> bool {
         match self {
             May::Any => true,
             May::Values(values) => values.iter().any(|value| holds(*value)),
@@ -47,7 +47,7 @@ impl May {
 }
 
 /// The only read an expression depends on, if it is one.
-pub(super) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
+pub(in crate::engine) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
     leaves.sort();
     leaves.dedup();
     match leaves.as_slice() {
@@ -58,7 +58,7 @@ pub(super) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
 
 /// The may-values of some events of an unfolding.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MayValues {
+pub(in crate::engine) struct MayValues {
     /// By event of the unfolding; None for events that do not occur.
     values: Vec<Option<May>>,
     rounds: usize,
@@ -66,7 +66,7 @@ pub(super) struct MayValues {
 
 impl MayValues {
     /// Of the events given, which include the init writes. `passes` says whether a read may have a value.
-    pub(super) fn new(
+    pub(in crate::engine) fn new(
         unfolding: &Unfolding,
         events: &[EventId],
         passes: &mut dyn FnMut(EventId, Value) -> bool,
@@ -96,7 +96,7 @@ impl MayValues {
         }
     }
 
-    pub(super) fn of(&self, event: EventId) -> &May {
+    pub(in crate::engine) fn of(&self, event: EventId) -> &May {
         self.values.get(event.index()).and_then(Option::as_ref).unwrap_or(&May::Any)
     }
 
@@ -150,41 +150,46 @@ impl MayValues {
     }
 
     /// Every value the expression can have.
-    pub(super) fn image(&self, expression: &Expression) -> May {
-        let mut leaves = Vec::new();
-        expression.leaves(&mut leaves);
-        leaves.sort();
-        leaves.dedup();
-        let mut domains: Vec<&[Value]> = Vec::new();
-        for leaf in &leaves {
-            match leaf {
-                Leaf::Read(event) => match self.of(*event) {
-                    May::Values(values) => domains.push(values),
-                    May::Any => return May::Any,
-                },
-                Leaf::BarrierResult(_) => return May::Any,
-            }
-        }
-        let combinations = domains.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
-        if combinations.is_none_or(|count| count > MANY * 4) {
-            return May::Any;
-        }
-        let mut image = May::none();
-        for mut number in 0..combinations.unwrap_or(0) {
-            let mut chosen = Vec::with_capacity(domains.len());
-            for values in &domains {
-                chosen.push(values[number % values.len()]);
-                number /= values.len();
-            }
-            let value = expression.evaluate(&mut |leaf| {
-                let at = leaves.binary_search(&leaf).ok()?;
-                chosen.get(at).copied()
-            });
-            match value {
-                Some(value) => image.insert(value),
-                None => return May::Any,
-            }
-        }
-        image
+    pub(in crate::engine) fn image(&self, expression: &Expression) -> May {
+        image(expression, &|read| self.of(read))
     }
+}
+
+/// Every value the expression can have, where each read has those that `of` says.
+pub(in crate::engine) fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> May {
+    let mut leaves = Vec::new();
+    expression.leaves(&mut leaves);
+    leaves.sort();
+    leaves.dedup();
+    let mut domains: Vec<&[Value]> = Vec::new();
+    for leaf in &leaves {
+        match leaf {
+            Leaf::Read(event) => match of(*event) {
+                May::Values(values) => domains.push(values),
+                May::Any => return May::Any,
+            },
+            Leaf::BarrierResult(_) => return May::Any,
+        }
+    }
+    let combinations = domains.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
+    if combinations.is_none_or(|count| count > MANY * 4) {
+        return May::Any;
+    }
+    let mut image = May::none();
+    for mut number in 0..combinations.unwrap_or(0) {
+        let mut chosen = Vec::with_capacity(domains.len());
+        for values in &domains {
+            chosen.push(values[number % values.len()]);
+            number /= values.len();
+        }
+        let value = expression.evaluate(&mut |leaf| {
+            let at = leaves.binary_search(&leaf).ok()?;
+            chosen.get(at).copied()
+        });
+        match value {
+            Some(value) => image.insert(value),
+            None => return May::Any,
+        }
+    }
+    image
 }
