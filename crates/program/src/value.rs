@@ -29,6 +29,21 @@ impl Type {
     pub const U64: Type = Type { bits: 64, signed: false };
     pub const S64: Type = Type { bits: 64, signed: true };
 
+    /// Whether the integer is a value of this width in either reading, unsigned or signed: `-1` and `4294967295` are both
+    /// 32 bits, `4294967296` is not.
+    pub fn fits(self, value: Value) -> bool {
+        self.range().is_none_or(|(least, greatest)| least <= value.0 && value.0 <= greatest)
+    }
+
+    /// The least and the greatest integer that fit; None if all do.
+    pub fn range(self) -> Option<(i128, i128)> {
+        if self.bits == 0 || self.bits >= 127 {
+            return None;
+        }
+        let modulus = 1i128 << self.bits;
+        Some((-(modulus / 2), modulus - 1))
+    }
+
     /// The value of this type that has the same low bits.
     pub fn wrap(self, value: Value) -> Value {
         if self.bits == 0 || self.bits >= 127 {

@@ -74,6 +74,16 @@ fn a_count_is_exact() {
     assert_eq!(outcomes(&["bar.sync 0, 3;", "bar.sync 0, 3;"]), [(2, vec![vec![]])], "exit does not lower a count");
 }
 
+/// PTX's counts are multiples of the warp size, and a thread of a test stands for a warp.
+#[test]
+fn a_multiple_of_32_counts_warps() {
+    assert_eq!(outcomes(&["bar.sync 0, 64;", "bar.sync 0, 64;"]), [(0, vec![vec![2]])]);
+    assert_eq!(outcomes(&["bar.sync 0, 96;", "bar.sync 0, 96;"]), [(2, vec![vec![]])]);
+    let counted = "mov.u32 %r1, 64; bar.sync 0, %r1;";
+    assert_eq!(outcomes(&[counted, counted]), [(0, vec![vec![2]])], "in a register too");
+    assert_eq!(outcomes(&["bar.arrive 1, 64;", "bar.sync 1, 64;"]), [(0, vec![vec![2]])]);
+}
+
 #[test]
 fn who_comes_first_forms_the_generation() {
     let three = outcomes(&["bar.sync 0, 2;", "bar.sync 0, 2;", "bar.sync 0, 2;"]);

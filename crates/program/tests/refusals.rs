@@ -80,10 +80,65 @@ fn names_are_resolved_or_named() {
     assert!(message.contains("P3"), "{message}");
     let (_, message, help) = error(&dartagnan(&["goto LC01", "LC02:"]));
     assert!(message.contains("LC01") && help.contains("LC02"), "{message} {help}");
+    for text in [dartagnan(&["bra LC01", "LC02:"]), ptx("x = 0;", &["bra LC01;", "LC02:", "ld.u32 %r1, [x];"])] {
+        let (at, message, help) = error(&text);
+        assert_eq!((at.as_str(), help.as_str()), ("LC01", "labels of P0: LC02"), "{message}");
+    }
+    assert_eq!(error(&dartagnan(&["bra NOWHERE"])).2, "P0 has no labels");
     let (_, message, _) = error(&dartagnan(&["LC01:", "LC01:"]));
     assert!(message.contains("twice"), "{message}");
     let (_, message, _) = error("PTX t\n{ t @ texture aliases q; }\n P0@cta 0,gpu 0 ;\n ld.weak r1, t ;\n");
     assert!(message.contains("not declared"), "{message}");
+}
+
+#[test]
+fn a_name_is_declared_once() {
+    for declarations in ["y = 3; y = 4;", "int y = 3; y = 4;", "y = 3; int y;", "P0:%r1 = 1; P0:%r1 = 2;"] {
+        let (_, message, help) = error(&ptx(declarations, &["mov.u32 %r1, 1;"]));
+        assert!(message.contains("declared twice") && !help.is_empty(), "{declarations}: {message}");
+    }
+    let (program, diagnostics) = attempt(&ptx("int y; y = 4;", &["st.s32 [y], 1;"]));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!(program.expect("a program").locations[0].initial.0, 4, "the value may come later");
+}
+
+#[test]
+fn the_help_names_every_semantics() {
+    let (_, _, help) = error(&ptx("x = 0;", &["ld.release.gpu.u32 %r1, [x];"]));
+    assert_eq!(help, "it can be `.weak`, `.relaxed`, `.acquire`, `.volatile`, `.mmio`");
+}
+
+#[test]
+fn barriers_that_ptx_has_not() {
+    for (code, at, help) in [
+        ("bar.sync 16;", "16", "0 to 15"),
+        ("bar.sync -1;", "-1", "0 to 15"),
+        ("bar.red.popc.u32 %r1, 16, %p1;", "16", "0 to 15"),
+        ("bar.arrive 1, 0;", "0", "positive"),
+    ] {
+        let (found, _, told) = error(&ptx("x = 0; P0:%p1 = 1;", &["mov.u32 %r1, 1;", code]));
+        assert!(found == at && told.contains(help), "{code}: {found} {told}");
+    }
+}
+
+/// PTX ISA 9.7.15.1.
+#[test]
+fn barriers_that_must_not_meet_are_unsupported() {
+    let both = |declarations: &str, second: &str, code: [&str; 2]| {
+        let [one, other] = code;
+        let blocks = format!("P0@cta 0, gpu 0 {{\n{one}\n}}\nP1@cta {second}, gpu 0 {{\n{other}\n}}\n");
+        unsupported(&format!("PTX t\n{{ {declarations} P0:%p1 = 1; P1:%p1 = 1; P0:%r7 = 0; }}\n{blocks}"))
+    };
+    let red = "bar.red.popc.u32 %r1, 0, %p1;";
+    assert_eq!(both("", "0", [red, "bar.sync 0;"]), ["`.red` beside `.sync` or `.arrive` on barrier 0 of one CTA"]);
+    assert_eq!(both("", "0", ["bar.sync %r7;", red]).len(), 1, "the register may hold 0");
+    assert_eq!(both("", "0", [red, red]), Vec::<String>::new());
+    assert_eq!(both("", "0", [red, "bar.sync 1;"]), Vec::<String>::new());
+    assert_eq!(both("", "1", [red, "bar.sync 0;"]), Vec::<String>::new());
+    let counts = "barrier 0 of one CTA with counts of 2 and 3 threads";
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0, 2;", "bar.sync 0, 3;"]), [counts]);
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0;", "bar.sync 0, 96;"]), [counts]);
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0;", "bar.sync 0, 64;"]), Vec::<String>::new());
 }
 
 #[test]

@@ -42,7 +42,8 @@ fn both_scopes_must_include_the_other() {
 
 #[test]
 fn a_cta_without_a_cluster_is_its_own() {
-    let program = common::program("PTX t\n{ x = 0; }\n P0@cta 3,gpu 0 | P1 ;\n st.weak x, 1 | st.weak x, 1 ;\n");
+    let text = "PTX t\n{ x = 0; }\n P0@cta 3,gpu 0 | P1 ;\n st.weak x, 1 | st.weak x, 1 ;\n";
+    let program = common::attempt(text).0.expect("a program, with a warning");
     assert_eq!(program.threads[0].place, gpu(0, 3, 3));
     assert_eq!(program.threads[1].place, gpu(0, 0, 0), "no placement: the first CTA");
     assert_eq!(common::program(&common::x86(&["MOV EAX,[x]"])).threads[0].place, Place::Host);

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_check::{LoadedModel, Models};
 use fencepost_syntax::Source;
+use fencepost_syntax::suggest::nearest;
 
 use crate::diagnostics;
 use crate::inputs::reason;
@@ -60,31 +61,15 @@ fn read_include(folder: &Path, file: &str) -> Option<String> {
 
 fn unknown(name: &str) -> String {
     let names = Models::names();
-    let nearest = names.iter().min_by_key(|known| distance(name, known));
-    let hint = match nearest {
-        Some(nearest) if distance(name, nearest) <= 3 => format!("did you mean `{nearest}`?"),
-        _ => format!("there are {}; a file needs the ending .cat", names.join(", ")),
+    let hint = match nearest(name, &names) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
+        None => format!("there are {}; a file needs the ending .cat", names.join(", ")),
     };
     complaint(&format!("there is no model `{name}`: {hint}"))
 }
 
 fn complaint(message: &str) -> String {
     format!("{}: {message}\n", terminal::stderr_colour().paint("1;31", "error"))
-}
-
-/// Edits between two short words.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.chars().take(64).enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, &b) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(a != b);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

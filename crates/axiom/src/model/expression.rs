@@ -5,6 +5,7 @@ use std::rc::Rc;
 use fencepost_syntax::cat::{
     BinaryOperator, ConditionExpression, Expression, Pattern, UnaryOperator, VariantCondition,
 };
+use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Span, Spanned};
 
 use super::compile::Compiler;
@@ -175,11 +176,17 @@ impl Compiler<'_> {
         Err(Rc::new(trouble.kind(TroubleKind::NeedsSample)))
     }
 
-    /// A visible name that differs in letter case or in `-` for `_` only.
+    /// A visible name that differs in letter case or in `-` for `_` only, or else by a slip; names of one or two letters
+    /// are a slip from too many others.
     fn nearest(&self, name: &str, environment: Environment) -> Option<String> {
         let plain = |name: &str| name.to_lowercase().replace(['-', '_', '.'], "");
         let wanted = plain(name);
-        self.bindings.names(environment).find(|near| plain(near) == wanted).map(str::to_owned)
+        let respelt = self.bindings.names(environment).find(|near| plain(near) == wanted);
+        let slip = || {
+            let names: Vec<&str> = self.bindings.names(environment).collect();
+            nearest(name, &names).filter(|_| name.len() > 2)
+        };
+        respelt.or_else(slip).map(str::to_owned)
     }
 
     fn set_literal(

@@ -7,6 +7,8 @@
 mod dartagnan;
 mod ptx;
 
+pub(crate) use ptx::participants;
+
 use crate::expression::Expression;
 use crate::ids::{EventId, TraceId};
 use crate::program::{BarrierKind, BarrierRule, ReductionOperation};

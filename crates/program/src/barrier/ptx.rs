@@ -1,6 +1,7 @@
 //! PTX's barriers (PTX ISA 9.7.15.1). A barrier resource of a CTA completes when all threads of the CTA have arrived, or as
 //! many as the operand says, and then starts its next generation. `bar.arrive` arrives and goes on. A barrier that only
-//! exited threads are missing from completes too (9.7.14.7).
+//! exited threads are missing from completes too (9.7.14.7). What the ISA leaves undefined (`.red` beside the other forms,
+//! unequal counts) is refused before, in `lower::barriers`.
 //!
 //! Where more threads than its count may arrive, which of them form a generation depends on who comes first: those orders
 //! are searched. Everywhere else the order cannot matter, and one is enough.
@@ -14,6 +15,15 @@ use crate::unfolding::{BarrierMatching, TraceEnd, Unfolding};
 use crate::value::Value;
 
 type Resource = (Place, Option<Value>);
+
+/// How many threads of a test a count stands for. PTX counts in whole warps, and a thread of a litmus test stands for one
+/// thread in a warp of its own: a multiple of 32 counts warps. Any other count is no legal PTX but what authors of litmus
+/// tests write, and counts their threads.
+pub(crate) fn participants(count: Value) -> i128 {
+    const WARP: i128 = 32;
+    let Value(count) = count;
+    if count > 0 && count % WARP == 0 { count / WARP } else { count }
+}
 
 struct Arrival {
     event: EventId,
@@ -86,7 +96,7 @@ impl<'u> Run<'u> {
             for (event, barrier) in barrier::operations(unfolding, trace) {
                 let resource = (place, barrier.id.as_ref().and_then(&mut *value));
                 let count = barrier.count.as_ref().and_then(&mut *value);
-                let count = count.map(|Value(count)| usize::try_from(count).unwrap_or(0));
+                let count = count.map(|count| usize::try_from(participants(count)).unwrap_or(0));
                 let entry = uses.entry(resource).or_default();
                 entry.0 += 1;
                 entry.1 = entry.1.into_iter().chain(count).min();

@@ -1,13 +1,16 @@
 //! Conditions with their names resolved. On the left of a comparison a location is its final value; on the right it is
-//! its address, as in herd and Dartagnan (`P0:r1 = x`).
+//! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
 
-use fencepost_syntax::litmus::{Condition as Tree, Question as QuestionTree, Term as TermTree};
+use fencepost_syntax::litmus::{Comparison, Condition as Tree, Question as QuestionTree, Term as TermTree};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{RegisterId, ThreadId};
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit};
 use crate::program::{Condition, Question, Term};
 use crate::value::{Type, Value};
+
+/// One side of a comparison, as written and resolved.
+struct Side<'t>(&'t Spanned<TermTree>, Term);
 
 pub(crate) struct Resolver<'a> {
     pub(crate) names: &'a Names,
@@ -48,10 +51,16 @@ impl Resolver<'_> {
             Tree::Not(inner) => Condition::Not(Box::new(self.condition(&inner.node))),
             Tree::And(parts) => Condition::And(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Or(parts) => Condition::Or(parts.iter().map(|part| self.condition(&part.node)).collect()),
-            Tree::Compare { op, left, right } => match (self.left(left), self.right(right)) {
-                (Ok(left), Ok(right)) => {
-                    let ty = self.type_of(&left).or(self.type_of(&right)).unwrap_or(Type::UNTYPED);
-                    Condition::Compare { op: *op, left: wrapped(left, ty), right: wrapped(right, ty) }
+            Tree::Compare { op, left, right } => match (self.left(left), self.right(left, right)) {
+                (Ok(left_term), Ok(right_term)) => {
+                    let (left, right) = (Side(left, left_term), Side(right, right_term));
+                    match (self.constant(*op, &left, &right), self.constant(*op, &right, &left)) {
+                        (Ok(left), Ok(right)) => Condition::Compare { op: *op, left, right },
+                        (Err(refusal), _) | (_, Err(refusal)) => {
+                            self.findings.refuse(refusal);
+                            Condition::False
+                        }
+                    }
                 }
                 (left, right) => {
                     for refusal in [left.err(), right.err()].into_iter().flatten() {
@@ -74,9 +83,9 @@ impl Resolver<'_> {
         }
     }
 
-    fn right(&self, term: &Spanned<TermTree>) -> Result<Term, Refusal> {
+    fn right(&self, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Term, Refusal> {
         match &term.node {
-            TermTree::Location { name, index } => {
+            TermTree::Location { name, index } if !matches!(left.node, TermTree::Integer(_)) => {
                 let address = self.element(name, *index, term.span)?;
                 Ok(Term::Constant(self.names.addresses[address].value))
             }
@@ -131,6 +140,32 @@ impl Resolver<'_> {
         }
     }
 
+    /// A side of a comparison. A constant is one of the other side's type: for `=` and `!=` in either reading of its bits
+    /// (`-1` is 2^32-1 beside a `.u32`), while an order compares the integers as they are written.
+    fn constant(&self, op: Comparison, side: &Side<'_>, other: &Side<'_>) -> Result<Term, Refusal> {
+        let (Term::Constant(value), Some(ty)) = (&side.1, self.type_of(&other.1)) else { return Ok(side.1.clone()) };
+        if !ty.fits(*value) {
+            let what = match &side.0.node {
+                TermTree::Location { name, .. } => format!("the address of `{name}`"),
+                _ => value.to_string(),
+            };
+            return Err(Refusal::Error(misfit(&what, ty, &self.spelled(&other.1), side.0.span)));
+        }
+        let is_order = !matches!(op, Comparison::Equal | Comparison::NotEqual);
+        Ok(Term::Constant(if is_order { *value } else { ty.wrap(*value) }))
+    }
+
+    fn spelled(&self, term: &Term) -> String {
+        match term {
+            Term::Constant(value) => value.to_string(),
+            Term::Register(thread, register) => {
+                let builder = &self.threads[thread.index()];
+                format!("{}:{}", builder.name(), builder.register_name(*register))
+            }
+            Term::Memory(location) => self.names.locations[location.index()].name.clone(),
+        }
+    }
+
     fn type_of(&self, term: &Term) -> Option<Type> {
         match term {
             Term::Constant(_) => None,
@@ -146,12 +181,4 @@ fn find(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
         .find(name)
         .or_else(|| builder.find(&format!("%{name}")))
         .or_else(|| crate::table::x86::find_register(builder, name))
-}
-
-/// `-1` compared with a `.u32` register means 2^32-1.
-fn wrapped(term: Term, ty: Type) -> Term {
-    match term {
-        Term::Constant(value) => Term::Constant(ty.wrap(value)),
-        other => other,
-    }
 }

@@ -3,8 +3,7 @@
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::ids::LocationId;
-use crate::lower::names::{LONGEST_ARRAY, Sharing};
+use crate::lower::names::{LONGEST_ARRAY, Name, Sharing};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
 use crate::program::{Feature, Initial};
 use crate::table::modifier::integer_type;
@@ -29,7 +28,8 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
             Declaration::Register { thread, register, value } => {
                 let ty = register_type(litmus.dialect);
                 builder(threads, *thread, declaration.span).and_then(|builder| {
-                    initial_register(names, builder, &register_name(litmus.dialect, &register.node), value, ty)
+                    let register = Spanned::new(register_name(litmus.dialect, &register.node), register.span);
+                    initial_register(names, builder, &register, value, ty)
                 })
             }
             Declaration::TypedRegister { thread, register, ty } => {
@@ -89,22 +89,31 @@ fn location(
                 .ok_or_else(|| Refusal::Unsupported(ty.span, format!("the type `{}`", ty.node.name)))?,
         ),
     };
-    // A second declaration of a name only sets its value (`int x; x = 1;`).
+    // A second declaration of a name may give the value that the first did not (`int x; x = 1;`).
+    let has_value =
+        |names: &Names, entry: Name| names.given.contains_key(&names.addresses[entry.first.index()].location);
     let entry = match names.get(&name.node) {
-        Some(entry) if scalar.is_none() => entry,
-        Some(_) => return Err(Refusal::error(name.span, format!("`{}` is declared twice", name.node))),
+        Some(entry) if scalar.is_none() && value.is_some() && !has_value(names, entry) => entry,
+        Some(_) => return Err(twice(name)),
         None => names.declare(&name.node, scalar, length),
     };
     let count = entry.length.unwrap_or(1) as usize;
     for element in 0..count {
         let location = names.addresses[entry.first.index() + element].location;
-        let known = &mut names.locations[location.index()];
-        known.initial = known.ty.wrap(initial);
-        if space.is_some_and(|space| space.starts_with("shared")) {
-            names.shared.insert(LocationId::new(location.index()));
+        names.locations[location.index()].initial = initial;
+        if let Some(value) = value {
+            names.given.insert(location, value.span);
+        }
+        if let Some(space) = space {
+            names.spaces.declare(location, space);
         }
     }
     Ok(())
+}
+
+fn twice(name: &Spanned<String>) -> Refusal {
+    let error = Diagnostic::error(name.span, format!("`{}` is declared twice", name.node));
+    Refusal::Error(error.label("declared before").help("keep one of the declarations"))
 }
 
 /// PTX's integer types and C's, the latter as on the LP64 systems CUDA runs on.
@@ -126,7 +135,7 @@ fn location_type(name: &str) -> Option<Type> {
 
 fn alias(names: &mut Names, name: &Spanned<String>, kind: AliasKind, target: &Spanned<String>) -> Result<(), Refusal> {
     if names.get(&name.node).is_some() {
-        return Err(Refusal::error(name.span, format!("`{}` is declared twice", name.node)));
+        return Err(twice(name));
     }
     let Some(entry) = names.get(&target.node) else {
         let message = format!("`{}` aliases `{}`, which is not declared before it", name.node, target.node);
@@ -144,7 +153,7 @@ fn alias(names: &mut Names, name: &Spanned<String>, kind: AliasKind, target: &Sp
 fn initial_register(
     names: &mut Names,
     thread: &mut ThreadBuilder,
-    register: &str,
+    register: &Spanned<String>,
     value: &Spanned<InitialValue>,
     ty: Option<Type>,
 ) -> Result<(), Refusal> {
@@ -152,8 +161,11 @@ fn initial_register(
         InitialValue::Integer(integer) => Initial::Value(Value(*integer)),
         InitialValue::Name(name) => Initial::Address(names.address(name, 0, value.span)?),
     };
-    let id = thread.register(register, ty.unwrap_or(Type::UNTYPED));
-    thread.set_initial(id, initial);
+    let id = thread.register(&register.node, ty.unwrap_or(Type::UNTYPED));
+    if thread.is_initialised(id) {
+        return Err(twice(register));
+    }
+    thread.set_initial(id, initial, value.span);
     Ok(())
 }
 

@@ -4,11 +4,14 @@
 //! is an [`Unsupported`] entry of the program, so that its verdict is `Unknown` and not wrong; a part of the ISA that not
 //! every model knows (`.cluster`, proxies) is a [`Feature`].
 
+mod barriers;
 mod condition;
 mod declare;
 mod names;
 mod sizes;
+mod spaces;
 mod thread;
+mod unwritten;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
@@ -16,6 +19,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::program::{BarrierRule, Feature, Program, Unsupported};
 use crate::table;
+use crate::value::Type;
 
 pub(crate) use names::Names;
 pub(crate) use thread::ThreadBuilder;
@@ -73,6 +77,11 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
             Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder };
         context.lower_body(&thread.body);
     }
+    names.warn_of_undeclared(litmus, &mut findings);
+    spaces::settle(&mut names, &builders, &mut findings);
+    if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
+        barriers::settle(&builders, &mut findings);
+    }
     sizes::settle(&mut names, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
@@ -93,6 +102,13 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), findings.diagnostics)
+}
+
+/// A number of the text that its place cannot hold: which integers can.
+pub(crate) fn misfit(what: &str, ty: Type, whose: &str, span: Span) -> Diagnostic {
+    let error = Diagnostic::error(span, format!("{what} does not fit the {} bits of `{whose}`", ty.bits));
+    let (least, greatest) = ty.range().unwrap_or((i128::MIN, i128::MAX));
+    error.label("does not fit").help(format!("integers from {least} to {greatest} do"))
 }
 
 fn barrier_rule(dialect: Dialect) -> BarrierRule {

@@ -5,11 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_syntax::Span;
-use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
+use fencepost_syntax::suggest::nearest;
+use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{AddressId, LocationId};
-use crate::lower::Refusal;
+use crate::lower::spaces::Spaces;
+use crate::lower::{Findings, Refusal};
 use crate::program::{Address, Location};
 use crate::value::{Type, Value};
 
@@ -35,8 +37,12 @@ pub(crate) struct Names {
     next: i128,
     /// Locations whose type the text declares.
     pub(crate) typed: BTreeSet<LocationId>,
-    /// Locations declared `.shared`: each CTA has its own.
-    pub(crate) shared: BTreeSet<LocationId>,
+    /// Where the initial values stand.
+    pub(crate) given: BTreeMap<LocationId, Span>,
+    /// State spaces, where the text says them.
+    pub(crate) spaces: Spaces,
+    /// Locations that code uses and nothing declares, where that is first.
+    undeclared: Vec<Spanned<String>>,
 }
 
 impl Names {
@@ -48,7 +54,9 @@ impl Names {
             by_name: BTreeMap::new(),
             next: FIRST_ADDRESS,
             typed: BTreeSet::new(),
-            shared: BTreeSet::new(),
+            given: BTreeMap::new(),
+            spaces: Spaces::default(),
+            undeclared: Vec::new(),
         }
     }
 
@@ -103,7 +111,10 @@ impl Names {
         let entry = match self.get(name) {
             Some(entry) => entry,
             None if self.dialect == Dialect::NvLitmus => return Err(self.unknown(name, span)),
-            None => self.declare(name, None, None),
+            None => {
+                self.undeclared.push(Spanned::new(name.to_string(), span));
+                self.declare(name, None, None)
+            }
         };
         if offset == 0 {
             return Ok(entry.first);
@@ -123,12 +134,40 @@ impl Names {
         self.typed.contains(&location).then(|| self.locations[location.index()].ty)
     }
 
+    /// In real PTX a test that declares some of its locations has probably misspelt the others. The other notations leave
+    /// out what is 0 as a habit.
+    pub(crate) fn warn_of_undeclared(&self, litmus: &Litmus, findings: &mut Findings) {
+        let declares = |found: &Spanned<Declaration>| {
+            matches!(found.node, Declaration::Location { .. } | Declaration::Alias { .. })
+        };
+        if self.dialect != Dialect::Ptx || !litmus.declarations.iter().any(declares) {
+            return;
+        }
+        let is_undeclared = |name: &str| self.undeclared.iter().any(|other| other.node == name);
+        let declared: Vec<&str> = self.known().into_iter().filter(|name| !is_undeclared(name)).collect();
+        for name in &self.undeclared {
+            let message = format!("`{}` is not declared: taken as a location that is 0 at the start", name.node);
+            // Names of one or two letters are a slip from too many others.
+            let near = nearest(&name.node, &declared).filter(|_| name.node.len() > 2);
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("if it is meant, declare it: `{} = 0;`", name.node),
+            };
+            findings.diagnostics.push(Diagnostic::warning(name.span, message).label("not declared").help(help));
+        }
+    }
+
+    /// All addresses of the name that this one belongs to: the elements of its array.
+    pub(crate) fn siblings(&self, address: AddressId) -> std::ops::Range<usize> {
+        let range = |entry: &Name| entry.first.index()..entry.first.index() + entry.length.unwrap_or(1) as usize;
+        let found = self.by_name.values().map(range).find(|range| range.contains(&address.index()));
+        found.unwrap_or(address.index()..address.index() + 1)
+    }
+
     pub(crate) fn unknown(&self, name: &str, span: Span) -> Refusal {
         let help = format!("declared are: {}", self.known().join(", "));
         Refusal::Error(
-            fencepost_syntax::Diagnostic::error(span, format!("there is no location `{name}`"))
-                .label("not declared")
-                .help(help),
+            Diagnostic::error(span, format!("there is no location `{name}`")).label("not declared").help(help),
         )
     }
 }

@@ -6,18 +6,16 @@ use std::collections::BTreeMap;
 use fencepost_syntax::Span;
 
 use crate::ids::LocationId;
-use crate::lower::{Findings, Names, ThreadBuilder};
-use crate::program::{AddressOperand, Operation, Place, Unsupported};
+use crate::lower::{Findings, Names, ThreadBuilder, misfit};
+use crate::program::{AddressOperand, Operation, Unsupported};
 use crate::value::Type;
 
 pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mut Findings) {
     let mut types: BTreeMap<LocationId, Type> =
         names.typed.iter().map(|&location| (location, names.locations[location.index()].ty)).collect();
     let mut mixed = BTreeMap::<LocationId, Span>::new();
-    let mut ctas = BTreeMap::<LocationId, Place>::new();
-    let mut spread = BTreeMap::<LocationId, Span>::new();
     let mut dynamic = None;
-    for (thread, instruction) in threads.iter().flat_map(|thread| thread.code.iter().map(move |code| (thread, code))) {
+    for instruction in threads.iter().flat_map(|thread| &thread.code) {
         let Some((address, ty)) = access(&instruction.operation) else { continue };
         let AddressOperand::Static(address) = address else {
             dynamic = dynamic.or(Some(ty));
@@ -27,24 +25,22 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mu
         if types.entry(location).or_insert(ty).bits != ty.bits {
             mixed.entry(location).or_insert(instruction.span);
         }
-        if names.shared.contains(&location) && *ctas.entry(location).or_insert(thread.place) != thread.place {
-            spread.entry(location).or_insert(instruction.span);
-        }
     }
     for (index, location) in names.locations.iter_mut().enumerate() {
         let ty = types.get(&LocationId::new(index)).copied().or(dynamic).unwrap_or(Type::UNTYPED);
         location.ty = ty;
+        if let Some(&span) = names.given.get(&LocationId::new(index)).filter(|_| !ty.fits(location.initial)) {
+            findings.diagnostics.push(misfit(&location.initial.to_string(), ty, &location.name, span));
+        }
         location.initial = ty.wrap(location.initial);
     }
     let name = |location: &LocationId| &names.locations[location.index()].name;
     let report = mixed.iter().map(|(location, span)| (*span, format!("mixed-size accesses to `{}`", name(location))));
-    let split =
-        spread.iter().map(|(location, span)| (*span, format!("`.shared` `{}` in several CTAs", name(location))));
-    findings.unsupported.extend(report.chain(split).map(|(span, what)| Unsupported { span, what }));
+    findings.unsupported.extend(report.map(|(span, what)| Unsupported { span, what }));
 }
 
 /// The address and type of a memory operation.
-fn access(operation: &Operation) -> Option<(&AddressOperand, Type)> {
+pub(super) fn access(operation: &Operation) -> Option<(&AddressOperand, Type)> {
     match operation {
         Operation::Load { address, ty, .. }
         | Operation::Store { address, ty, .. }

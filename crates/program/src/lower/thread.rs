@@ -1,15 +1,18 @@
 //! One thread: its registers, labels and code while it is lowered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
-use fencepost_syntax::litmus::{Dialect, Litmus, Placement, Statement};
+use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Statement};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::ids::RegisterId;
-use crate::lower::{Context, Findings, Refusal};
+use crate::expression::BinaryOperator;
+use crate::ids::{AddressId, RegisterId};
+use crate::lower::spaces::Qualifier;
+use crate::lower::{Context, Findings, Refusal, misfit, unwritten};
 use crate::program::{
-    AddressOperand, CodeIndex, Feature, Initial, Instruction, Operand, Operation, Place, Polarity, Register, Thread,
+    AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
+    Register, Thread,
 };
 use crate::table;
 use crate::unfold::defined;
@@ -27,18 +30,35 @@ pub(crate) struct ThreadBuilder {
     span: Span,
     guard: Option<(RegisterId, Polarity)>,
     temporaries: u32,
+    /// Registers the declarations give a value, and where.
+    initialised: BTreeMap<RegisterId, Span>,
+    /// Accesses through a register that say their state space.
+    pub(super) qualified: Vec<(RegisterId, Qualifier)>,
+    /// Registers of instructions that were refused: what is in them is not known.
+    pub(super) excused: BTreeSet<RegisterId>,
 }
 
 /// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
 /// a CTA without a cluster is a cluster of its own.
 pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBuilder> {
+    let is_placed = litmus.arch == Arch::Ptx && litmus.threads.iter().any(|thread| thread.placement.cta.is_some());
     let build = |thread: &fencepost_syntax::litmus::Thread| {
         if thread.placement.cluster.is_some() {
             findings.feature(Feature::Cluster, thread.name.span);
         }
+        if is_placed && thread.placement.cta.is_none() {
+            findings.diagnostics.push(unplaced(&thread.name));
+        }
         ThreadBuilder::new(thread.name.node.clone(), place(litmus.dialect, thread.placement))
     };
     litmus.threads.iter().map(build).collect()
+}
+
+fn unplaced(name: &Spanned<String>) -> Diagnostic {
+    let message = format!("{} does not say its CTA, as other threads do: taken as CTA 0", name.node);
+    Diagnostic::warning(name.span, message)
+        .label("no CTA")
+        .help(format!("write `{}@cta 0, gpu 0` if that is meant", name.node))
 }
 
 fn place(dialect: Dialect, placement: Placement) -> Place {
@@ -63,6 +83,9 @@ impl ThreadBuilder {
             span: Span::default(),
             guard: None,
             temporaries: 0,
+            initialised: BTreeMap::new(),
+            qualified: Vec::new(),
+            excused: BTreeSet::new(),
         }
     }
 
@@ -90,6 +113,14 @@ impl ThreadBuilder {
         self.by_name.get(name).copied()
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn register_name(&self, id: RegisterId) -> &str {
+        &self.registers[id.index()].name
+    }
+
     pub(crate) fn register_type(&self, id: RegisterId) -> Type {
         self.registers[id.index()].ty
     }
@@ -107,8 +138,58 @@ impl ThreadBuilder {
         self.by_name.keys().map(String::as_str).filter(|name| !name.starts_with('#')).collect()
     }
 
-    pub(crate) fn set_initial(&mut self, id: RegisterId, initial: Initial) {
+    pub(crate) fn set_initial(&mut self, id: RegisterId, initial: Initial, span: Span) {
         self.registers[id.index()].initial = initial;
+        self.initialised.insert(id, span);
+    }
+
+    pub(crate) fn is_initialised(&self, id: RegisterId) -> bool {
+        self.initialised.contains_key(&id)
+    }
+
+    /// The name that a register points to throughout: the one address the declarations or a single instruction give it,
+    /// moved or with a constant added.
+    pub(super) fn fixed_address(&self, id: RegisterId) -> Option<AddressId> {
+        const LONGEST_CHAIN: usize = 32;
+        let mut id = id;
+        for _ in 0..LONGEST_CHAIN {
+            let mut writes = self.code.iter().filter(|code| defined(&code.operation) == Some(id));
+            let value = match (self.registers[id.index()].initial, writes.next(), writes.next()) {
+                (Initial::Address(address), None, _) => return Some(address),
+                (Initial::Value(_), Some(code), None) => &code.operation,
+                _ => return None,
+            };
+            let Operation::Local { value, .. } = value else { return None };
+            id = match value {
+                LocalValue::Operand(Operand::Address(address)) => return Some(*address),
+                LocalValue::Operand(Operand::Register(base))
+                | LocalValue::Binary(BinaryOperator::Add, Operand::Register(base), Operand::Constant(_)) => *base,
+                _ => return None,
+            };
+        }
+        None
+    }
+
+    /// The addresses the declarations put into registers.
+    pub(super) fn initial_addresses(&self) -> impl Iterator<Item = (AddressId, Span)> {
+        self.initialised.iter().filter_map(|(id, span)| match self.registers[id.index()].initial {
+            Initial::Address(address) => Some((address, *span)),
+            Initial::Value(_) => None,
+        })
+    }
+
+    /// Initial values as values of their register's type, which is known once the code is.
+    fn check_initials(&mut self, findings: &mut Findings) {
+        for (id, span) in &self.initialised {
+            let register = &mut self.registers[id.index()];
+            let Initial::Value(value) = register.initial else { continue };
+            if register.ty.fits(value) {
+                register.initial = Initial::Value(register.ty.wrap(value));
+            } else {
+                let whose = format!("{}:{}", self.name, register.name);
+                findings.diagnostics.push(misfit(&value.to_string(), register.ty, &whose, *span));
+            }
+        }
     }
 
     pub(crate) fn type_family(&mut self, stem: &str, ty: Type) {
@@ -155,7 +236,10 @@ impl ThreadBuilder {
         for (at, label) in std::mem::take(&mut self.jumps) {
             let Some(found) = self.labels.get(&label.node).copied() else {
                 let known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
-                let help = format!("labels of {}: {}", self.name, known.join(", "));
+                let help = match known.as_slice() {
+                    [] => format!("{} has no labels", self.name),
+                    known => format!("labels of {}: {}", self.name, known.join(", ")),
+                };
                 let message = format!("there is no label `{}` in {}", label.node, self.name);
                 findings.diagnostics.push(Diagnostic::error(label.span, message).label("not a label").help(help));
                 continue;
@@ -190,14 +274,36 @@ impl Context<'_> {
         }
         self.thread.resolve_jumps(self.findings);
         self.thread.check_pointers(self.findings);
+        self.thread.check_initials(self.findings);
+        if self.dialect == Dialect::Ptx {
+            unwritten::warn(self.thread, self.findings);
+        }
     }
 
     /// An instruction that was refused still names its registers: a condition about them is no second mistake.
     fn declare_registers(&mut self, instruction: &Tree) {
         for operand in &instruction.operands {
             if let TreeOperand::Register(name) = &operand.node {
-                self.thread.register(name, Type::UNTYPED);
+                let register = self.thread.register(name, Type::UNTYPED);
+                self.thread.excused.insert(register);
             }
+        }
+    }
+
+    /// PTX brings an immediate to the size of the instruction's type (PTX ISA 4.5.1): more bits than that are lost.
+    pub(crate) fn immediates(&mut self, tree: &Tree, ty: Type) {
+        tree.operands.iter().for_each(|operand| self.immediate(tree, operand, ty));
+    }
+
+    pub(crate) fn immediate(&mut self, tree: &Tree, operand: &Spanned<TreeOperand>, ty: Type) {
+        if let TreeOperand::Integer(integer) = operand.node
+            && !ty.fits(Value(integer))
+        {
+            let name = table::modifier::spelled(tree);
+            let kept = ty.wrap(Value(integer));
+            let message = format!("{integer} does not fit the {} bits of {name}: its low bits are {kept}", ty.bits);
+            let warning = Diagnostic::warning(operand.span, message).label("cut off");
+            self.findings.diagnostics.push(warning.help(format!("write {kept} if that is meant")));
         }
     }
 
@@ -292,11 +398,7 @@ impl Context<'_> {
             return base;
         }
         let sum = self.thread.temporary(Type::U64);
-        let value = crate::program::LocalValue::Binary(
-            crate::expression::BinaryOperator::Add,
-            Operand::Register(base),
-            Operand::Constant(Value(offset)),
-        );
+        let value = LocalValue::Binary(BinaryOperator::Add, Operand::Register(base), Operand::Constant(Value(offset)));
         self.thread.emit(Operation::Local { destination: sum, ty: Type::U64, value });
         sum
     }

@@ -133,7 +133,7 @@ pub(crate) struct Modifiers {
     pub(crate) sem: Option<Spanned<Sem>>,
     pub(crate) mmio: bool,
     pub(crate) scope: Option<Spanned<Scope>>,
-    pub(crate) space: Option<String>,
+    pub(crate) space: Option<Spanned<String>>,
     pub(crate) types: Vec<Type>,
     pub(crate) update: Option<UpdateWord>,
     pub(crate) comparison: Option<Comparison>,
@@ -189,7 +189,7 @@ impl Modifiers {
             Class::Sem if word == "mmio" => !std::mem::replace(&mut self.mmio, true),
             Class::Sem => fill(&mut self.sem, find(SEMS, word).map(|sem| Spanned::new(sem, modifier.span))),
             Class::Scope => fill(&mut self.scope, find(SCOPES, word).map(|scope| Spanned::new(scope, modifier.span))),
-            Class::Space => fill(&mut self.space, SPACES.contains(&word).then(|| word.to_string())),
+            Class::Space => fill(&mut self.space, SPACES.contains(&word).then(|| modifier.clone())),
             Class::Type if self.types.len() < 2 => match integer_type(word) {
                 Some(ty) => {
                     self.types.push(ty);

@@ -64,8 +64,8 @@ struct Row {
     classes: &'static [Class],
 }
 
-const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile];
-const ST: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Release, Sem::Volatile];
+const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile, Sem::Mmio];
+const ST: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Release, Sem::Volatile, Sem::Mmio];
 const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
 /// PTX ISA 9.7.13 `red`; Dartagnan also takes the acquiring ones.
 const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
@@ -132,7 +132,8 @@ const TABLE: &[Row] = &[
     local("cvt", In::Ptx, Kind::Convert, TYPED),
     local("cvta", In::Ptx, Kind::Move, CVTA),
     // Control.
-    local("bra", In::Ptx, Kind::Jump, UNIFORM),
+    // `bra` alone does not show which dialect a test is in; it means the same in each.
+    local("bra", In::All, Kind::Jump, UNIFORM),
     local("goto", In::Dartagnan, Kind::Jump, NONE),
     local("beq", In::Dartagnan, Kind::CompareAndJump(Comparison::Equal), NONE),
     local("bne", In::Dartagnan, Kind::CompareAndJump(Comparison::NotEqual), NONE),

@@ -1,14 +1,14 @@
 //! CTA barriers. `bar.cta.sync instance[, id[, quorum]]` is Dartagnan's; `bar{.cta}.{sync,arrive,red} a{, b}` and
 //! `barrier{.cta}.…{.aligned}` are PTX's (PTX ISA 9.7.15.1). `bar.warp` and `barrier.cluster` are not modelled.
 
-use fencepost_syntax::Diagnostic;
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::{Context, Refusal};
 use crate::program::{Barrier, BarrierKind, Operand, Operation, Reduction, ReductionOperation};
 use crate::table::modifier::{self, Modifiers};
-use crate::value::Type;
+use crate::value::{Type, Value};
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
     let Some(kind) = modifiers.barrier else {
@@ -48,13 +48,14 @@ fn dartagnan(
 }
 
 fn synchronise(context: &mut Context<'_>, tree: &Instruction, kind: BarrierKind) -> Result<Barrier, Refusal> {
-    let operands = tree.operands.iter().map(|operand| context.value(operand)).collect::<Result<Vec<Operand>, _>>()?;
-    let (id, count) = match (kind, operands.as_slice()) {
-        (BarrierKind::Sync, [id]) => (*id, None),
-        (_, [id, count]) => (*id, Some(*count)),
+    let (id, count) = match (kind, tree.operands.as_slice()) {
+        (BarrierKind::Sync, [id]) => (id, None),
+        (_, [id, count]) => (id, Some(count)),
         (BarrierKind::Arrive, _) => return Err(wrong_operands(tree, "a barrier and a thread count")),
         _ => return Err(wrong_operands(tree, "a barrier and, if not all threads of the CTA, a thread count")),
     };
+    let id = resource(context, id)?;
+    let count = count.map(|count| thread_count(context, count)).transpose()?;
     Ok(Barrier { kind, instance: None, id: Some(id), count, reduction: None })
 }
 
@@ -69,14 +70,35 @@ fn reduction(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifier
         [destination, id, count, predicate] => (destination, id, Some(count), predicate),
         _ => return Err(wrong_operands(tree, "a destination, a barrier, a thread count if any, and a predicate")),
     };
-    let id = context.value(id)?;
-    let count = count.map(|count| context.value(count)).transpose()?;
+    let id = resource(context, id)?;
+    let count = count.map(|count| thread_count(context, count)).transpose()?;
     let predicate = context.value(predicate)?;
     let Some(destination) = context.destination(destination, ty)? else {
         return Err(wrong_operands(tree, "a destination register"));
     };
     let reduction = Some(Reduction { destination, operation, predicate });
     Ok(Barrier { kind: BarrierKind::Red, instance: None, id: Some(id), count, reduction })
+}
+
+/// A CTA has sixteen barriers.
+fn resource(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+    match context.value(operand)? {
+        Operand::Constant(Value(id)) if !(0..16).contains(&id) => {
+            let error = Diagnostic::error(operand.span, format!("there is no barrier {id}")).label("no barrier");
+            Err(Refusal::Error(error.help("a CTA has the barriers 0 to 15")))
+        }
+        id => Ok(id),
+    }
+}
+
+fn thread_count(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+    match context.value(operand)? {
+        Operand::Constant(Value(count)) if count < 1 => {
+            let error = Diagnostic::error(operand.span, format!("a barrier cannot wait for {count} threads"));
+            Err(Refusal::Error(error.label("no count").help("a count is positive; leave it out to mean the whole CTA")))
+        }
+        count => Ok(count),
+    }
 }
 
 fn wrong_operands(tree: &Instruction, expected: &str) -> Refusal {

@@ -20,19 +20,19 @@ pub(crate) fn lower(
 ) -> Result<(), Refusal> {
     match kind {
         Kind::Move => {
-            let ty = one_type(context, tree, modifiers)?;
+            let ty = immediate_type(context, tree, modifiers)?;
             let [destination, source] = context.operands(tree)?;
             let value = LocalValue::Operand(context.value(source)?);
             assign(context, destination, ty, value)
         }
         Kind::Binary(operator) => {
-            let ty = one_type(context, tree, modifiers)?;
+            let ty = immediate_type(context, tree, modifiers)?;
             let [destination, left, right] = context.operands(tree)?;
             let value = LocalValue::Binary(operator, context.value(left)?, context.value(right)?);
             assign(context, destination, ty, value)
         }
         Kind::Unary(operator) => {
-            let ty = one_type(context, tree, modifiers)?;
+            let ty = immediate_type(context, tree, modifiers)?;
             let [destination, source] = context.operands(tree)?;
             let value = LocalValue::Unary(operator, context.value(source)?);
             assign(context, destination, ty, value)
@@ -45,7 +45,7 @@ pub(crate) fn lower(
         Kind::MultiplyAdd => multiply_add(context, tree, modifiers),
         Kind::SetPredicate => set_predicate(context, tree, modifiers),
         Kind::Select => {
-            let ty = one_type(context, tree, modifiers)?;
+            let ty = immediate_type(context, tree, modifiers)?;
             let [destination, then, otherwise, condition] = context.operands(tree)?;
             let (then, otherwise) = (context.value(then)?, context.value(otherwise)?);
             let value = LocalValue::Select { condition: context.value(condition)?, then, otherwise };
@@ -97,6 +97,13 @@ fn one_type(context: &Context<'_>, tree: &Instruction, modifiers: &Modifiers) ->
     }
 }
 
+/// The instruction's type, its immediates compared with it.
+fn immediate_type(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<Type, Refusal> {
+    let ty = one_type(context, tree, modifiers)?;
+    context.immediates(tree, ty);
+    Ok(ty)
+}
+
 fn assign(
     context: &mut Context<'_>,
     destination: &Spanned<TreeOperand>,
@@ -126,6 +133,8 @@ fn product(
     right: &Spanned<TreeOperand>,
 ) -> Result<(Type, LocalValue), Refusal> {
     let ty = one_type(context, tree, modifiers)?;
+    // The addend of `mad.wide` is wider than these.
+    [left, right].into_iter().for_each(|operand| context.immediate(tree, operand, ty));
     let (left, right) = (context.value(left)?, context.value(right)?);
     if modifiers.part != Some(Part::Wide) {
         return Ok((ty, LocalValue::Binary(BinaryOperator::Multiply, left, right)));
@@ -149,7 +158,7 @@ fn multiply_add(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modif
 }
 
 fn set_predicate(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
-    let ty = one_type(context, tree, modifiers)?;
+    let ty = immediate_type(context, tree, modifiers)?;
     let Some(comparison) = modifiers.comparison else {
         let message = "`setp` does not say what it compares";
         return Err(Refusal::Error(Diagnostic::error(tree.opcode.span, message).help("add `.eq`, `.ne`, `.lt`, …")));
@@ -179,6 +188,7 @@ fn convert(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers)
     let [to, from] = modifiers.types.as_slice() else {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
     };
+    context.immediates(tree, *from);
     let [destination, source] = context.operands(tree)?;
     let source = context.value(source)?;
     let narrow = converted(context, source, *from);

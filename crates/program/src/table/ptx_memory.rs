@@ -5,7 +5,7 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::{Context, Refusal, misfit};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update};
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
 use crate::tag::{Tag, Tags};
@@ -97,7 +97,7 @@ fn order(
 fn mmio(tree: &Instruction, modifiers: &Modifiers, legal: &[Sem]) -> Result<Order, Refusal> {
     let sem = modifiers.sem.as_ref().map_or(Sem::Relaxed, |sem| sem.node);
     let scope = modifiers.scope.as_ref().map_or(Scope::Sys, |scope| scope.node);
-    if sem != Sem::Relaxed || scope != Scope::Sys || !legal.contains(&Sem::Weak) {
+    if sem != Sem::Relaxed || scope != Scope::Sys || !legal.contains(&Sem::Mmio) {
         let message = format!("`{}.mmio` is relaxed at system scope only", tree.opcode.node);
         return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("write `.mmio.relaxed.sys`")));
     }
@@ -141,6 +141,17 @@ fn access_type(context: &Context<'_>, tree: &Instruction, modifiers: &Modifiers)
     }
 }
 
+/// NVLitmus' `== n`, as a value of the access's type.
+fn assumed(tree: &Instruction, ty: Type, assume: Option<Value>) -> Result<Option<Value>, Refusal> {
+    match assume {
+        Some(value) if !ty.fits(value) => {
+            let name = modifier::spelled(tree);
+            Err(Refusal::Error(misfit(&value.to_string(), ty, name.trim_matches('`'), tree.span())))
+        }
+        other => Ok(other.map(|value| ty.wrap(value))),
+    }
+}
+
 pub(crate) fn load(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -154,6 +165,8 @@ pub(crate) fn load(
     let ty = access_type(context, tree, modifiers)?;
     let [destination, address] = context.operands(tree)?;
     let address = context.address(address)?;
+    context.qualify(tree, modifiers.space.as_ref(), &address)?;
+    let assume = assumed(tree, ty, assume)?;
     let destination = context.destination(destination, ty)?;
     let (tags, scope) = (order.read_tags(proxy), order.scope);
     context.thread.emit(Operation::Load { destination, address, ty, tags, scope, assume });
@@ -172,6 +185,8 @@ pub(crate) fn store(
     let ty = access_type(context, tree, modifiers)?;
     let [address, value] = context.operands(tree)?;
     let address = context.address(address)?;
+    context.qualify(tree, modifiers.space.as_ref(), &address)?;
+    context.immediates(tree, ty);
     let value = context.value(value)?;
     let (tags, scope) = (order.write_tags(proxy), order.scope);
     context.thread.emit(Operation::Store { address, value, ty, tags, scope });
@@ -193,6 +208,9 @@ pub(crate) fn atom(
     let ty = access_type(context, tree, modifiers)?;
     let (address, update) = update(context, tree, modifiers, rest)?;
     let address = context.address(address)?;
+    context.qualify(tree, modifiers.space.as_ref(), &address)?;
+    context.immediates(tree, ty);
+    let assume = assumed(tree, ty, assume)?;
     let destination = context.destination(destination, ty)?;
     note_proxy(context, proxy, tree.opcode.span);
     context.thread.emit(Operation::ReadModifyWrite {
@@ -224,6 +242,8 @@ pub(crate) fn red(
     let (address, update) = update(context, tree, modifiers, &tree.operands)?;
     note_proxy(context, proxy, tree.opcode.span);
     let address = context.address(address)?;
+    context.qualify(tree, modifiers.space.as_ref(), &address)?;
+    context.immediates(tree, ty);
     context.thread.emit(Operation::ReadModifyWrite {
         destination: None,
         address,

@@ -10,7 +10,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal, ThreadBuilder};
+use crate::lower::{Context, Refusal, ThreadBuilder, misfit};
 use crate::program::{AddressOperand, CodeIndex, LocalValue, Operand, Operation};
 use crate::table::modifier::{find, spelled};
 use crate::table::x86_locked;
@@ -245,7 +245,9 @@ fn register(
 
 /// The type of an operation: that of its register, else as its suffix or the location's declaration says, else 32 bits,
 /// herd's `int`.
-pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]) -> Type {
+///
+/// No assembler takes an immediate that is wider.
+pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]) -> Result<Type, Refusal> {
     let of_register = |place: &&Place| match place {
         Place::Register(_, ty) => Some(*ty),
         _ => None,
@@ -259,7 +261,15 @@ pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]
         (None, Some(b'l')) => Some(Type::S32),
         _ => None,
     };
-    places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32)
+    let ty = places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32);
+    for operand in &tree.operands {
+        if let TreeOperand::Integer(integer) = operand.node
+            && !ty.fits(Value(integer))
+        {
+            return Err(Refusal::Error(misfit(&integer.to_string(), ty, &tree.opcode.node, operand.span)));
+        }
+    }
+    Ok(ty)
 }
 
 /// The operand's value; memory is first loaded (plainly) into a register of our own.
@@ -319,7 +329,7 @@ pub(crate) fn two_memory(tree: &Instruction) -> Refusal {
 fn movement(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [destination, source] = context.operands(tree)?;
     let (destination, source) = (place(context, destination)?, place(context, source)?);
-    let ty = width(context, tree, &[&destination, &source]);
+    let ty = width(context, tree, &[&destination, &source])?;
     match (&destination, source) {
         (Place::Memory(_), Place::Memory(_)) => Err(two_memory(tree)),
         // Straight into the register: no temporary, so that dependencies and names stay those of the text.
@@ -341,7 +351,7 @@ fn compare(context: &mut Context<'_>, tree: &Instruction, opcode: Opcode) -> Res
     if matches!((&left, &right), (Place::Memory(_), Place::Memory(_))) {
         return Err(two_memory(tree));
     }
-    let ty = width(context, tree, &[&left, &right]);
+    let ty = width(context, tree, &[&left, &right])?;
     let (left, right) = (read(context, &left, ty), read(context, &right, ty));
     if opcode == Opcode::Compare {
         set_flags(context, ty, LocalValue::Operand(left), right);

@@ -18,20 +18,20 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, opcode: Opcod
             if matches!((&destination, &source), (Place::Memory(_), Place::Memory(_))) {
                 return Err(x86::two_memory(tree));
             }
-            let ty = x86::width(context, tree, &[&destination, &source]);
+            let ty = x86::width(context, tree, &[&destination, &source])?;
             let operand = x86::read(context, &source, ty);
             modify(context, tree, destination, Change::Binary(operator, operand), ty)
         }
         Opcode::Step(operator) => {
             let [destination] = context.operands(tree)?;
             let destination = x86::place(context, destination)?;
-            let ty = x86::width(context, tree, &[&destination]);
+            let ty = x86::width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Binary(operator, Operand::Constant(Value(1))), ty)
         }
         Opcode::Unary(operator) => {
             let [destination] = context.operands(tree)?;
             let destination = x86::place(context, destination)?;
-            let ty = x86::width(context, tree, &[&destination]);
+            let ty = x86::width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Unary(operator), ty)
         }
         Opcode::Exchange => exchange(context, tree),
@@ -145,7 +145,7 @@ fn atomic(
 fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
     let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
-    let ty = x86::width(context, tree, &[&left, &right]);
+    let ty = x86::width(context, tree, &[&left, &right])?;
     match (left, right) {
         (Place::Memory(address), Place::Register(register, _))
         | (Place::Register(register, _), Place::Memory(address)) => {
@@ -171,7 +171,7 @@ fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal
 fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
     let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
-    let ty = x86::width(context, tree, &[&left, &right]);
+    let ty = x86::width(context, tree, &[&left, &right])?;
     let Place::Register(register, _) = right else {
         return Err(Refusal::error(tree.span(), "the second operand of `xadd` is a register"));
     };
@@ -204,7 +204,7 @@ fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Ref
 fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
     let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
-    let ty = x86::width(context, tree, &[&right]);
+    let ty = x86::width(context, tree, &[&right])?;
     let (Place::Memory(address), Place::Register(new, _)) = (&left, &right) else {
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));
     };

@@ -3,6 +3,8 @@
 //! `instructions`, `default`, `cut`, `not`, `variant` and `catdep` are words by position only, because models use them
 //! (or could use them) as names.
 
+use crate::suggest::distance;
+
 pub(super) const KEYWORDS: &[&str] = &[
     "acyclic",
     "and",
@@ -103,28 +105,6 @@ pub(super) fn nearest(word: &str, certainty: Certainty) -> Option<&'static str> 
 pub(super) enum Certainty {
     WordExpected,
     NamePossible,
-}
-
-/// Edits (insert, delete, replace, swap neighbours) from one word to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    let mut last = None;
-    for (i, letter) in from.chars().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, &other) in to.iter().enumerate() {
-            let replace = row[j] + usize::from(letter != other);
-            let mut best = replace.min(row[j + 1] + 1).min(next[j] + 1);
-            if j > 0 && last == Some(other) && to[j - 1] == letter && before.len() > j - 1 {
-                best = best.min(before[j - 1] + 1);
-            }
-            next.push(best);
-        }
-        before = std::mem::replace(&mut row, next);
-        last = Some(letter);
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,66 @@
+//! State spaces: a location has one, and `.shared` memory is a CTA's own.
+
+mod common;
+
+use common::attempt;
+
+/// Two threads in real PTX, in these CTAs.
+fn two(declarations: &str, ctas: [u32; 2], code: [&str; 2]) -> String {
+    let block = |index: usize| format!("P{index}@cta {}, gpu 0 {{\n{}\n}}\n", ctas[index], code[index]);
+    format!("PTX t\n{{ {declarations} }}\n{}{}", block(0), block(1))
+}
+
+/// What is wrong: the text at the first error and its message, or what is unsupported.
+fn refused(text: &str) -> Vec<String> {
+    let (program, diagnostics) = attempt(text);
+    let at = |span: fencepost_syntax::Span| text[span.start as usize..span.end as usize].to_string();
+    match program {
+        None => diagnostics.iter().map(|error| format!("{}: {}", at(error.span), error.message)).collect(),
+        Some(program) => {
+            program.unsupported.into_iter().map(|found| format!("{}: {}", at(found.span), found.what)).collect()
+        }
+    }
+}
+
+#[test]
+fn a_qualifier_says_the_space_of_what_has_none() {
+    let store = "st.shared.u32 [x], 1;";
+    let load = "ld.shared::cta.u32 %r1, [x];";
+    for declarations in ["", "x = 0;", ".shared .u32 x;"] {
+        assert_eq!(refused(&two(declarations, [0, 0], [store, load])), Vec::<String>::new(), "{declarations}");
+        let spread = refused(&two(declarations, [0, 1], [store, load]));
+        assert_eq!(spread, ["ld.shared::cta.u32 %r1, [x]: `.shared` `x` in several CTAs"], "{declarations}");
+    }
+    assert_eq!(refused(&two("x = 0;", [0, 1], ["st.u32 [x], 1;", store])).len(), 1, "the first access may be generic");
+}
+
+#[test]
+fn a_qualifier_that_contradicts_the_declaration() {
+    let found = refused(&two(".global .u32 x;", [0, 0], ["st.shared.u32 [x], 1;", "ld.global.u32 %r1, [x];"]));
+    assert_eq!(
+        found,
+        ["shared: P0's `st.shared.u32` reaches `x` as `.shared`, but it is `.global` by its declaration"]
+    );
+}
+
+#[test]
+fn a_qualifier_that_contradicts_another() {
+    let found = refused(&two("x = 0;", [0, 0], ["st.global.u32 [x], 1;", "atom.shared.add.u32 %r1, [x], 1;"]));
+    let by = "P1's `atom.shared.add.u32` reaches `x` as `.shared`, but it is `.global` by P0's `st.global.u32`";
+    assert_eq!(found, [format!("shared: {by}")]);
+}
+
+#[test]
+fn pointers_are_followed() {
+    let declarations = ".shared .u32 x[4]; P0:%rd1 = x;";
+    for code in
+        ["ld.global.u32 %r1, [%rd1];", "ld.global.u32 %r1, [%rd1+4];", "mov.u64 %rd2, %rd1; st.global.u32 [%rd2], 1;"]
+    {
+        let found = refused(&two(declarations, [0, 0], [code, "ret;"]));
+        assert!(found.len() == 1 && found[0].starts_with("global: P0's"), "{code}: {found:?}");
+    }
+    let elsewhere = refused(&two(declarations, [0, 1], ["ld.shared.u32 %r1, [%rd1];", "ld.shared.u32 %r1, [x+4];"]));
+    assert_eq!(elsewhere, ["ld.shared.u32 %r1, [x+4]: `.shared` `x[1]` in several CTAs"]);
+    let taken = refused(&two(".shared .u32 x;", [0, 1], ["st.u32 [x], 1;", "mov.u64 %rd1, x; ld.u32 %r1, [%rd1];"]));
+    assert_eq!(taken, ["mov.u64 %rd1, x: `.shared` `x` in several CTAs"]);
+}
