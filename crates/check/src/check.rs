@@ -10,11 +10,13 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::Judgement;
+use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Feature, Term};
-use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold};
+use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
+use crate::accesses::{self, Effort, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
@@ -42,6 +44,11 @@ pub struct Evidence {
     pub witnesses: Vec<Option<Execution>>,
     /// A fair execution that never ends, if one was found.
     pub stuck: Option<Execution>,
+    /// For each race of the report, the two events and an execution they race in.
+    pub races: Vec<((EventId, EventId), Execution)>,
+    /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
+    /// are in it.
+    pub accesses: Option<Unfolding>,
 }
 
 /// Whether something was found, in a way that can be believed.
@@ -89,12 +96,10 @@ impl Answers {
 
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
+    let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
-        None => {
-            let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
-            unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))
-        }
+        None => unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error)),
     };
     let unfolding = match unfolding {
         Ok(unfolding) => unfolding,
@@ -102,14 +107,34 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
-    let answers = Job { test, model, options, terms: &terms, unfolding: &unfolding, searcher, replayer }.run();
-    let report = witness::report(test, model, Some(&unfolding), &terms, &answers);
+    // None where it would be too large, which leaves the races unknown.
+    let accesses = if options.races.is_yes() && accesses::can_wait(&unfolding) {
+        unfold_accesses(&test.program, &limits).ok()
+    } else {
+        None
+    };
+    let job = Job {
+        test,
+        model,
+        options,
+        terms: &terms,
+        unfolding: &unfolding,
+        accesses: accesses.as_ref(),
+        searcher,
+        replayer,
+    };
+    let answers = job.run();
+    let report = witness::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
         Some(Finding::Found(execution)) => Some(*execution),
         Some(Finding::Absent | Finding::Unknown(_)) | None => None,
     });
     let witnesses = witnesses.collect();
-    Checked { report, evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck } }
+    let races = answers.races.races.into_values().map(|example| (example.pair, example.execution)).collect();
+    Checked {
+        report,
+        evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
+    }
 }
 
 /// Every answer is unknown for the same reason.
@@ -124,7 +149,7 @@ fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Ter
         answers.race_answer = RaceAnswer::Unknown;
     }
     answers.refused = Some(why);
-    Checked { report: witness::report(test, model, None, terms, &answers), evidence: Evidence::default() }
+    Checked { report: witness::report(test, model, None, None, terms, &answers), evidence: Evidence::default() }
 }
 
 fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
@@ -160,19 +185,14 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     Some(Why::Unsupported { span: unknown.span, what })
 }
 
-/// How many executions are counted.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Effort {
-    Capped,
-    Complete,
-}
-
 struct Job<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
     options: &'a Options<'a>,
     terms: &'a [Term],
     unfolding: &'a Unfolding,
+    /// Where races are looked for, if not there.
+    accesses: Option<&'a Unfolding>,
     searcher: Searcher<'a>,
     replayer: OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
@@ -198,6 +218,7 @@ impl Job<'_> {
                 self.count(&targets, &flags, Effort::Capped, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
+            self.races_while_waiting(&flags, &mut answers);
         }
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
@@ -229,7 +250,7 @@ impl Job<'_> {
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
     fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
-        let wants_races = self.options.races.is_yes() && !flags.is_empty();
+        let wants_races = self.options.races.is_yes() && !flags.is_empty() && !accesses::can_wait(self.unfolding);
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
             // Which accesses race is no final value: executions must be kept apart.
@@ -270,7 +291,8 @@ impl Job<'_> {
     /// The answers of the executions that were counted; `why` they are not all, if they are not.
     fn read_off(&self, targets: &[Target<'_>], mut totals: Totals, why: Option<&Why>, answers: &mut Answers) {
         totals.found.resize(targets.len(), None);
-        answers.executions = Some(Count { count: totals.executions, complete: why.is_none() });
+        let counted = Count { count: totals.executions, complete: why.is_none() };
+        answers.executions = Some(counted);
         answers.outcomes = totals.outcomes.into_iter().collect();
         if answers.findings.is_empty() {
             let cut = why == Some(&Stop::Work.into());
@@ -283,12 +305,8 @@ impl Job<'_> {
             answers.findings = targets.iter().zip(totals.found).map(answer).collect();
         }
         // Unknown until here, where the model has flags and races were asked for.
-        if answers.race_answer == RaceAnswer::Unknown {
-            answers.race_answer = match (totals.races.races.is_empty(), why) {
-                (false, _) => RaceAnswer::Found,
-                (true, None) => RaceAnswer::None,
-                (true, Some(_)) => RaceAnswer::Unknown,
-            };
+        if answers.race_answer == RaceAnswer::Unknown && !accesses::can_wait(self.unfolding) {
+            answers.race_answer = accesses::answer(&totals.races, counted);
             answers.races = self.replayed_races(totals.races, answers);
         }
     }
@@ -301,6 +319,20 @@ impl Job<'_> {
                 *finding = Some(self.find(target.condition, &mut answers.engine));
             }
         }
+    }
+
+    /// Races of a program that can wait; of others they were read off.
+    fn races_while_waiting(&self, flags: &Flags, answers: &mut Answers) {
+        let effort = match self.options.outcomes {
+            Outcomes::All => Effort::Complete,
+            Outcomes::Capped => Effort::Capped,
+            Outcomes::Skip => return,
+        };
+        let Some(unfolding) = self.accesses.filter(|_| answers.race_answer == RaceAnswer::Unknown) else { return };
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let searcher = self.searcher.within(unfolding);
+        let search = RaceSearch { unfolding, model: self.model, filter, searcher };
+        (answers.race_answer, answers.races) = search.run(flags, effort);
     }
 
     /// The example of each race must be one for the independent evaluator too.

@@ -5,7 +5,7 @@
 mod render_support;
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
-use fencepost_check::explain::{self, Context, Search};
+use fencepost_check::explain::{self, Context, Search, Subject};
 use fencepost_check::render::{self, Format};
 use fencepost_check::{Models, Options, Test, check, load};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
@@ -127,7 +127,8 @@ fn what_was_not_looked_at_is_said() {
     };
     let goal = Goal { condition: Some(&test.program.questions[0].condition), ..Goal::new(Ends::Terminating) };
     let limits = Limits { deadline: None, memory: None, cancelled: None };
-    let explanation = explain::forbidden(&context, &goal, &Search { limits, candidates: 1, shown: 3 });
+    let search = Search { limits, candidates: 1, shown: 3, subject: Subject::Condition };
+    let explanation = explain::forbidden(&context, &goal, &search);
     assert_eq!(explanation.rejected.len(), 1);
     assert!(
         explanation.remark.as_ref().is_some_and(|remark| remark.contains("the first 1 candidate only")),

@@ -1,22 +1,17 @@
 //! Why two accesses are not ordered, or not morally strong, in the ISA's terms: what is missing for the synchronisation
-//! that almost was. This is a diagnosis for people; the verdict does not rest on it, so it may be silent.
+//! that almost was. Each reason is a condition that the path in question needs and that the model's relations say it
+//! does not meet; where the model has no such relation, or the path meets them all, this is silent.
 
 use fencepost_axiom::base::{mutually_in_scope, narrowest_common};
+use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 
 use super::Context;
+use super::facts::Facts;
 use super::name::scope_name;
-use super::words::Family;
-
-/// The part of an execution a diagnosis looks at.
-#[derive(Copy, Clone)]
-pub(super) struct Seen<'a> {
-    pub(super) events: &'a [EventId],
-    pub(super) rf: &'a [(EventId, EventId)],
-}
 
 /// A reason with the section of the ISA it rests on.
 pub(super) struct Because {
@@ -24,144 +19,195 @@ pub(super) struct Because {
     pub(super) section: &'static str,
 }
 
-/// Why nothing puts `write` before `read` (or any other access of another thread).
-pub(super) fn not_ordered(context: &Context<'_>, seen: Seen<'_>, write: EventId, read: EventId) -> Option<Because> {
-    if context.family() != Family::Ptx {
-        return None;
-    }
-    let thread = |id: EventId| context.event(id).and_then(|event| event.thread);
-    let messages = seen.rf.iter().filter(|(from, to)| {
-        thread(*from) == thread(write) && thread(*to) == thread(read) && *from >= write && *to < read
-    });
-    // Events of a thread ascend in program order; the last message says most.
-    for (sent, received) in messages {
-        if let Some(because) = broken_message(context, seen, write, *sent, *received, read) {
-            return Some(because);
-        }
-    }
-    None
+fn because(text: String, section: &'static str) -> Option<Because> {
+    Some(Because { text, section })
 }
 
-/// `write … sent —rf→ received … read`: which end is no pattern, or which scope is too narrow.
-fn broken_message(
-    context: &Context<'_>,
-    seen: Seen<'_>,
-    write: EventId,
-    sent: EventId,
-    received: EventId,
-    read: EventId,
-) -> Option<Because> {
-    let release = release_start(context, seen, write, sent);
-    let acquire = acquire_end(context, seen, received, read);
-    let (Some(first), Some(last)) = (release, acquire) else {
-        let (id, kind, missing) =
-            if release.is_none() { (sent, "release", "before it") } else { (received, "acquire", "after it") };
+/// What a diagnosis looks at.
+pub(super) struct Apart<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) facts: &'a Facts<'a>,
+    pub(super) execution: &'a Execution,
+}
+
+impl Apart<'_> {
+    /// Why causality order does not lead from `first` to `second`.
+    pub(super) fn not_ordered(&self, first: EventId, second: EventId) -> Option<Because> {
+        if self.facts.holds("base-causality", first, second)? {
+            return self.not_preserved(first, second);
+        }
+        let thread = |id: EventId| self.context.event(id).and_then(|event| event.thread);
+        // Events of a thread ascend in program order.
+        let messages = self.execution.rf.iter().filter(|(sent, received)| {
+            thread(*sent) == thread(first)
+                && thread(*received) == thread(second)
+                && thread(*sent) != thread(*received)
+                && *sent >= first
+                && *received < second
+        });
+        messages.into_iter().find_map(|(sent, received)| self.broken_message(first, *sent, *received, second))
+    }
+
+    /// `first … sent —rf→ received … second`: which end is no pattern, or what is not morally strong (8.8, 8.9.4).
+    fn broken_message(&self, first: EventId, sent: EventId, received: EventId, second: EventId) -> Option<Because> {
+        let starts = self.facts.before("release-pattern", sent)?;
+        let starts: Vec<EventId> = starts.into_iter().filter(|start| *start >= first).collect();
+        let ends = self.facts.after("acquire-pattern", received)?;
+        let ends: Vec<EventId> = ends.into_iter().filter(|end| *end <= second).collect();
+        // A write that is itself read is ordered by observation alone.
+        if starts.is_empty() && sent != first {
+            return self.no_release(first, sent);
+        }
+        if ends.is_empty() && sent != first {
+            return self.no_acquire(received, second);
+        }
+        if !self.facts.holds("observation", sent, received)? {
+            return self.not_morally_strong(sent, received);
+        }
+        let (start, end) = (*starts.last()?, *ends.first()?);
+        let pairs = starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end)));
+        let mut strong = pairs.map(|(start, end)| self.facts.holds("morally-strong", start, end) == Some(true));
+        if strong.any(|strong| strong) { None } else { self.not_morally_strong(start, end) }
+    }
+
+    fn no_release(&self, first: EventId, sent: EventId) -> Option<Because> {
+        let context = self.context;
+        let why = match strength(context.event(sent)?)? {
+            "weak" => "it is weak".to_owned(),
+            strength => {
+                format!("it is {strength}, and no release fence lies between `{}` and it", context.instruction(first))
+            }
+        };
+        because(format!("{} ends no release pattern: {why}", context.called(sent)), "8.8")
+    }
+
+    fn no_acquire(&self, received: EventId, second: EventId) -> Option<Because> {
+        let context = self.context;
+        let event = context.event(received)?;
+        let why = if event.tags.has(Tag::NoReturn) {
+            "it returns no value, so it is no read operation (Table 20)".to_owned()
+        } else {
+            match strength(event)? {
+                "weak" => "it is weak".to_owned(),
+                strength => format!(
+                    "it is {strength}, and no acquire fence lies between it and `{}`",
+                    context.instruction(second)
+                ),
+            }
+        };
+        because(format!("{} starts no acquire pattern: {why}", context.called(received)), "8.8")
+    }
+
+    /// Base causality order leads from `a` to `b`, but not one that proxies preserve (8.9.5).
+    fn not_preserved(&self, a: EventId, b: EventId) -> Option<Because> {
+        let (context, facts) = (self.context, self.facts);
+        let (first, second) = (context.event(a)?, context.event(b)?);
+        let leads = |from: EventId, to: EventId| facts.holds("base-causality", from, to) == Some(true);
+        let leaves: Vec<EventId> = facts.after("leaves-proxy", a)?.into_iter().filter(|at| leads(*at, b)).collect();
+        let enters: Vec<EventId> = facts.before("enters-proxy", b)?.into_iter().filter(|at| leads(a, *at)).collect();
+        let way = if first.thread == second.thread { "program order" } else { "synchronisation" };
+        let but = |what: String| {
+            because(format!("{way} leads from {} to {}, but {what}", context.called(a), context.called(b)), "8.9.5")
+        };
+        let missing = |kind: &str, id: EventId| {
+            but(format!("no `fence.proxy.{kind}` in the thread block of `{}` lies between", context.instruction(id)))
+        };
+        if leaves.is_empty() {
+            return missing(proxy(first), a);
+        }
+        if enters.is_empty() {
+            return missing(proxy(second), b);
+        }
+        if generic(first) == generic(second) {
+            let joined = leaves.iter().any(|from| enters.iter().any(|to| leads(*from, *to)));
+            return if joined {
+                None
+            } else {
+                but("the proxy fences between are not in the order that joins them".to_owned())
+            };
+        }
+        let alias = self.execution.events.iter().copied().filter(|id| {
+            let is_alias = context.event(*id).is_some_and(|event| event.tags.has(Tag::Alias));
+            is_alias && leads(a, *id) && leads(*id, b)
+        });
+        let alias: Vec<EventId> = alias.collect();
+        if alias.is_empty() {
+            return but("no `fence.proxy.alias` lies between".to_owned());
+        }
+        let joins = |id: &EventId| leaves.iter().any(|at| leads(*at, *id)) && enters.iter().any(|at| leads(*id, *at));
+        if alias.iter().any(joins) {
+            None
+        } else {
+            but("the proxy fences between are not in the order that joins them".to_owned())
+        }
+    }
+
+    /// Why two operations are not morally strong (8.7); None if they are.
+    pub(super) fn not_morally_strong(&self, a: EventId, b: EventId) -> Option<Because> {
+        let context = self.context;
+        if self.facts.holds("morally-strong", a, b)? {
+            return None;
+        }
+        let (first, second) = (context.event(a)?, context.event(b)?);
+        let (x, y) = (proxy(first), proxy(second));
+        if x != y {
+            let text = format!(
+                "{} goes through the {x} proxy and {} through the {y} proxy",
+                context.called(a),
+                context.called(b)
+            );
+            return because(text, "8.6, 8.7");
+        }
+        if let (Some(x), Some(y)) = (generic(first), generic(second))
+            && x != y
+        {
+            let text = format!(
+                "{} and {} use different virtual addresses of one location",
+                context.called(a),
+                context.called(b)
+            );
+            return because(text, "8.6, 8.7");
+        }
+        // Program order is enough for operations of one thread.
+        if first.thread == second.thread {
+            return None;
+        }
+        for (id, event) in [(a, first), (b, second)] {
+            if event.thread.is_none() || event.tags.has(Tag::Weak) {
+                let how = if event.thread.is_none() { "not strong" } else { "weak" };
+                return because(format!("{} is {how}", context.called(id)), "8.7");
+            }
+        }
+        if mutually_in_scope(context.unfolding, first, second) {
+            return None;
+        }
+        let threads = &context.unfolding.threads;
+        let place = |event: &Event| event.thread.and_then(|thread| threads.get(thread.index())).map(|t| t.place);
+        let needed = narrowest_common(place(first)?, place(second)?);
+        let (id, event) = if first.scope.is_none_or(|scope| scope < needed) { (a, first) } else { (b, second) };
+        let own = event.scope.map_or("no scope", scope_name);
         let text = format!(
-            "{} is no {kind} pattern: it is {}, and there is no {kind} fence {missing}",
+            "the scope of {} is too narrow: {own}, but the threads share only {}",
             context.called(id),
-            strength(context.event(id)?)
+            shared(needed)
         );
-        return Some(Because { text, section: "8.8" });
-    };
-    for (a, b) in [(sent, received), (first, last)] {
-        if let Some(because) = not_morally_strong(context, a, b) {
-            return Some(because);
-        }
+        because(text, "8.5, 8.7")
     }
-    None
 }
 
-fn strength(event: &Event) -> &'static str {
+/// How an operation that makes no pattern is ordered; None if its tags would make one.
+fn strength(event: &Event) -> Option<&'static str> {
     let has = |tag| event.tags.has(tag);
+    let writes = matches!(event.kind, EventKind::Write { .. });
     match () {
-        () if has(Tag::Weak) => "weak",
-        () if has(Tag::Acquire) => "only an acquire",
-        () if has(Tag::Release) => "only a release",
-        () if has(Tag::Volatile) => "volatile",
-        () => "relaxed",
+        () if has(Tag::Weak) => Some("weak"),
+        () if has(Tag::AcqRel) => None,
+        () if has(Tag::Acquire) => writes.then_some("only an acquire"),
+        () if has(Tag::Release) => (!writes).then_some("only a release"),
+        () if has(Tag::Volatile) => Some("volatile"),
+        () if has(Tag::Relaxed) => Some("relaxed"),
+        () => None,
     }
-}
-
-fn is_strong(event: &Event) -> bool {
-    match event.kind {
-        EventKind::Fence => !event.tags.has(Tag::ProxyFence),
-        EventKind::Read { .. } | EventKind::Write { .. } => !event.tags.has(Tag::Weak) && event.thread.is_some(),
-        EventKind::Barrier(_) => false,
-    }
-}
-
-/// The first instruction of the release pattern that ends in `sent` and has `write` before it.
-fn release_start(context: &Context<'_>, seen: Seen<'_>, write: EventId, sent: EventId) -> Option<EventId> {
-    let event = context.event(sent)?;
-    if !is_strong(event) {
-        return None;
-    }
-    if event.tags.has(Tag::Release) || event.tags.has(Tag::AcqRel) {
-        return Some(sent);
-    }
-    let fences = seen.events.iter().copied().filter(|id| *id > write && *id < sent);
-    fences.rev().find(|id| fence_with(context, *id, sent, Tag::Release))
-}
-
-fn acquire_end(context: &Context<'_>, seen: Seen<'_>, received: EventId, read: EventId) -> Option<EventId> {
-    let event = context.event(received)?;
-    if !is_strong(event) || event.tags.has(Tag::NoReturn) {
-        return None;
-    }
-    if event.tags.has(Tag::Acquire) || event.tags.has(Tag::AcqRel) {
-        return Some(received);
-    }
-    let mut fences = seen.events.iter().copied().filter(|id| *id > received && *id < read);
-    fences.find(|id| fence_with(context, *id, received, Tag::Acquire))
-}
-
-fn fence_with(context: &Context<'_>, id: EventId, of: EventId, half: Tag) -> bool {
-    let Some(event) = context.event(id) else { return false };
-    let same_thread = event.thread == context.event(of).and_then(|event| event.thread);
-    let orders = [half, Tag::AcqRel, Tag::Sc].into_iter().any(|tag| event.tags.has(tag));
-    same_thread && matches!(event.kind, EventKind::Fence) && !event.tags.has(Tag::ProxyFence) && orders
-}
-
-/// Why two operations are not morally strong (PTX ISA 8.7.1); None if they are.
-pub(super) fn not_morally_strong(context: &Context<'_>, a: EventId, b: EventId) -> Option<Because> {
-    let (first, second) = (context.event(a)?, context.event(b)?);
-    for (id, event) in [(a, first), (b, second)] {
-        if !is_strong(event) {
-            let text =
-                format!("{} is {}", context.called(id), if event.thread.is_none() { "not strong" } else { "weak" });
-            return Some(Because { text, section: "8.7" });
-        }
-    }
-    if let Some((x, y)) = proxies(first, second) {
-        let text =
-            format!("{} goes through the {x} proxy and {} through the {y} proxy", context.called(a), context.called(b));
-        return Some(Because { text, section: "8.6, 8.7" });
-    }
-    if let (Some(x), Some(y)) = (generic(first), generic(second))
-        && x != y
-        && context.location_of(a) == context.location_of(b)
-    {
-        let text =
-            format!("{} and {} use different virtual addresses of one location", context.called(a), context.called(b));
-        return Some(Because { text, section: "8.6, 8.7" });
-    }
-    if mutually_in_scope(context.unfolding, first, second) {
-        return None;
-    }
-    let place =
-        |event: &Event| event.thread.and_then(|thread| context.unfolding.threads.get(thread.index())).map(|t| t.place);
-    let needed = match (place(first)?, place(second)?) {
-        (x, y) if first.thread != second.thread => narrowest_common(x, y),
-        _ => Scope::Cta,
-    };
-    let (id, event) = if first.scope.is_none_or(|scope| scope < needed) { (a, first) } else { (b, second) };
-    let own = event.scope.map_or("no scope", scope_name);
-    let text = format!(
-        "the scope of {} is too narrow: {own}, but the threads share only {}",
-        context.called(id),
-        shared(needed)
-    );
-    Some(Because { text, section: "8.5, 8.7" })
 }
 
 fn shared(scope: Scope) -> &'static str {
@@ -180,11 +226,8 @@ fn generic(event: &Event) -> Option<fencepost_program::AddressId> {
     }
 }
 
-/// The names of two different proxies.
-fn proxies(a: &Event, b: &Event) -> Option<(&'static str, &'static str)> {
-    let kind = |event: &Event| {
-        let known = [(Tag::Surface, "surface"), (Tag::Texture, "texture"), (Tag::Constant, "constant")];
-        known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or("generic", |(_, name)| name)
-    };
-    (kind(a) != kind(b)).then(|| (kind(a), kind(b)))
+/// The kind of the proxy an access goes through.
+fn proxy(event: &Event) -> &'static str {
+    let known = [(Tag::Surface, "surface"), (Tag::Texture, "texture"), (Tag::Constant, "constant")];
+    known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or("generic", |(_, name)| name)
 }

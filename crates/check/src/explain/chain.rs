@@ -101,7 +101,7 @@ fn sentence(
         }
         Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order and synchronises with it"),
         Some(Telling::Barrier) => format!("{a} synchronises with {b} at the barrier"),
-        Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}"),
+        Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}, by the text of the program"),
         Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
         Some(Telling::Proxy) if context.is_proxy_fence(to) => {
             format!("{a} is followed by {after}, which orders it with the generic proxy")

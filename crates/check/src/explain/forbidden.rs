@@ -9,17 +9,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use fencepost_axiom::base::Candidate;
-use fencepost_axiom::bits::Relation;
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
-use fencepost_axiom::reason::{self, Amount, Chosen, Explainer, Matrices, Shape};
+use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Term};
 use fencepost_syntax::cat::CheckRole;
 
+use super::facts::chosen;
 use super::name::{value, value_text};
 use super::steps::{self, Step};
 use super::words::{self, Telling};
@@ -34,6 +34,25 @@ pub struct Search<'a> {
     pub candidates: u64,
     /// Reasons to tell.
     pub shown: u32,
+    pub subject: Subject,
+}
+
+/// What is unreachable, in the summary.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Subject {
+    /// The outcome that was asked about.
+    Condition,
+    /// An outcome that breaks the condition (`forall`).
+    OutsideCondition,
+}
+
+impl Subject {
+    fn name(self) -> &'static str {
+        match self {
+            Subject::Condition => "This outcome",
+            Subject::OutsideCondition => "An outcome that breaks the condition",
+        }
+    }
 }
 
 /// What rules out every candidate for the goal, which the caller knows to be unreachable.
@@ -54,7 +73,39 @@ pub fn forbidden(context: &Context<'_>, goal: &Goal<'_>, search: &Search<'_>) ->
     if found.seen == 0 && found.stop != Some(Stop::ThinAir) && !demanding.is_empty() {
         found.collect(context, &free(&|_| false), goal, search, Demands::Dropped);
     }
-    found.explanation(context, search)
+    let nothing = (found.seen == 0 && found.stop.is_none()).then(|| nothing(context, &free(&|_| false), goal, search));
+    found.explanation(context, search, nothing)
+}
+
+/// Why there is no candidate.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Nothing {
+    /// No combination of traces ends.
+    NeverEnds,
+    /// None ends as the filter wants.
+    Filtered,
+    /// None gives these values.
+    Values,
+}
+
+/// `weak` has no axioms: what it does not allow, no choice of which write each read returns gives.
+fn nothing(context: &Context<'_>, weak: &Model, goal: &Goal<'_>, search: &Search<'_>) -> Nothing {
+    let any = |filter| {
+        let goal = Goal { filter, condition: None, multiplicity: Multiplicity::First, ..goal.clone() };
+        let mut found = false;
+        let mut visit = |_: &Execution| {
+            found = true;
+            ControlFlow::Break(())
+        };
+        let exploration = Enumerate.explore(context.unfolding, weak, &goal, &search.limits, &mut visit);
+        // Where the search was given up, nothing is claimed.
+        found || !matches!(exploration, Exploration::Complete)
+    };
+    match () {
+        () if !any(None) => Nothing::NeverEnds,
+        () if goal.filter.is_some() && !any(goal.filter) => Nothing::Filtered,
+        () => Nothing::Values,
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -116,33 +167,23 @@ impl Found {
         }
     }
 
-    fn explanation(self, context: &Context<'_>, search: &Search<'_>) -> Explanation {
+    fn explanation(self, context: &Context<'_>, search: &Search<'_>, nothing: Option<Nothing>) -> Explanation {
         let reasons = self.reasons.len();
-        let mut lines = Vec::new();
         let rejected: Vec<Rejected> = self.reasons.into_values().take(search.shown as usize).collect();
-        let summary = match (&self.stop, self.seen) {
-            (Some(Stop::ThinAir), 0) => {
-                lines.push(Line {
-                    text: "The values could only come out of thin air: each would depend on itself".to_owned(),
-                    section: context.section("8.10.4"),
-                    ..Line::default()
-                });
-                "This outcome is forbidden."
+        let subject = search.subject.name();
+        let (summary, line) = match (&self.stop, self.seen) {
+            (_, 1..) => (format!("{subject} is forbidden. Each way to reach it breaks a rule:"), None),
+            (Some(Stop::ThinAir), 0) => (
+                format!("{subject} is forbidden."),
+                Some("Only values out of thin air, which depend on themselves, are left to give it"),
+            ),
+            (Some(_), 0) => {
+                (format!("{subject} is forbidden; no candidate for it was found in time to say why."), None)
             }
-            (Some(_), 0) => "This outcome is forbidden; no candidate for it was found in time to say why.",
-            (None, 0) => {
-                // The engines do not guess values that nothing produces.
-                if context.unfolding.events.iter().any(|event| !event.data_deps.is_empty()) {
-                    lines.push(Line {
-                        text: "Values that depend on themselves, out of thin air, do not count".to_owned(),
-                        section: context.section("8.10.4"),
-                        ..Line::default()
-                    });
-                }
-                "This outcome is impossible: no choice of which write each read returns gives these values."
-            }
-            _ => "This outcome is forbidden. Each way to reach it breaks a rule:",
+            (None, 0) => without_candidates(context, subject, nothing.unwrap_or(Nothing::Values)),
         };
+        let section = context.section("8.10.4");
+        let lines = line.map(|text| Line { text: text.to_owned(), section, ..Line::default() }).into_iter().collect();
         let mut remarks = Vec::new();
         if reasons > rejected.len() {
             remarks
@@ -156,7 +197,23 @@ impl Found {
                 .push(format!("{} could not be put into words", crate::phrase::count(self.unexplained, "candidate")));
         }
         let remark = (!remarks.is_empty()).then(|| format!("({})", remarks.join("; ")));
-        Explanation { summary: summary.to_owned(), lines, rejected, remark }
+        Explanation { summary, lines, rejected, remark }
+    }
+}
+
+fn without_candidates(context: &Context<'_>, subject: &str, nothing: Nothing) -> (String, Option<&'static str>) {
+    match nothing {
+        Nothing::NeverEnds => {
+            (format!("{subject} is impossible: no execution ends, so there is no final state."), None)
+        }
+        Nothing::Filtered => (format!("{subject} is impossible: no execution passes the filter."), None),
+        Nothing::Values => {
+            let summary =
+                format!("{subject} is impossible: no choice of which write each read returns gives these values.");
+            // The engines do not guess values that nothing produces.
+            let depends = context.unfolding.events.iter().any(|event| !event.data_deps.is_empty());
+            (summary, depends.then_some("Values that depend on themselves, out of thin air, do not count"))
+        }
     }
 }
 
@@ -170,18 +227,8 @@ fn reject(
 ) -> Option<Rejected> {
     let mut candidate = Candidate::default();
     candidate.choose(context.unfolding, &execution.traces);
-    let relation = |pairs: &[(EventId, EventId)]| {
-        let local = pairs.iter().filter_map(|(from, to)| Some((candidate.local(*from)?, candidate.local(*to)?)));
-        Relation::from_pairs(candidate.shape, local)
-    };
-    let chosen = Chosen {
-        rf: relation(&execution.rf),
-        co: relation(&execution.co),
-        sync_fence: relation(&execution.sync_fence),
-        syncbar: relation(&execution.barriers.synchronises),
-    };
     matrices.begin(context.unfolding, &candidate);
-    matrices.choose(&chosen);
+    matrices.choose(&chosen(&candidate, execution));
     let explanations = match demands {
         Demands::Kept => reason::explain(context.model, matrices, &candidate.events),
         Demands::Dropped => overwritten(context, matrices, &candidate.events, execution, condition),
@@ -291,7 +338,7 @@ fn conclusion(
     let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
     let text = match (name, &explanation.shape, last, telling) {
         ("causality", _, Some(step), Some(Telling::FromRead)) => format!(
-            "so {} may not return {}: it must see {} or a newer write",
+            "so {} may not return {}: it must see {} or a write that is not older",
             context.called(step.from),
             value_text(execution, step.from),
             context.called(step.to)
@@ -303,14 +350,13 @@ fn conclusion(
                 context.called(step.from)
             )
         }
-        ("coherence", Shape::Pair(first, second), ..) => format!(
-            "so {} overwrites {}, and {} cannot end as {}",
-            context.called(*second),
-            context.called(*first),
-            context.location_name(*first),
-            value_text(execution, *first)
-        ),
-        ("no-thin-air", ..) => "so the value would depend on itself".to_owned(),
+        // The other check of this name asks for some order of morally strong writes.
+        ("coherence", Shape::Pair(first, second), ..) if demands_forward(context, explanation) => {
+            overwrites(context, execution, *first, *second)
+        }
+        ("no-thin-air", ..) => {
+            "which is a cycle of dependencies and reads-from (dependencies are taken syntactically)".to_owned()
+        }
         ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
             format!("so {} would come before itself", last.map_or(String::new(), |step| context.called(step.to)))
         }
@@ -321,4 +367,23 @@ fn conclusion(
     };
     let section = words::axiom_section(name, context.family());
     Line { text, section, ..Line::default() }
+}
+
+fn demands_forward(context: &Context<'_>, explanation: &reason::Explanation) -> bool {
+    let demands = context.model.demands.iter();
+    demands.filter(|demand| demand.check == explanation.check).any(|demand| demand.direction == Direction::Forward)
+}
+
+fn overwrites(context: &Context<'_>, execution: &Execution, first: EventId, second: EventId) -> String {
+    let same = |other: &&EventId| {
+        **other != first
+            && context.is_write(**other)
+            && context.location_of(**other) == context.location_of(first)
+            && value(execution, **other) == value(execution, first)
+    };
+    let ends = match execution.events.iter().find(same) {
+        None => format!("{} cannot end as {}", context.location_name(first), value_text(execution, first)),
+        Some(_) => format!("{} cannot end with this write", context.location_name(first)),
+    };
+    format!("so {} overwrites {}, and {ends}", context.called(second), context.called(first))
 }

@@ -2,7 +2,8 @@
 //! race, why a thread never ends.
 //!
 //! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
-//! model has against them, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
+//! model has against them, `interleave` and `order` find an order to tell an execution in, `facts` checks reasons against the
+//! model's relations, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
 //! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
@@ -10,7 +11,9 @@
 
 mod apart;
 mod chain;
+mod facts;
 mod forbidden;
+mod interleave;
 mod name;
 mod order;
 mod race;
@@ -28,7 +31,7 @@ use fencepost_syntax::{Source, Span};
 
 use crate::render::HighlightedEdge;
 
-pub use forbidden::{Search, forbidden};
+pub use forbidden::{Search, Subject, forbidden};
 pub use race::{Example, race};
 pub use report::explain;
 pub use story::allowed;

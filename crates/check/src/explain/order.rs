@@ -1,25 +1,81 @@
-//! An order in which to tell an execution. Where one interleaving explains every value, it is that one. Where none does,
-//! communication (reads-from, coherence, from-read, fences, barriers) is told in order and an event that had to happen
-//! before something earlier in its program is marked: that is where the execution is weak.
+//! An order in which to tell an execution that no interleaving explains. Communication (reads-from, coherence, from-read,
+//! fences, barriers) is told in order as far as it has one, and each event that does not fit the order of the telling is
+//! marked: that is where the execution is weak.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
+use fencepost_program::{EventId, LocationId};
 
 use super::Context;
 use super::words::Family;
+
+/// Whether Fence-SC order is part of what must come first.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fences {
+    Ordered,
+    Free,
+}
 
 pub(super) struct Moment {
     pub(super) event: EventId,
     /// Events earlier in its program that are told later.
     pub(super) ahead_of: Vec<EventId>,
-    /// It communicates in a circle with events told later: no order at all explains it.
-    pub(super) circular: bool,
+    pub(super) odd: Option<Odd>,
+}
+
+/// What does not fit the order of the telling, program order left aside.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Odd {
+    /// A read returns another write than this, the latest that was told.
+    Older(EventId),
+    /// A read returns a write that is told later.
+    Early(EventId),
+    /// A write is told after this one, which follows it in coherence order.
+    Late(EventId),
+    /// The write half of a read-modify-write is told after this, which came between the halves.
+    Split(EventId),
+}
+
+/// The events in this order, with what does not fit it.
+pub(super) fn told(context: &Context<'_>, execution: &Execution, order: &[EventId]) -> Vec<Moment> {
+    let position: BTreeMap<EventId, usize> = order.iter().enumerate().map(|(at, event)| (*event, at)).collect();
+    let threads = threads(context, execution);
+    let mut memory: BTreeMap<LocationId, EventId> = BTreeMap::new();
+    let mut moments = Vec::new();
+    for (at, &event) in order.iter().enumerate() {
+        let later = |other: &EventId| position.get(other).is_some_and(|other| *other > at);
+        let own = context.event(event).and_then(|event| event.thread).and_then(|thread| threads.get(&thread));
+        let ahead_of = own.into_iter().flatten().copied().filter(|other| *other < event && later(other)).collect();
+        let odd = if context.is_read(event) {
+            let source = execution.rf.iter().find(|(_, to)| *to == event).map(|(from, _)| *from);
+            let latest = context.location_of(event).and_then(|location| memory.get(&location).copied());
+            match (source, latest) {
+                (Some(source), _) if later(&source) => Some(Odd::Early(source)),
+                (source, Some(latest)) if source != Some(latest) => Some(Odd::Older(latest)),
+                _ => None,
+            }
+        } else {
+            let late =
+                execution.co.iter().find(|(from, to)| *from == event && position.get(to).is_some_and(|to| *to < at));
+            let partner = context.event(event).and_then(|event| event.rmw_partner);
+            let before = at.checked_sub(1).and_then(|before| order.get(before)).copied();
+            match (late, partner, before) {
+                (Some((_, later)), ..) => Some(Odd::Late(*later)),
+                (None, Some(partner), Some(before)) if before != partner => Some(Odd::Split(before)),
+                _ => None,
+            }
+        };
+        if let Some(location) = context.location_of(event).filter(|_| context.is_write(event)) {
+            memory.insert(location, event);
+        }
+        moments.push(Moment { event, ahead_of, odd });
+    }
+    moments
 }
 
 /// The read's write is overwritten by these, directly or not.
@@ -29,12 +85,13 @@ pub(super) fn overwriting(execution: &Execution, read: EventId) -> Vec<EventId> 
     later.collect()
 }
 
-pub(super) fn moments(context: &Context<'_>, execution: &Execution) -> Vec<Moment> {
+/// An order in which communication is told in order as far as it has one.
+pub(super) fn by_communication(context: &Context<'_>, execution: &Execution) -> Vec<EventId> {
     let threads = threads(context, execution);
-    let before = communication(context, execution, &threads);
+    let before = communication(context, execution, &threads, Fences::Ordered);
     let mut done: BTreeSet<EventId> =
         execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
-    let mut told: Vec<Moment> = Vec::new();
+    let mut told: Vec<EventId> = Vec::new();
     let total: usize = threads.values().map(Vec::len).sum();
     let mut last_thread = None;
     while told.len() < total {
@@ -53,16 +110,16 @@ pub(super) fn moments(context: &Context<'_>, execution: &Execution) -> Vec<Momen
             (!satisfied(*event), cost, ahead.len(), moved, *event)
         });
         let Some(event) = best else { break };
-        told.push(Moment { event, ahead_of: pending(event), circular: !satisfied(event) });
+        told.push(event);
         done.insert(event);
         last_thread = context.event(event).and_then(|event| event.thread);
     }
     told
 }
 
-type Threads = BTreeMap<fencepost_program::ThreadId, Vec<EventId>>;
+pub(super) type Threads = BTreeMap<fencepost_program::ThreadId, Vec<EventId>>;
 
-fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
+pub(super) fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
     let mut threads = Threads::new();
     for event in &execution.events {
         if let Some(thread) = context.event(*event).and_then(|event| event.thread) {
@@ -73,10 +130,11 @@ fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
 }
 
 /// What must have happened before each event, program order left aside.
-fn communication(
+pub(super) fn communication(
     context: &Context<'_>,
     execution: &Execution,
     threads: &Threads,
+    fences: Fences,
 ) -> BTreeMap<EventId, BTreeSet<EventId>> {
     let mut before: BTreeMap<EventId, BTreeSet<EventId>> = BTreeMap::new();
     let mut add = |from: EventId, to: EventId| {
@@ -84,8 +142,9 @@ fn communication(
             before.entry(to).or_default().insert(from);
         }
     };
-    let orders = [&execution.rf, &execution.co, &execution.sync_fence];
-    orders.into_iter().flatten().for_each(|(from, to)| add(*from, *to));
+    let fences = Some(&execution.sync_fence).filter(|_| fences == Fences::Ordered);
+    let orders = [&execution.rf, &execution.co].into_iter().chain(fences);
+    orders.flatten().for_each(|(from, to)| add(*from, *to));
     for (_, read) in &execution.rf {
         let own = context.event(*read).and_then(|event| event.rmw_partner);
         overwriting(execution, *read)
@@ -105,6 +164,9 @@ fn communication(
 /// acquires and the like only if there is no other way.
 fn unlikely(context: &Context<'_>, other: EventId, event: EventId) -> u32 {
     let (Some(first), Some(second)) = (context.event(other), context.event(event)) else { return 0 };
+    if first.rmw_partner == Some(event) {
+        return 20;
+    }
     if context.family() == Family::Other {
         let buffered = matches!(first.kind, EventKind::Write { .. }) && matches!(second.kind, EventKind::Read { .. });
         return if buffered { 1 } else { 10 };

@@ -1,58 +1,83 @@
 //! A data race in words (PTX ISA 8.7.1): which two accesses, why they are not morally strong, why nothing orders them.
+//! Another flag of a model is named and no reason given: only the model knows what it means.
 
+use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::value::Value;
 
-use super::apart::{self, Seen};
-use super::name::capitalised;
+use super::apart::Apart;
+use super::facts::{self, Facts};
+use super::name::{capitalised, value_text};
 use super::{Context, Explanation, Line};
 
-/// As much of an execution as a race needs.
-#[derive(Clone, Debug)]
-pub struct Example {
-    /// Ascending.
-    pub events: Vec<EventId>,
-    /// What each of `events` read or wrote.
-    pub values: Vec<Option<Value>>,
-    pub rf: Vec<(EventId, EventId)>,
+/// Two events and an execution in which they raise a flag.
+#[derive(Copy, Clone, Debug)]
+pub struct Example<'a> {
+    /// The flag, `data-race`.
+    pub flag: &'a str,
+    pub execution: &'a Execution,
     pub pair: (EventId, EventId),
 }
 
 /// Other reads of the two threads that are named, to say which execution it is.
 const READS: usize = 3;
 
-pub fn race(context: &Context<'_>, example: &Example) -> Explanation {
+pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     let (first, second) = example.pair;
-    let verb = |id: EventId| if context.is_read(id) { "reads" } else { "writes" };
-    let line = |id: EventId| {
-        let text = format!("`{}` {} {}", context.instruction(id), verb(id), context.location_name(id));
-        context.line(id, text)
+    let mut lines = vec![access(context, first), access(context, second)];
+    let summary = if example.flag == "data-race" {
+        lines.extend(reasons(context, example));
+        capitalised(&format!("the location {} has a data race:", context.location_name(first)))
+    } else {
+        format!("These raise the flag `{}` of the model:", example.flag)
     };
-    let mut lines = vec![line(first), line(second)];
-    let says = |text: String, section: &str| Line { text, section: context.section(section), ..Line::default() };
-    if let Some(because) = apart::not_morally_strong(context, first, second) {
-        let text = format!("they are not morally strong: {}", because.text);
-        lines.push(says(text, because.section));
-    }
-    let seen = Seen { events: &example.events, rf: &example.rf };
-    let either =
-        apart::not_ordered(context, seen, first, second).or_else(|| apart::not_ordered(context, seen, second, first));
-    let text = match &either {
-        Some(because) => format!("causality order does not relate them: {}", because.text),
-        None => "causality order does not relate them: no synchronisation leads from one to the other".to_owned(),
-    };
-    lines.push(says(text, either.map_or("8.9.5", |because| because.section)));
     let threads = [context.thread(first), context.thread(second)];
-    let reads = example.events.iter().zip(&example.values).filter(|(event, _)| {
-        context.is_read(**event) && ![first, second].contains(event) && threads.contains(&context.thread(**event))
+    let reads = example.execution.events.iter().copied().filter(|event| {
+        context.is_read(*event) && ![first, second].contains(event) && threads.contains(&context.thread(*event))
     });
-    let reads: Vec<String> = reads
-        .filter_map(|(event, value)| Some(format!("{} reads {}", context.called(*event), value.as_ref()?)))
-        .take(READS)
-        .collect();
+    let says = |event| format!("{} reads {}", context.called(event), value_text(example.execution, event));
+    let reads: Vec<String> = reads.map(says).take(READS).collect();
     if !reads.is_empty() {
-        lines.push(says(format!("this happens where {}", reads.join(" and ")), ""));
+        lines.push(Line { text: format!("this happens where {}", reads.join(" and ")), ..Line::default() });
     }
-    let summary = capitalised(&format!("the location {} has a data race:", context.location_name(first)));
     Explanation { summary, lines, rejected: Vec::new(), remark: None }
+}
+
+fn access(context: &Context<'_>, id: EventId) -> Line {
+    let instruction = context.instruction(id);
+    let text = match () {
+        () if context.is_read(id) => format!("`{instruction}` reads {}", context.location_name(id)),
+        () if context.is_write(id) => format!("`{instruction}` writes {}", context.location_name(id)),
+        () => format!("`{instruction}`"),
+    };
+    context.line(id, text)
+}
+
+fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {
+    let (first, second) = example.pair;
+    let model = facts::watching(context.model);
+    let facts = Facts::new(context, &model, example.execution);
+    let apart = Apart { context, facts: &facts, execution: example.execution };
+    let says = |text: String, section: &str| Line { text, section: context.section(section), ..Line::default() };
+    let mut lines = Vec::new();
+    if let Some(because) = apart.not_morally_strong(first, second) {
+        lines.push(says(format!("they are not morally strong: {}", because.text), because.section));
+    }
+    let related = |from, to| facts.holds("base-causality", from, to);
+    let based = related(first, second).zip(related(second, first));
+    // The way that is there, if one is: what is missing is missing on it.
+    let either = match based {
+        Some((false, true)) => apart.not_ordered(second, first),
+        _ => apart.not_ordered(first, second).or_else(|| apart.not_ordered(second, first)),
+    };
+    match (either, based) {
+        (Some(because), _) => {
+            lines.push(says(format!("causality order does not relate them: {}", because.text), because.section));
+        }
+        (None, Some((false, false))) => {
+            let text = "causality order does not relate them: no synchronisation leads from one to the other";
+            lines.push(says(text.to_owned(), "8.9.5"));
+        }
+        (None, _) => {}
+    }
+    lines
 }

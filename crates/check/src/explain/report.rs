@@ -3,17 +3,14 @@
 use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
-use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
-use fencepost_program::value::Value;
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::forbidden::{Search, forbidden};
+use super::forbidden::{Search, Subject, forbidden};
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::report::{Access, Race};
 use crate::test::Test;
 use crate::verdict::Verdict;
 
@@ -32,7 +29,12 @@ pub fn explain(test: &Test, model: &LoadedModel, checked: &Checked) -> String {
     for (index, question) in test.program.questions.iter().enumerate() {
         parts.extend(explain_question(&context, checked, index, question).map(|explanation| explanation.to_text()));
     }
-    parts.extend(checked.report.races.pairs.iter().filter_map(|race| Some(explain_race(&context, race)?.to_text())));
+    let races = checked.report.races.pairs.iter().zip(&checked.evidence.races);
+    let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
+    let racing = Context { unfolding: accesses, ..context };
+    parts.extend(races.map(|(found, (pair, execution))| {
+        race(&racing, &Example { flag: &found.flag, execution, pair: *pair }).to_text()
+    }));
     parts.extend(checked.evidence.stuck.iter().map(|execution| stuck(&context, execution).to_text()));
     parts.join("\n")
 }
@@ -77,23 +79,9 @@ fn explain_question(
     let filter = context.program.filter.as_ref().map(|filter| &filter.node);
     let goal = Goal { filter, condition: Some(&condition), ..Goal::new(Ends::Terminating) };
     let limits = Limits { deadline: Instant::now().checked_add(PATIENCE), memory: None, cancelled: None };
-    Some(forbidden(context, &goal, &Search { limits, candidates: CANDIDATES, shown: SHOWN }))
-}
-
-fn explain_race(context: &Context<'_>, found: &Race) -> Option<Explanation> {
-    let example = &found.example;
-    let find = |access: &Access| {
-        let event = example.events.iter().find(|event| {
-            event.thread.as_deref() == Some(access.thread.as_str())
-                && event.line == Some(access.line)
-                && event.text == access.text
-                && event.location.is_some()
-        })?;
-        Some(EventId(event.id))
+    let subject = match question.kind {
+        QuestionKind::Forall | QuestionKind::Assert => Subject::OutsideCondition,
+        _ => Subject::Condition,
     };
-    let pair = (find(&found.first)?, find(&found.second)?);
-    let events: Vec<EventId> = example.events.iter().map(|event| EventId(event.id)).collect();
-    let values = example.events.iter().map(|event| event.value.map(|value| Value(value.0))).collect();
-    let rf = example.rf.iter().map(|(from, to)| (EventId(*from), EventId(*to))).collect();
-    Some(race(context, &Example { events, values, rf, pair }))
+    Some(forbidden(context, &goal, &Search { limits, candidates: CANDIDATES, shown: SHOWN, subject }))
 }

@@ -1,14 +1,17 @@
 //! An allowed execution told line by line: what each instruction did, where each read got its value from, and why a read
-//! that missed a newer write was allowed to.
+//! that missed a newer write was allowed to. It is called an interleaving only if one was found.
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::EventKind;
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, LocationId};
 
-use super::apart::{self, Seen};
-use super::name::value_text;
-use super::order::{Moment, moments, overwriting};
+use super::apart::{Apart, Because};
+use super::facts::{self, Facts};
+use super::interleave::{Finals, Interleaving, interleaving};
+use super::name::{value, value_text};
+use super::order::{Moment, Odd, by_communication, overwriting, told};
 use super::words::Family;
 use super::{Context, Explanation, Line};
 use crate::outcome;
@@ -16,33 +19,41 @@ use crate::phrase::{self, Notation};
 
 /// Tells the execution. `wanted` is what it is a witness of.
 pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {
-    let moments = moments(context, execution);
-    let weak = moments.iter().any(|moment| !moment.ahead_of.is_empty() || moment.circular);
-    let summary = if weak {
-        "This execution is allowed. No single interleaving explains it; what happens out of program order is marked."
-    } else {
-        "This execution is allowed, and it is an interleaving of the threads:"
+    let ending = wanted.and_then(|wanted| Ending::new(context, execution, wanted));
+    let finals = ending.as_ref().map(Ending::finals).unwrap_or_default();
+    let (summary, order) = match interleaving(context, execution, &finals) {
+        Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
+        Interleaving::Impossible => (
+            "This execution is allowed. No single interleaving explains it; what does not fit the order told here is marked.",
+            by_communication(context, execution),
+        ),
+        Interleaving::NotFound => (
+            "This execution is allowed. What does not fit the order told here is marked.",
+            by_communication(context, execution),
+        ),
     };
+    let moments = told(context, execution, &order);
+    let model = facts::watching(context.model);
+    let facts = Facts::new(context, &model, execution);
+    let apart = Apart { context, facts: &facts, execution };
     let mut lines = Vec::new();
     let partner = |moment: &Moment| context.event(moment.event).and_then(|event| event.rmw_partner);
     let mut rest = moments.iter().peekable();
     while let Some(moment) = rest.next() {
         // The two halves of a read-modify-write are one line where they are one step.
-        let written = rest.next_if(|next| partner(moment) == Some(next.event)).map(|next| next.event);
-        tell(context, execution, moment, written, &mut lines);
+        let written = rest.next_if(|next| partner(moment) == Some(next.event));
+        tell(&apart, moment, written, &mut lines);
     }
-    lines.extend(outcome_line(context, execution, wanted));
+    if let Some(ending) = &ending {
+        lines.extend(ending.not_last(context, execution, &order));
+        lines.push(ending.line(context));
+    }
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
 }
 
 /// The event, then the reasons for what is odd about it, a line each.
-fn tell(
-    context: &Context<'_>,
-    execution: &Execution,
-    moment: &Moment,
-    written: Option<EventId>,
-    lines: &mut Vec<Line>,
-) {
+fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mut Vec<Line>) {
+    let (context, execution) = (apart.context, apart.execution);
     let id = moment.event;
     let instruction = context.instruction(id);
     let value = value_text(execution, id);
@@ -55,23 +66,55 @@ fn tell(
         _ => format!("`{instruction}`"),
     };
     if let Some(written) = written {
-        text.push_str(&format!(", and writes {} in the same step", value_text(execution, written)));
+        text.push_str(&format!(", and writes {} in the same step", value_text(execution, written.event)));
     }
     lines.push(context.line(id, text));
-    let aside = |text: String, section: Option<String>| Line { text, section, events: vec![id.0], ..Line::default() };
-    if let Some(first) = moment.ahead_of.first() {
-        let others = match moment.ahead_of.len() {
+    let aside = |text: String, section: &str| Line {
+        text: format!("- {text}"),
+        section: context.section(section),
+        events: vec![id.0],
+        ..Line::default()
+    };
+    let ahead = moment.ahead_of.iter().filter(|other| written.is_none_or(|written| written.event != **other));
+    let ahead: Vec<EventId> = ahead.copied().collect();
+    if let Some(first) = ahead.first() {
+        let others = match ahead.len() {
             1 => String::new(),
             more => format!(" and {} more", more - 1),
         };
-        let text = format!("- out of program order: ahead of `{}`{others}", context.instruction(*first));
-        lines.push(aside(text, None));
+        lines.push(aside(format!("out of program order: ahead of `{}`{others}", context.instruction(*first)), ""));
     }
-    if let Some(because) = missed(context, execution, moment) {
-        lines.push(aside(format!("- {}", because.text), context.section(because.section)));
+    if let Some(because) = missed(apart, moment) {
+        lines.push(aside(because.text, because.section));
     }
-    if moment.circular {
-        lines.push(aside("- it communicates in a circle: there is no order of these events".to_owned(), None));
+    for moment in [Some(moment), written].into_iter().flatten() {
+        lines.extend(moment.odd.map(|odd| aside(oddity(context, execution, moment.event, odd), "")));
+    }
+}
+
+/// What does not fit the order of the telling.
+fn oddity(context: &Context<'_>, execution: &Execution, event: EventId, odd: Odd) -> String {
+    let value = |id: EventId| value_text(execution, id);
+    let related = |a: EventId, b: EventId| execution.co.contains(&(a, b)) || execution.co.contains(&(b, a));
+    match odd {
+        Odd::Older(latest) => {
+            let source = execution.rf.iter().find(|(_, to)| *to == event).map(|(from, _)| *from);
+            let unrelated = source.is_some_and(|source| !related(source, latest));
+            let why = if unrelated { ": coherence order does not relate the two writes" } else { "" };
+            format!(
+                "it returns {} although, as told here, {} wrote {} since{why}",
+                value(event),
+                context.called(latest),
+                value(latest)
+            )
+        }
+        Odd::Early(source) => format!("the write it returns, {}, is told later", context.called(source)),
+        Odd::Late(later) => {
+            format!("in coherence order it comes before {}, which is told before it", context.called(later))
+        }
+        Odd::Split(between) => {
+            format!("{} is told between the two halves of this read-modify-write", context.called(between))
+        }
     }
 }
 
@@ -88,58 +131,98 @@ fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String
     }
 }
 
-/// Why the read need not see a newer write of another thread, where somebody might expect it to: a message that should
+/// Why the read need not see a newer write, where somebody might expect it to: a message that should
 /// have told it of the write was received, or it is out of program order.
-fn missed(context: &Context<'_>, execution: &Execution, moment: &Moment) -> Option<apart::Because> {
+fn missed(apart: &Apart<'_>, moment: &Moment) -> Option<Because> {
+    let (context, execution) = (apart.context, apart.execution);
     let read = moment.event;
     let own = context.event(read)?.rmw_partner;
-    let newer = overwriting(execution, read)
-        .into_iter()
-        .filter(|write| Some(*write) != own && context.thread(*write) != context.thread(read));
-    let newer: Vec<EventId> = newer.collect();
-    let seen = Seen { events: &execution.events, rf: &execution.rf };
-    let because = newer.iter().find_map(|write| Some((*write, apart::not_ordered(context, seen, *write, read)?)));
+    let newer: Vec<EventId> = overwriting(execution, read).into_iter().filter(|write| Some(*write) != own).collect();
+    let need_not = |write: EventId, why: &str| {
+        let (location, value) = (context.location_name(write), value_text(execution, write));
+        format!("it need not see {location} = {value} of {}: {why}", context.called(write))
+    };
+    let because = newer.iter().find_map(|write| Some((*write, apart.not_ordered(*write, read)?)));
     if let Some((write, because)) = because {
-        let text = format!(
-            "it need not see {} = {} of {}: {}",
-            context.location_name(write),
-            value_text(execution, write),
-            context.called(write),
-            because.text
-        );
-        return Some(apart::Because { text, section: because.section });
+        return Some(Because { text: need_not(write, &because.text), section: because.section });
     }
-    let write = *newer.first().filter(|_| !moment.ahead_of.is_empty())?;
+    let mut others = newer.iter().filter(|write| context.thread(**write) != context.thread(read));
+    let write = *others.next().filter(|_| moment.ahead_of.iter().any(|other| Some(*other) != own))?;
     let why = match context.family() {
         Family::Ptx => "nothing orders that write before this read",
         Family::Other => "that write need not have reached memory yet",
     };
-    let text = format!(
-        "it need not see {} = {} of {}: {why}",
-        context.location_name(write),
-        value_text(execution, write),
-        context.called(write)
-    );
-    Some(apart::Because { text, section: "" })
+    Some(Because { text: need_not(write, why), section: "" })
 }
 
-fn outcome_line(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Option<Line> {
-    let condition = wanted?;
-    let terms: Vec<Term> = condition.terms();
-    let states = outcome::Reader::new(context.unfolding, execution).states(&terms);
-    let state = states.iter().find(|state| outcome::holds(condition, &terms, state))?;
-    let values: Vec<String> = terms
-        .iter()
-        .zip(state)
-        .map(|(term, value)| format!("{} = {value}", phrase::term(context.program, term, Notation::Named)))
-        .collect();
-    let asked = phrase::condition(context.program, condition, Notation::Named);
-    let choice =
-        if states.len() > 1 { " (some writes are unordered: the final memory could also be another)" } else { "" };
-    let text = if values.is_empty() {
-        format!("In the end {asked} holds.")
-    } else {
-        format!("In the end {}{choice}, so {asked} holds.", values.join(", "))
-    };
-    Some(Line { text, ..Line::default() })
+/// The final state the execution is a witness with.
+struct Ending<'a> {
+    condition: &'a Condition,
+    terms: Vec<Term>,
+    state: outcome::State,
+    /// How many final states the execution has, seen through these terms.
+    states: usize,
+}
+
+impl<'a> Ending<'a> {
+    /// A state that satisfies the condition and the filter.
+    fn new(context: &Context<'_>, execution: &Execution, condition: &'a Condition) -> Option<Ending<'a>> {
+        let filter = context.program.filter.as_ref().map(|filter| &filter.node);
+        let mut terms: Vec<Term> = condition.terms();
+        terms.extend(filter.into_iter().flat_map(Condition::terms));
+        terms.sort();
+        terms.dedup();
+        let states = outcome::Reader::new(context.unfolding, execution).states(&terms);
+        let wanted = |state: &&outcome::State| {
+            outcome::holds(condition, &terms, state)
+                && filter.is_none_or(|filter| outcome::holds(filter, &terms, state))
+        };
+        let state = states.iter().find(wanted)?.clone();
+        Some(Ending { condition, terms, state, states: states.len() })
+    }
+
+    fn finals(&self) -> Finals {
+        let memory = self.terms.iter().zip(&self.state).filter_map(|(term, value)| match term {
+            Term::Memory(location) => Some((*location, *value)),
+            _ => None,
+        });
+        memory.collect()
+    }
+
+    fn line(&self, context: &Context<'_>) -> Line {
+        let named = |term: &Term| phrase::term(context.program, term, Notation::Named);
+        let values = self.terms.iter().zip(&self.state).filter(|(term, _)| !matches!(term, Term::Constant(_)));
+        let values: Vec<String> = values.map(|(term, value)| format!("{} = {value}", named(term))).collect();
+        let asked = phrase::condition(context.program, self.condition, Notation::Named);
+        let choice = match self.states {
+            1 => "",
+            _ => " (some writes are unordered: the final memory could also be another)",
+        };
+        let text = if values.is_empty() {
+            format!("In the end {asked} holds.")
+        } else {
+            format!("In the end {}{choice}, so {asked} holds.", values.join(", "))
+        };
+        Line { text, ..Line::default() }
+    }
+
+    /// Where the last write that was told is not the one that remains.
+    fn not_last(&self, context: &Context<'_>, execution: &Execution, order: &[EventId]) -> Vec<Line> {
+        let line = |(location, remains): (LocationId, Value)| {
+            let last =
+                order.iter().rfind(|id| context.is_write(**id) && context.location_of(**id) == Some(location))?;
+            if value(execution, *last) == Some(remains) {
+                return None;
+            }
+            let overwritten = execution.co.iter().any(|(from, _)| from == last);
+            let why = if overwritten { "" } else { ": coherence order does not say which write is the last" };
+            let text = format!(
+                "- {} is told last, but {} ends as {remains}{why}",
+                context.called(*last),
+                context.location_name(*last)
+            );
+            Some(Line { text, section: context.section("8.9.6"), events: vec![last.0], ..Line::default() })
+        };
+        self.finals().into_iter().filter_map(line).collect()
+    }
 }

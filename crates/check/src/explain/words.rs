@@ -101,7 +101,7 @@ const AXIOMS: &[Axiom] = &[
         name: "coherence",
         title: "Coherence",
         section: Some("8.10.1"),
-        rule: "writes that are in causality order are in coherence order, and so is their final value",
+        rule: "writes of one location that causality order relates, or that are morally strong, are in coherence order",
     },
     Axiom {
         name: "fence-sc",
@@ -119,7 +119,7 @@ const AXIOMS: &[Axiom] = &[
         name: "no-thin-air",
         title: "No-Thin-Air",
         section: Some("8.10.4"),
-        rule: "a value may not depend on itself",
+        rule: "dependencies and reads-from may not form a cycle",
     },
     Axiom {
         name: "sc-per-location",
