@@ -40,6 +40,21 @@ pub struct Report {
     pub cross_checked: bool,
 }
 
+impl Report {
+    /// Whether an answer holds only because there is no execution to break it: none terminates, or none passes the
+    /// filter. Known where the executions were counted.
+    pub fn is_vacuous(&self, answer: &Answer) -> bool {
+        let none = self.executions == Some(Count { count: 0, complete: true });
+        let of_all = matches!(answer.kind.as_str(), "forall" | "assert" | "~exists");
+        none && of_all && answer.verdict == Verdict::Holds
+    }
+
+    /// Whether some answer is vacuous.
+    pub fn vacuous(&self) -> bool {
+        self.questions.iter().any(|answer| self.is_vacuous(answer))
+    }
+}
+
 /// The answer to one question.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Answer {
@@ -129,6 +144,9 @@ impl Serialize for Number {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Races {
     pub answer: RaceAnswer,
+    /// Only the executions that pass the filter and in which assumed reads (NVLitmus `== n`) return what is assumed were
+    /// looked at.
+    pub assuming: bool,
     /// One per pair of instructions, ascending by source position.
     pub pairs: Vec<Race>,
 }
@@ -136,7 +154,7 @@ pub struct Races {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceAnswer {
-    /// Every execution was looked at and none has a race.
+    /// Every execution was looked at, those that never end too; there is one, and none has a race.
     None,
     Found,
     /// Not every execution was looked at, and no race was met.

@@ -1,6 +1,11 @@
 //! herd's log, for people with mcompare habits: `Test`, `States`, `Ok`/`No`, `Witnesses`, `Condition`, `Observation`,
 //! `Hash`. Differences from herd: no `Time` line (the same check gives the same bytes), the hash is [`crate::hash`]'s,
 //! and an answer that is not known says so (`Unknown`) instead of a number that looks complete.
+//!
+//! herd's `Positive` and `Negative` count executions, each of which has one final state. Under partial coherence an
+//! execution may have several (two unordered last writes); it counts once per final state, as if each were an execution
+//! of its own, so that the two numbers always add up to the histogram behind `States` and `Observation` agrees with them:
+//! an execution with a state on each side is `Sometimes`, never `Always`.
 
 use std::fmt::Write;
 
@@ -105,4 +110,25 @@ fn herd_term(program: &Program, named: &str) -> String {
         }
     }
     format!("[{named}]")
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use crate::{Models, Options, check, load};
+
+    /// One execution with two final states: the numbers add up to the states that are listed.
+    #[test]
+    fn an_execution_counts_once_per_final_state() {
+        let text =
+            "PTX WW\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | st.weak x, 2 ;\nexists (x=1)\n";
+        let (tests, _) = load(&Source::new("test.litmus", text));
+        let report = check(&tests[0], &Models::shipped("ptx-7.5").unwrap(), &Options::default()).report;
+        assert_eq!(report.executions.unwrap().count, 1);
+        let log = super::log(&tests[0], &report);
+        for line in ["States 2\n[x]=1;\n[x]=2;\n", "Positive: 1 Negative: 1\n", "Observation WW Sometimes 1 1\n"] {
+            assert!(log.contains(line), "{log}");
+        }
+    }
 }

@@ -10,6 +10,8 @@ use crate::report::Report;
 struct Line<'a> {
     #[serde(flatten)]
     report: &'a Report,
+    /// Some `forall`, `assert` or `~exists` holds because there is no execution.
+    vacuous: bool,
     expectation: Expectation<'a>,
 }
 
@@ -26,7 +28,7 @@ pub fn line(row: &Row<'_>) -> String {
         Comparison::NothingExpected => Expectation { answer: "none", differences: &[] },
         Comparison::Different(differences) => Expectation { answer: "different", differences },
     };
-    let line = Line { report: row.report, expectation };
+    let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation };
     let mut text = serde_json::to_string(&line).expect("invariant: a report has string keys only");
     text.push('\n');
     text

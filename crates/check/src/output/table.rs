@@ -67,6 +67,7 @@ fn remark(row: &Row<'_>, colour: Colour) -> String {
     match row.comparison {
         Comparison::NothingExpected => match &row.report.why {
             Some(why) => format!("  ({})", why.message),
+            None if row.report.vacuous() => "  (vacuously: no execution terminates or passes the filter)".to_owned(),
             None => String::new(),
         },
         Comparison::AsExpected => format!("  {}", colour.paint("2", "as expected")),
@@ -121,6 +122,7 @@ fn executions(count: Option<Count>) -> String {
 
 fn races(report: &Report) -> String {
     match report.races.answer {
+        RaceAnswer::None if report.races.assuming => "none under the filter".to_owned(),
         RaceAnswer::None => "none".to_owned(),
         RaceAnswer::Found => report.races.pairs.len().to_string(),
         RaceAnswer::Unknown => "?".to_owned(),
@@ -142,9 +144,15 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let report = row.report;
     let mut text = String::new();
     let verdict = colour.paint(status_colour(row.status()), report.verdict.word());
-    let _ = writeln!(text, "{} under {}: {verdict}{}", title(report), report.model, remark(row, colour));
+    // That it holds vacuously is said of the question.
+    let remark = if report.vacuous() && report.why.is_none() && *row.comparison == Comparison::NothingExpected {
+        String::new()
+    } else {
+        remark(row, colour)
+    };
+    let _ = writeln!(text, "{} under {}: {verdict}{remark}", title(report), report.model);
     for answer in &report.questions {
-        let _ = writeln!(text, "  {}", sentence(answer));
+        let _ = writeln!(text, "  {}", sentence(report, answer));
     }
     if let Some(count) = report.executions {
         let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
@@ -164,7 +172,7 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
         let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
     }
-    text.push_str(closing(report));
+    text.push_str(&closing(report));
     text
 }
 
@@ -175,21 +183,30 @@ fn outcome_lines(text: &mut String, report: &Report) {
     }
 }
 
-fn closing(report: &Report) -> &'static str {
-    match (report.races.answer, report.termination.answer) {
-        (RaceAnswer::None, TerminationAnswer::Terminates) => "  no data race; every fair execution ends\n",
-        (RaceAnswer::None, TerminationAnswer::MayHang) => "  no data race; may hang\n",
-        (RaceAnswer::None, _) => "  no data race\n",
-        (RaceAnswer::Unknown, TerminationAnswer::MayHang) => "  may hang; data races were not decided\n",
-        (RaceAnswer::Unknown, _) => "  data races were not decided\n",
-        (_, TerminationAnswer::MayHang) => "  may hang\n",
-        (_, TerminationAnswer::Terminates) => "  every fair execution ends\n",
-        _ => "",
-    }
+fn closing(report: &Report) -> String {
+    let races = match report.races.answer {
+        RaceAnswer::None if report.races.assuming => "no data race in the executions that pass the filter",
+        RaceAnswer::None => "no data race",
+        RaceAnswer::Unknown => "data races were not decided",
+        RaceAnswer::Found | RaceAnswer::NotDefined | RaceAnswer::NotAsked => "",
+    };
+    let ends = match report.termination.answer {
+        TerminationAnswer::Terminates if report.races.answer == RaceAnswer::Unknown => "",
+        TerminationAnswer::Terminates => "every fair execution ends",
+        TerminationAnswer::MayHang => "may hang",
+        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
+    };
+    let parts = match report.races.answer {
+        RaceAnswer::Unknown => [ends, races],
+        _ => [races, ends],
+    };
+    let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    if said.is_empty() { String::new() } else { format!("  {}\n", said.join("; ")) }
 }
 
-fn sentence(answer: &Answer) -> String {
+fn sentence(report: &Report, answer: &Answer) -> String {
     let found = match (&answer.verdict, answer.kind.as_str()) {
+        _ if report.is_vacuous(answer) => "no execution terminates (or passes the filter), so this holds vacuously",
         (Verdict::Holds, "exists" | "permit" | "check") => "reachable",
         (Verdict::Violated, "exists" | "permit" | "check") => "not reachable",
         (Verdict::Holds, "~exists") => "never reached",
@@ -215,17 +232,81 @@ fn shortened(condition: &str) -> String {
     }
 }
 
-/// The last line under a table.
+/// The last line under a table: how many checks are as expected, and of those nothing is expected of, how many hold.
 pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
-    let count = |wanted: Status| rows.iter().filter(|row| row.status() == wanted).count();
-    let mut parts = vec![format!("{} as expected", count(Status::Good))];
-    for (number, what) in [(count(Status::Bad), "not as expected"), (count(Status::Unknown), "unknown")] {
-        if number > 0 {
-            parts.push(format!("{number} {what}"));
+    let (free, bound): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
+        rows.iter().partition(|row| matches!(row.comparison, Comparison::NothingExpected));
+    let mut parts = Vec::new();
+    let mut add = |rows: &[&Row<'_>], good: [&str; 2], bad: &str| {
+        let count = |wanted: Status| rows.iter().filter(|row| row.status() == wanted).count();
+        let number = count(Status::Good);
+        if !rows.is_empty() {
+            parts.push(format!("{number} {}", if number == 1 { good[0] } else { good[1] }));
         }
-    }
+        for (number, what) in [(count(Status::Bad), bad), (count(Status::Unknown), "unknown")] {
+            if number > 0 {
+                parts.push(format!("{number} {what}"));
+            }
+        }
+    };
+    add(&bound, ["as expected", "as expected"], "not as expected");
+    let depends = free.iter().any(|row| matches!(row.report.verdict, Verdict::Depends(_)));
+    add(&free, ["holds", "hold"], if depends { "violated or depending on the reading" } else { "violated" });
     if broken_files > 0 {
         parts.push(format!("{} not readable", phrase::count(broken_files as u64, "file")));
     }
     format!("{}: {}\n", phrase::count(rows.len() as u64, "check"), parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Models, Options, Test, check, load};
+    use fencepost_syntax::Source;
+
+    fn report(text: &str) -> Report {
+        let (mut tests, _) = load(&Source::new("test.litmus", text));
+        let test: Test = tests.remove(0);
+        check(&test, &Models::shipped("ptx-7.5").unwrap(), &Options::default()).report
+    }
+
+    fn asks(question: &str) -> Report {
+        report(&format!("PTX T\n{{ x=0; }}\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\n{question}\n"))
+    }
+
+    #[test]
+    fn without_expectations_checks_hold_or_are_violated() {
+        let reports = [asks("exists (x == 1)"), asks("exists (x == 2)"), asks("forall (x == 2)")];
+        let rows: Vec<Row<'_>> =
+            reports.iter().map(|report| Row { report, comparison: &Comparison::NothingExpected }).collect();
+        assert_eq!(summary(&rows, 0), "3 checks: 1 holds, 2 violated\n");
+        assert_eq!(summary(&rows[1..], 1), "2 checks: 0 hold, 2 violated, 1 file not readable\n");
+        assert_eq!(summary(&[], 1), "0 checks: 1 file not readable\n");
+        let expected = Row { report: &reports[1], comparison: &Comparison::AsExpected };
+        let different = Comparison::Different(vec!["verdict".to_owned()]);
+        let different = Row { report: &reports[0], comparison: &different };
+        assert_eq!(summary(&[expected.clone(), different.clone()], 0), "2 checks: 1 as expected, 1 not as expected\n");
+        let mixed = [expected, different, rows[2].clone()];
+        assert_eq!(summary(&mixed, 0), "3 checks: 1 as expected, 1 not as expected, 0 hold, 1 violated\n");
+    }
+
+    #[test]
+    fn what_holds_of_no_execution_is_called_vacuous() {
+        let spin =
+            "PTX S\n{ y=0; P0:r1=0; }\n P0@cta 0,gpu 0 ;\n LC00: ;\n ld.relaxed.gpu r1, y ;\n beq r1, 0, LC00 ;\n";
+        let vacuous = report(&format!("{spin}forall (P0:r1 == 9)\n"));
+        assert!(vacuous.vacuous(), "{vacuous:?}");
+        let row = Row { report: &vacuous, comparison: &Comparison::NothingExpected };
+        let text = paragraph(&row, Histogram::Hide, Colour::Plain);
+        assert!(text.contains("no execution terminates (or passes the filter), so this holds vacuously"), "{text}");
+        assert!(!text.contains("true in every execution"), "{text}");
+        assert!(table(&[row], Colour::Plain).contains("(vacuously: no execution terminates or passes the filter)"));
+        assert!(
+            super::super::json::line(&Row { report: &vacuous, comparison: &Comparison::NothingExpected })
+                .contains("\"vacuous\":true")
+        );
+        assert!(report(&format!("{spin}~exists (P0:r1 == 0)\n")).vacuous());
+        assert!(!report(&format!("{spin}exists (P0:r1 == 0)\n")).vacuous());
+        assert!(!asks("forall (x == 1)").vacuous());
+    }
 }
