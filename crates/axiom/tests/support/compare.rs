@@ -156,8 +156,12 @@ pub(crate) fn front_end(text: &str, bound: u32) -> Result<Option<(Program, Unfol
 
 /// Compares everything about one program; the error says what differs.
 pub(crate) fn compare(test: &Test, subjects: &[Subject], tally: &mut Tally) -> Result<(), Failure> {
+    compare_text(&test.text(), subjects, tally)
+}
+
+pub(crate) fn compare_text(text: &str, subjects: &[Subject], tally: &mut Tally) -> Result<(), Failure> {
     tally.programs += 1;
-    let found = front_end(&test.text(), 2).map_err(|message| Failure { stage: Stage::FrontEnd, message })?;
+    let found = front_end(text, 2).map_err(|message| Failure { stage: Stage::FrontEnd, message })?;
     let Some((program, unfolding)) = found else {
         tally.refused += 1;
         return Ok(());

@@ -30,6 +30,12 @@ pub(crate) fn run(seed: u64, subjects: &[Subject], tally: &mut Tally) -> Result<
     Err(format!("seed {seed}\n{}\n{}", small.text(), failure.message))
 }
 
+/// Compares one program given as text.
+pub(crate) fn run_text(text: &str) -> Result<(), String> {
+    let mut tally = Tally::default();
+    compare::compare_text(text, &subjects(), &mut tally).map_err(|failure| format!("{text}\n{}", failure.message))
+}
+
 /// The program of one seed.
 pub(crate) fn text(seed: u64) -> String {
     generate::test(&mut Random::new(seed)).text()

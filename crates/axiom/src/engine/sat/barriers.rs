@@ -2,6 +2,7 @@
 //! way to meet. Spaces are disjoint, so no execution is reported twice. Programs without barriers are one space.
 
 use fencepost_program::expression::{Expression, Leaf};
+use fencepost_program::program::BarrierRule;
 use fencepost_program::unfolding::{BarrierMatching, EventKind};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId, barrier};
@@ -79,9 +80,12 @@ impl<'a> Search<'a> {
         ending: Ending,
     ) -> Result<Vec<Vec<(Expression, Value)>>, Exploration> {
         let mut open: Vec<(Expression, EventId)> = Vec::new();
-        for event in choice.iter().flat_map(|trace| self.barriers(*trace)) {
+        let here = choice.iter().flat_map(|trace| self.barriers(*trace)).map(|event| (event, true));
+        let elsewhere = self.barriers_not_taken(choice).into_iter().map(|event| (event, false));
+        for (event, is_here) in here.chain(elsewhere) {
             let EventKind::Barrier(barrier) = &self.unfolding.events[event.index()].kind else { continue };
-            for operand in [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten() {
+            let count = barrier.count.as_ref().filter(|_| is_here);
+            for operand in [barrier.instance.as_ref(), barrier.id.as_ref(), count].into_iter().flatten() {
                 let constant = operand.evaluate(&mut |_| None).is_some();
                 if !constant && !open.iter().any(|(known, _)| known == operand) {
                     open.push((operand.clone(), event));
@@ -111,6 +115,27 @@ impl<'a> Search<'a> {
             assignments = extended.collect();
         }
         Ok(assignments)
+    }
+
+    /// Dartagnan's barriers wait for every barrier of the program that has their operands, so those on ways not taken
+    /// matter too, where their operands are values of reads that do occur.
+    fn barriers_not_taken(&self, choice: &[TraceId]) -> Vec<EventId> {
+        if self.unfolding.barrier_rule != BarrierRule::Dartagnan {
+            return Vec::new();
+        }
+        let chosen = self.unfolding.events_of(choice);
+        let occurs = |leaf: &Leaf| matches!(leaf, Leaf::Read(event) if chosen.binary_search(event).is_ok());
+        let events = self.unfolding.events.iter().enumerate();
+        let others = events.filter_map(|(index, event)| match &event.kind {
+            EventKind::Barrier(barrier) if chosen.binary_search(&EventId::new(index)).is_err() => {
+                let mut leaves = Vec::new();
+                let operands = [&barrier.instance, &barrier.id].into_iter().flatten();
+                operands.for_each(|operand| operand.leaves(&mut leaves));
+                leaves.iter().all(occurs).then(|| EventId::new(index))
+            }
+            _ => None,
+        });
+        others.collect()
     }
 
     /// A write or a barrier whose value needs what a barrier returned: not known before the matching is.
