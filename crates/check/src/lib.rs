@@ -9,6 +9,7 @@
 //! code with the engines, has accepted it. An absence is reported only by a search that saw everything, and on small
 //! tests only after a second engine found nothing either.
 
+mod accesses;
 mod check;
 mod collect;
 pub mod conform;

@@ -70,6 +70,12 @@ impl<'a> Searcher<'a> {
         Searcher { unfolding, model, estimate: Estimate::new(unfolding), choice: options.engine, limits }
     }
 
+    /// The same search in another unfolding, by the same deadline.
+    pub(crate) fn within(&self, unfolding: &'a Unfolding) -> Searcher<'a> {
+        let limits = self.limits.clone();
+        Searcher { unfolding, model: self.model, estimate: Estimate::new(unfolding), choice: self.choice, limits }
+    }
+
     /// Explores with a fresh collection per engine that is asked.
     pub(crate) fn run<T>(
         &self,

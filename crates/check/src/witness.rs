@@ -8,6 +8,7 @@ use fencepost_program::unfolding::{self, Unfolding};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::QuestionKind;
 
+use crate::accesses::is_assuming;
 use crate::check::{Answers, Finding, verdict};
 use crate::models::LoadedModel;
 use crate::outcome::{Reader, State, holds};
@@ -24,10 +25,12 @@ pub(crate) fn report(
     test: &Test,
     model: &LoadedModel,
     unfolding: Option<&Unfolding>,
+    accesses: Option<&Unfolding>,
     terms: &[Term],
     answers: &Answers,
 ) -> Report {
     let writer = Writer { test, unfolding, terms };
+    let racing = Writer { unfolding: accesses.or(unfolding), ..writer };
     let unanswered = Finding::Unknown(Why::Internal("a question was not answered".to_owned()));
     let questions: Vec<Answer> = test
         .program
@@ -48,6 +51,7 @@ pub(crate) fn report(
         Verdict::Unknown(why) => Some(Reason::new(why, &test.source)),
         _ => None,
     };
+    let filter = test.program.filter.as_ref().map(|filter| &filter.node);
     Report {
         schema: SCHEMA,
         test: test.program.name.clone(),
@@ -63,7 +67,8 @@ pub(crate) fn report(
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
         races: Races {
             answer: answers.race_answer,
-            pairs: answers.races.races.iter().filter_map(|(key, example)| writer.race(key, example)).collect(),
+            assuming: unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter)),
+            pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
         },
         termination: Termination {
             answer: answers.termination,
@@ -75,6 +80,7 @@ pub(crate) fn report(
     }
 }
 
+#[derive(Copy, Clone)]
 struct Writer<'a> {
     test: &'a Test,
     unfolding: Option<&'a Unfolding>,

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{dartagnan, ptx, unfolded};
+use common::{dartagnan, program, ptx, unfolded};
+use fencepost_program::unfold::{UnfoldOptions, unfold_accesses};
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 
 /// How the traces end, with their number of events, sorted.
@@ -125,4 +126,15 @@ fn an_empty_endless_loop_sits() {
 fn an_inner_spin_starts_afresh_in_each_outer_round() {
     let code = ["LC00:", "st.weak y, 1", "LC01:", "ld.relaxed.gpu r1, x", "beq r1, 0, LC01", "beq r1, 1, LC00"];
     check(&dartagnan(&code), 2, &[("bound", 4), ("exit", 2), ("exit", 4), ("spin on 1", 2), ("spin on 1", 4)]);
+}
+
+/// For races: one failing iteration per thread stays, before the successful one or before the thread is stuck.
+#[test]
+fn a_failing_iteration_is_kept_where_accesses_matter() {
+    let code = ["LC00:", "ld.acquire.gpu r1, x", "ld.weak r2, y", "beq r1, 0, LC00"];
+    let text = dartagnan(&code);
+    check(&text, 2, &[("exit", 2), ("spin on 2", 2)]);
+    let accesses = unfold_accesses(&program(&text), &UnfoldOptions::default()).expect("an unfolding");
+    let expected = [("exit", 2), ("exit", 4), ("spin on 2", 2), ("spin on 2", 4)];
+    assert_eq!(ends(&accesses), expected.map(|(end, count)| (end.to_string(), count)));
 }

@@ -73,7 +73,7 @@ fn an_address_in_a_register_forks_over_the_addresses() {
     );
     let unfolding = unfolded(&text, 1);
     let exits = unfolding.traces.iter().filter(|trace| trace.end == TraceEnd::Exit).count();
-    let cut = unfolding.traces.iter().filter(|trace| matches!(trace.end, TraceEnd::Bound { .. })).count();
+    let cut = unfolding.traces.iter().filter(|trace| matches!(trace.end, TraceEnd::Wild { .. })).count();
     assert_eq!((exits, cut), (3, 1), "one per address, and the wild one of which nothing is known");
     let known = ptx("x = 0; P0:%rd1 = x;", &["st.u64 [%rd1], 1;"]);
     assert_eq!(unfolded(&known, 1).traces.len(), 1);
