@@ -241,11 +241,6 @@ impl Run<'_> {
         };
         counts.cut += 1;
         for engine in engines() {
-            // The SAT engine does not look at a cut thread beside a stuck one: it takes the search for complete. Known, and
-            // to be compared again when it does.
-            if engine.name() == Sat.name() && self.ends == Ends::Stuck {
-                continue;
-            }
             let (_, found) = self.collect(&*engine, &self.goal());
             if !matches!(found, Exploration::Incomplete(_)) {
                 return Err(format!("{} says {found:?}, the oracle {end:?}", engine.name()));
