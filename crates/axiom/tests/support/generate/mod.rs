@@ -27,6 +27,8 @@ pub(super) struct Taste {
     bits: u8,
     /// How many threads a barrier of this program waits for, where not all.
     count: Option<usize>,
+    /// Whether its barriers are `bar.red`, which PTX does not let stand beside the other forms.
+    reduces: bool,
     /// The only location of the next access.
     forced: Option<usize>,
 }
@@ -77,6 +79,7 @@ pub(crate) fn generate(random: &mut Random, style: Style, barriers: Barriers) ->
         pointers: style != Style::Dartagnan && random.percent(20),
         bits: if style == Style::Ptx { random.pick(&[32, 32, 32, 32, 32, 64, 16, 8]) } else { 0 },
         count: random.percent(40).then(|| 1 + random.below(3)),
+        reduces: style == Style::Ptx && random.percent(30),
         forced: None,
     };
     let mut draft = Draft {

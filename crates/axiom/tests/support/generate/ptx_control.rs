@@ -140,9 +140,9 @@ impl Draft<'_> {
         };
         let count = self.taste.count;
         let operands = count.map_or(id.clone(), |count| format!("{id}, {count}"));
-        match (self.random.below(8), count) {
-            (0..2, Some(_)) => lines.push(format!("bar.arrive {operands};")),
-            (2..4, _) => {
+        match (self.random.below(4), count) {
+            (0, Some(_)) if !self.taste.reduces => lines.push(format!("bar.arrive {operands};")),
+            _ if self.taste.reduces => {
                 let source = self.loaded().unwrap_or_else(|| "%r0".to_string());
                 lines.push(format!("setp.ne.u32 %p6, {source}, 0;"));
                 if self.random.percent(60) {
