@@ -30,8 +30,11 @@ fn pages() -> Vec<PathBuf> {
 /// What a command prints, and its exit code in a last line if it is not zero.
 fn run(command: &str) -> String {
     let words: Vec<&str> = command.split_whitespace().collect();
-    let ["fencepost", arguments @ ..] = words.as_slice() else { return format!("not a fencepost command: {command}\n") };
-    let output = Command::new(env!("CARGO_BIN_EXE_fencepost")).args(arguments).current_dir(root()).output().expect("runs");
+    let ["fencepost", arguments @ ..] = words.as_slice() else {
+        return format!("not a fencepost command: {command}\n");
+    };
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_fencepost")).args(arguments).current_dir(root()).output().expect("runs");
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text += &String::from_utf8_lossy(&output.stderr);
     if let Some(code) = output.status.code().filter(|code| *code != 0) {

@@ -170,3 +170,8 @@ fn a_misspelt_modifier_is_an_error_with_a_suggestion_and_nothing_follows_from_it
     assert_eq!((at.as_str(), help.as_str()), ("aquire", "did you mean `.acquire`?"), "{message}");
     assert_eq!(attempt(&text).1.len(), 1, "the condition about its register is no second mistake");
 }
+
+#[test]
+fn a_declaration_that_repeats_itself_is_no_contradiction() {
+    assert!(unsupported(&ptx("x = 1; x = 1; P0:%r1 = 2; P0:%r1 = 2;", &["ld.weak.u32 %r1, [x];"])).is_empty());
+}

@@ -64,6 +64,11 @@ impl Names {
         self.by_name.get(name).copied()
     }
 
+    /// The initial value of the location it names (of an array: of the first element).
+    pub(crate) fn initial(&self, name: Name) -> Value {
+        self.locations[self.addresses[name.first.index()].location.index()].initial
+    }
+
     pub(crate) fn known(&self) -> Vec<&str> {
         self.by_name.keys().map(String::as_str).collect()
     }

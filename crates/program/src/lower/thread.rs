@@ -147,6 +147,10 @@ impl ThreadBuilder {
         self.initialised.contains_key(&id)
     }
 
+    pub(crate) fn initial(&self, id: RegisterId) -> Initial {
+        self.registers[id.index()].initial
+    }
+
     /// The name that a register points to throughout: the one address the declarations or a single instruction give it,
     /// moved or with a constant added.
     pub(super) fn fixed_address(&self, id: RegisterId) -> Option<AddressId> {
