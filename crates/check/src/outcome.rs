@@ -68,11 +68,7 @@ impl<'a> Reader<'a> {
             members += 1;
             set += i128::from(self.evaluate(predicate)? != Value(0));
         }
-        Some(Value(match operation {
-            ReductionOperation::PopCount => set,
-            ReductionOperation::And => i128::from(set == members),
-            ReductionOperation::Or => i128::from(set > 0),
-        }))
+        Some(operation.combine(members, set))
     }
 
     /// The values a location may end with, ascending, each once.

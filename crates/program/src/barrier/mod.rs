@@ -51,11 +51,18 @@ pub fn reduction(
             count += i128::from(value(predicate)? != Value(0));
         }
     }
-    Some(Value(match operation {
-        ReductionOperation::PopCount => count,
-        ReductionOperation::And => i128::from(count == contributions),
-        ReductionOperation::Or => i128::from(count > 0),
-    }))
+    Some(operation.combine(contributions, count))
+}
+
+impl ReductionOperation {
+    /// The result of so many contributions, so many of them true (PTX ISA 9.7.15.1).
+    pub fn combine(self, contributions: i128, truths: i128) -> Value {
+        Value(match self {
+            ReductionOperation::PopCount => truths,
+            ReductionOperation::And => i128::from(truths == contributions),
+            ReductionOperation::Or => i128::from(truths > 0),
+        })
+    }
 }
 
 fn barrier(unfolding: &Unfolding, event: EventId) -> Option<&BarrierEvent> {

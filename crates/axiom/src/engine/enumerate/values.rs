@@ -4,7 +4,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{ReductionOperation, Term};
+use fencepost_program::program::Term;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::{Type, Value};
 
@@ -190,28 +190,23 @@ impl<'a> Values<'a> {
         }
     }
 
+    /// Each member gets what its own operation makes of all contributions.
     fn reduce(&mut self, unfolding: &Unfolding, candidate: &Candidate, group: &[EventId]) {
-        let mut operation = None;
-        let (mut count, mut nonzero) = (0i128, 0i128);
-        for event in group {
-            let EventKind::Barrier(barrier) = &unfolding.events[event.index()].kind else { continue };
-            let Some((reduction, predicate)) = &barrier.reduction else { continue };
-            let Some(value) = self.evaluate(candidate, predicate) else { return };
-            operation = Some(*reduction);
-            count += 1;
-            nonzero += i128::from(value != Value(0));
-        }
-        let result = match operation {
-            None => return,
-            Some(ReductionOperation::PopCount) => nonzero,
-            Some(ReductionOperation::And) => i128::from(nonzero == count),
-            Some(ReductionOperation::Or) => i128::from(nonzero > 0),
+        let reduction = |event: &EventId| match &unfolding.events[event.index()].kind {
+            EventKind::Barrier(barrier) => barrier.reduction.as_ref(),
+            _ => None,
         };
+        let (mut contributions, mut truths) = (0, 0);
+        for (_, predicate) in group.iter().filter_map(reduction) {
+            let Some(value) = self.evaluate(candidate, predicate) else { return };
+            contributions += 1;
+            truths += i128::from(value != Value(0));
+        }
         for event in group {
-            if let Some(local) = candidate.local(*event)
-                && self.results[local].is_none()
+            if let Some((operation, _)) = reduction(event)
+                && let Some(local) = candidate.local(*event)
             {
-                self.learn(Known::Barrier(local as u32), Value(result));
+                self.learn(Known::Barrier(local as u32), operation.combine(contributions, truths));
             }
         }
     }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_program::condition::Holds as _;
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{Condition, ReductionOperation, Term};
+use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
@@ -59,20 +59,17 @@ fn barrier_result(
     read: &mut dyn FnMut(EventId) -> Content,
 ) -> Content {
     let group = matching.groups.iter().find(|group| group.contains(&event))?;
-    let mut operation = None;
-    let (mut truths, mut members) = (0, 0);
-    for member in group {
-        let EventKind::Barrier(barrier) = &unfolding.events[member.index()].kind else { continue };
-        let Some((kind, predicate)) = &barrier.reduction else { continue };
-        operation = Some(*kind);
-        members += 1;
+    let reduction = |member: &EventId| match &unfolding.events[member.index()].kind {
+        EventKind::Barrier(barrier) => barrier.reduction.as_ref(),
+        _ => None,
+    };
+    let (operation, _) = reduction(&event)?;
+    let (mut contributions, mut truths) = (0, 0);
+    for (_, predicate) in group.iter().filter_map(reduction) {
+        contributions += 1;
         truths += i128::from(evaluate(unfolding, matching, predicate, read)? != Value(0));
     }
-    Some(Value(match operation? {
-        ReductionOperation::PopCount => truths,
-        ReductionOperation::And => i128::from(truths == members),
-        ReductionOperation::Or => i128::from(truths > 0),
-    }))
+    Some(operation.combine(contributions, truths))
 }
 
 /// The reads an expression depends on, through barrier results too, each once.
