@@ -5,7 +5,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{Condition, Program, ReductionOperation, Term};
+use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
