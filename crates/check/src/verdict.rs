@@ -72,7 +72,7 @@ impl fmt::Display for Why {
         match self {
             Why::Time => write!(f, "the time limit was reached"),
             Why::Memory => write!(f, "the memory limit was reached"),
-            Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound"),
+            Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound; --bound N unrolls more"),
             Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
             Why::Size(what) => write!(f, "too large: {what}"),
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
