@@ -33,6 +33,8 @@ fn what_once_differed_agrees() {
         "PTX barrier-not-reached\n{ y=0; }\nP0@cta 0,gpu 0 ;\nld.weak r0, y ;\nbar.cta.sync 1, 0 ;\nbar.cta.sync 1, r0 ;\nexists (P0:r0 == 0)\n",
         // Both engines took one operation for the whole group; each thread gets the result of its own.
         "PTX red\n{ }\nP0@cta 0, gpu 0 {\nbar.red.and.pred %p1, 0, %p0;\nselp.u32 %r1, 1, 0, %p1;\n}\nP1@cta 0, gpu 0 {\nsetp.eq.u32 %p0, 0, 0;\nbar.red.popc.u32 %r2, 0, %p0;\n}\nfilter (P0:%r1 != 1)\nexists (P1:%r2 = 1)\n",
+        // Declined by name: an operand that rests on a reduction. It was taken for a value out of thin air.
+        "PTX red-to-id\n{ x = 0; }\nP0@cta 0, gpu 0 {\nbar.red.or.pred %p1, 0, %p0;\nselp.u32 %r1, 1, 0, %p1;\nst.weak.u32 [x], %r1;\nld.weak.u32 %r2, [x];\nbar.sync %r2;\n}\nexists (P0:%r2 = 0)\n",
     ];
     for program in PROGRAMS {
         support::run_text(program).expect("the engines agree");

@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
-use fencepost_program::{TraceId, barrier};
+use fencepost_program::{EventId, TraceId, barrier};
 
 use self::budget::{Budget, End, Flow};
 use self::orders::Orders;
@@ -204,9 +204,9 @@ impl<'a, 'v> Search<'a, 'v> {
         if !self.orders.has_barriers {
             return self.choose_orders();
         }
-        if !self.barrier_operands_known() {
+        if let Some(barrier) = self.barrier_of_unknown_operand() {
             if !self.ruled_out() {
-                self.note_gap(Stop::ThinAir);
+                self.note_gap(self.why_unknown(barrier));
             }
             return Flow::Continue(());
         }
@@ -229,12 +229,28 @@ impl<'a, 'v> Search<'a, 'v> {
     }
 
     /// Which barriers meet depends on their operands, never on what a reduction contributes.
-    fn barrier_operands_known(&self) -> bool {
-        self.candidate.events.iter().all(|id| {
-            let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return true };
+    fn barrier_of_unknown_operand(&self) -> Option<EventId> {
+        let unknown = |id: &&EventId| {
+            let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return false };
             let operands = [&barrier.instance, &barrier.id, &barrier.count];
-            operands.into_iter().flatten().all(|operand| self.values.evaluate(&self.candidate, operand).is_some())
-        })
+            operands.into_iter().flatten().any(|operand| self.values.evaluate(&self.candidate, operand).is_none())
+        };
+        self.candidate.events.iter().find(unknown).copied()
+    }
+
+    /// An operand may need what an earlier `bar.red` returns, which is known only once the barriers are matched; without
+    /// reductions it can only depend on itself.
+    fn why_unknown(&self, barrier: EventId) -> Stop {
+        let reduces = |id: &EventId| {
+            let kind = &self.unfolding.events[id.index()].kind;
+            matches!(kind, EventKind::Barrier(barrier) if barrier.reduction.is_some())
+        };
+        if self.candidate.events.iter().any(reduces) {
+            let span = self.unfolding.events[barrier.index()].span;
+            Stop::Unsupported { span, what: "a barrier operand that rests on what `bar.red` returned".to_owned() }
+        } else {
+            Stop::ThinAir
+        }
     }
 
     fn note_gap(&mut self, stop: Stop) {
