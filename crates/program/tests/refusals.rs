@@ -175,3 +175,21 @@ fn a_misspelt_modifier_is_an_error_with_a_suggestion_and_nothing_follows_from_it
 fn a_declaration_that_repeats_itself_is_no_contradiction() {
     assert!(unsupported(&ptx("x = 1; x = 1; P0:%r1 = 2; P0:%r1 = 2;", &["ld.weak.u32 %r1, [x];"])).is_empty());
 }
+
+#[test]
+fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
+    for (code, said) in [
+        ("fnce.sc.gpu;", "`fnce.sc.gpu` (did you mean `fence`?)"),
+        ("atmo.add.relaxed.gpu.u32 %r1, [x], 1;", "`atmo.add.relaxed.gpu.u32` (did you mean `atom`?)"),
+        ("ld.relaxed.gpuu.u32 %r1, [x];", "`ld.relaxed.gpuu.u32` (did you mean `.gpu`?)"),
+        ("ld.wek.u32 %r1, [x];", "`ld.wek.u32` (did you mean `.weak`?)"),
+        ("atom.relaxed.gpu.exhc.b32 %r1, [x], 1;", "`atom.relaxed.gpu.exhc.b32` (did you mean `.exch`?)"),
+        ("abs.s32 %r1, %r2;", "`abs.s32`"),
+        ("ld.weak.f32 %r1, [x];", "`ld.weak.f32`"),
+        ("frobnicate %r1;", "`frobnicate`"),
+    ] {
+        assert_eq!(unsupported(&ptx("x = 0;", &[code])), [said], "{code}");
+    }
+    let column = dartagnan(&["fnce.sc.gpu"]);
+    assert_eq!(unsupported(&column), ["`fnce.sc.gpu` (did you mean `fence`?)"]);
+}

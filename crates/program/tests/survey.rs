@@ -20,6 +20,7 @@ fn count(items: &[Spanned<Item>], found: &mut BTreeMap<String, u32>, modelled: &
                 let form = [vec![instruction.opcode.node.as_str()], words].concat().join(".");
                 match ptx_support(instruction) {
                     Support::Modelled => *modelled += 1,
+                    Support::Unsupported(what) if what.contains("did you mean") => mistakes.push(what),
                     Support::Unsupported(_) => *found.entry(form).or_default() += 1,
                     Support::Wrong(fault) => mistakes.push(format!("{form}: {}", fault.message)),
                 }

@@ -5,6 +5,7 @@ pub(crate) mod ptx;
 mod ptx_barrier;
 mod ptx_local;
 mod ptx_memory;
+mod typo;
 pub(crate) mod x86;
 mod x86_locked;
 

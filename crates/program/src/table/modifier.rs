@@ -9,6 +9,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::expression::BinaryOperator;
 use crate::lower::Refusal;
 use crate::program::{BarrierKind, ReductionOperation, Scope};
+use crate::table::typo;
 use crate::tag::Tag;
 use crate::value::Type;
 
@@ -148,6 +149,9 @@ pub(crate) fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 
+/// The spellings [`integer_type`] takes.
+const TYPES: &[&str] = &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"];
+
 /// `.u32`, `.s64`, `.b16`, `.pred`; floating-point and packed types have no model.
 pub(crate) fn integer_type(word: &str) -> Option<Type> {
     if word == "pred" {
@@ -246,8 +250,30 @@ fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Clas
                 .label("not a modifier")
                 .help(format!("did you mean `.{meant}`?")),
         ),
-        None => Refusal::Unsupported(instruction.span(), spelled(instruction)),
+        None => Refusal::Unsupported(instruction.span(), typo::unknown_modifier(instruction, word, classes)),
     }
+}
+
+/// The words of these classes, for suggestions.
+pub(crate) fn candidates(classes: &[Class]) -> Vec<&'static str> {
+    fn names<T>(table: &[(&'static str, T)]) -> Vec<&'static str> {
+        table.iter().map(|(name, _)| *name).collect()
+    }
+    let words = |class: &Class| match class {
+        Class::Sem => names(SEMS),
+        Class::Scope => names(SCOPES),
+        Class::Space => SPACES.to_vec(),
+        Class::Type => TYPES.to_vec(),
+        Class::Hint => Vec::new(),
+        Class::Update => names(UPDATES),
+        Class::Comparison => names(COMPARISONS),
+        Class::Proxy => names(PROXIES),
+        Class::Barrier => names(BARRIERS),
+        Class::Reduction => names(REDUCTIONS),
+        Class::Part => names(PARTS),
+        Class::Word(word) => vec![*word],
+    };
+    classes.iter().flat_map(words).collect()
 }
 
 /// The instruction's opcode and modifiers, as a name for messages.

@@ -8,7 +8,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_barrier, ptx_local, ptx_memory};
+use crate::table::{ptx_barrier, ptx_local, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -158,7 +158,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     let opcode = tree.opcode.node.as_str();
     let found = TABLE.iter().find(|row| row.opcode == opcode && serves(row.place, context.dialect));
     let Some(row) = found else {
-        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+        let served = TABLE.iter().filter(|row| serves(row.place, context.dialect));
+        let known: Vec<&str> = served.map(|row| row.opcode).collect();
+        return Err(Refusal::Unsupported(tree.span(), typo::unknown_opcode(tree, &known)));
     };
     // `ld r1, 5` moves; `ld r1, x` would be an access without semantics, which Dartagnan's grammar does not have.
     if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {

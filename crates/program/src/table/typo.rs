@@ -1,0 +1,49 @@
+//! Slips of the pen in PTX instructions: what a form without a model was probably meant to be. Compiler output is full of
+//! legal words that have no model here, so a word of PTX ISA 9.7 is never taken for a slip of another one.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::suggest::nearest;
+
+use super::modifier::{Class, candidates, spelled};
+
+/// Opcodes of PTX ISA 9.7 that the table of `super::ptx` may lack.
+const OPCODES: &str = "\
+    abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx \
+    call clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 \
+    exit fence fma fns getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc \
+    mapa match max mbarrier membar min mma mov movmatrix mul mul24 multimem nanosleep neg not or pmevent popc \
+    prefetch prefetchu prmt rcp red redux rem ret rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin \
+    slct sqrt st stackrestore stacksave stmatrix sub subc suld suq sured sust szext tanh tcgen05 tensormap \
+    testp tex tld4 trap txq vabsdiff vadd vmad vmax vmin vote vset vshl vshr vsub wgmma wmma xor";
+
+/// Modifiers of PTX ISA 9.7 that have no model and are one slip from one that has.
+const MODIFIERS: &str = "\
+    aligned all any async b128 bf16 bulk cc const e4m3 e5m2 f16 f32 f64 finite ftz full geu gtu leu local ltu \
+    mbarrier nan neu num pack rna rni rpi row rzi s128 s16x2 sat tf32 trans u128 u16x2 unified v2 v4 v8 wait \
+    warp x2";
+
+/// Words this short are one slip from too many others.
+const SHORTEST: usize = 3;
+
+/// `` `fnce.sc.gpu` (did you mean `fence`?) ``; without the remark where the opcode is PTX's or is like none of `known`.
+pub(crate) fn unknown_opcode(tree: &Instruction, known: &[&'static str]) -> String {
+    let opcode = tree.opcode.node.as_str();
+    let meant = (!has(OPCODES, opcode) && opcode.len() >= SHORTEST).then(|| nearest(opcode, known)).flatten();
+    named(tree, meant.map(str::to_owned))
+}
+
+/// `` `ld.acquire.gpuu` (did you mean `.gpu`?) `` for the first modifier that the form does not take.
+pub(crate) fn unknown_modifier(tree: &Instruction, word: &str, classes: &[Class]) -> String {
+    let plain = word.len() >= SHORTEST && !word.contains("::") && !has(MODIFIERS, word);
+    let meant = plain.then(|| nearest(word, &candidates(classes))).flatten();
+    named(tree, meant.map(|meant| format!(".{meant}")))
+}
+
+fn named(tree: &Instruction, meant: Option<String>) -> String {
+    let name = spelled(tree);
+    meant.map_or(name.clone(), |meant| format!("{name} (did you mean `{meant}`?)"))
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_whitespace().any(|known| known == word)
+}
