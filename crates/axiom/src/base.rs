@@ -189,14 +189,14 @@ fn has_tag(event: &Event, tag: Tag) -> bool {
 pub fn location_of(event: &Event) -> Option<LocationId> {
     match &event.kind {
         EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 
 fn generic_of(event: &Event) -> Option<AddressId> {
     match &event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 

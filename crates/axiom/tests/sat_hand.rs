@@ -66,7 +66,13 @@ impl Builder {
         let mut infos = Vec::new();
         for index in 0..locations {
             let init = EventId(index);
-            infos.push(LocationInfo { name: format!("x{index}"), initial: Value(0), ty: UNTYPED, init });
+            infos.push(LocationInfo {
+                name: format!("x{index}"),
+                initial: Value(0),
+                ty: UNTYPED,
+                init,
+                ..LocationInfo::default()
+            });
             let kind = Builder::write(index, Expression::constant(0));
             events.push(Builder::event(None, kind, [Tag::Write, Tag::Init].into_iter().collect(), None));
         }
@@ -76,6 +82,7 @@ impl Builder {
             threads: Vec::new(),
             traces: Vec::new(),
             locations: infos,
+            ..Unfolding::default()
         };
         Builder { machine, unfolding }
     }
@@ -103,6 +110,7 @@ impl Builder {
             control_deps: Vec::new(),
             span: Span::default(),
             iteration: 0,
+            ..Event::default()
         }
     }
 
@@ -181,7 +189,12 @@ impl Builder {
         let first = self.unfolding.traces.len();
         let ids = (first..first + traces.len()).map(TraceId::new).collect();
         self.unfolding.traces.extend(traces);
-        self.unfolding.threads.push(ThreadUnfolding { name: format!("P{}", thread.0), place, traces: ids });
+        self.unfolding.threads.push(ThreadUnfolding {
+            name: format!("P{}", thread.0),
+            place,
+            traces: ids,
+            ..ThreadUnfolding::default()
+        });
     }
 
     /// A read-modify-write; its read half.

@@ -5,6 +5,7 @@
 //! test is confirmed by the other engine.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
@@ -169,8 +170,11 @@ fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
 
 /// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
 fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
-    if let Some(unsupported) = test.program.unsupported.first() {
-        return Some(Why::Unsupported { span: unsupported.span, what: unsupported.what.clone() });
+    if let Some(first) = test.program.unsupported.iter().min_by_key(|found| found.span) {
+        let forms: BTreeSet<&str> = test.program.unsupported.iter().map(|found| found.what.as_str()).collect();
+        let more = forms.len() as u64 - 1;
+        let more = if more == 0 { String::new() } else { format!(" and {}", crate::phrase::count(more, "more form")) };
+        return Some(Why::Unsupported { span: first.span, what: format!("{}{more}", first.what) });
     }
     if !model.is_about(test.program.arch) {
         let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(test.program.arch));
@@ -180,6 +184,9 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     let what = match unknown.node {
         Feature::Cluster => "clusters",
         Feature::Proxy => "proxies and aliases",
+        Feature::Async => "asynchronous operations and mbarriers",
+        Feature::Launch => "several kernels",
+        Feature::Span => "vectors and accesses of different sizes",
     };
     let what = format!("the model {} has no rules for {what}", model.name);
     Some(Why::Unsupported { span: unknown.span, what })

@@ -22,7 +22,17 @@ pub struct LoadedModel {
     pub tree: cat::Model,
     pub source: Source,
     pub includes: Includes,
+    pub origin: Origin,
     architecture: Option<Family>,
+}
+
+/// Whose words a model's names are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Ours: its axioms are those of the specification its header names.
+    Shipped,
+    /// Somebody's own: a name it shares with a shipped model need not mean the same.
+    Own,
 }
 
 /// What a model is about; a model without one is about any program.
@@ -59,6 +69,9 @@ impl LoadedModel {
         let word = match feature {
             Feature::Proxy => "proxy",
             Feature::Cluster => "cluster",
+            Feature::Async => "async",
+            Feature::Launch => "launch",
+            Feature::Span => "span",
         };
         let names = |operator: &Operator| match (feature, operator) {
             (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
@@ -173,7 +186,8 @@ impl Models {
         let name = shipped::names().find(|shipped| *shipped == name)?;
         let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
         let loaded = Models::from_source(name, source, &mut |_| None);
-        Some(loaded.expect("invariant: the shipped models compile, which a test checks"))
+        let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");
+        Some(LoadedModel { origin: Origin::Shipped, ..loaded })
     }
 
     /// A model from its text. `resolve` finds included files; what it does not find is looked for in the built-in
@@ -198,7 +212,7 @@ impl Models {
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let architecture = header.or_else(|| Family::from_name(file));
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
-        Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, architecture })
+        Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, origin: Origin::Own, architecture })
     }
 }
 

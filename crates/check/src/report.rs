@@ -3,6 +3,7 @@
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use fencepost_program::program::Unsupported;
 use fencepost_syntax::Source;
 
 use crate::verdict::{Verdict, Why};
@@ -27,6 +28,8 @@ pub struct Report {
     pub verdict: Verdict,
     /// Why the verdict is `Unknown`.
     pub why: Option<Reason>,
+    /// Every instruction form of the test that has no model, each once, in the text's order.
+    pub unsupported: Vec<Form>,
     pub questions: Vec<Answer>,
     /// None where the executions were not counted.
     pub executions: Option<Count>,
@@ -94,6 +97,40 @@ impl Reason {
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
         }
+    }
+}
+
+/// An instruction form without a model, and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Form {
+    /// The form, and what was probably meant if it looks misspelt.
+    pub what: String,
+    pub places: Vec<Place>,
+}
+
+/// Counted from 1.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Form {
+    /// Those of a program, gathered by name.
+    pub(crate) fn gather(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
+        let mut sorted: Vec<&Unsupported> = unsupported.iter().collect();
+        sorted.sort_by_key(|found| found.span);
+        let mut forms: Vec<Form> = Vec::new();
+        for found in sorted {
+            let position = source.position(found.span.start);
+            let place = Place { line: position.line, column: position.column };
+            match forms.iter_mut().find(|form| form.what == found.what) {
+                Some(form) if form.places.contains(&place) => {}
+                Some(form) => form.places.push(place),
+                None => forms.push(Form { what: found.what.clone(), places: vec![place] }),
+            }
+        }
+        forms
     }
 }
 
@@ -186,6 +223,8 @@ pub struct Access {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Termination {
     pub answer: TerminationAnswer,
+    /// No execution ends at all; false where that is not known.
+    pub never_ends: bool,
     pub why: Option<Reason>,
     /// A fair execution in which a thread is stuck for good.
     pub witness: Option<Witness>,
@@ -235,6 +274,7 @@ pub enum EventKind {
     Write,
     Fence,
     Barrier,
+    Issue,
 }
 
 fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {

@@ -15,8 +15,8 @@ use crate::outcome::{Reader, State, holds};
 use crate::phrase::{self, Notation};
 use crate::race::{Example, RaceKey};
 use crate::report::{
-    Access, Answer, Assignment, EventKind, Number, Outcome, Race, Races, Reason, Report, SCHEMA, Termination, Witness,
-    WitnessEvent,
+    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Race, Races, Reason, Report, SCHEMA,
+    Termination, TerminationAnswer, Witness, WitnessEvent,
 };
 use crate::test::Test;
 use crate::verdict::{Verdict, Why};
@@ -52,6 +52,8 @@ pub(crate) fn report(
         _ => None,
     };
     let filter = test.program.filter.as_ref().map(|filter| &filter.node);
+    let assuming = unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter));
+    let none_ends = answers.executions == Some(Count { count: 0, complete: true }) && !assuming;
     Report {
         schema: SCHEMA,
         test: test.program.name.clone(),
@@ -62,16 +64,18 @@ pub(crate) fn report(
         hash: test.hash().to_owned(),
         verdict,
         why,
+        unsupported: Form::gather(&test.program.unsupported, &test.source),
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
         races: Races {
             answer: answers.race_answer,
-            assuming: unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter)),
+            assuming,
             pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
         },
         termination: Termination {
             answer: answers.termination,
+            never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
             why: answers.termination_why.as_ref().map(|why| Reason::new(why, &test.source)),
             witness: answers.stuck.as_ref().and_then(|execution| writer.witness(execution, None)),
         },
@@ -166,6 +170,7 @@ impl Writer<'_> {
             unfolding::EventKind::Write { .. } => EventKind::Write,
             unfolding::EventKind::Read { .. } => EventKind::Read,
             unfolding::EventKind::Fence => EventKind::Fence,
+            unfolding::EventKind::Issue => EventKind::Issue,
             unfolding::EventKind::Barrier(_) => EventKind::Barrier,
         };
         let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
@@ -186,7 +191,7 @@ impl Writer<'_> {
             unfolding::EventKind::Read { address, .. } | unfolding::EventKind::Write { address, .. } => {
                 self.test.program.addresses.get(address.index()).map(|address| address.name.clone())
             }
-            unfolding::EventKind::Fence | unfolding::EventKind::Barrier(_) => None,
+            unfolding::EventKind::Fence | unfolding::EventKind::Barrier(_) | unfolding::EventKind::Issue => None,
         }
     }
 

@@ -1,9 +1,9 @@
 //! Questions about the events of an unfolding that every engine asks.
 
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
-use crate::program::{Place, Scope};
+use crate::program::{Place, Scope, Space};
 use crate::tag::Tag;
-use crate::unfolding::{Event, EventKind, Unfolding};
+use crate::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
 
 impl Event {
     pub fn is_read(&self) -> bool {
@@ -12,6 +12,11 @@ impl Event {
 
     pub fn is_write(&self) -> bool {
         matches!(self.kind, EventKind::Write { .. })
+    }
+
+    /// In program order, as opposed to part of an asynchronous operation.
+    pub fn is_main(&self) -> bool {
+        self.strand.is_none()
     }
 
     pub fn is_init(&self) -> bool {
@@ -30,7 +35,7 @@ impl Event {
     pub fn location(&self) -> Option<LocationId> {
         match self.kind {
             EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
-            EventKind::Fence | EventKind::Barrier(_) => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
         }
     }
 
@@ -38,7 +43,7 @@ impl Event {
     pub fn generic(&self) -> Option<AddressId> {
         match self.kind {
             EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(generic),
-            EventKind::Fence | EventKind::Barrier(_) => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
         }
     }
 }
@@ -53,8 +58,11 @@ impl Unfolding {
         std::iter::successors(self.event(id).parent, |before| self.event(*before).parent)
     }
 
-    /// Whether `before` precedes `after` in program order, on any trace that has both.
+    /// Whether `before` precedes `after` in program order, on any trace that has both. Strands are not in program order.
     pub fn is_po(&self, before: EventId, after: EventId) -> bool {
+        if self.event(before).strand.is_some() || self.event(after).strand.is_some() {
+            return false;
+        }
         // Parents have smaller ids: the walk can stop at the id looked for.
         self.po_before(after).take_while(|event| *event >= before).any(|event| event == before)
     }
@@ -104,6 +112,75 @@ pub fn same_scope(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
 pub fn same_cta(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
     match (unfolding.place(a), unfolding.place(b)) {
         (Some(a @ Place::Gpu { .. }), Some(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// Both run in one cluster.
+pub fn same_cluster(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
+    match (unfolding.place(a), unfolding.place(b)) {
+        (Some(a), Some(b @ Place::Gpu { .. })) => includes(Scope::Cluster, a, b) && a != Place::Host,
+        _ => false,
+    }
+}
+
+/// Whether the fence is about this access (PTX ISA 9.7.15.4): the object's state space, whose it is, or which it is.
+pub fn covers(unfolding: &Unfolding, fence: EventId, access: EventId) -> bool {
+    let Some(location) = unfolding.event(access).location() else { return false };
+    let info = &unfolding.locations[location.index()];
+    let place = unfolding.place(fence);
+    let is_shared = info.space == Some(Space::Shared);
+    let within = |scope| match (place, info.owner) {
+        (Some(place), Some(owner)) => includes(scope, place, owner),
+        // Shared memory that nothing places lies in the one CTA there is.
+        _ => true,
+    };
+    match &unfolding.event(fence).cover {
+        Cover::Everything => true,
+        Cover::Global => matches!(info.space, None | Some(Space::Global)),
+        Cover::SharedCta => is_shared && within(Scope::Cta),
+        Cover::SharedCluster => is_shared && within(Scope::Cluster),
+        Cover::Locations(locations) => locations.contains(&location),
+    }
+}
+
+/// Whether two memory operations access exactly the same bytes (PTX ISA 8.2.1: complete overlap).
+pub fn overlap_completely(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
+    let of = |id: EventId| {
+        let event = unfolding.event(id);
+        let location = event.location()?;
+        Some(event.extent.map_or((location, 1), |extent| (extent.first, extent.count)))
+    };
+    of(a).is_some() && of(a) == of(b)
+}
+
+/// Whether the two events belong to one scalar operation.
+pub fn same_operation(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
+    let of = |id: EventId| unfolding.event(id).extent.map_or(id, |extent| extent.operation);
+    of(a) == of(b)
+}
+
+/// Whether the `tcgen05` operations of these two strand events form a pipeline when issued in this order
+/// (PTX ISA 9.7.16.6.2).
+pub fn pipelined(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    let of = |id: EventId| unfolding.event(id).strand.as_ref().and_then(|strand| strand.tensor);
+    let (Some(a), Some(b)) = (of(first), of(second)) else { return false };
+    let kinds = match (a.kind, b.kind) {
+        (TensorKind::Mma, TensorKind::Mma) => {
+            a.accumulator.is_some() && a.accumulator == b.accumulator && a.shape == b.shape
+        }
+        (TensorKind::Cp { .. } | TensorKind::Shift, TensorKind::Mma) | (TensorKind::Mma, TensorKind::Shift) => true,
+        (TensorKind::Shift, TensorKind::Cp { is_4x256b }) => is_4x256b,
+        _ => false,
+    };
+    kinds && a.group == b.group
+}
+
+/// Whether the first event's kernel has ended when the second's starts.
+pub fn launched_after(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    let kernel = |id: EventId| unfolding.event(id).thread.and_then(|thread| unfolding.threads[thread.index()].kernel);
+    match (kernel(first), kernel(second)) {
+        (Some(first), Some(second)) => unfolding.kernel_order.contains(&(first, second)),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
         pub struct $name(pub u32);
 
         impl $name {
@@ -41,4 +41,8 @@ id!(
 id!(
     /// A trace of one thread: one way through its code.
     TraceId
+);
+id!(
+    /// A kernel launch of a test that has several.
+    KernelId
 );

@@ -17,4 +17,4 @@ pub mod unfold;
 pub mod unfolding;
 pub mod value;
 
-pub use ids::{AddressId, EventId, LocationId, RegisterId, ThreadId, TraceId};
+pub use ids::{AddressId, EventId, KernelId, LocationId, RegisterId, ThreadId, TraceId};

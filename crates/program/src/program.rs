@@ -4,7 +4,7 @@
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
 
-use crate::ids::{AddressId, LocationId, RegisterId, ThreadId};
+use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
 use crate::tag::Tags;
 use crate::value::{Type, Value};
 
@@ -24,6 +24,21 @@ pub struct Program {
     pub unsupported: Vec<Unsupported>,
     /// Features of the program a model may not know (`.cluster` under ptx-6.0): see [`Feature`].
     pub features: Vec<Spanned<Feature>>,
+    /// The `.version` the text names, else the newest.
+    pub version: Version,
+    /// See [`crate::unfolding::Unfolding::kernel_order`].
+    pub kernel_order: Vec<(KernelId, KernelId)>,
+}
+
+/// A version of the PTX ISA. Rules that changed between versions are keyed on it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Version {
+    pub major: u8,
+    pub minor: u8,
+}
+
+impl Version {
+    pub const NEWEST: Version = Version { major: 9, minor: 4 };
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -32,6 +47,12 @@ pub enum Feature {
     Cluster,
     /// A non-generic proxy or a virtual alias (PTX 7.5).
     Proxy,
+    /// Asynchronous operations, mbarriers, tensor memory (PTX 7.0 and later).
+    Async,
+    /// Several kernels, or programmatic dependent launch.
+    Launch,
+    /// An operation that spans several locations: vectors, and accesses of different sizes.
+    Span,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,20 +63,48 @@ pub struct Unsupported {
 }
 
 /// Which barrier rule the dialect has; see the Dartagnan dialect's notes and PTX ISA 9.7.15.1.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum BarrierRule {
     /// `bar.cta.sync instance[, id[, quorum]]`: the author numbers dynamic instances; threads without a barrier are not waited for.
     Dartagnan,
     /// `bar.sync a{, b}`: waits for all threads of the CTA, or for `b` threads; generations follow program order.
+    #[default]
     Ptx,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Location {
     pub name: String,
     pub initial: Value,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.
     pub ty: Type,
+    /// None where nothing says it.
+    pub space: Option<Space>,
+    /// The CTA whose shared or tensor memory it lies in; None for global memory and where nothing says it.
+    pub owner: Option<Place>,
+    pub role: LocationRole,
+}
+
+/// PTX ISA 5.1, and tensor memory (9.7.16.1).
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Space {
+    Global,
+    Shared,
+    Local,
+    Const,
+    Param,
+    TensorMemory,
+}
+
+/// What a location is used as.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum LocationRole {
+    #[default]
+    Data,
+    /// Its value is the packed state of an mbarrier object (see `crate::mbarrier`).
+    Mbarrier,
+    /// A tensor map; its value is the address of the tensor it describes.
+    TensorMap,
 }
 
 /// A virtual address.
@@ -74,6 +123,7 @@ pub struct Address {
 pub struct Thread {
     pub name: String,
     pub place: Place,
+    pub kernel: Option<KernelId>,
     pub registers: Vec<Register>,
     pub code: Vec<Instruction>,
 }
@@ -92,10 +142,15 @@ pub enum Initial {
 }
 
 /// Where a thread runs. A host thread lies outside every GPU.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Place {
+    #[default]
     Host,
-    Gpu { gpu: u32, cluster: u32, cta: u32 },
+    Gpu {
+        gpu: u32,
+        cluster: u32,
+        cta: u32,
+    },
 }
 
 /// PTX ISA 8.5.

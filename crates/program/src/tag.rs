@@ -77,6 +77,48 @@ tags! {
     Alias = "ALIAS",
     /// Any proxy fence (`fence.proxy.*`); it is an `F` too, but no memory fence.
     ProxyFence = "PROXY",
+    /// The async proxy: accesses of bulk copies, `wgmma` and `tcgen05` to global and shared memory; `fence.proxy.async`.
+    Async = "ASYNC",
+    /// The tensormap proxy: what a tensor copy reads of its map; `fence.proxy.tensormap`.
+    TensorMap = "TMAP",
+    /// Accesses to tensor memory.
+    TensorMemory = "TMEM",
+    /// The location is in shared memory.
+    Shared = "SHARED",
+    /// The location is in the shared memory of another CTA than the accessing thread's.
+    Remote = "REMOTE",
+    /// Any operation on an mbarrier object, including waits, `init` and `inval`.
+    Mbarrier = "MBAR",
+    /// `mbarrier.init`.
+    MbarrierInit = "MBAR_INIT",
+    /// A wait on an mbarrier that returned true.
+    MbarrierWait = "MBAR_WAIT",
+    /// The start of an asynchronous operation, in program order.
+    Issue = "ISSUE",
+    /// The event that tells of a strand's end through an mbarrier (`complete_tx`, an asynchronous arrive).
+    Completion = "COMPLETION",
+    CpAsync = "CP_ASYNC",
+    /// Bulk and tensor copies, reductions, and what else completes like them.
+    Bulk = "BULK",
+    Wgmma = "WGMMA",
+    /// Asynchronous `tcgen05` operations: all events of their strands, and their issue.
+    Tcgen05 = "TCGEN05",
+    /// `tcgen05.fence::before_thread_sync`, and the one implied by `tcgen05.commit`.
+    BeforeThreadSync = "T5_BEFORE",
+    /// `tcgen05.fence::after_thread_sync`.
+    AfterThreadSync = "T5_AFTER",
+    /// A fence whose effect is limited to some memory (`.sync_restrict`).
+    Restricted = "RESTRICTED",
+    /// `fence.mbarrier_init`.
+    MbarrierInitFence = "MBAR_INIT_FENCE",
+    /// A proxy fence about earlier reads only.
+    ReadsOnly = "READS_ONLY",
+    BarrierCluster = "BAR_CLUSTER",
+    BarrierWarp = "BAR_WARP",
+    /// `griddepcontrol.launch_dependents`.
+    LaunchDependents = "LAUNCH_DEPENDENTS",
+    /// `griddepcontrol.wait`.
+    GridWait = "GRID_WAIT",
     BarrierSync = "BAR_SYNC",
     BarrierArrive = "BAR_ARRIVE",
     BarrierRed = "BAR_RED",

@@ -7,12 +7,12 @@
 use fencepost_syntax::Span;
 
 use crate::expression::Expression;
-use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
-use crate::program::{BarrierKind, BarrierRule, Place, ReductionOperation, Scope};
+use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
+use crate::program::{BarrierKind, BarrierRule, LocationRole, Place, ReductionOperation, Scope, Space};
 use crate::tag::Tags;
 use crate::value::{Type, Value};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Unfolding {
     pub barrier_rule: BarrierRule,
     /// Init writes first (one per location, in location order), then thread by thread, parents before children.
@@ -20,25 +20,33 @@ pub struct Unfolding {
     pub threads: Vec<ThreadUnfolding>,
     pub traces: Vec<Trace>,
     pub locations: Vec<LocationInfo>,
+    /// Every thread of the first kernel ends before any thread of the second starts; transitively closed.
+    pub kernel_order: Vec<(KernelId, KernelId)>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LocationInfo {
     pub name: String,
     pub initial: Value,
     pub ty: Type,
     /// Its init write.
     pub init: EventId,
+    pub space: Option<Space>,
+    /// The CTA whose shared or tensor memory it lies in.
+    pub owner: Option<Place>,
+    pub role: LocationRole,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ThreadUnfolding {
     pub name: String,
     pub place: Place,
+    /// The kernel the thread belongs to, in tests with launches.
+    pub kernel: Option<KernelId>,
     pub traces: Vec<TraceId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Event {
     /// None for init writes.
     pub thread: Option<ThreadId>,
@@ -59,16 +67,100 @@ pub struct Event {
     pub span: Span,
     /// Which iteration of unrolled loops this is, for display: 0 outside loops.
     pub iteration: u32,
+    /// The asynchronous operation it is part of. None for events in program order (*main* events).
+    pub strand: Option<Strand>,
+    /// Of a main event: events of strands that are complete once it is (`wait_group`, `tcgen05.wait`).
+    pub completes: Vec<EventId>,
+    /// Of a fence: the accesses it is about.
+    pub cover: Cover,
+    /// Of an access that is one of several events of one scalar operation (one that spans several locations).
+    pub extent: Option<Extent>,
+}
+
+/// An asynchronous operation contributes an issue event to program order and a strand beside it: its accesses and its
+/// completion, ordered after the issue only as far as the model says (PTX ISA 8.9.1.1).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Strand {
+    /// The main event that started it ([`EventKind::Issue`]); also the strand's name.
+    pub issue: EventId,
+    /// Events of the same strand that come before this one, transitively closed: the read of an element before its write,
+    /// all accesses before the completion. For a completion that speaks for several strands (`cp.async.mbarrier.arrive`,
+    /// `tcgen05.commit`) also the accesses of those.
+    pub after: Vec<EventId>,
+    /// Of `tcgen05` operations: what decides whether two of them are pipelined.
+    pub tensor: Option<TensorOperation>,
+}
+
+/// PTX ISA 9.7.16.6.2.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct TensorOperation {
+    pub kind: TensorKind,
+    /// The N of `.cta_group::N`; 0 where the instruction has none (`ld`, `st`).
+    pub group: u8,
+    /// First column location of the accumulator of an `mma`.
+    pub accumulator: Option<LocationId>,
+    /// Equal for `mma`s of equal shape and kind.
+    pub shape: u64,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TensorKind {
+    Mma,
+    /// `tcgen05.cp`, of the shape `.4x256b` or another.
+    Cp {
+        is_4x256b: bool,
+    },
+    Shift,
+    Ld,
+    St,
+}
+
+/// What a fence is about. Which kind of fence it is (a proxy, a half, a memory fence) is in its tags.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Cover {
+    #[default]
+    Everything,
+    Global,
+    /// Objects in the shared memory of the fence's own CTA (`.shared::cta`).
+    SharedCta,
+    /// Objects in the shared memory of the fence's cluster (`.shared::cluster`).
+    SharedCluster,
+    /// These locations only (`fence.proxy.tensormap::generic.acquire [map], 128`).
+    Locations(Vec<LocationId>),
+}
+
+/// A scalar operation that spans several locations is one event per location.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Extent {
+    /// The first event of the operation; also its name.
+    pub operation: EventId,
+    /// The locations it spans, `first` and the `count - 1` after it.
+    pub first: LocationId,
+    pub count: u32,
 }
 
 /// The type is the location's, whatever the access calls it (`ld.b32` of an `.s32`): memory has one value for the same
 /// bits, and conversions to and from the access's type are in the expressions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub enum EventKind {
-    Read { address: AddressId, generic: AddressId, location: LocationId, ty: Type },
-    Write { address: AddressId, generic: AddressId, location: LocationId, value: Expression, ty: Type },
+    Read {
+        address: AddressId,
+        generic: AddressId,
+        location: LocationId,
+        ty: Type,
+    },
+    Write {
+        address: AddressId,
+        generic: AddressId,
+        location: LocationId,
+        value: Expression,
+        ty: Type,
+    },
+    #[default]
     Fence,
     Barrier(BarrierEvent),
+    /// An asynchronous operation starts, or a main event that only waits for some (`wait_group`): no access of its own.
+    Issue,
 }
 
 #[derive(Clone, Debug)]

@@ -21,6 +21,12 @@ pub struct Type {
     pub signed: bool,
 }
 
+impl Default for Type {
+    fn default() -> Type {
+        Type::UNTYPED
+    }
+}
+
 impl Type {
     pub const UNTYPED: Type = Type { bits: 0, signed: true };
     pub const PREDICATE: Type = Type { bits: 1, signed: false };

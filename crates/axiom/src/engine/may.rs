@@ -78,7 +78,7 @@ impl MayValues {
             match &unfolding.events[event.index()].kind {
                 EventKind::Read { .. } => reads.push(event),
                 EventKind::Write { .. } => writes.push(event),
-                EventKind::Fence | EventKind::Barrier(_) => {}
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
             }
         }
         loop {

@@ -261,14 +261,14 @@ pub(crate) fn has(event: &Event, tag: Tag) -> bool {
 pub(crate) fn location(event: &Event) -> Option<LocationId> {
     match &event.kind {
         EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 
 fn generic(event: &Event) -> Option<AddressId> {
     match &event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 

@@ -45,6 +45,7 @@ impl Builder {
             initial: Value(0),
             ty: Type::UNTYPED,
             init: EventId::new(index),
+            ..LocationInfo::default()
         };
         let unfolding = Unfolding {
             barrier_rule: BarrierRule::Ptx,
@@ -52,6 +53,7 @@ impl Builder {
             threads: Vec::new(),
             traces: Vec::new(),
             locations: (0..locations).map(info).collect(),
+            ..Unfolding::default()
         };
         Builder { unfolding, tags: Tags::NONE, scope: None }
     }
@@ -119,6 +121,7 @@ impl Builder {
             name: format!("P{}", thread.0),
             place: Place::Gpu { gpu: 0, cluster: 0, cta: thread.0 },
             traces: vec![trace],
+            ..ThreadUnfolding::default()
         });
         self
     }
@@ -132,7 +135,7 @@ impl Builder {
         let tag = match &kind {
             EventKind::Read { .. } => Some(Tag::Read),
             EventKind::Write { .. } => Some(Tag::Write),
-            EventKind::Fence | EventKind::Barrier(_) => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
         };
         let tags = tag.into_iter().fold(self.tags, Tags::with);
         let parent = (id.index() > first).then(|| EventId::new(id.index() - 1));
@@ -165,6 +168,7 @@ fn blank() -> Event {
         control_deps: Vec::new(),
         span: Span::default(),
         iteration: 0,
+        ..Event::default()
     }
 }
 

@@ -25,6 +25,7 @@ impl Build {
                 threads: Vec::new(),
                 traces: Vec::new(),
                 locations: Vec::new(),
+                ..Unfolding::default()
             },
         };
         for (index, name) in locations.iter().enumerate() {
@@ -35,6 +36,7 @@ impl Build {
                 initial: Value(0),
                 ty: Type::UNTYPED,
                 init,
+                ..LocationInfo::default()
             });
         }
         build
@@ -44,7 +46,7 @@ impl Build {
         let thread = ThreadId::new(self.unfolding.threads.len());
         let trace = TraceId::new(self.unfolding.traces.len());
         let name = format!("P{}", thread.index());
-        self.unfolding.threads.push(ThreadUnfolding { name, place, traces: vec![trace] });
+        self.unfolding.threads.push(ThreadUnfolding { name, place, traces: vec![trace], ..ThreadUnfolding::default() });
         self.unfolding.traces.push(Trace {
             thread,
             events: Vec::new(),
@@ -106,6 +108,7 @@ impl Build {
             control_deps: Vec::new(),
             span: Span::default(),
             iteration: 0,
+            ..Event::default()
         });
         event
     }

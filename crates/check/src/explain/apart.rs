@@ -222,7 +222,7 @@ fn shared(scope: Scope) -> &'static str {
 fn generic(event: &Event) -> Option<fencepost_program::AddressId> {
     match event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(generic),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 

@@ -24,6 +24,7 @@ use super::name::{value, value_text};
 use super::steps::{self, Step};
 use super::words::{self, Telling};
 use super::{Context, Explanation, Line, Rejected, chain};
+use crate::models::Origin;
 use crate::render::HighlightedEdge;
 
 /// How far to look, and how much to tell.
@@ -320,7 +321,8 @@ fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason:
     let highlight = highlight.collect();
     Rejected {
         axiom: explanation.check_name.clone(),
-        section: words::axiom_section(&explanation.check_name, context.family()),
+        called: words::axiom_title(&explanation.check_name, context.origin),
+        section: context.axiom_section(&explanation.check_name),
         lines,
         candidates: 1,
         execution: execution.clone(),
@@ -337,6 +339,7 @@ fn conclusion(
     let name = explanation.check_name.as_str();
     let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
     let text = match (name, &explanation.shape, last, telling) {
+        (_, shape, last, _) if context.origin == Origin::Own => own_conclusion(context, name, shape, last),
         ("causality", _, Some(step), Some(Telling::FromRead)) => format!(
             "so {} may not return {}: it must see {} or a write that is not older",
             context.called(step.from),
@@ -365,8 +368,18 @@ fn conclusion(
             None => format!("which the axiom `{name}` forbids"),
         },
     };
-    let section = words::axiom_section(name, context.family());
+    let section = context.axiom_section(name);
     Line { text, section, ..Line::default() }
+}
+
+/// A model of somebody's own: its axiom is cited by its name, and said to mean no more than it says.
+fn own_conclusion(context: &Context<'_>, name: &str, shape: &Shape, last: Option<&Step>) -> String {
+    match (shape, last) {
+        (Shape::Cycle(_), Some(step)) => {
+            format!("so {} would come before itself, which the axiom `{name}` forbids", context.called(step.to))
+        }
+        _ => format!("which the axiom `{name}` forbids"),
+    }
 }
 
 fn demands_forward(context: &Context<'_>, explanation: &reason::Explanation) -> bool {

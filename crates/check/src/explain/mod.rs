@@ -29,11 +29,12 @@ use fencepost_program::program::Program;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Source, Span};
 
+use crate::models::Origin;
 use crate::render::HighlightedEdge;
 
 pub use forbidden::{Search, Subject, forbidden};
 pub use race::{Example, race};
-pub use report::explain;
+pub use report::{About, Part, explain, explain_parts};
 pub use story::allowed;
 pub use stuck::stuck;
 
@@ -46,6 +47,7 @@ pub struct Context<'a> {
     pub program: &'a Program,
     pub model: &'a Model,
     pub source: &'a Source,
+    pub origin: Origin,
     /// The text of the instruction at a span, on one line.
     pub text: &'a dyn Fn(Span) -> String,
 }
@@ -80,6 +82,8 @@ pub struct Line {
 pub struct Rejected {
     /// The violated axiom, as the model names it.
     pub axiom: String,
+    /// The specification's name for it, or the model's own in backquotes.
+    pub called: String,
     pub section: Option<String>,
     /// The chain, then the contradiction.
     pub lines: Vec<Line>,
@@ -97,7 +101,7 @@ impl Rejected {
     /// "Causality (PTX ISA 8.10.6)".
     pub fn title(&self) -> String {
         let section = self.section.as_ref().map_or(String::new(), |section| format!(" (PTX ISA {section})"));
-        format!("{}{section}", words::axiom_title(&self.axiom))
+        format!("{}{section}", self.called)
     }
 }
 

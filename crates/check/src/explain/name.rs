@@ -9,8 +9,9 @@ use fencepost_program::{EventId, LocationId};
 
 use fencepost_syntax::litmus::Arch;
 
-use super::words::Family;
+use super::words::{Family, axiom_section};
 use super::{Context, Line};
+use crate::models::Origin;
 
 impl<'a> Context<'a> {
     pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
@@ -34,7 +35,7 @@ impl<'a> Context<'a> {
     pub(super) fn location_of(&self, id: EventId) -> Option<LocationId> {
         match self.event(id)?.kind {
             EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
-            EventKind::Fence | EventKind::Barrier(_) => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
         }
     }
 
@@ -90,9 +91,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// A section of the PTX ISA, for programs it is about.
+    /// A section of the PTX ISA, for programs it is about and models that follow it.
     pub(super) fn section(&self, section: &str) -> Option<String> {
-        (self.family() == Family::Ptx && !section.is_empty()).then(|| section.to_owned())
+        let cites = self.family() == Family::Ptx && self.origin == Origin::Shipped;
+        (cites && !section.is_empty()).then(|| section.to_owned())
+    }
+
+    pub(super) fn axiom_section(&self, name: &str) -> Option<String> {
+        self.section(axiom_section(name)?)
     }
 }
 

@@ -20,23 +20,55 @@ const SHOWN: u32 = 3;
 /// A safety net only: the number of candidates is what limits the search, so that the text does not depend on the machine.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// An explanation, and which answer of the report it explains.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Part {
+    pub about: About,
+    /// Which question or pair of racing accesses, counted from 0 as in the report.
+    pub index: u32,
+    #[serde(flatten)]
+    pub explanation: Explanation,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    Question,
+    Race,
+    Termination,
+}
+
 /// The text under a report for `--explain`.
 pub fn explain(test: &Test, model: &LoadedModel, checked: &Checked) -> String {
-    let Some(unfolding) = &checked.evidence.unfolding else { return String::new() };
+    let parts = explain_parts(test, model, checked);
+    parts.iter().map(|part| part.explanation.to_text()).collect::<Vec<_>>().join("\n")
+}
+
+/// What there is to explain: each question that was answered, each race, an execution that never ends.
+pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec<Part> {
+    let Some(unfolding) = &checked.evidence.unfolding else { return Vec::new() };
     let text = |span| test.instruction_text(span);
     let context = context(test, model, unfolding, &text);
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (index, question) in test.program.questions.iter().enumerate() {
-        parts.extend(explain_question(&context, checked, index, question).map(|explanation| explanation.to_text()));
+        let explanation = explain_question(&context, checked, index, question);
+        parts.extend(explanation.map(|explanation| Part { about: About::Question, index: index as u32, explanation }));
     }
     let races = checked.report.races.pairs.iter().zip(&checked.evidence.races);
     let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let racing = Context { unfolding: accesses, ..context };
-    parts.extend(races.map(|(found, (pair, execution))| {
-        race(&racing, &Example { flag: &found.flag, execution, pair: *pair }).to_text()
+    parts.extend((0..).zip(races).map(|(index, (found, (pair, execution)))| {
+        let explanation = race(&racing, &Example { flag: &found.flag, execution, pair: *pair });
+        Part { about: About::Race, index, explanation }
     }));
-    parts.extend(checked.evidence.stuck.iter().map(|execution| stuck(&context, execution).to_text()));
-    parts.join("\n")
+    parts.extend(checked.evidence.stuck.iter().map(|execution| {
+        let mut explanation = stuck(&context, execution);
+        if checked.report.termination.never_ends {
+            explanation.summary = "No execution ends, even if every thread gets its turn; in this one:".to_owned();
+        }
+        Part { about: About::Termination, index: 0, explanation }
+    }));
+    parts
 }
 
 /// The candidate with the shortest reason against it, of the first question that has one.
@@ -56,7 +88,8 @@ fn context<'a>(
     unfolding: &'a Unfolding,
     text: &'a dyn Fn(fencepost_syntax::Span) -> String,
 ) -> Context<'a> {
-    Context { unfolding, program: &test.program, model: &model.model, source: &test.source, text }
+    let origin = model.origin;
+    Context { unfolding, program: &test.program, model: &model.model, source: &test.source, origin, text }
 }
 
 fn explain_question(

@@ -1,6 +1,8 @@
 //! What the names of a model mean, in words, and where the PTX ISA defines them. One table for the shipped models, the
 //! names Dartagnan's and herd's models use, and the base relations; a name it does not know is shown as it is.
-//! Section numbers are those of PTX ISA 9.1 and later, chapter 8.
+//! Section numbers are those of PTX ISA 9.1 and later, chapter 8; only explanations under a shipped model cite them.
+
+use crate::models::Origin;
 
 /// How an edge of a named relation is told.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -145,13 +147,14 @@ pub(super) fn axiom(name: &str) -> Option<&'static Axiom> {
     AXIOMS.iter().find(|axiom| axiom.name == name)
 }
 
-pub(super) fn axiom_title(name: &str) -> String {
-    axiom(name).map_or_else(|| format!("`{name}`"), |axiom| axiom.title.to_owned())
+/// An axiom of somebody's own model may share its name with one of the specification and mean something else.
+pub(super) fn axiom_title(name: &str, origin: Origin) -> String {
+    let known = if origin == Origin::Shipped { axiom(name) } else { None };
+    known.map_or_else(|| format!("`{name}`"), |axiom| axiom.title.to_owned())
 }
 
-/// Sections are the PTX ISA's: a model of another architecture has none.
-pub(super) fn axiom_section(name: &str, family: Family) -> Option<String> {
-    (family == Family::Ptx).then(|| axiom(name)?.section.map(str::to_owned)).flatten()
+pub(super) fn axiom_section(name: &str) -> Option<&'static str> {
+    axiom(name)?.section
 }
 
 /// Which specification sentences may cite.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Row;
 use crate::expectation::Comparison;
+use crate::explain::Part;
 use crate::report::Report;
 
 #[derive(Serialize)]
@@ -13,6 +14,9 @@ struct Line<'a> {
     /// Some `forall`, `assert` or `~exists` holds because there is no execution.
     vacuous: bool,
     expectation: Expectation<'a>,
+    /// Only where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<&'a [Part]>,
 }
 
 #[derive(Serialize)]
@@ -23,12 +27,21 @@ struct Expectation<'a> {
 }
 
 pub fn line(row: &Row<'_>) -> String {
+    write(row, None)
+}
+
+/// With the field `explanation`.
+pub fn explained_line(row: &Row<'_>, explanation: &[Part]) -> String {
+    write(row, Some(explanation))
+}
+
+fn write(row: &Row<'_>, explanation: Option<&[Part]>) -> String {
     let expectation = match row.comparison {
         Comparison::AsExpected => Expectation { answer: "as-expected", differences: &[] },
         Comparison::NothingExpected => Expectation { answer: "none", differences: &[] },
         Comparison::Different(differences) => Expectation { answer: "different", differences },
     };
-    let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation };
+    let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, explanation };
     let mut text = serde_json::to_string(&line).expect("invariant: a report has string keys only");
     text.push('\n');
     text

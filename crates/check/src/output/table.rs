@@ -133,6 +133,7 @@ fn races(report: &Report) -> String {
 fn ends(report: &Report) -> &'static str {
     match report.termination.answer {
         TerminationAnswer::Terminates => "always",
+        TerminationAnswer::MayHang if report.termination.never_ends => "always hangs",
         TerminationAnswer::MayHang => "may hang",
         TerminationAnswer::Unknown => "?",
         TerminationAnswer::NotAsked => "-",
@@ -153,6 +154,10 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let _ = writeln!(text, "{} under {}: {verdict}{remark}", title(report), report.model);
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
+    }
+    // A single form is in the reason already.
+    if report.unsupported.len() > 1 {
+        unsupported_lines(&mut text, report);
     }
     if let Some(count) = report.executions {
         let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
@@ -176,6 +181,15 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     text
 }
 
+fn unsupported_lines(text: &mut String, report: &Report) {
+    text.push_str("  forms without a model:\n");
+    for form in &report.unsupported {
+        let lines: Vec<String> = form.places.iter().map(|place| place.line.to_string()).collect();
+        let word = if lines.len() == 1 { "line" } else { "lines" };
+        let _ = writeln!(text, "    {word} {}: {}", lines.join(", "), form.what);
+    }
+}
+
 fn outcome_lines(text: &mut String, report: &Report) {
     for outcome in &report.outcomes {
         let values: Vec<String> = outcome.values.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -193,6 +207,7 @@ fn closing(report: &Report) -> String {
     let ends = match report.termination.answer {
         TerminationAnswer::Terminates if report.races.answer == RaceAnswer::Unknown => "",
         TerminationAnswer::Terminates => "every fair execution ends",
+        TerminationAnswer::MayHang if report.termination.never_ends => "always hangs: no execution ends",
         TerminationAnswer::MayHang => "may hang",
         TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
     };

@@ -305,7 +305,7 @@ fn effect(unfolding: &Unfolding, event: &Event, value: &str) -> Option<String> {
         EventKind::Read { location, .. } => Some(format!("R {} = {value}", name(*location))),
         EventKind::Write { location, .. } => Some(format!("W {} = {value}", name(*location))),
         EventKind::Barrier(barrier) if barrier.kind == BarrierKind::Red && value != "?" => Some(format!("→ {value}")),
-        EventKind::Fence | EventKind::Barrier(_) => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }
 
@@ -313,7 +313,7 @@ fn role(event: &Event) -> Role {
     match event.kind {
         EventKind::Read { .. } => Role::Read,
         EventKind::Write { .. } => Role::Write,
-        EventKind::Fence => Role::Fence,
+        EventKind::Fence | EventKind::Issue => Role::Fence,
         EventKind::Barrier(_) => Role::Barrier,
     }
 }

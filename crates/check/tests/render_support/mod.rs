@@ -48,6 +48,7 @@ impl Builder {
             threads: Vec::new(),
             traces: Vec::new(),
             locations: Vec::new(),
+            ..Unfolding::default()
         };
         let mut builder = Builder {
             unfolding,
@@ -66,6 +67,7 @@ impl Builder {
                 initial: value,
                 ty: Type::U32,
                 init,
+                ..LocationInfo::default()
             });
             let kind = EventKind::Write {
                 address: AddressId::new(index),
@@ -82,7 +84,12 @@ impl Builder {
     pub fn thread(mut self, name: &str, place: Place) -> Builder {
         let thread = ThreadId::new(self.unfolding.threads.len());
         let trace = TraceId::new(self.unfolding.traces.len());
-        self.unfolding.threads.push(ThreadUnfolding { name: name.to_owned(), place, traces: vec![trace] });
+        self.unfolding.threads.push(ThreadUnfolding {
+            name: name.to_owned(),
+            place,
+            traces: vec![trace],
+            ..ThreadUnfolding::default()
+        });
         self.unfolding.traces.push(Trace {
             thread,
             events: Vec::new(),
@@ -113,6 +120,7 @@ impl Builder {
             control_deps: Vec::new(),
             span,
             iteration: 0,
+            ..Event::default()
         });
         self.values.push(value);
         if thread.is_some() {

@@ -17,7 +17,7 @@ use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{BarrierRule, Feature, Program, Unsupported};
+use crate::program::{BarrierRule, Feature, Program, Unsupported, Version};
 use crate::table;
 use crate::value::Type;
 
@@ -99,6 +99,8 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         shown,
         unsupported: findings.unsupported,
         features: findings.features,
+        version: Version::NEWEST,
+        kernel_order: Vec::new(),
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), findings.diagnostics)

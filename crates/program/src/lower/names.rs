@@ -80,7 +80,8 @@ impl Names {
         for element in 0..length.unwrap_or(1) {
             let name = if length.is_some() { format!("{name}[{element}]") } else { name.to_string() };
             let location = LocationId::new(self.locations.len());
-            self.locations.push(Location { name: name.clone(), initial: Value(0), ty: ty.unwrap_or(Type::UNTYPED) });
+            let own = ty.unwrap_or(Type::UNTYPED);
+            self.locations.push(Location { name: name.clone(), ty: own, ..Location::default() });
             if ty.is_some() {
                 self.typed.insert(location);
             }

@@ -90,7 +90,7 @@ impl ThreadBuilder {
     }
 
     pub(crate) fn finish(self) -> Thread {
-        Thread { name: self.name, place: self.place, registers: self.registers, code: self.code }
+        Thread { name: self.name, place: self.place, kernel: None, registers: self.registers, code: self.code }
     }
 
     /// The register of that name, made (at 0, of that type) if new.

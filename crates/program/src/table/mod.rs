@@ -1,5 +1,6 @@
 //! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
 
+pub(crate) mod form;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
 mod ptx_barrier;

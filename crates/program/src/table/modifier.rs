@@ -172,6 +172,11 @@ pub(crate) fn integer_type(word: &str) -> Option<Type> {
     Some(Type { bits, signed })
 }
 
+/// A hint for the caches: no effect on values.
+pub(crate) fn is_hint(word: &str) -> bool {
+    HINTS.contains(&word) || HINT_PREFIXES.iter().any(|prefix| word.starts_with(prefix))
+}
+
 /// Reads the modifiers of `instruction` with the classes its form takes.
 pub(crate) fn parse(instruction: &Instruction, classes: &[Class]) -> Result<Modifiers, Refusal> {
     let mut found = Modifiers::default();
@@ -202,7 +207,7 @@ impl Modifiers {
                 None => false,
             },
             Class::Type => false,
-            Class::Hint => HINTS.contains(&word) || HINT_PREFIXES.iter().any(|prefix| word.starts_with(prefix)),
+            Class::Hint => is_hint(word),
             Class::Update => fill(&mut self.update, find(UPDATES, word)),
             Class::Comparison => fill(&mut self.comparison, find(COMPARISONS, word)),
             Class::Proxy => fill(&mut self.proxy, find(PROXIES, word).map(|tag| Spanned::new(tag, modifier.span))),

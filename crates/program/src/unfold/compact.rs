@@ -26,6 +26,14 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
     for event in &mut unfolding.events {
         event.parent.iter_mut().chain(&mut event.rmw_partner).for_each(rename);
         event.address_deps.iter_mut().chain(&mut event.data_deps).chain(&mut event.control_deps).for_each(rename);
+        event.completes.iter_mut().for_each(rename);
+        if let Some(strand) = &mut event.strand {
+            rename(&mut strand.issue);
+            strand.after.iter_mut().for_each(rename);
+        }
+        if let Some(extent) = &mut event.extent {
+            rename(&mut extent.operation);
+        }
         match &mut event.kind {
             EventKind::Write { value, .. } => rename_expression(value, &rename),
             EventKind::Barrier(barrier) => {
@@ -33,7 +41,7 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
                 let predicate = barrier.reduction.as_mut().map(|(_, predicate)| predicate);
                 operands.chain(predicate).for_each(|operand| rename_expression(operand, &rename));
             }
-            EventKind::Read { .. } | EventKind::Fence => {}
+            EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
     for trace in &mut unfolding.traces {

@@ -119,6 +119,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
         threads: Vec::new(),
         traces: Vec::new(),
         locations: Vec::new(),
+        kernel_order: program.kernel_order.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())
         .map(|(index, location)| LocationInfo {
@@ -126,11 +127,20 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             initial: location.initial,
             ty: location.ty,
             init: EventId::new(index),
+            space: location.space,
+            owner: location.owner,
+            role: location.role,
         })
         .collect();
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
-        unfolding.threads.push(ThreadUnfolding { name: thread.name.clone(), place: thread.place, traces: Vec::new() });
+        let name = thread.name.clone();
+        unfolding.threads.push(ThreadUnfolding {
+            name,
+            place: thread.place,
+            kernel: thread.kernel,
+            traces: Vec::new(),
+        });
         run::Runner::new(program, id, options, failing, &mut unfolding).run()?;
     }
     compact::compact(&mut unfolding);
@@ -161,6 +171,7 @@ fn init_writes(program: &Program) -> Vec<Event> {
             control_deps: Vec::new(),
             span: Span::default(),
             iteration: 0,
+            ..Event::default()
         }
     };
     program.locations.iter().enumerate().map(write).collect()

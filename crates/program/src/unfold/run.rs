@@ -326,19 +326,23 @@ impl<'a> Runner<'a> {
             return Err(UnfoldError::TooManyEvents { limit });
         }
         let id = EventId::new(self.unfolding.events.len());
+        // Strands lie beside program order.
+        let is_main = |event: &&EventId| self.unfolding.events[event.index()].strand.is_none();
+        let parent = state.path.iter().rev().find(is_main).copied();
         let control: Reads = state.control.union(&deps.guard).copied().collect();
         self.unfolding.events.push(Event {
             thread: Some(self.id),
             kind,
             tags,
             scope,
-            parent: state.path.last().copied(),
+            parent,
             rmw_partner: None,
             address_deps: deps.address.into_iter().collect(),
             data_deps: deps.data.into_iter().collect(),
             control_deps: control.into_iter().collect(),
             span: self.span_at(state.at),
             iteration: state.runs[state.at].saturating_sub(1),
+            ..Event::default()
         });
         state.path.push(id);
         Ok(id)

@@ -158,7 +158,7 @@ impl Search<'_, '_> {
                 }
                 EventKind::Fence if event.tags.has(Tag::Sc) && event.tags.has(Tag::Fence) => fences.push(index),
                 EventKind::Barrier(_) => orders.has_barriers = true,
-                EventKind::Read { .. } | EventKind::Fence => {}
+                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
             }
         }
         if self.model.fence_order() == FenceOrder::Ordered {

@@ -37,7 +37,7 @@ pub(super) fn classes(unfolding: &Unfolding, candidate: &Candidate, question: &Q
                 !observed.contains(location)
             }
             EventKind::Fence => true,
-            EventKind::Read { .. } | EventKind::Barrier(_) => false,
+            EventKind::Read { .. } | EventKind::Barrier(_) | EventKind::Issue => false,
         }) && writes > 0
     };
     let mut classes: Vec<Vec<usize>> = Vec::new();

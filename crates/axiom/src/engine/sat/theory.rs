@@ -219,7 +219,7 @@ impl<'m> Theory<'m> {
                     EventKind::Write { value, .. } => values::evaluate(unfolding, matching, value, &mut |read| {
                         self.candidate.local(read).and_then(|read| known[read])
                     }),
-                    EventKind::Fence | EventKind::Barrier(_) => None,
+                    EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
                 };
                 if value.is_some() {
                     known[index] = value;

@@ -1,0 +1,124 @@
+//! Instruction forms as data: the words that name an instruction, the words it may carry besides, the ISA section, and
+//! the version that brought it. One row is one line of the documentation's list of what is modelled.
+//!
+//! The words after the head may come in any order: the ISA's own text orders them differently in different places.
+// Until the tables of asynchronous operations and mbarriers use it.
+#![allow(dead_code)]
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use crate::lower::Refusal;
+use crate::program::Version;
+use crate::table::modifier::{self, spelled};
+use crate::value::Type;
+
+/// One form of an instruction; `kind` says what the table's own code does with it.
+pub(crate) struct Form<K: 'static> {
+    /// The opcode and the modifiers that follow it in this order: `["cp", "async", "bulk", "tensor"]`.
+    pub(crate) head: &'static [&'static str],
+    pub(crate) slots: &'static [Slot],
+    /// "9.7.10.28.5".
+    pub(crate) section: &'static str,
+    pub(crate) since: Version,
+    pub(crate) kind: K,
+}
+
+/// A set of words of which an instruction carries one.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Slot {
+    /// Exactly one of these.
+    One(&'static [&'static str]),
+    /// One of these, or none.
+    Maybe(&'static [&'static str]),
+    /// A type, at most one.
+    Type,
+    /// Any number of performance hints (`.L2::cache_hint`, `.L1::no_allocate`).
+    Hints,
+}
+
+/// The words of one instruction, checked against its form.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    words: Vec<Spanned<String>>,
+    pub(crate) ty: Option<Type>,
+}
+
+impl Words {
+    pub(crate) fn has(&self, word: &str) -> bool {
+        self.words.iter().any(|found| found.node == word)
+    }
+
+    /// The entry of the table whose word is there, with its place.
+    pub(crate) fn find<T: Copy>(&self, table: &[(&str, T)]) -> Option<Spanned<T>> {
+        self.words.iter().find_map(|found| {
+            let (_, value) = table.iter().find(|(name, _)| *name == found.node)?;
+            Some(Spanned::new(*value, found.span))
+        })
+    }
+}
+
+pub(crate) const fn version(major: u8, minor: u8) -> Version {
+    Version { major, minor }
+}
+
+/// The form with the longest head that starts this instruction.
+pub(crate) fn select<'t, K>(forms: &'t [Form<K>], tree: &Instruction) -> Option<&'t Form<K>> {
+    let starts = |form: &&Form<K>| {
+        let Some((opcode, rest)) = form.head.split_first() else { return false };
+        let words = tree.modifiers.iter().map(|word| word.node.as_str());
+        *opcode == tree.opcode.node
+            && rest.len() <= tree.modifiers.len()
+            && rest.iter().copied().eq(words.take(rest.len()))
+    };
+    forms.iter().filter(starts).max_by_key(|form| form.head.len())
+}
+
+/// The words after the head, each in its slot. A word without one makes the form unsupported, by name.
+pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refusal> {
+    let mut found = Words::default();
+    let mut taken = vec![0u32; form.slots.len()];
+    for word in tree.modifiers.iter().skip(form.head.len() - 1) {
+        let takes = |slot: &Slot| match slot {
+            Slot::One(words) | Slot::Maybe(words) => words.contains(&word.node.as_str()),
+            Slot::Type => modifier::integer_type(&word.node).is_some(),
+            Slot::Hints => modifier::is_hint(&word.node),
+        };
+        let Some(slot) = form.slots.iter().position(takes) else {
+            return Err(Refusal::Unsupported(tree.span(), spelled(tree)));
+        };
+        taken[slot] += 1;
+        if taken[slot] > 1 && !matches!(form.slots[slot], Slot::Hints) {
+            let message = format!("{} says `.{}` beside another word of its kind", spelled(tree), word.node);
+            return Err(Refusal::Error(Diagnostic::error(word.span, message).label("one too many")));
+        }
+        if matches!(form.slots[slot], Slot::Type) {
+            found.ty = modifier::integer_type(&word.node);
+        }
+        found.words.push(word.clone());
+    }
+    for (slot, taken) in form.slots.iter().zip(taken) {
+        if let (Slot::One(words), 0) = (slot, taken) {
+            let list: Vec<String> = words.iter().map(|word| format!("`.{word}`")).collect();
+            let message = format!("{} needs one of {}", spelled(tree), list.join(", "));
+            return Err(Refusal::Error(Diagnostic::error(tree.span(), message).label("a word is missing")));
+        }
+    }
+    Ok(found)
+}
+
+/// The form as documentation writes it: `mbarrier.arrive{.release|.relaxed}{.cta|.cluster}…`.
+pub(crate) fn pattern<K>(form: &Form<K>) -> String {
+    let list = |words: &[&str]| words.iter().map(|word| format!(".{word}")).collect::<Vec<_>>().join("|");
+    let mut text = form.head.join(".");
+    for slot in form.slots {
+        text += &match slot {
+            Slot::One([word]) => format!(".{word}"),
+            Slot::One(words) => format!("({})", list(words)),
+            Slot::Maybe(words) => format!("{{{}}}", list(words)),
+            Slot::Type => "{.type}".to_string(),
+            Slot::Hints => String::new(),
+        };
+    }
+    text
+}
