@@ -131,6 +131,24 @@ fn a_spin_loop_that_nobody_ends_may_hang() {
     let hangs: serde_json::Value = serde_json::from_str(&hangs.out).expect("JSON");
     assert_eq!(hangs["termination"]["answer"], "may-hang", "{hangs}");
     assert_eq!(hangs["verdict"], "Violated");
+    assert_eq!(hangs["termination"]["never_ends"], true, "{hangs}");
+    let text = fencepost(&folder, &["check", "hangs.litmus", "--explain"]).out;
+    assert!(text.contains("always hangs: no execution ends") && text.contains("No execution ends,"), "{text}");
+    let table = fencepost(&folder, &["check", "hangs.litmus", "ends.litmus"]).out;
+    assert!(table.contains("always hangs"), "{table}");
+}
+
+#[test]
+fn a_loop_that_sometimes_ends_only_may_hang() {
+    let folder = Folder::new();
+    let text = "PTX spin\n{ x = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.relaxed.gpu x, 1 | LC00: ;\n st.relaxed.gpu x, 2 | ld.relaxed.gpu r0, x ;\n | bne r0, 1, LC00 ;\n";
+    folder.write("some.litmus", format!("{text}exists (P1:r0 == 1)\n"));
+    let out = fencepost(&folder, &["check", "some.litmus", "--explain"]).out;
+    assert!(out.contains("may hang\n") && out.contains("Some execution never ends"), "{out}");
+    // A filter that nothing passes says nothing about ending.
+    folder.write("filtered.litmus", format!("{text}filter (P1:r0 == 7)\nexists (P1:r0 == 1)\n"));
+    let out = fencepost(&folder, &["check", "filtered.litmus"]).out;
+    assert!(out.contains("  may hang"), "{out}");
 }
 
 #[test]

@@ -73,10 +73,16 @@ fn every_report_follows_the_documented_schema() {
         "hangs.litmus",
         "PTX hangs\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n LC00: ;\n ld.relaxed.gpu r0, x ;\n bne r0, 1, LC00 ;\nexists (P0:r0 == 1)\n",
     );
+    folder.write(
+        "unknown.litmus",
+        "PTX U\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n fnce.sc.gpu ;\n shfl.up r0, x ;\nexists (x == 1)\n",
+    );
     let run = fencepost(&folder, &["check", ".", "--models", "--json"]);
+    let explained = fencepost(&folder, &["check", ".", "--models", "--json", "--explain"]);
     let schema = schema();
-    let reports: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect();
-    assert_eq!(reports.len(), 12, "{}{}", run.out, run.err);
+    let lines = run.out.lines().chain(explained.out.lines());
+    let reports: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect("JSON Lines")).collect();
+    assert_eq!(reports.len(), 30, "{}{}", run.out, run.err);
     for report in &reports {
         let known = schema["properties"].as_object().expect("properties");
         for name in report.as_object().expect("an object").keys() {
@@ -172,4 +178,52 @@ fn printing_is_stable() {
     assert_eq!(once.code, 0, "{}", once.err);
     folder.write("again.litmus", &once.out);
     assert_eq!(fencepost(&folder, &["print", "again.litmus"]).out, once.out);
+}
+
+#[test]
+fn json_carries_the_explanation_and_formats_without_a_place_for_it_refuse() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", strong_message_passing(&format!("~exists {STALE}")));
+    let run = fencepost(&folder, &["check", "mp.litmus", "--json", "--explain"]);
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    let explanation = &report["explanation"][0];
+    assert_eq!(explanation["about"], "question", "{report}");
+    assert_eq!(explanation["rejected"][0]["called"], "Causality", "{report}");
+    assert_eq!(explanation["rejected"][0]["section"], "8.10.6", "{report}");
+    let text = fencepost(&folder, &["check", "mp.litmus", "--explain"]).out;
+    let sentences = explanation["rejected"][0]["lines"].as_array().expect("sentences");
+    assert!(sentences.len() > 2, "{report}");
+    for sentence in sentences {
+        assert!(text.contains(sentence["text"].as_str().expect("text")), "{sentence}: {text}");
+    }
+    let plain: Value = serde_json::from_str(&fencepost(&folder, &["check", "mp.litmus", "--json"]).out).expect("JSON");
+    assert!(plain.get("explanation").is_none(), "{plain}");
+    for format in [&["--herd"][..], &["--junit", "-"]] {
+        let run = fencepost(&folder, &[&["check", "mp.litmus", "--explain"], format].concat());
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{}", run.err);
+        assert!(run.err.contains("cannot be combined"), "{}", run.err);
+    }
+    let run = fencepost(&folder, &["check", "mp.litmus", "--explain", "--junit", "out.xml"]);
+    assert!(run.code == 0 && run.out.contains("Causality"), "{}{}", run.out, run.err);
+}
+
+#[test]
+fn every_form_without_a_model_is_named_once_with_its_lines() {
+    let folder = Folder::new();
+    let text = "PTX U\n{ x = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n fnce.sc.gpu | st.relaxed.gpuu x, 1 ;\n shfl.up r0, x | fnce.sc.gpu ;\nexists (x == 1)\n";
+    folder.write("u.litmus", text);
+    let run = fencepost(&folder, &["check", "u.litmus"]);
+    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+    assert!(run.out.contains("unsupported: `fnce.sc.gpu` (did you mean `fence`?) and 2 more forms"), "{}", run.out);
+    for line in [
+        "    lines 4, 5: `fnce.sc.gpu` (did you mean `fence`?)\n",
+        "    line 4: `st.relaxed.gpuu` (did you mean `.gpu`?)\n",
+        "    line 5: `shfl.up`\n",
+    ] {
+        assert!(run.out.contains(line), "{line}{}", run.out);
+    }
+    let run = fencepost(&folder, &["check", "u.litmus", "--json"]);
+    let report: Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!(report["unsupported"].as_array().map(Vec::len), Some(3), "{report}");
+    assert_eq!(report["unsupported"][0]["places"][1]["line"], 5, "{report}");
 }

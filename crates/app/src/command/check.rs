@@ -25,6 +25,9 @@ use crate::terminal;
 pub(crate) static CANCELLED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 pub(crate) fn run(options: &cli::Check) -> Exit {
+    if let Some(exit) = refuse_combination(options) {
+        return exit;
+    }
     let library = Library::default();
     let mut exit = Exit::default();
     let choice = match choice(&options.model, options.models, &library) {
@@ -156,7 +159,11 @@ fn print(options: &cli::Check, files: &[File]) {
     let rows = rows(files);
     let mut text = String::new();
     if options.json {
-        rows.iter().for_each(|row| text.push_str(&json::line(row)));
+        for file in files {
+            for result in &file.results {
+                text.push_str(&json_line(options, file, result));
+            }
+        }
     } else if options.herd {
         for file in files {
             for result in &file.results {
@@ -169,6 +176,28 @@ fn print(options: &cli::Check, files: &[File]) {
         text = human(options, files, &rows);
     }
     terminal::out(&text);
+}
+
+fn json_line(options: &cli::Check, file: &File, result: &file::Result) -> String {
+    match file.tests.get(result.test).filter(|_| options.explain) {
+        Some(test) => {
+            json::explained_line(&result.row(), &explain::explain_parts(test, &result.model, &result.checked))
+        }
+        None => json::line(&result.row()),
+    }
+}
+
+/// Formats that have no place for an explanation; leaving it out silently would look like there is none.
+fn refuse_combination(options: &cli::Check) -> Option<Exit> {
+    let format = match options.junit.as_deref() {
+        _ if !options.explain => return None,
+        _ if options.herd => "--herd",
+        Some(path) if path == Path::new("-") && !options.json => "--junit -",
+        _ => return None,
+    };
+    let way_out = "--json carries the explanation as a field, the plain output as text";
+    terminal::complain(&format!("`--explain` and `{format}` cannot be combined: {way_out}"));
+    Some(Exit::BAD_INPUT)
 }
 
 fn human(options: &cli::Check, files: &[File], rows: &[Row<'_>]) -> String {
