@@ -123,6 +123,7 @@ fn what_was_not_looked_at_is_said() {
         program: &test.program,
         model: &model.model,
         source: &test.source,
+        origin: model.origin,
         text: &text,
     };
     let goal = Goal { condition: Some(&test.program.questions[0].condition), ..Goal::new(Ends::Terminating) };
@@ -134,4 +135,19 @@ fn what_was_not_looked_at_is_said() {
         explanation.remark.as_ref().is_some_and(|remark| remark.contains("the first 1 candidate only")),
         "{explanation:?}"
     );
+}
+
+/// An axiom of the same name as one of the ISA's may mean something else.
+#[test]
+fn a_model_of_your_own_is_explained_in_its_own_words_without_sections_of_the_isa() {
+    let test = test(&message_passing("ld.acquire.gpu"));
+    let text = "PTX\nlet causality = po | rf\nacyclic causality | co | fr as causality\n";
+    let own = Models::from_source("own.cat", Source::new("own.cat", text), &mut |_| None).expect("a model");
+    let told = explain::explain(&test, &own, &check(&test, &own, &Options::default()));
+    assert!(told.contains("1 candidate violates `causality`:\n"), "{told}");
+    assert!(told.contains("would come before itself, which the axiom `causality` forbids\n"), "{told}");
+    assert!(!told.contains("(8.") && !told.contains("PTX ISA"), "{told}");
+    let shipped = Models::shipped("ptx-7.5").unwrap();
+    let told = explain::explain(&test, &shipped, &check(&test, &shipped, &Options::default()));
+    assert!(told.contains("Causality (PTX ISA 8.10.6)"), "{told}");
 }
