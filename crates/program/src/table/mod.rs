@@ -4,6 +4,7 @@ pub(crate) mod form;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
 mod ptx_barrier;
+mod ptx_fence;
 mod ptx_local;
 mod ptx_memory;
 mod typo;

@@ -8,7 +8,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_barrier, ptx_local, ptx_memory, typo};
+use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -172,8 +172,8 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         Kind::Store { legal } => ptx_memory::store(context, tree, &modifiers, legal, row.proxy),
         Kind::Atom { legal } => ptx_memory::atom(context, tree, &modifiers, legal, row.proxy, assume),
         Kind::Red { legal } => ptx_memory::red(context, tree, &modifiers, legal, row.proxy),
-        Kind::Fence => ptx_memory::fence(context, tree, &modifiers),
-        Kind::Membar => ptx_memory::membar(context, tree, &modifiers),
+        Kind::Fence => ptx_fence::fence(context, tree, &modifiers),
+        Kind::Membar => ptx_fence::membar(context, tree, &modifiers),
         Kind::Barrier => ptx_barrier::lower(context, tree, &modifiers),
         Kind::Nothing => {
             context.thread.emit(Operation::Nothing);
