@@ -28,6 +28,8 @@ pub struct Program {
     pub version: Version,
     /// See [`crate::unfolding::Unfolding::kernel_order`].
     pub kernel_order: Vec<(KernelId, KernelId)>,
+    /// See [`crate::unfolding::Unfolding::dependent_launches`].
+    pub dependent_launches: Vec<(KernelId, KernelId)>,
 }
 
 /// A version of the PTX ISA. Rules that changed between versions are keyed on it.

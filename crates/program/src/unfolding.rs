@@ -22,6 +22,9 @@ pub struct Unfolding {
     pub locations: Vec<LocationInfo>,
     /// Every thread of the first kernel ends before any thread of the second starts; transitively closed.
     pub kernel_order: Vec<(KernelId, KernelId)>,
+    /// Programmatic dependent launches: the second kernel may start before the first has ended, and waits for it only
+    /// where it says so (`griddepcontrol.wait`). Such a pair is not in `kernel_order`.
+    pub dependent_launches: Vec<(KernelId, KernelId)>,
 }
 
 #[derive(Clone, Debug, Default)]

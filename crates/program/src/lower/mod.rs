@@ -101,6 +101,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         features: findings.features,
         version: Version::NEWEST,
         kernel_order: Vec::new(),
+        dependent_launches: Vec::new(),
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), findings.diagnostics)

@@ -120,6 +120,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
         traces: Vec::new(),
         locations: Vec::new(),
         kernel_order: program.kernel_order.clone(),
+        dependent_launches: program.dependent_launches.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())
         .map(|(index, location)| LocationInfo {
