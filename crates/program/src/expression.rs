@@ -1,6 +1,7 @@
 //! What a thread computes, as a tree over the values its reads return.
 
 use crate::ids::EventId;
+use crate::mbarrier;
 use crate::value::{Type, Value};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -23,6 +24,10 @@ pub enum UnaryOperator {
     Not,
     /// Reinterpret in the given type (`cvt`, a typed load).
     Convert,
+    /// What an arrive returns, of the packed state of an mbarrier before it (see [`crate::mbarrier`]).
+    MbarrierToken,
+    /// `mbarrier.pending_count`, of a token.
+    MbarrierPendingCount,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -47,6 +52,8 @@ pub enum BinaryOperator {
     LessEqual,
     Greater,
     GreaterEqual,
+    /// An operation on the packed state of an mbarrier (left), or a question about it.
+    Mbarrier(mbarrier::Operator),
 }
 
 /// What an expression needs from an execution.
@@ -106,12 +113,15 @@ impl UnaryOperator {
             UnaryOperator::Negate => Value(operand.0.wrapping_neg()),
             UnaryOperator::Not => Value(!operand.0),
             UnaryOperator::Convert => operand,
+            UnaryOperator::MbarrierToken => mbarrier::State::unpack(operand).token(),
+            UnaryOperator::MbarrierPendingCount => mbarrier::pending_count(operand),
         })
     }
 }
 
 impl BinaryOperator {
     /// The result in `ty`. Operands are first brought into `ty`, as the ISA reads registers in the instruction's type.
+    /// A packed mbarrier state is wider than every type, and stays as it is.
     pub fn apply(self, ty: Type, left: Value, right: Value) -> Value {
         let (a, b) = (ty.wrap(left).0, ty.wrap(right).0);
         let truth = |holds: bool| i128::from(holds);
@@ -135,6 +145,7 @@ impl BinaryOperator {
             BinaryOperator::LessEqual => return Value(truth(a <= b)),
             BinaryOperator::Greater => return Value(truth(a > b)),
             BinaryOperator::GreaterEqual => return Value(truth(a >= b)),
+            BinaryOperator::Mbarrier(operator) => return operator.apply(left, right),
         }))
     }
 }

@@ -10,6 +10,7 @@ pub mod condition;
 pub mod expression;
 pub mod ids;
 pub mod lower;
+pub mod mbarrier;
 pub mod program;
 mod table;
 pub mod tag;
