@@ -68,6 +68,19 @@ fn misspelt_words_are_suggested() {
 }
 
 #[test]
+fn a_misspelt_check_is_blamed_and_not_its_label() {
+    let error = only_error("let a = po | rf\nacyclc a | co as sc\n");
+    assert_eq!(
+        (error.span.start, error.message.as_str()),
+        (16, "`acyclc` stands where an instruction begins, and is none")
+    );
+    assert_eq!(only_error("let a = po | rf\nacyclc a\n").span.start, 16, "no axiom is lost without a word");
+    assert!(errors("let a = po | rf\n  acyclc\n").is_empty(), "an argument may stand on a line of its own");
+    assert!(help(&error).contains("`acyclic`"));
+    assert_eq!(only_error("let a = b as c\n").span.start, 10, "without a suspect the `as` is the mistake");
+}
+
+#[test]
 fn causes_are_named() {
     for (text, part) in [
         ("let a = b || c", "single"),

@@ -12,6 +12,9 @@ use crate::span::Spanned;
 
 type Body = Vec<Spanned<CatInstruction>>;
 
+/// The end of the message about a word that looks like a misspelt instruction.
+const SUSPECT: &str = " stands where an instruction begins, and is none";
+
 impl Parser<'_> {
     /// One instruction; none where the text has no meaning for a checker (Dartagnan's `cut`).
     pub(super) fn instruction(&mut self) -> Parse<Option<CatInstruction>> {
@@ -55,6 +58,11 @@ impl Parser<'_> {
 
     fn no_instruction(&mut self) -> Failed {
         let token = self.token();
+        // Only a check has a label: the word that was taken for an argument was to begin it, and has been blamed.
+        if token.kind == Kind::Word("as") && self.diagnostics.last().is_some_and(|last| last.message.ends_with(SUSPECT))
+        {
+            return Failed;
+        }
         if let Kind::Name(word) = token.kind
             && let Some(meant) = nearest(word, Certainty::WordExpected)
         {
@@ -75,7 +83,8 @@ impl Parser<'_> {
         self.unexpected("an instruction", help)
     }
 
-    /// `let a = b` and on the next line `acyclc a`: by the grammar one application. It is nearly never meant.
+    /// `let a = b` and on the next line `acyclc a`: by the grammar one application. It is nearly never meant, and
+    /// an axiom that silently is none would make the model weaker than its author believes.
     pub(super) fn suspect_argument(&mut self) {
         let token = self.token();
         if token.first
@@ -83,11 +92,10 @@ impl Parser<'_> {
             && let Kind::Name(word) = token.kind
             && let Some(meant) = nearest(word, Certainty::NamePossible)
         {
-            self.warn(
-                token.span,
-                format!("`{word}` is read as an argument of the expression on the line before"),
-                format!("did you mean `{meant}`? If it is an argument, indent it or put it in brackets"),
+            let help = format!(
+                "did you mean `{meant}`? If it is an argument of the line before, indent it or put it in brackets"
             );
+            let _ = self.fail(Diagnostic::error(token.span, format!("`{word}`{SUSPECT}")).help(help));
         }
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Parser<'a> {
     pub(super) bodies: u32,
     /// Indentation of the instruction being read.
     pub(super) column: u32,
-    diagnostics: Vec<Diagnostic>,
+    pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Parser<'a> {
