@@ -19,6 +19,10 @@ pub(super) struct Header {
 const FOREIGN: [&str; 12] =
     ["AArch64", "ARM", "PPC", "POWER", "RISCV", "RISC-V", "MIPS", "C", "C11", "LISA", "BPF", "VULKAN"];
 
+/// How a PTX module starts (PTX ISA 11.1); `.global` and `.shared` start NVLitmus files too.
+const MODULE: [&str; 9] =
+    [".version", ".target", ".address_size", ".visible", ".entry", ".func", ".extern", ".weak", ".file"];
+
 pub(super) enum Start {
     Header(Result<Header, Vec<Diagnostic>>),
     /// No header: NVLitmus.
@@ -45,6 +49,25 @@ fn starts_nvlitmus(rest: &str) -> bool {
         .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(".b"));
     thread.is_some()
         || [".global", ".shared", ".texref", ".surfref", ".constref"].iter().any(|word| rest.starts_with(word))
+}
+
+/// A file that is no text at all gets one message, not one per broken word.
+pub(super) fn not_text(text: &str) -> Option<Diagnostic> {
+    /// Enough to tell noise from a text with a stray character.
+    const LOOKED_AT: usize = 4096;
+    let strange = |character: char| {
+        character == '\u{fffd}' || character.is_control() && !matches!(character, '\t' | '\r' | '\n' | '\u{c}')
+    };
+    let start = text.char_indices().take(LOOKED_AT);
+    let odd: Vec<(usize, char)> = start.clone().filter(|(_, character)| strange(*character)).collect();
+    let (at, character) = *odd.first()?;
+    let zero = odd.iter().any(|(_, character)| *character == '\0');
+    if !zero && odd.len() * 8 < start.count() {
+        return None;
+    }
+    let span = Span::new(at as u32, (at + character.len_utf8()) as u32);
+    let diagnostic = Diagnostic::error(span, "this is a binary file, not a litmus test").label("not text");
+    Some(diagnostic.help("a litmus test is UTF-8 text (docs/litmus.md)"))
 }
 
 struct Scan<'a> {
@@ -193,6 +216,13 @@ fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
     if FOREIGN.iter().any(|foreign| foreign.eq_ignore_ascii_case(&word.node)) {
         let message = format!("litmus tests for {shown} are not supported");
         return Diagnostic::error(word.span, message).label("this architecture").help(supported);
+    }
+    if MODULE.contains(&word.node.as_str()) {
+        return Diagnostic::error(word.span, "this is a PTX module, not a litmus test").label("a module starts here").help(
+            "a module says neither how many threads run nor what is asked, so only litmus tests are checked today: \
+             start one with `PTX name`, paste the module's instructions into its threads (`P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`) \
+             and ask with `exists (...)` (docs/litmus.md)",
+        );
     }
     let message = format!("`{}` is not an architecture", shown.escape_debug());
     let diagnostic = Diagnostic::error(word.span, message).label("a litmus test starts with its architecture");

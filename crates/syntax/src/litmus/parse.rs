@@ -41,6 +41,9 @@ pub fn parse(text: &str) -> (Option<Litmus>, Vec<Diagnostic>) {
 /// Tests with errors are left out.
 pub fn parse_named(file_name: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {
     let base = file_name.rsplit(['/', '\\']).next().unwrap_or(file_name);
+    if let Some(diagnostic) = header::not_text(text) {
+        return (Vec::new(), vec![diagnostic]);
+    }
     if let Some(stem) = base.strip_suffix(".test") {
         return nvlitmus_tests(stem, text);
     }
