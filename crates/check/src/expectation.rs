@@ -61,13 +61,15 @@ pub fn parse(text: &str) -> (Expectations, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        let content = line.split('#').next().unwrap_or("").trim();
-        let span = Span::new(start, start + line.trim_end().len() as u32);
+        let text = line.split('#').next().unwrap_or("");
+        let content = text.trim();
+        let indent = (text.len() - text.trim_start().len()) as u32;
+        let begin = start + indent;
         start += line.len() as u32;
         if content.is_empty() {
             continue;
         }
-        match parse_line(content, span) {
+        match parse_line(content, begin) {
             Ok(expectation) => found.lines.push(expectation),
             Err(diagnostic) => diagnostics.push(*diagnostic),
         }
@@ -75,27 +77,28 @@ pub fn parse(text: &str) -> (Expectations, Vec<Diagnostic>) {
     (found, diagnostics)
 }
 
-fn parse_line(line: &str, span: Span) -> Result<Expectation, Box<Diagnostic>> {
-    let problem = |message: String| {
-        Box::new(
-            Diagnostic::error(span, message)
-                .help("write `MODEL: Verdict, N executions, N outcomes, race-free, terminates`"),
-        )
+/// `begin` is where the line stands in the file.
+fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
+    // `part` is a slice of the line.
+    let problem = |part: &str, message: String| {
+        let at = begin + (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize) as u32;
+        let help = "write `MODEL: Verdict, N executions, N outcomes, race-free, terminates`";
+        Box::new(Diagnostic::error(Span::new(at, at + part.len() as u32), message).help(help))
     };
     let Some((subject, facts)) = line.split_once(':') else {
-        return Err(problem("an expectation is `MODEL: facts`".to_owned()));
+        return Err(problem(line, "an expectation is `MODEL: facts`".to_owned()));
     };
     let (model, row) = match subject.trim().split_once(" row ") {
         None => (subject.trim(), None),
         Some((model, row)) => match row.trim().parse() {
             Ok(row) => (model.trim(), Some(row)),
-            Err(_) => return Err(problem(format!("`{}` is no row number", row.trim()))),
+            Err(_) => return Err(problem(row.trim(), format!("`{}` is no row number", row.trim()))),
         },
     };
     let mut facts = facts.split(',').map(str::trim);
     let verdict = facts.next().unwrap_or("");
     if !["Holds", "Violated", "Depends", "Unknown"].contains(&verdict) {
-        return Err(problem(format!("`{verdict}` is no verdict (Holds, Violated, Depends, Unknown)")));
+        return Err(problem(verdict, format!("`{verdict}` is no verdict (Holds, Violated, Depends, Unknown)")));
     }
     let mut expectation = Expectation {
         model: model.to_owned(),
@@ -108,7 +111,7 @@ fn parse_line(line: &str, span: Span) -> Result<Expectation, Box<Diagnostic>> {
     };
     for fact in facts {
         if !expectation.add(fact) {
-            return Err(problem(format!("`{fact}` is no fact this tool can compare")));
+            return Err(problem(fact, format!("`{fact}` is no fact this tool can compare")));
         }
     }
     Ok(expectation)
@@ -264,5 +267,11 @@ mod tests {
         let messages: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
         assert!(messages[0].contains("`Maybe` is no verdict"), "{messages:?}");
         assert!(messages[1].contains("`4 ducks`"), "{messages:?}");
+        let text = "# comment\nsc: Maybe\nx86-tso: Holds, 4 ducks\nsc: Holds\n";
+        let places: Vec<&str> = diagnostics
+            .iter()
+            .map(|diagnostic| &text[diagnostic.span.start as usize..diagnostic.span.end as usize])
+            .collect();
+        assert_eq!(places, ["Maybe", "4 ducks"]);
     }
 }

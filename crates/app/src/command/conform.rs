@@ -131,7 +131,10 @@ fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) ->
 /// Every `.test` file: its own rows say what is expected.
 fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
     let (inputs, problems) = inputs::collect(&[folder.to_owned()]);
-    problems.iter().for_each(|problem| terminal::complain(&problem.0));
+    // That there is no test at all is said below, with what a folder may hold.
+    if !inputs.is_empty() {
+        problems.iter().for_each(|problem| terminal::complain(&problem.0));
+    }
     let model = match library.get(Models::default_of(Arch::Ptx)) {
         Ok(model) => model,
         Err(refused) => {

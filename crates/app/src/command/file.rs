@@ -93,7 +93,13 @@ pub(crate) fn check(
     if tests.is_empty() && file.broken.is_none() {
         file.complain(&format!("`{}` holds no test", source.name));
     }
-    read_expectations(input, &mut file);
+    let usable = read_expectations(input, &tests, &mut file);
+    let named = matches!(choice, Choice::These(_) | Choice::All);
+    if !usable && !named {
+        // Which models were meant is not known: another one would answer a question that nobody asked.
+        file.tests = tests;
+        return file;
+    }
     for (at, test) in tests.iter().enumerate() {
         for model in models(test, choice, library, &mut file) {
             let checked = fencepost_check::check(test, &model, options);
@@ -105,18 +111,33 @@ pub(crate) fn check(
     file
 }
 
-/// Reads the file beside the test, if there is one.
-fn read_expectations(input: &Input, file: &mut File) {
-    let Some(path) = input.expectation_path() else { return };
+/// Reads the file beside the test, if there is one; whether every line of it can be used.
+fn read_expectations(input: &Input, tests: &[Test], file: &mut File) -> bool {
+    let Some(path) = input.expectation_path() else { return true };
     match std::fs::read_to_string(&path) {
         Ok(text) => {
             let (expectations, diagnostics) = expectation::parse(&text);
+            // A file with an error may have lost the test that a line is about.
+            let stray = if file.broken.is_some() { None } else { stray(&expectations, tests) };
             file.expectations = expectations;
             file.diagnose(&Source::new(path.display().to_string(), text), &diagnostics);
+            if let Some(stray) = &stray {
+                file.complain(&format!("`{}` expects `{stray}`, and there is no such row", path.display()));
+            }
+            diagnostics.is_empty() && stray.is_none()
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => file.complain(&format!("cannot read `{}`: {}", path.display(), reason(&error))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(error) => {
+            file.complain(&format!("cannot read `{}`: {}", path.display(), reason(&error)));
+            false
+        }
     }
+}
+
+/// A line about a row that the file does not have.
+fn stray(expectations: &Expectations, tests: &[Test]) -> Option<String> {
+    let line = expectations.lines.iter().find(|line| tests.iter().all(|test| test.row != line.row))?;
+    Some(line.print())
 }
 
 fn models(test: &Test, choice: &Choice, library: &Library, file: &mut File) -> Vec<Arc<LoadedModel>> {
