@@ -163,7 +163,17 @@ pub(crate) struct Expect {
 
 /// List the shipped memory models, or show one
 #[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  fencepost models                             the shipped models
+  fencepost models ptx-7.5                     the cat text of one (`models show ptx-7.5` is the same)"
+)]
 pub(crate) struct Models {
+    /// Print the cat text of this model
+    #[arg(value_name = "NAME|FILE.cat")]
+    pub(crate) name: Option<String>,
     #[command(subcommand)]
     pub(crate) action: Option<ModelsAction>,
 }

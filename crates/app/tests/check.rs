@@ -217,3 +217,15 @@ fn a_time_limit_of_zero_gives_an_unknown_answer_not_a_wrong_one() {
     assert_eq!(run.code, 3, "{}{}", run.out, run.err);
     assert!(run.out.contains("Unknown") && run.out.contains("time limit"), "{}", run.out);
 }
+
+#[test]
+fn a_model_is_shown_by_its_name_alone() {
+    let folder = Folder::new();
+    let shown = fencepost(&folder, &["models", "ptx-7.5"]);
+    assert_eq!(shown.code, 0, "{}", shown.err);
+    assert!(shown.out.contains("as causality"), "{}", shown.out);
+    assert_eq!(shown.out, fencepost(&folder, &["models", "show", "ptx-7.5"]).out);
+    assert!(fencepost(&folder, &["models"]).out.contains("ptx-7.5  "));
+    let unknown = fencepost(&folder, &["models", "ptx7.5"]);
+    assert!(unknown.code == 2 && unknown.err.contains("did you mean `ptx-7.5`?"), "{}", unknown.err);
+}

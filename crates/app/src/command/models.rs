@@ -1,4 +1,4 @@
-//! `fencepost models` and `fencepost models show NAME`.
+//! `fencepost models`, and `fencepost models NAME` or `fencepost models show NAME`.
 
 use fencepost_check::Models;
 
@@ -8,7 +8,8 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Models) -> Exit {
-    match &options.action {
+    let named = options.action.as_ref().map(|cli::ModelsAction::Show { name }| name).or(options.name.as_ref());
+    match named {
         None => {
             let names = Models::names();
             let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
@@ -16,7 +17,7 @@ pub(crate) fn run(options: &cli::Models) -> Exit {
             terminal::out(&names.iter().map(line).collect::<String>());
             Exit::default()
         }
-        Some(cli::ModelsAction::Show { name }) => match Library::default().get(name) {
+        Some(name) => match Library::default().get(name) {
             Ok(model) => {
                 terminal::out(&model.source.text);
                 Exit::default()
