@@ -53,7 +53,6 @@ pub(crate) fn report(
     };
     let filter = test.program.filter.as_ref().map(|filter| &filter.node);
     let assuming = unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter));
-    let none_ends = answers.executions == Some(Count { count: 0, complete: true }) && !assuming;
     Report {
         schema: SCHEMA,
         test: test.program.name.clone(),
@@ -73,12 +72,7 @@ pub(crate) fn report(
             assuming,
             pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
         },
-        termination: Termination {
-            answer: answers.termination,
-            never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
-            why: answers.termination_why.as_ref().map(|why| Reason::new(why, &test.source)),
-            witness: answers.stuck.as_ref().and_then(|execution| writer.witness(execution, None)),
-        },
+        termination: writer.termination(answers, assuming),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
     }
@@ -92,6 +86,17 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    /// Executions that a filter or an assumption keeps out are not counted, and may end.
+    fn termination(&self, answers: &Answers, assuming: bool) -> Termination {
+        let none_ends = answers.executions == Some(Count { count: 0, complete: true }) && !assuming;
+        Termination {
+            answer: answers.termination,
+            never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
+            why: answers.termination_why.as_ref().map(|why| Reason::new(why, &self.test.source)),
+            witness: answers.stuck.as_ref().and_then(|execution| self.witness(execution, None)),
+        }
+    }
+
     fn answer(&self, question: &Question, finding: &Finding, answers: &Answers) -> Answer {
         let verdict = verdict(question.kind, finding);
         let why = match &verdict {
