@@ -10,6 +10,7 @@ pub mod bits;
 pub mod engine;
 pub mod evaluate;
 pub mod execution;
+mod hash;
 pub mod model;
 pub mod reason;
 pub mod replay;

@@ -310,15 +310,15 @@ fn forms_of_expressions() {
     );
     assert!(matches!(
         value("match S with || {} -> 0 || x ++ xs -> f xs end"),
-        Expression::MatchSet { before: None, .. }
+        Expression::MatchSet { clauses, .. } if clauses.before.is_none()
     ));
     assert!(matches!(
         value("match S with x ++ _ -> x || {} -> 0 end"),
-        Expression::MatchSet { rest: Pattern::Ignore, .. }
+        Expression::MatchSet { clauses, .. } if clauses.rest == Pattern::Ignore
     ));
     assert!(matches!(
         value("match S with || {} -> 0 || p | x ++ q -> p end"),
-        Expression::MatchSet { before: Some(_), .. }
+        Expression::MatchSet { clauses, .. } if clauses.before.is_some()
     ));
 }
 

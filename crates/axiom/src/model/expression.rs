@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use fencepost_syntax::cat::{
-    BinaryOperator, ConditionExpression, Expression, Pattern, UnaryOperator, VariantCondition,
+    BinaryOperator, ConditionExpression, Expression, Pattern, SetClauses, UnaryOperator, VariantCondition,
 };
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Span, Spanned};
@@ -106,7 +106,8 @@ impl Compiler<'_> {
                 ConditionExpression::Variant(_) => self.evaluate(otherwise, environment),
                 _ => self.refuse(condition.span, "a comparison of sets or relations in `if`"),
             },
-            Expression::MatchSet { scrutinee, empty, before, element, rest, step } => {
+            Expression::MatchSet { scrutinee, clauses } => {
+                let SetClauses { empty, before, element, rest, step } = &**clauses;
                 if before.is_some() {
                     return self.refuse(span, "matching a set in three parts");
                 }

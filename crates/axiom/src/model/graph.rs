@@ -4,11 +4,10 @@
 //! simplifications matter to the analysis: herd's library writes external coherence as `co \ (co & int)`, in which
 //! `co` would seem to occur negatively; `co \ int` is the same relation and says what is meant.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use fencepost_syntax::Span;
 
 use super::ir::{BaseRelation, BaseSet, FileId, NodeId, NodeKind, Operator};
-use fencepost_syntax::Span;
+use crate::hash;
 
 /// Where an expression stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -50,38 +49,7 @@ pub(super) struct DraftGroup {
 pub(super) struct Graph {
     pub(super) nodes: Vec<DraftNode>,
     pub(super) groups: Vec<DraftGroup>,
-    shared: HashMap<Operator, NodeId, BuildHasherDefault<Mix>>,
-}
-
-/// Multiply and rotate: the keys are a few small numbers, and the text is not an adversary's to flood a table with
-/// (a model has at most some 100 000 nodes).
-#[derive(Copy, Clone, Default, Debug)]
-pub(super) struct Mix(u64);
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_isize(&mut self, number: isize) {
-        self.write_u64(number as u64);
-    }
+    shared: hash::Map<Operator, NodeId>,
 }
 
 impl Graph {

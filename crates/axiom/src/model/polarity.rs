@@ -23,9 +23,6 @@ pub struct Polarity {
 }
 
 impl Occurrence {
-    const POSITIVE: Occurrence = Occurrence { positive: true, negative: false };
-    const NEGATIVE: Occurrence = Occurrence { positive: false, negative: true };
-
     /// Adding edges can only violate the check.
     pub fn is_monotone(self) -> bool {
         !self.negative
@@ -38,10 +35,6 @@ impl Occurrence {
     fn flipped(self) -> Occurrence {
         Occurrence { positive: self.negative, negative: self.positive }
     }
-
-    fn with(self, other: Occurrence) -> Occurrence {
-        Occurrence { positive: self.positive || other.positive, negative: self.negative || other.negative }
-    }
 }
 
 impl Polarity {
@@ -51,15 +44,6 @@ impl Polarity {
             co: self.co.flipped(),
             sync_fence: self.sync_fence.flipped(),
             syncbar: self.syncbar.flipped(),
-        }
-    }
-
-    fn with(self, other: Polarity) -> Polarity {
-        Polarity {
-            rf: self.rf.with(other.rf),
-            co: self.co.with(other.co),
-            sync_fence: self.sync_fence.with(other.sync_fence),
-            syncbar: self.syncbar.with(other.syncbar),
         }
     }
 
@@ -88,7 +72,7 @@ impl Model {
 /// The polarity of every node, given its operands and the body of each variable. Operands come before their users, so
 /// one pass is enough, and a few more where there is recursion.
 pub(super) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]) -> Vec<Polarity> {
-    let mut all = vec![Polarity::default(); operators.len()];
+    let mut all = vec![Packed::default(); operators.len()];
     loop {
         for (index, operator) in operators.iter().enumerate() {
             all[index] = all[index].with(of_operator(operator, &all));
@@ -101,22 +85,60 @@ pub(super) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]
             all[variable.index()] = with;
         }
         if !changed {
-            return all;
+            return all.into_iter().map(Packed::unpacked).collect();
         }
     }
 }
 
-fn of_operator(operator: &Operator, below: &[Polarity]) -> Polarity {
-    let mut polarity = Polarity::default();
-    match operator {
-        Operator::BaseRelation(BaseRelation::Rf) => polarity.rf = Occurrence::POSITIVE,
-        Operator::BaseRelation(BaseRelation::Co) => polarity.co = Occurrence::POSITIVE,
-        Operator::BaseRelation(BaseRelation::SyncFence) => polarity.sync_fence = Occurrence::POSITIVE,
-        Operator::BaseRelation(BaseRelation::Syncbar) => polarity.syncbar = Occurrence::POSITIVE,
-        // Final writes have no successor: more coherence, fewer of them.
-        Operator::Base(BaseSet::FinalWrites) => polarity.co = Occurrence::NEGATIVE,
-        _ => {}
+/// A polarity with a bit per relation: every node of a model is visited several times.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+struct Packed {
+    positive: u8,
+    negative: u8,
+}
+
+impl Packed {
+    const RF: u8 = 1;
+    const CO: u8 = 2;
+    const SYNC_FENCE: u8 = 4;
+    const SYNCBAR: u8 = 8;
+
+    fn positive(relation: u8) -> Packed {
+        Packed { positive: relation, negative: 0 }
     }
+
+    fn flipped(self) -> Packed {
+        Packed { positive: self.negative, negative: self.positive }
+    }
+
+    fn with(self, other: Packed) -> Packed {
+        Packed { positive: self.positive | other.positive, negative: self.negative | other.negative }
+    }
+
+    fn unpacked(self) -> Polarity {
+        let of = |relation: u8| Occurrence {
+            positive: self.positive & relation != 0,
+            negative: self.negative & relation != 0,
+        };
+        Polarity {
+            rf: of(Packed::RF),
+            co: of(Packed::CO),
+            sync_fence: of(Packed::SYNC_FENCE),
+            syncbar: of(Packed::SYNCBAR),
+        }
+    }
+}
+
+fn of_operator(operator: &Operator, below: &[Packed]) -> Packed {
+    let mut polarity = match operator {
+        Operator::BaseRelation(BaseRelation::Rf) => Packed::positive(Packed::RF),
+        Operator::BaseRelation(BaseRelation::Co) => Packed::positive(Packed::CO),
+        Operator::BaseRelation(BaseRelation::SyncFence) => Packed::positive(Packed::SYNC_FENCE),
+        Operator::BaseRelation(BaseRelation::Syncbar) => Packed::positive(Packed::SYNCBAR),
+        // Final writes have no successor: more coherence, fewer of them.
+        Operator::Base(BaseSet::FinalWrites) => Packed::positive(Packed::CO).flipped(),
+        _ => Packed::default(),
+    };
     for (position, operand) in operands(operator).enumerate() {
         let flips = match operator {
             Operator::Complement(_) | Operator::SetComplement(_) => true,

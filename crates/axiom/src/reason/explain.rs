@@ -8,8 +8,9 @@
 //! all of them. Cost counts choices (rf, co, …) first, steps second: fewer choices make a stronger clause.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
+use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
 
 use super::rank::Ranks;
@@ -67,13 +68,13 @@ const CHOICE: u32 = 256;
 pub struct Explainer<'a> {
     pub(super) model: &'a Model,
     pub(super) values: &'a dyn Valuation,
-    ranks: HashMap<usize, Ranks>,
-    steps: HashMap<Fact, Step>,
+    ranks: hash::Map<usize, Ranks>,
+    steps: hash::Map<Fact, Step>,
 }
 
 impl<'a> Explainer<'a> {
     pub fn new(model: &'a Model, values: &'a dyn Valuation) -> Explainer<'a> {
-        Explainer { model, values, ranks: HashMap::new(), steps: HashMap::new() }
+        Explainer { model, values, ranks: hash::Map::default(), steps: hash::Map::default() }
     }
 
     pub(super) fn operator(&self, node: NodeId) -> &'a Operator {

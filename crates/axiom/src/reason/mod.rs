@@ -10,11 +10,12 @@ mod matrices;
 pub mod path;
 mod rank;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use fencepost_program::EventId;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
+use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator, names};
 
 pub use explain::{Explainer, Fact, Sign, Valuation};
@@ -211,7 +212,7 @@ impl Explainer<'_> {
     /// The choices that the facts rest on.
     pub fn reason(&mut self, facts: &[Fact], events: &[EventId]) -> Reason {
         let mut reason = Reason::default();
-        let mut seen: HashSet<Fact> = HashSet::new();
+        let mut seen: hash::Set<Fact> = hash::Set::default();
         let mut todo: Vec<Fact> = facts.to_vec();
         // Absence everywhere is a statement about which events there are.
         if facts.is_empty() || facts.iter().all(|fact| fact.sign == Sign::Absent) {

@@ -2,7 +2,7 @@
 //! and keep their value while no choice it was computed from changes: which ones that were is recorded during the
 //! evaluation itself, so that nothing has to be said about the syntax.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use fencepost_syntax::Spanned;
@@ -75,13 +75,18 @@ pub(super) struct Lazy<'t> {
 }
 
 pub(super) enum Rule<'t> {
-    Evaluate(&'t Tree),
-    /// Operators keep their operands apart, so that an operand that looks at fewer choices is computed less often.
-    Unary(UnaryOperator, Rc<Lazy<'t>>, Span),
-    Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
+    /// Taken apart when it is first asked for: most of the prelude never is.
+    Expression(&'t Tree, OnceCell<Parts<'t>>),
     /// All values of a recursive group, as a tuple in the order of its bindings.
     Group(&'t [Binding]),
     Element(Rc<Lazy<'t>>, usize, Span),
+}
+
+/// Operators keep their operands apart, so that an operand that looks at fewer choices is computed less often.
+pub(super) enum Parts<'t> {
+    Whole,
+    Unary(UnaryOperator, Rc<Lazy<'t>>, Span),
+    Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
 }
 
 impl<'t> Environment<'t> {
@@ -108,15 +113,20 @@ impl<'t> Lazy<'t> {
 
     /// The value of an expression, each operator of it kept by itself.
     pub(super) fn expression(tree: &'t Tree, environment: &Environment<'t>) -> Rc<Lazy<'t>> {
+        Lazy::new(Rule::Expression(tree, OnceCell::new()), environment)
+    }
+}
+
+impl<'t> Parts<'t> {
+    fn new(tree: &'t Tree, environment: &Environment<'t>) -> Parts<'t> {
         let part = |tree: &'t Tree| (Lazy::expression(tree, environment), tree.span);
-        let rule = match &tree.node {
-            Expression::Unary(operator, inner) => Rule::Unary(*operator, part(inner).0, inner.span),
+        match &tree.node {
+            Expression::Unary(operator, inner) => Parts::Unary(*operator, part(inner).0, inner.span),
             Expression::Binary(operator, left, right) if *operator != BinaryOperator::Insert => {
-                Rule::Binary(*operator, [part(left), part(right)])
+                Parts::Binary(*operator, [part(left), part(right)])
             }
-            _ => Rule::Evaluate(tree),
-        };
-        Lazy::new(rule, environment)
+            _ => Parts::Whole,
+        }
     }
 }
 
@@ -151,13 +161,15 @@ impl<'t> Interpreter<'t> {
         }
         let outside = self.touched.replace(Depends::default());
         let value = match &lazy.rule {
-            Rule::Evaluate(tree) => self.evaluate(tree, &lazy.environment),
-            Rule::Unary(operator, inner, span) => {
-                self.force(inner).0.and_then(|value| self.unary(*operator, value, *span))
-            }
-            Rule::Binary(operator, [(left, at), (right, to)]) => {
-                self.force(left).0.and_then(|a| binary(*operator, (a, *at), (self.force(right).0?, *to)))
-            }
+            Rule::Expression(tree, parts) => match parts.get_or_init(|| Parts::new(tree, &lazy.environment)) {
+                Parts::Whole => self.evaluate(tree, &lazy.environment),
+                Parts::Unary(operator, inner, span) => {
+                    self.force(inner).0.and_then(|value| self.unary(*operator, value, *span))
+                }
+                Parts::Binary(operator, [(left, at), (right, to)]) => {
+                    self.force(left).0.and_then(|a| binary(*operator, (a, *at), (self.force(right).0?, *to)))
+                }
+            },
             Rule::Group(bindings) => self.fixpoint(bindings, &lazy.environment).map(|all| Value::Tuple(Rc::new(all))),
             Rule::Element(tuple, index, span) => self.force(tuple).0.and_then(|value| element(&value, *index, *span)),
         };

@@ -9,7 +9,9 @@
 
 use super::lexer::Kind;
 use super::parser::{Failed, Parse, Parser};
-use super::tree::{BinaryOperator, ConditionExpression, Expression, ExpressionClause, Pattern, UnaryOperator};
+use super::tree::{
+    BinaryOperator, ConditionExpression, Expression, ExpressionClause, Pattern, SetClauses, UnaryOperator,
+};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 
@@ -56,15 +58,6 @@ fn binary(operator: BinaryOperator, left: Tree, right: Tree) -> Tree {
     Spanned::new(Expression::Binary(operator, Box::new(left), Box::new(right)), span)
 }
 
-/// Joins the two last operands.
-fn reduce(operands: &mut Vec<Tree>, operators: &mut Vec<BinaryOperator>) {
-    if let (Some(operator), Some(right)) = (operators.pop(), operands.pop())
-        && let Some(left) = operands.pop()
-    {
-        operands.push(binary(operator, left, right));
-    }
-}
-
 impl Parser<'_> {
     /// Any expression, tuples without brackets included.
     pub(super) fn expression(&mut self) -> Parse<Tree> {
@@ -99,24 +92,41 @@ impl Parser<'_> {
     /// long union costs no stack.
     pub(super) fn base(&mut self) -> Parse<Tree> {
         let outside = std::mem::take(&mut self.tallest);
-        let mut operands = vec![self.prefix()?];
-        let mut operators: Vec<BinaryOperator> = Vec::new();
+        let first = self.prefix()?;
+        let whole = if binary_operator(self.kind()).is_some() {
+            let bottom = self.stack.len();
+            let whole = self.operations(first, bottom);
+            self.stack.truncate(bottom);
+            whole?
+        } else {
+            first
+        };
+        self.tallest = self.tallest.max(outside);
+        Ok(whole)
+    }
+
+    /// What follows an operand; the stack holds, above `bottom`, left sides that wait for their right one.
+    fn operations(&mut self, mut last: Tree, bottom: usize) -> Parse<Tree> {
         while let Some(operator) = binary_operator(self.kind()) {
             self.link(self.span())?;
             self.advance();
-            while let Some(&before) = operators.last()
-                && (level(before) > level(operator) || (before == operator && groups_left(operator)))
+            let binds = |before: BinaryOperator| {
+                level(before) > level(operator) || (before == operator && groups_left(operator))
+            };
+            while self.stack.len() > bottom
+                && let Some((left, before)) = self.stack.pop_if(|(_, before)| binds(*before))
             {
-                reduce(&mut operands, &mut operators);
+                last = binary(before, left, last);
             }
-            operators.push(operator);
-            operands.push(self.prefix()?);
+            let right = self.prefix()?;
+            self.stack.push((std::mem::replace(&mut last, right), operator));
         }
-        while !operators.is_empty() {
-            reduce(&mut operands, &mut operators);
+        while self.stack.len() > bottom
+            && let Some((left, operator)) = self.stack.pop()
+        {
+            last = binary(operator, left, last);
         }
-        self.tallest = self.tallest.max(outside);
-        operands.pop().ok_or(Failed)
+        Ok(last)
     }
 
     fn prefix(&mut self) -> Parse<Tree> {
@@ -408,8 +418,7 @@ impl Parser<'_> {
         }
         self.end_match()?;
         let (Some(empty), Some((before, element, rest, step))) = (empty, step) else { return Err(Failed) };
-        let (empty, step) = (Box::new(empty), Box::new(step));
-        Ok(Expression::MatchSet { scrutinee, empty, before, element, rest, step })
+        Ok(Expression::MatchSet { scrutinee, clauses: Box::new(SetClauses { empty, before, element, rest, step }) })
     }
 
     /// `x ++ rest -> e` or `before | x ++ rest -> e`.

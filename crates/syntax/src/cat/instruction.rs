@@ -112,7 +112,8 @@ impl Parser<'_> {
     }
 
     pub(super) fn bindings(&mut self) -> Parse<Vec<Binding>> {
-        let mut bindings = Vec::new();
+        // `and` is rare.
+        let mut bindings = Vec::with_capacity(1);
         loop {
             let pattern = self.binding_pattern()?;
             self.expect(Kind::Symbol("="), "after what is defined", "a definition is `let name = expression`")?;

@@ -62,8 +62,29 @@ pub(super) const STARTS: &[&str] = &[
     "with",
 ];
 
+/// Where in [`KEYWORDS`] the words with each first letter begin, and where those of `z` end: most words of a model are
+/// names, and are told from reserved words by one or two comparisons.
+const BY_LETTER: [u8; 27] = by_letter();
+
+const fn by_letter() -> [u8; 27] {
+    let mut starts = [0; 27];
+    let mut letter = 0;
+    while letter < 27 {
+        let mut at = 0;
+        while at < KEYWORDS.len() && KEYWORDS[at].as_bytes()[0] < b'a' + letter as u8 {
+            at += 1;
+        }
+        starts[letter] = at as u8;
+        letter += 1;
+    }
+    starts
+}
+
 pub(super) fn keyword(word: &str) -> Option<&'static str> {
-    KEYWORDS.binary_search(&word).ok().and_then(|at| KEYWORDS.get(at).copied())
+    let letter = usize::from(word.bytes().next()?.wrapping_sub(b'a'));
+    let (&start, &end) = (BY_LETTER.get(letter)?, BY_LETTER.get(letter + 1)?);
+    let words = KEYWORDS.get(usize::from(start)..usize::from(end))?;
+    words.iter().find(|keyword| **keyword == word).copied()
 }
 
 /// Words that other tools and habits use for an instruction that cat spells differently.

@@ -38,12 +38,6 @@ impl Token<'_> {
     }
 }
 
-/// Longest first, so that `||` is not two `|`.
-const SYMBOLS: &[&str] = &[
-    "||", "&&", "++", "->", "-1", "(", ")", "{", "}", "[", "]", "|", "&", "*", "~", "+", "^", "\\", "?", "=", ";", ",",
-    "_",
-];
-
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -141,23 +135,62 @@ fn run(text: &str, comments: Comments) -> Lexer<'_> {
         comments,
         unclosed: None,
         swallowed: Vec::new(),
-        tokens: Vec::new(),
+        // A word and a blank take some six bytes; growing the list would copy it again and again.
+        tokens: Vec::with_capacity(text.len() / 6 + 1),
         diagnostics: Vec::new(),
     };
-    while let Some(next) = lexer.rest().chars().next() {
+    loop {
+        lexer.blanks();
+        let Some(next) = lexer.rest().chars().next() else { break };
         lexer.step(next);
     }
     lexer.push(Kind::End, 0);
     lexer
 }
 
+/// The longest first, so that `||` is not two `|`.
 fn symbol(rest: &str) -> Option<&'static str> {
-    let first = rest.bytes().next();
-    SYMBOLS.iter().find(|symbol| symbol.bytes().next() == first && rest.starts_with(**symbol)).copied()
+    Some(match rest.as_bytes() {
+        [b'|', b'|', ..] => "||",
+        [b'&', b'&', ..] => "&&",
+        [b'+', b'+', ..] => "++",
+        [b'-', b'>', ..] => "->",
+        [b'-', b'1', ..] => "-1",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'|', ..] => "|",
+        [b'&', ..] => "&",
+        [b'*', ..] => "*",
+        [b'~', ..] => "~",
+        [b'+', ..] => "+",
+        [b'^', ..] => "^",
+        [b'\\', ..] => "\\",
+        [b'?', ..] => "?",
+        [b'=', ..] => "=",
+        [b';', ..] => ";",
+        [b',', ..] => ",",
+        [b'_', ..] => "_",
+        _ => return None,
+    })
 }
 
+/// Which bytes may continue a name.
+const CONTINUES: [bool; 256] = {
+    let mut continues = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        continues[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+        byte += 1;
+    }
+    continues
+};
+
 fn continues_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-')
+    CONTINUES[usize::from(byte)]
 }
 
 /// The length of the name that `text` begins with, 0 if none does.
@@ -205,9 +238,27 @@ impl<'a> Lexer<'a> {
         self.at += length;
     }
 
+    /// Passes over spaces, tabs and ends of lines; other blanks are rare and left to [`Lexer::step`].
+    fn blanks(&mut self) {
+        let bytes = self.text.as_bytes();
+        while let Some(&byte) = bytes.get(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'\n' => {
+                    self.at += 1;
+                    self.line_start = self.at;
+                    self.first = true;
+                }
+                _ => return,
+            }
+        }
+    }
+
     fn step(&mut self, next: char) {
         let rest = self.rest();
-        if next.is_whitespace() {
+        if let length @ 1.. = name_length(rest) {
+            self.name(length);
+        } else if next.is_whitespace() {
             self.skip(rest.find(|next: char| !next.is_whitespace()).unwrap_or(rest.len()));
         } else if rest.starts_with("//") || next == '#' {
             self.skip(rest.find('\n').unwrap_or(rest.len()));
@@ -234,8 +285,6 @@ impl<'a> Lexer<'a> {
         } else if next == '\'' && name_length(rest.get(1..).unwrap_or("")) > 0 {
             let length = name_length(rest.get(1..).unwrap_or(""));
             self.push(Kind::Tag(rest.get(1..=length).unwrap_or("")), length + 1);
-        } else if let length @ 1.. = name_length(rest) {
-            self.name(length);
         } else if let Some(symbol) = symbol(rest) {
             self.push(Kind::Symbol(symbol), symbol.len());
         } else {

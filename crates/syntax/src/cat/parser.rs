@@ -2,10 +2,10 @@
 //! next line that begins an instruction at the same indentation (or further left) are skipped, so each broken
 //! instruction gets one message and its neighbours are still read.
 
-use super::expression::{MAX_HEIGHT, MAX_NESTING};
+use super::expression::{MAX_HEIGHT, MAX_NESTING, Tree};
 use super::keyword::{Certainty, STARTS, nearest};
 use super::lexer::{Kind, Token, lex};
-use super::tree::{CatInstruction, Model};
+use super::tree::{BinaryOperator, CatInstruction, Model};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 
@@ -32,13 +32,15 @@ pub(super) struct Parser<'a> {
     pub(super) bodies: u32,
     /// Indentation of the instruction being read.
     pub(super) column: u32,
+    /// Left operands and their operators, of all expressions under way; see [`Parser::base`].
+    pub(super) stack: Vec<(Tree, BinaryOperator)>,
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str) -> Parser<'a> {
         let (tokens, diagnostics) = lex(text);
-        Parser { text, tokens, at: 0, nesting: 0, tallest: 0, bodies: 0, column: 0, diagnostics }
+        Parser { text, tokens, at: 0, nesting: 0, tallest: 0, bodies: 0, column: 0, stack: Vec::new(), diagnostics }
     }
 
     pub(super) fn model(mut self) -> (Model, Vec<Diagnostic>) {

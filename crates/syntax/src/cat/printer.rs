@@ -4,7 +4,7 @@
 use super::expression::{groups_left, level};
 use super::tree::{
     BinaryOperator, Binding, BindingPattern, CatInstruction, Check, CheckKind, CheckRole, ConditionExpression,
-    Expression, Model, Pattern, UnaryOperator, VariantCondition,
+    Expression, Model, Pattern, SetClauses, UnaryOperator, VariantCondition,
 };
 use crate::span::Spanned;
 
@@ -352,7 +352,8 @@ fn print_form(out: &mut String, expression: &Expression) {
             }
             out.push_str(" end");
         }
-        Expression::MatchSet { scrutinee, empty, before, element, rest, step } => {
+        Expression::MatchSet { scrutinee, clauses } => {
+            let SetClauses { empty, before, element, rest, step } = &**clauses;
             let before = before.as_ref().map_or(String::new(), |before| format!("{} | ", pattern(before)));
             out.push_str(&format!("match {} with || {{}} -> ", operand(&scrutinee.node, 1)));
             any(out, &empty.node);

@@ -178,15 +178,22 @@ pub enum Expression {
         scrutinee: Box<Spanned<Expression>>,
         clauses: Vec<ExpressionClause>,
     },
-    /// `match S with || {} -> e || x ++ xs -> f end`; `before` is the `p` of `p | x ++ xs`.
+    /// `match S with || {} -> e || x ++ xs -> f end`.
     MatchSet {
         scrutinee: Box<Spanned<Expression>>,
-        empty: Box<Spanned<Expression>>,
-        before: Option<Pattern>,
-        element: Pattern,
-        rest: Pattern,
-        step: Box<Spanned<Expression>>,
+        clauses: Box<SetClauses>,
     },
+}
+
+/// The two clauses of a match on a set, on their own because they would make every expression three times as large.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SetClauses {
+    pub empty: Spanned<Expression>,
+    /// The `p` of `p | x ++ xs`.
+    pub before: Option<Pattern>,
+    pub element: Pattern,
+    pub rest: Pattern,
+    pub step: Spanned<Expression>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! The propositional skeleton: which trace each thread takes, which events occur, reads-from, coherence and Fence-SC
 //! orientations. The model's axioms are no part of it; they come as clauses, one violation at a time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use fencepost_program::expression::Expression;
 use fencepost_program::tag::Tag;
@@ -10,6 +10,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, TraceId};
 
 use crate::base::{location_of, mutually_in_scope};
+use crate::hash;
 use crate::model::{Coherence, FenceOrder, Model};
 
 use super::solver::{Lit, Solver};
@@ -52,8 +53,8 @@ pub(super) struct Encoding<'a> {
     /// Writes of each location that can occur, init first.
     pub(super) writes: BTreeMap<LocationId, Vec<EventId>>,
     pub(super) sources: BTreeMap<EventId, Vec<(EventId, Lit)>>,
-    rf: HashMap<(EventId, EventId), Lit>,
-    co: HashMap<(EventId, EventId), Lit>,
+    rf: hash::Map<(EventId, EventId), Lit>,
+    co: hash::Map<(EventId, EventId), Lit>,
     pub(super) sync_fence: BTreeMap<(EventId, EventId), Lit>,
 }
 
@@ -86,8 +87,8 @@ impl<'a> Encoding<'a> {
             traces_of: vec![Vec::new(); unfolding.events.len()],
             writes: BTreeMap::new(),
             sources: BTreeMap::new(),
-            rf: HashMap::new(),
-            co: HashMap::new(),
+            rf: hash::Map::default(),
+            co: hash::Map::default(),
             sync_fence: BTreeMap::new(),
         };
         encoding.events();
