@@ -1,6 +1,8 @@
 //! The static part of a candidate: which events occur for one choice of traces, and the base sets and relations they
 //! fix. See `model::ir` for the definitions; the scope rule is PTX ISA 8.5.
 
+mod strands;
+
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
@@ -88,7 +90,7 @@ impl Candidate {
         out.fill(0);
         match which {
             BaseRelation::Id => kernel::add_identity(self.shape, out),
-            BaseRelation::Po => self.fill_po(out),
+            BaseRelation::Po => self.fill_po(unfolding, out),
             BaseRelation::Int => self.fill_int(out),
             BaseRelation::Ext => self.fill_ext(out),
             BaseRelation::Loc => self.fill_equal(unfolding, out, location_of),
@@ -100,13 +102,16 @@ impl Candidate {
             BaseRelation::Sr => self.fill_pairs(unfolding, out, mutually_in_scope),
             BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
             BaseRelation::Rf | BaseRelation::Co | BaseRelation::Syncbar | BaseRelation::SyncFence => {}
+            beside => self.fill_beside(unfolding, beside, out),
         }
     }
 
-    fn fill_po(&self, out: &mut [u64]) {
+    /// Main events by their place in the trace. Strands run beside.
+    fn fill_po(&self, unfolding: &Unfolding, out: &mut [u64]) {
+        let event = |index: usize| &unfolding.events[self.events[index].index()];
         for thread in 0..self.threads() {
-            for from in self.thread_events(thread) {
-                for to in from + 1..self.bounds[thread + 1] {
+            for from in self.thread_events(thread).filter(|from| event(*from).is_main()) {
+                for to in (from + 1..self.bounds[thread + 1]).filter(|to| event(*to).is_main()) {
                     kernel::relate(self.shape, out, from, to);
                 }
             }

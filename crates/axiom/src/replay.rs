@@ -7,6 +7,7 @@
 //! the oracle asks about thousands of candidates that differ in one edge.
 
 mod base;
+mod beside;
 mod instructions;
 mod interpret;
 mod library;

@@ -208,6 +208,7 @@ fn bare(coherence: Coherence) -> Model {
         demands: Vec::new(),
         unrecognised: Vec::new(),
         features: Vec::new(),
+        readings: Vec::new(),
         files: Vec::new(),
     }
 }

@@ -58,6 +58,7 @@ impl Flags {
                 demands: Vec::new(),
                 unrecognised: Vec::new(),
                 features: Vec::new(),
+                readings: Vec::new(),
                 files: Vec::new(),
             };
             (check.name.clone(), model)

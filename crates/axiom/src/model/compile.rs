@@ -11,7 +11,7 @@ use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, Check
 use fencepost_syntax::{Diagnostic, Source, Spanned};
 
 use super::graph::{Graph, Place};
-use super::ir::{Coherence, FileId, Model, NodeId};
+use super::ir::{Coherence, FileId, Model, NodeId, Reading};
 use super::layout;
 use super::library;
 use super::names;
@@ -80,7 +80,7 @@ pub fn compile_parsed(
     includes: &mut Includes<'_>,
 ) -> Compilation {
     let name = model_name(&source.name);
-    let features = features(&source.text);
+    let declared = (features(&source.text), readings(&source.text));
     let mut compiler = Compiler::new(options, includes);
     compiler.included.insert(source.name.clone());
     let environment = compiler.prelude();
@@ -89,7 +89,7 @@ pub fn compile_parsed(
     let root = compiler.file;
     compiler.run(&tree.instructions, environment);
     let coherence = tree.header.first().and_then(|title| names::coherence_of(&title.node));
-    compiler.finish(name, features, root, coherence)
+    compiler.finish(name, declared, root, coherence)
 }
 
 /// Compiles a text that includes nothing but the built-in library.
@@ -104,8 +104,22 @@ fn model_name(source: &str) -> String {
 
 /// The words of the `// features:` lines.
 fn features(text: &str) -> Vec<String> {
-    let lines = text.lines().filter_map(|line| line.trim().strip_prefix("// features:"));
-    lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned)).collect()
+    words(text, "// features:").map(str::to_owned).collect()
+}
+
+/// The `// readings:` lines: `name=default|other`, separated by spaces or commas. A name alone has no list of values.
+fn readings(text: &str) -> Vec<Reading> {
+    let reading = |word: &str| {
+        let (name, values) = word.split_once('=').unwrap_or((word, ""));
+        let values = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned);
+        Reading { name: name.to_owned(), values: values.collect() }
+    };
+    words(text, "// readings:").map(reading).collect()
+}
+
+fn words<'t>(text: &'t str, line: &'static str) -> impl Iterator<Item = &'t str> {
+    let lines = text.lines().filter_map(move |found| found.trim().strip_prefix(line));
+    lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()))
 }
 
 /// A check whose node is still in the graph under construction.
@@ -230,7 +244,7 @@ impl<'a> Compiler<'a> {
     fn finish(
         mut self,
         name: String,
-        features: Vec<String>,
+        (features, readings): (Vec<String>, Vec<Reading>),
         root: FileId,
         architecture: Option<Coherence>,
     ) -> Compilation {
@@ -255,6 +269,7 @@ impl<'a> Compiler<'a> {
             layout::lay_out(layout::Draft {
                 name,
                 features,
+                readings,
                 graph: self.graph,
                 checks: self.checks,
                 shown: self.shown,

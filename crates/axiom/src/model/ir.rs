@@ -32,6 +32,9 @@ pub struct Model {
     pub unrecognised: Vec<Unrecognised>,
     /// What the model has rules for beyond the common events (`proxy`), from its `// features:` line.
     pub features: Vec<String>,
+    /// The readings the model can be compiled with, from its `// readings:` line: each `if "name=value"` asks for one of
+    /// the values of one of these.
+    pub readings: Vec<Reading>,
     /// The texts that spans point into: the model, its includes, the built-in library. [`FileId`] is an index.
     pub files: Vec<Source>,
 }
@@ -44,6 +47,13 @@ impl FileId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
+}
+
+/// A contested point of a model and its possible readings, the default first: `async-fence=off-path|on-path`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reading {
+    pub name: String,
+    pub values: Vec<String>,
 }
 
 /// An index into [`Model::checks`].
@@ -199,6 +209,7 @@ pub enum BaseSet {
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum BaseRelation {
     Id,
+    /// Program order, over main events only. Elements of one vector access are not ordered among each other.
     Po,
     /// Same physical location, memory events only.
     Loc,
@@ -221,6 +232,28 @@ pub enum BaseRelation {
     Sr,
     /// Same CTA (of the same GPU).
     Scta,
+    /// Same cluster (of the same GPU).
+    Scluster,
+    /// The start of an asynchronous operation to each event of its strand.
+    Issue,
+    /// Strand order: an event to those of a strand that come after it (also of another strand, if that speaks for this).
+    So,
+    /// An event of a strand to a main event that waits for it (`wait_group`, `tcgen05.wait`).
+    Done,
+    /// Events of `tcgen05` operations that form a pipeline if issued in this order; says nothing about who issued them.
+    Pipelined,
+    /// A fence to the accesses it is about.
+    Covers,
+    /// Memory events whose operations access exactly the same bytes; reflexive.
+    Complete,
+    /// Memory events of one scalar operation; reflexive.
+    Sameop,
+    /// Events of a kernel to those of one that starts after its end.
+    Launch,
+    /// Events of a kernel to the `griddepcontrol.wait`s of one that depends on it (programmatic dependent launch).
+    Gridwait,
+    /// `griddepcontrol.launch_dependents` to every event of a kernel that depends on its kernel.
+    Gridstart,
     /// Barrier operations that met, into those that wait.
     Syncbar,
     /// One orientation of every pair of `fence.sc` in `sr`; acyclic.

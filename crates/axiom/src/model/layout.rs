@@ -10,13 +10,15 @@ use super::compile::DraftCheck;
 use super::demand::Reader;
 use super::graph::{Graph, operands, with_operands};
 use super::ir::{
-    Check, CheckId, Coherence, Demand, DemandedRelation, Model, Node, NodeId, Operator, RecursiveGroup, Unrecognised,
+    Check, CheckId, Coherence, Demand, DemandedRelation, Model, Node, NodeId, Operator, Reading, RecursiveGroup,
+    Unrecognised,
 };
 use super::polarity::{Polarity, polarities};
 
 pub(super) struct Draft {
     pub(super) name: String,
     pub(super) features: Vec<String>,
+    pub(super) readings: Vec<Reading>,
     pub(super) graph: Graph,
     pub(super) checks: Vec<DraftCheck>,
     pub(super) shown: Vec<(String, NodeId)>,
@@ -59,6 +61,7 @@ pub(super) fn lay_out(mut draft: Draft) -> Model {
         demands: demands.into_iter().map(|demand| Demand { wanted: new(demand.wanted), ..demand }).collect(),
         unrecognised,
         features: draft.features,
+        readings: draft.readings,
         files: draft.files,
     }
 }

@@ -10,6 +10,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
 use fencepost_program::{AddressId, EventId, LocationId, TraceId};
 
+use super::beside;
 use super::operators::{Events, Pairs, acyclic};
 use crate::execution::Execution;
 
@@ -172,8 +173,7 @@ impl<'t> Candidate<'t> {
         }
         let relation = match name {
             "id" => self.relate(|x, _, y, _| x == y),
-            "po" => self
-                .relate(|x, a, y, b| a.thread.is_some() && a.thread == b.thread && self.position(x) < self.position(y)),
+            "po" => self.program_order(),
             "loc" => self.relate(|_, a, _, b| location(a).is_some() && location(a) == location(b)),
             "vloc" => self.relate(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b)),
             "int" => self.relate(|_, a, _, b| a.thread.is_some() && a.thread == b.thread),
@@ -184,9 +184,21 @@ impl<'t> Candidate<'t> {
             "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
+            "issue" | "so" | "done" | "pipelined" | "covers" | "scluster" | "complete" | "sameop" | "launch"
+            | "gridwait" | "gridstart" => {
+                self.relate(|x, a, y, b| beside::holds(self.unfolding, name, (x, a), (y, b)) == Some(true))
+            }
             _ => return None,
         };
         Some(BaseValue::Pairs(Rc::new(relation)))
+    }
+
+    /// Strands are beside program order.
+    fn program_order(&self) -> Pairs {
+        self.relate(|x, a, y, b| {
+            let main = a.strand.is_none() && b.strand.is_none();
+            main && a.thread.is_some() && a.thread == b.thread && self.position(x) < self.position(y)
+        })
     }
 
     fn fixed_set(&self, name: &str) -> Option<Events> {
@@ -272,7 +284,7 @@ fn generic(event: &Event) -> Option<AddressId> {
     }
 }
 
-fn place(unfolding: &Unfolding, event: &Event) -> Option<Place> {
+pub(super) fn place(unfolding: &Unfolding, event: &Event) -> Option<Place> {
     event.thread.map(|thread| unfolding.threads[thread.index()].place)
 }
 

@@ -5,7 +5,7 @@ use fencepost_program::expression::Expression;
 use fencepost_program::program::{BarrierRule, Place, Scope};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_program::unfolding::{
-    BarrierMatching, Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Unfolding,
+    BarrierMatching, Event, EventKind, LocationInfo, Strand, ThreadUnfolding, Trace, TraceEnd, Unfolding,
 };
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
@@ -75,6 +75,27 @@ impl Build {
         self.step(EventKind::Fence, &[&[Tag::Fence], tags].concat(), scope)
     }
 
+    /// An asynchronous operation starts, or something waits for some.
+    pub(crate) fn issue(&mut self, tags: &[Tag]) -> EventId {
+        self.step(EventKind::Issue, tags, None)
+    }
+
+    /// Makes the last event part of a strand.
+    pub(crate) fn in_strand(&mut self, issue: EventId, after: &[EventId]) -> EventId {
+        let event = *self.trace().events.last().expect("an event");
+        self.event(event).strand = Some(Strand { issue, after: after.to_vec(), tensor: None });
+        self.event(event).parent = Some(issue);
+        event
+    }
+
+    /// Makes the last two events, a read and a write, a read-modify-write.
+    pub(crate) fn pair(&mut self) -> (EventId, EventId) {
+        let [.., read, write] = self.trace().events[..] else { panic!("two events") };
+        self.event(read).rmw_partner = Some(write);
+        self.event(write).rmw_partner = Some(read);
+        (read, write)
+    }
+
     pub(crate) fn event(&mut self, event: EventId) -> &mut Event {
         &mut self.unfolding.events[event.index()]
     }
@@ -87,7 +108,8 @@ impl Build {
     fn step(&mut self, kind: EventKind, tags: &[Tag], scope: Option<Scope>) -> EventId {
         let event = self.push(kind, tags, scope);
         let thread = ThreadId::new(self.unfolding.threads.len() - 1);
-        let parent = self.trace().events.last().copied();
+        let before = self.trace().events.clone();
+        let parent = before.into_iter().rev().find(|event| self.unfolding.event(*event).is_main());
         self.trace().events.push(event);
         self.event(event).thread = Some(thread);
         self.event(event).parent = parent;

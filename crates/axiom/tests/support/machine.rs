@@ -242,6 +242,7 @@ impl Cursor<'_, '_> {
             LocalValue::Unary(UnaryOperator::Negate, source) => wrap(ty, -self.value(*source)),
             LocalValue::Unary(UnaryOperator::Not, source) => wrap(ty, -1 - self.value(*source)),
             LocalValue::Unary(UnaryOperator::Convert, source) => wrap(ty, self.value(*source)),
+            LocalValue::Unary(other, _) => panic!("the machine has no {other:?}"),
             LocalValue::Binary(operator, left, right) => compute(*operator, ty, self.value(*left), self.value(*right)),
             LocalValue::Select { condition, then, otherwise } => {
                 let chosen = if self.value(*condition) != 0 { then } else { otherwise };

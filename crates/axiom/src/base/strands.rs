@@ -1,0 +1,102 @@
+//! Base relations about events beside program order: asynchronous operations and what completes them, what fences are
+//! about, operations that span locations, kernels. Each is read off the events (see `model::ir` for the definitions).
+
+use fencepost_program::access;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, Unfolding};
+use fencepost_program::{EventId, KernelId};
+
+use super::Candidate;
+use crate::bits::kernel;
+use crate::model::BaseRelation;
+
+impl Candidate {
+    /// The relations of this file; the others give the empty one.
+    pub(super) fn fill_beside(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
+        match which {
+            BaseRelation::Issue => self.fill_sources(unfolding, out, |event| match &event.strand {
+                Some(strand) => std::slice::from_ref(&strand.issue),
+                None => &[],
+            }),
+            BaseRelation::So => self.fill_sources(unfolding, out, |event| match &event.strand {
+                Some(strand) => &strand.after,
+                None => &[],
+            }),
+            BaseRelation::Done => self.fill_sources(unfolding, out, |event| &event.completes),
+            BaseRelation::Pipelined => {
+                self.fill_ids(unfolding, out, |event| event.strand.is_some(), access::pipelined);
+            }
+            BaseRelation::Covers => self.fill_ids(unfolding, out, is_access_or_fence, |unfolding, fence, access| {
+                matches!(unfolding.event(fence).kind, EventKind::Fence) && access::covers(unfolding, fence, access)
+            }),
+            BaseRelation::Scluster => self.fill_ids(unfolding, out, |_| true, access::same_cluster),
+            BaseRelation::Complete => self.fill_ids(unfolding, out, is_access, access::overlap_completely),
+            BaseRelation::Sameop => self.fill_ids(unfolding, out, is_access, access::same_operation),
+            BaseRelation::Launch if !unfolding.kernel_order.is_empty() => {
+                self.fill_ids(unfolding, out, |_| true, access::launched_after);
+            }
+            BaseRelation::Gridwait => self.fill_ids(
+                unfolding,
+                out,
+                |_| true,
+                |unfolding, before, wait| {
+                    unfolding.event(wait).has(Tag::GridWait) && depends_on(unfolding, wait, before)
+                },
+            ),
+            BaseRelation::Gridstart => self.fill_ids(
+                unfolding,
+                out,
+                |_| true,
+                |unfolding, trigger, after| {
+                    unfolding.event(trigger).has(Tag::LaunchDependents) && depends_on(unfolding, after, trigger)
+                },
+            ),
+            _ => {}
+        }
+    }
+
+    /// Each event lists those before it.
+    fn fill_sources(&self, unfolding: &Unfolding, out: &mut [u64], before: impl Fn(&Event) -> &[EventId]) {
+        for (to, id) in self.events.iter().enumerate() {
+            for from in before(unfolding.event(*id)).iter().filter_map(|from| self.local(*from)) {
+                kernel::relate(self.shape, out, from, to);
+            }
+        }
+    }
+
+    /// The pairs that hold, among the events that can be in one.
+    fn fill_ids(
+        &self,
+        unfolding: &Unfolding,
+        out: &mut [u64],
+        eligible: impl Fn(&Event) -> bool,
+        holds: impl Fn(&Unfolding, EventId, EventId) -> bool,
+    ) {
+        let eligible: Vec<(usize, EventId)> =
+            self.events.iter().copied().enumerate().filter(|(_, id)| eligible(unfolding.event(*id))).collect();
+        for &(from, a) in &eligible {
+            for &(to, b) in &eligible {
+                if holds(unfolding, a, b) {
+                    kernel::relate(self.shape, out, from, to);
+                }
+            }
+        }
+    }
+}
+
+fn is_access(event: &Event) -> bool {
+    event.location().is_some()
+}
+
+fn is_access_or_fence(event: &Event) -> bool {
+    matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. } | EventKind::Fence)
+}
+
+/// Whether the kernel of the first event is launched as a dependent of the second's.
+fn depends_on(unfolding: &Unfolding, dependent: EventId, on: EventId) -> bool {
+    let kernel = |id: EventId| -> Option<KernelId> { unfolding.threads[unfolding.event(id).thread?.index()].kernel };
+    match (kernel(on), kernel(dependent)) {
+        (Some(on), Some(dependent)) => unfolding.dependent_launches.contains(&(on, dependent)),
+        _ => false,
+    }
+}

@@ -1,0 +1,111 @@
+//! Base relations about events beside program order, from the words of the ISA and the fields of the events. Nothing
+//! here asks `fencepost_program::access`, which the engines do.
+
+use fencepost_program::program::{Place, Space};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
+use fencepost_program::{EventId, KernelId, LocationId};
+
+use super::base::{has, location, place};
+
+/// Whether a relation of this file holds of a pair; None for other names.
+pub(super) fn holds(
+    unfolding: &Unfolding,
+    name: &str,
+    (x, a): (EventId, &Event),
+    (y, b): (EventId, &Event),
+) -> Option<bool> {
+    Some(match name {
+        "issue" => b.strand.as_ref().is_some_and(|strand| strand.issue == x),
+        "so" => b.strand.as_ref().is_some_and(|strand| strand.after.contains(&x)),
+        "done" => b.completes.contains(&x),
+        "pipelined" => pipelined(a, b),
+        "covers" => matches!(a.kind, EventKind::Fence) && location(b).is_some_and(|at| covers(unfolding, a, at)),
+        "scluster" => same_cluster(unfolding, a, b),
+        "complete" => bytes(a).is_some() && bytes(a) == bytes(b),
+        "sameop" => {
+            let operation = |id: EventId, event: &Event| match event.extent {
+                Some(extent) => extent.operation,
+                None => id,
+            };
+            location(a).is_some() && location(b).is_some() && operation(x, a) == operation(y, b)
+        }
+        "launch" => kernels(unfolding, a, b).is_some_and(|pair| unfolding.kernel_order.contains(&pair)),
+        "gridwait" => {
+            has(b, Tag::GridWait)
+                && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+        }
+        "gridstart" => {
+            has(a, Tag::LaunchDependents)
+                && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+        }
+        _ => return None,
+    })
+}
+
+/// PTX ISA 9.7.16.6.2: the pairs of the list, each with equal `.cta_group`.
+fn pipelined(a: &Event, b: &Event) -> bool {
+    let tensor = |event: &Event| event.strand.as_ref().and_then(|strand| strand.tensor);
+    let (Some(first), Some(second)) = (tensor(a), tensor(b)) else { return false };
+    if first.group != second.group {
+        return false;
+    }
+    match first.kind {
+        // Into a `mma` with the same accumulator and shape, and into a shift.
+        TensorKind::Mma => match second.kind {
+            TensorKind::Mma => {
+                first.accumulator.is_some() && (first.accumulator, first.shape) == (second.accumulator, second.shape)
+            }
+            TensorKind::Shift => true,
+            TensorKind::Cp { .. } | TensorKind::Ld | TensorKind::St => false,
+        },
+        TensorKind::Cp { .. } => second.kind == TensorKind::Mma,
+        TensorKind::Shift => matches!(second.kind, TensorKind::Mma | TensorKind::Cp { is_4x256b: true }),
+        TensorKind::Ld | TensorKind::St => false,
+    }
+}
+
+/// PTX ISA 9.7.15.4: by state space and owner of the object, or by the object itself.
+fn covers(unfolding: &Unfolding, fence: &Event, at: LocationId) -> bool {
+    let object = &unfolding.locations[at.index()];
+    let is_shared = object.space == Some(Space::Shared);
+    match &fence.cover {
+        Cover::Everything => true,
+        Cover::Global => object.space.is_none_or(|space| space == Space::Global),
+        Cover::SharedCta => {
+            is_shared && object.owner.is_none_or(|owner| place(unfolding, fence).is_none_or(|own| own == owner))
+        }
+        Cover::SharedCluster => {
+            let near = |owner: Place| place(unfolding, fence).is_none_or(|own| in_one_cluster(own, owner));
+            is_shared && object.owner.is_none_or(near)
+        }
+        Cover::Locations(locations) => locations.contains(&at),
+    }
+}
+
+fn in_one_cluster(a: Place, b: Place) -> bool {
+    match (a, b) {
+        (Place::Gpu { gpu, cluster, .. }, Place::Gpu { gpu: gpu2, cluster: cluster2, .. }) => {
+            gpu == gpu2 && cluster == cluster2
+        }
+        _ => false,
+    }
+}
+
+fn same_cluster(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    matches!((place(unfolding, a), place(unfolding, b)), (Some(a), Some(b)) if in_one_cluster(a, b))
+}
+
+/// The locations an operation spans, as first and number.
+fn bytes(event: &Event) -> Option<(LocationId, u32)> {
+    let own = location(event)?;
+    Some(match event.extent {
+        Some(extent) => (extent.first, extent.count),
+        None => (own, 1),
+    })
+}
+
+fn kernels(unfolding: &Unfolding, a: &Event, b: &Event) -> Option<(KernelId, KernelId)> {
+    let kernel = |event: &Event| unfolding.threads[event.thread?.index()].kernel;
+    Some((kernel(a)?, kernel(b)?))
+}
