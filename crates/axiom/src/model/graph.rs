@@ -190,6 +190,9 @@ fn is_symmetric(relation: BaseRelation) -> bool {
             | BaseRelation::Ext
             | BaseRelation::Sr
             | BaseRelation::Scta
+            | BaseRelation::Scluster
+            | BaseRelation::Complete
+            | BaseRelation::Sameop
     )
 }
 
