@@ -4,6 +4,7 @@
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
 
+use crate::asynchronous::Async;
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
 use crate::tag::Tags;
 use crate::value::{Type, Value};
@@ -213,6 +214,7 @@ pub enum Operation {
         scope: Option<Scope>,
     },
     Barrier(Barrier),
+    Async(Box<Async>),
     /// Register arithmetic: no event.
     Local {
         destination: RegisterId,

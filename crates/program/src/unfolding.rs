@@ -25,6 +25,33 @@ pub struct Unfolding {
     /// Programmatic dependent launches: the second kernel may start before the first has ended, and waits for it only
     /// where it says so (`griddepcontrol.wait`). Such a pair is not in `kernel_order`.
     pub dependent_launches: Vec<(KernelId, KernelId)>,
+    /// Rules broken within one thread, whatever memory does.
+    pub hazards: Vec<Hazard>,
+}
+
+/// A rule of the ISA that a run breaks on its own: no other thread and no order of memory matters.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Hazard {
+    pub kind: HazardKind,
+    /// The two places it is about; the same one twice if there is only one.
+    pub first: Span,
+    pub second: Span,
+    /// A run that does it.
+    pub trace: TraceId,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HazardKind {
+    /// A register of a `wgmma.mma_async` is touched before a `wgmma.wait_group` that covers it (PTX ISA 9.7.17.5.2).
+    RegisterInFlight,
+    /// No `wgmma.fence` before the first `wgmma.mma_async`, or between a register access and one that uses the register.
+    NoRegisterFence,
+    /// `tcgen05.alloc` after `tcgen05.relinquish_alloc_permit` (PTX ISA 9.7.18.7.1).
+    AllocAfterRelinquish,
+    /// Tensor memory that is allocated and that no thread of the CTA deallocates.
+    NeverDeallocated,
+    /// Two values of `.cta_group` in one kernel (PTX ISA 9.7.18.5).
+    MixedCtaGroup,
 }
 
 #[derive(Clone, Debug, Default)]

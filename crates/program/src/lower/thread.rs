@@ -157,7 +157,7 @@ impl ThreadBuilder {
         const LONGEST_CHAIN: usize = 32;
         let mut id = id;
         for _ in 0..LONGEST_CHAIN {
-            let mut writes = self.code.iter().filter(|code| defined(&code.operation) == Some(id));
+            let mut writes = self.code.iter().filter(|code| defined(&code.operation).contains(&id));
             let value = match (self.registers[id.index()].initial, writes.next(), writes.next()) {
                 (Initial::Address(address), None, _) => return Some(address),
                 (Initial::Value(_), Some(code), None) => &code.operation,
@@ -219,7 +219,7 @@ impl ThreadBuilder {
 
     /// A register that never gets an address cannot be one: better said here than found as a wild access.
     fn check_pointers(&self, findings: &mut Findings) {
-        let defined: Vec<RegisterId> = self.code.iter().filter_map(|code| defined(&code.operation)).collect();
+        let defined: Vec<RegisterId> = self.code.iter().flat_map(|code| defined(&code.operation)).collect();
         for code in &self.code {
             let (Operation::Load { address: AddressOperand::Register(register), .. }
             | Operation::Store { address: AddressOperand::Register(register), .. }

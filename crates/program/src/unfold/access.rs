@@ -37,7 +37,7 @@ impl Runner<'_> {
 
     /// The addresses an operand may be, each with the run in which it is that one. A value that is no address at all ends
     /// the run: what happens after a wild access is nobody's to say, so nothing may be concluded from it.
-    fn targets(
+    pub(crate) fn targets(
         &mut self,
         state: State,
         address: &AddressOperand,
@@ -157,7 +157,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn proceed(&mut self, mut state: State) {
+    pub(crate) fn proceed(&mut self, mut state: State) {
         state.at += 1;
         self.stack.push(state);
     }
@@ -273,7 +273,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn pair(&mut self, read: EventId, write: EventId) {
+    pub(crate) fn pair(&mut self, read: EventId, write: EventId) {
         self.unfolding.events[read.index()].rmw_partner = Some(write);
         self.unfolding.events[write.index()].rmw_partner = Some(read);
     }

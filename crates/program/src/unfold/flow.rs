@@ -60,8 +60,10 @@ fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<Reg
         let mut changed = false;
         for (at, instruction) in thread.code.iter().enumerate().rev() {
             let mut set = after(instruction, at, &live, at_exit);
-            if let (Some(defined), None) = (defined(&instruction.operation), instruction.guard) {
-                set.remove(&defined);
+            if instruction.guard.is_none() {
+                defined(&instruction.operation).iter().for_each(|register| {
+                    set.remove(register);
+                });
             }
             set.extend(used(instruction));
             if set != live[at] {
@@ -101,13 +103,16 @@ pub(crate) fn target(operation: &Operation) -> Option<usize> {
     }
 }
 
-pub(crate) fn defined(operation: &Operation) -> Option<RegisterId> {
-    match operation {
+/// The registers an operation writes.
+pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
+    let one = match operation {
         Operation::Load { destination, .. } | Operation::ReadModifyWrite { destination, .. } => *destination,
         Operation::Local { destination, .. } => Some(*destination),
         Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
+        Operation::Async(operation) => return operation.defined(),
         _ => None,
-    }
+    };
+    one.into_iter().collect()
 }
 
 /// The registers an instruction reads, its guard included.
@@ -147,6 +152,7 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
                 [condition, then, otherwise].into_iter().for_each(operand)
             }
         },
+        Operation::Async(operation) => found.extend(operation.used()),
         Operation::BranchIf { left, right, .. } => [left, right].into_iter().for_each(operand),
         Operation::Fence { .. } | Operation::Branch { .. } | Operation::Exit | Operation::Nothing => {}
     }

@@ -10,6 +10,11 @@ mod flow;
 mod fold;
 mod run;
 mod state;
+mod strand;
+mod strand_effect;
+mod strand_group;
+mod strand_hazard;
+mod strand_region;
 mod visit;
 
 pub(crate) use flow::{defined, used};
@@ -64,6 +69,19 @@ pub enum UnfoldError {
     BarrierOperand {
         span: Span,
     },
+    /// A size, mask or coordinate of an asynchronous operation that is no constant, or out of range.
+    AsyncOperand {
+        span: Span,
+    },
+    /// An asynchronous operation reaches beyond a variable, into part of a location, or for one that a CTA lacks.
+    Extent {
+        span: Span,
+        location: String,
+    },
+    /// More `tcgen05.alloc`s than tensor memory is declared.
+    Allocation {
+        span: Span,
+    },
 }
 
 impl fmt::Display for UnfoldError {
@@ -76,6 +94,13 @@ impl fmt::Display for UnfoldError {
                 write!(f, "a register's value is an expression of more than {limit} operations")
             }
             UnfoldError::MixedSize { location, .. } => write!(f, "mixed-size accesses to `{location}`"),
+            UnfoldError::AsyncOperand { .. } => {
+                write!(f, "a size, mask or coordinate of an asynchronous operation that is not known in advance")
+            }
+            UnfoldError::Extent { location, .. } => {
+                write!(f, "an asynchronous operation that does not fit `{location}`")
+            }
+            UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s than `.tmem` variables"),
             UnfoldError::BarrierOperand { .. } => write!(f, "a barrier operand depends on the result of a `bar.red`"),
         }
     }
@@ -89,6 +114,9 @@ impl UnfoldError {
         match self {
             UnfoldError::ExpressionTooLarge { span, .. }
             | UnfoldError::MixedSize { span, .. }
+            | UnfoldError::AsyncOperand { span }
+            | UnfoldError::Extent { span, .. }
+            | UnfoldError::Allocation { span }
             | UnfoldError::BarrierOperand { span } => Some(*span),
             _ => None,
         }
@@ -120,6 +148,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
         traces: Vec::new(),
         locations: Vec::new(),
         kernel_order: program.kernel_order.clone(),
+        hazards: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())
@@ -133,6 +162,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             role: location.role,
         })
         .collect();
+    let mut lives = Vec::new();
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
         let name = thread.name.clone();
@@ -142,8 +172,9 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        run::Runner::new(program, id, options, failing, &mut unfolding).run()?;
+        lives.extend(run::Runner::new(program, id, options, failing, &mut unfolding).run()?);
     }
+    strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);
     Ok(unfolding)
 }

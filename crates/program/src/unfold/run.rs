@@ -11,6 +11,7 @@ use crate::program::{
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::state::{Decision, Reads, Slot, State};
+use crate::unfold::strand_hazard::Life;
 use crate::unfold::visit::Arrival;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
 use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
@@ -23,13 +24,14 @@ const STEPS_PER_EVENT: u64 = 64;
 pub(crate) struct Runner<'a> {
     pub(crate) program: &'a Program,
     pub(crate) thread: &'a Thread,
-    id: ThreadId,
+    pub(crate) id: ThreadId,
     pub(crate) options: &'a UnfoldOptions,
     pub(crate) failing: Failing,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
     steps: u64,
+    lives: Vec<Life>,
 }
 
 /// What the event of one instruction depends on.
@@ -51,10 +53,21 @@ impl<'a> Runner<'a> {
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
         let stack = vec![State::new(program, thread)];
-        Runner { program, thread, id, options, failing, unfolding, flow: Flow::new(program, id), stack, steps: 0 }
+        Runner {
+            program,
+            thread,
+            id,
+            options,
+            failing,
+            unfolding,
+            flow: Flow::new(program, id),
+            stack,
+            steps: 0,
+            lives: Vec::new(),
+        }
     }
 
-    pub(crate) fn run(mut self) -> Result<(), UnfoldError> {
+    pub(crate) fn run(mut self) -> Result<Vec<Life>, UnfoldError> {
         let limit = u64::from(self.options.max_events).saturating_mul(STEPS_PER_EVENT).saturating_add(1 << 20);
         while let Some(mut state) = self.stack.pop() {
             self.steps += 1;
@@ -79,7 +92,7 @@ impl<'a> Runner<'a> {
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
-        Ok(())
+        Ok(self.lives)
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
@@ -93,6 +106,11 @@ impl<'a> Runner<'a> {
         }
         let id = TraceId::new(self.unfolding.traces.len());
         self.unfolding.threads[self.id.index()].traces.push(id);
+        self.hazards_of(&state, id);
+        if end == TraceEnd::Exit {
+            let (allocated, deallocated) = (state.outstanding.allocated, state.outstanding.deallocated);
+            self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
+        }
         self.unfolding.traces.push(Trace {
             thread: self.id,
             events: state.path,
@@ -123,7 +141,7 @@ impl<'a> Runner<'a> {
         }
         let skip = |runner: &mut Runner<'_>, mut skipped: State| {
             // The register is what the guard left it: it depends on the guard either way.
-            if let Some(defined) = flow::defined(&instruction.operation) {
+            for defined in flow::defined(&instruction.operation) {
                 skipped.registers[defined.index()].reads.extend(&slot.reads);
             }
             skipped.at += 1;
@@ -151,6 +169,7 @@ impl<'a> Runner<'a> {
 
     fn execute(&mut self, mut state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
         let here = state.at;
+        self.note_registers(&mut state, instruction);
         match &instruction.operation {
             Operation::Load { .. } | Operation::Store { .. } | Operation::ReadModifyWrite { .. } => {
                 return self.access(state, instruction, guard);
@@ -160,6 +179,7 @@ impl<'a> Runner<'a> {
                 self.event(&mut state, EventKind::Fence, *tags, *scope, deps)?;
             }
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
+            Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Local { destination, ty, value } => {
                 let slot = self.local(&state, *ty, value, guard);
                 self.set(&mut state, *destination, slot)?;

@@ -6,6 +6,7 @@ use crate::expression::Expression;
 use crate::ids::EventId;
 use crate::program::{Initial, Program, Thread};
 use crate::unfold::fold;
+use crate::unfold::strand_group::Outstanding;
 use crate::unfold::visit::Visit;
 use crate::value::Value;
 
@@ -41,6 +42,8 @@ pub(crate) struct State {
     /// Set at a failing compare-and-swap whose write was left out, to its place on the path: the run counts only if it ends
     /// spinning in a loop that contains it.
     pub(crate) silent: Option<usize>,
+    /// Asynchronous operations and what is known of their end.
+    pub(crate) outstanding: Outstanding,
     /// The run has a failing iteration of a spin loop (see `visit`).
     pub(crate) kept_failing: bool,
 }
@@ -79,6 +82,7 @@ impl State {
             forks: 0,
             folded: 0,
             silent: None,
+            outstanding: Outstanding::default(),
             kept_failing: false,
         }
     }

@@ -1,0 +1,361 @@
+//! Asynchronous operations as data (PTX ISA 8.9.1.1, 9.7.10.28, 9.7.17, 9.7.18): what is accessed, through which proxy and
+//! how strongly, and how the end is told. The instruction tables fill it in; `unfold::strand` turns it into an issue event
+//! and a strand. Nothing here knows an opcode.
+
+use crate::ids::RegisterId;
+use crate::program::{AddressOperand, Operand, Scope};
+use crate::tag::{Tag, Tags};
+use crate::unfolding::TensorKind;
+use crate::value::Type;
+
+#[derive(Clone, Debug)]
+pub struct Async {
+    pub family: Family,
+    pub action: Action,
+}
+
+/// Which instructions wait for each other: groups are counted per family.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Family {
+    CpAsync,
+    Bulk,
+    Wgmma,
+    Tcgen05,
+}
+
+impl Family {
+    pub fn tag(self) -> Tag {
+        match self {
+            Family::CpAsync => Tag::CpAsync,
+            Family::Bulk => Tag::Bulk,
+            Family::Wgmma => Tag::Wgmma,
+            Family::Tcgen05 => Tag::Tcgen05,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Action {
+    Start(Box<Start>),
+    /// `commit_group`: what was started since the last one is a group.
+    Commit,
+    /// `wait_group`: all groups but the newest are complete.
+    WaitGroup {
+        newest: u32,
+        covered: Covered,
+    },
+    /// `cp.async.wait_all`: everything started so far is complete, in a group or not.
+    WaitAll,
+    /// `tcgen05.wait::ld` or `::st`.
+    WaitTensor(TensorKind),
+    /// An arrive on an mbarrier once what the thread started before is complete.
+    Arrive(Arrive),
+    /// `wgmma.fence`: orders register accesses before later products.
+    RegisterFence,
+    /// `tcgen05.alloc`: the address of the columns goes to shared memory.
+    Allocate {
+        destination: AddressOperand,
+        group: u8,
+    },
+    Deallocate {
+        address: AddressOperand,
+        group: u8,
+    },
+    /// `tcgen05.relinquish_alloc_permit`.
+    Relinquish {
+        group: u8,
+    },
+}
+
+/// Of the groups a wait covers: everything, or what they read (`wait_group.read`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Covered {
+    Everything,
+    Reads,
+}
+
+#[derive(Clone, Debug)]
+pub struct Arrive {
+    pub mbarrier: AddressOperand,
+    pub replicas: Replicas,
+    pub counting: Counting,
+    /// The N of `.cta_group::N`; 0 where the instruction has none.
+    pub group: u8,
+}
+
+/// Whether the arrival is part of the count the mbarrier was made with.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Counting {
+    Included,
+    /// The pending count is raised when the instruction is issued (`cp.async.mbarrier.arrive` without `.noinc`).
+    Added,
+}
+
+/// One asynchronous operation.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// The memory it is about. A region may refer to those before it.
+    pub regions: Vec<Region>,
+    pub effect: Effect,
+    pub completion: Completion,
+    /// Of `tcgen05` operations.
+    pub tensor: Option<Tensor>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Tensor {
+    pub kind: TensorKind,
+    pub group: u8,
+    /// Equal for equal words of shape and kind.
+    pub shape: u64,
+    /// The instruction descriptor, which holds the rest of the shape.
+    pub descriptor: Option<Operand>,
+}
+
+/// An index into [`Start::regions`].
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct RegionId(pub usize);
+
+#[derive(Clone, Debug)]
+pub struct Region {
+    pub base: Base,
+    pub size: Size,
+    pub replicas: Replicas,
+    /// Proxy, strength and scope of its accesses.
+    pub tags: Tags,
+    pub scope: Option<Scope>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Base {
+    Address(AddressOperand),
+    /// The tensor that the map in another region describes, from this element (the first coordinate) on.
+    Tensor {
+        map: RegionId,
+        element: Operand,
+    },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Size {
+    /// As many bytes as the operand says.
+    Bytes(Operand),
+    /// So many locations: columns of tensor memory, elements of a vector.
+    Locations(u32),
+    /// From the address to the end of the variable.
+    Variable,
+    /// As many bytes as another region, or up to the end of the variable if that is less.
+    Like(RegionId),
+}
+
+/// In which CTAs of the cluster the same offset is meant.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Replicas {
+    /// The one the address says.
+    One,
+    /// Those whose bit is set in the mask (`.multicast::cluster`).
+    Mask(Operand),
+    /// As `Mask`; of each pair of CTAs the one of the same parity as the address says (`.cta_group::2` with multicast).
+    MaskOfPairs(Operand),
+    /// All of the cluster (`.multicast::cluster::all`).
+    All,
+    /// The pair of CTAs that works together (`.cta_group::2`).
+    Pair,
+}
+
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Each location of the source is read and written to the destination, or combined with what is there.
+    Copy {
+        source: RegionId,
+        destination: RegionId,
+        combine: Option<Combine>,
+        valid: Valid,
+    },
+    /// Registers to memory.
+    Store {
+        destination: RegionId,
+        values: Vec<Operand>,
+        ty: Type,
+        combine: Option<Combine>,
+    },
+    /// Memory to registers; None for `_`.
+    Load {
+        source: RegionId,
+        destinations: Vec<Option<RegisterId>>,
+        ty: Type,
+    },
+    Product(Product),
+    /// Each location is read and written back (`tcgen05.shift` moves rows within a column).
+    Rewrite {
+        region: RegionId,
+    },
+    /// The answer to a request that may succeed or fail (`clusterlaunchcontrol.try_cancel`).
+    Answer {
+        destination: RegionId,
+    },
+}
+
+/// How much of a copy's source counts; the rest of the destination is filled with zeros.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Valid {
+    All,
+    /// So many bytes.
+    Bytes(Operand),
+    /// Nothing if the predicate holds.
+    Unless(Operand),
+}
+
+/// How `cp.reduce`, `red.async` combine (PTX ISA 9.7.10.28.5.2).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Combine {
+    Apply(crate::expression::BinaryOperator),
+    Increment,
+    Decrement,
+}
+
+/// An abstract matrix product: every element of the result is what it was (or 0), plus the sum of the elements of one
+/// factor times that of the other.
+#[derive(Clone, Debug)]
+pub struct Product {
+    pub left: Factor,
+    pub right: RegionId,
+    /// Further memory that is read: scales, sparsity metadata.
+    pub others: Vec<RegionId>,
+    pub accumulator: Accumulator,
+    /// Whether what the accumulator held counts.
+    pub accumulate: Operand,
+    /// Equal for equal shapes.
+    pub shape: u64,
+}
+
+#[derive(Clone, Debug)]
+pub enum Factor {
+    Memory(RegionId),
+    Registers(Vec<RegisterId>),
+}
+
+#[derive(Clone, Debug)]
+pub enum Accumulator {
+    Memory(RegionId),
+    Registers(Vec<RegisterId>),
+}
+
+#[derive(Clone, Debug)]
+pub enum Completion {
+    /// A group of the family, which `commit_group` closes.
+    Group,
+    /// The bytes written are completed on an mbarrier.
+    Transaction { mbarrier: AddressOperand, replicas: Replicas },
+    /// Tracked per thread by kind of operation (`tcgen05`).
+    Tracked,
+    /// Nothing tells of it.
+    None,
+}
+
+impl Async {
+    /// The registers it reads.
+    pub fn used(&self) -> Vec<RegisterId> {
+        let mut found = Vec::new();
+        match &self.action {
+            Action::Start(start) => start.used(&mut found),
+            Action::Arrive(arrive) => {
+                address(&arrive.mbarrier, &mut found);
+                replicas(arrive.replicas, &mut found);
+            }
+            Action::Allocate { destination, .. } => address(destination, &mut found),
+            Action::Deallocate { address: at, .. } => address(at, &mut found),
+            Action::Commit
+            | Action::WaitGroup { .. }
+            | Action::WaitAll
+            | Action::WaitTensor(_)
+            | Action::RegisterFence
+            | Action::Relinquish { .. } => {}
+        }
+        found
+    }
+
+    /// The registers it writes.
+    pub fn defined(&self) -> Vec<RegisterId> {
+        let Action::Start(start) = &self.action else { return Vec::new() };
+        match &start.effect {
+            Effect::Load { destinations, .. } => destinations.iter().flatten().copied().collect(),
+            Effect::Product(Product { accumulator: Accumulator::Registers(registers), .. }) => registers.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The addresses it accesses.
+    pub fn addresses(&self) -> Vec<&AddressOperand> {
+        match &self.action {
+            Action::Start(start) => {
+                let regions = start.regions.iter().filter_map(|region| match &region.base {
+                    Base::Address(address) => Some(address),
+                    Base::Tensor { .. } => None,
+                });
+                let signal = match &start.completion {
+                    Completion::Transaction { mbarrier, .. } => Some(mbarrier),
+                    _ => None,
+                };
+                regions.chain(signal).collect()
+            }
+            Action::Arrive(arrive) => vec![&arrive.mbarrier],
+            Action::Allocate { destination: address, .. } | Action::Deallocate { address, .. } => vec![address],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Start {
+    fn used(&self, found: &mut Vec<RegisterId>) {
+        for region in &self.regions {
+            match &region.base {
+                Base::Address(base) => address(base, found),
+                Base::Tensor { element, .. } => operand(*element, found),
+            }
+            if let Size::Bytes(bytes) = region.size {
+                operand(bytes, found);
+            }
+            replicas(region.replicas, found);
+        }
+        if let Completion::Transaction { mbarrier, replicas: signalled } = &self.completion {
+            address(mbarrier, found);
+            replicas(*signalled, found);
+        }
+        if let Some(descriptor) = self.tensor.and_then(|tensor| tensor.descriptor) {
+            operand(descriptor, found);
+        }
+        match &self.effect {
+            Effect::Copy { valid: Valid::Bytes(limit) | Valid::Unless(limit), .. } => operand(*limit, found),
+            Effect::Store { values, .. } => values.iter().for_each(|value| operand(*value, found)),
+            Effect::Product(product) => {
+                if let Factor::Registers(registers) = &product.left {
+                    found.extend(registers);
+                }
+                if let Accumulator::Registers(registers) = &product.accumulator {
+                    found.extend(registers);
+                }
+                operand(product.accumulate, found);
+            }
+            Effect::Copy { .. } | Effect::Load { .. } | Effect::Rewrite { .. } | Effect::Answer { .. } => {}
+        }
+    }
+}
+
+fn operand(operand: Operand, found: &mut Vec<RegisterId>) {
+    if let Operand::Register(register) = operand {
+        found.push(register);
+    }
+}
+
+fn address(address: &AddressOperand, found: &mut Vec<RegisterId>) {
+    if let AddressOperand::Register(register) = address {
+        found.push(*register);
+    }
+}
+
+fn replicas(replicas: Replicas, found: &mut Vec<RegisterId>) {
+    if let Replicas::Mask(mask) | Replicas::MaskOfPairs(mask) = replicas {
+        operand(mask, found);
+    }
+}

@@ -1,0 +1,383 @@
+//! What an asynchronous operation does to memory and registers: copies, stores, loads, products.
+
+use crate::asynchronous::{Accumulator, Combine, Effect, Factor, Product, Region, RegionId, Start, Valid};
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::{AddressId, EventId};
+use crate::program::{AddressOperand, Space};
+use crate::tag::{Tag, Tags};
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Reads, Slot, State};
+use crate::unfold::strand::{How, Opened};
+use crate::unfold::strand_region::Located;
+use crate::unfold::{UnfoldError, fold};
+use crate::unfolding::{EventKind, HazardKind};
+use crate::value::Type;
+
+impl Runner<'_> {
+    /// Emits the accesses. What was written, per destination CTA.
+    pub(crate) fn effect(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+    ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
+        let region = |id: RegionId| (&start.regions[id.0], located.region(id));
+        match &start.effect {
+            Effect::Copy { source, destination, combine, valid } => {
+                let values = self.copied(state, start, located, opened, (*source, *destination, *valid))?;
+                self.spread(state, opened, region(*destination), &values, *combine)
+            }
+            Effect::Store { destination, values, ty, combine } => {
+                let mut given = Vec::new();
+                for value in values {
+                    let (value, reads) = self.read_operand(state, *value);
+                    given.push((fold::convert(*ty, value), reads, None));
+                }
+                self.spread(state, opened, region(*destination), &given, *combine)
+            }
+            Effect::Load { source, destinations, ty } => {
+                for (target, destination) in located.first(*source).to_vec().into_iter().zip(destinations) {
+                    let read = self.strand_read(state, opened, how(&start.regions[source.0], target), &[])?;
+                    if let Some(register) = destination {
+                        let value = self.convert(*ty, Expression::Read(read));
+                        self.set(state, *register, Slot { value, reads: Reads::from([read]) })?;
+                    }
+                }
+                Ok(Vec::new())
+            }
+            Effect::Rewrite { region: id } => {
+                for target in located.region(*id).concat() {
+                    let at = how(&start.regions[id.0], target);
+                    let read = self.strand_read(state, opened, at, &[])?;
+                    let value = (Expression::Read(read), Reads::from([read]));
+                    self.strand_write(state, opened, at, value, &[read])?;
+                }
+                Ok(Vec::new())
+            }
+            Effect::Answer { destination } => {
+                let range = located.first(*destination);
+                // Bit 0: granted. The coordinates of the cluster whose launch was cancelled follow: (1, 0, 0).
+                let answer = |index: usize| if index == 0 && located.chosen { 3 } else { 0 };
+                let given: Vec<Given> =
+                    (0..range.len()).map(|index| (Expression::constant(answer(index)), Reads::new(), None)).collect();
+                self.spread(state, opened, region(*destination), &given, None)
+            }
+            Effect::Product(product) => {
+                self.product(state, start, located, opened, product)?;
+                Ok(Vec::new())
+            }
+        }
+    }
+
+    /// Reads the source, location by location; where it does not reach, zeros.
+    fn copied(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+        (source, destination, valid): (RegionId, RegionId, Valid),
+    ) -> Result<Vec<Given>, UnfoldError> {
+        let limit = match valid {
+            Valid::All => i128::MAX,
+            Valid::Bytes(bytes) => self.constant(state, bytes)?,
+            Valid::Unless(_) if located.chosen => 0,
+            Valid::Unless(_) => i128::MAX,
+        };
+        let (from, to) = (located.first(source).to_vec(), located.first(destination).to_vec());
+        let mut given = Vec::new();
+        let mut offset = 0;
+        for (index, target) in to.iter().enumerate() {
+            let end = offset + self.width(*target);
+            given.push(match from.get(index) {
+                Some(from) if offset < limit => {
+                    if self.width(*from) != self.width(*target) || end > limit {
+                        let location = self.program.addresses[from.index()].name.clone();
+                        return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+                    }
+                    let read = self.strand_read(state, opened, how(&start.regions[source.0], *from), &[])?;
+                    (Expression::Read(read), Reads::from([read]), Some(read))
+                }
+                _ => (Expression::constant(0), Reads::new(), None),
+            });
+            offset = end;
+        }
+        Ok(given)
+    }
+
+    /// Writes the values to each copy of the destination, or combines them with what is there.
+    fn spread(
+        &mut self,
+        state: &mut State,
+        opened: &mut Opened,
+        (region, copies): (&Region, &[Vec<AddressId>]),
+        given: &[Given],
+        combine: Option<Combine>,
+    ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
+        let mut written = Vec::new();
+        for copy in copies.to_vec() {
+            let mut here = Vec::new();
+            for (target, (value, reads, after)) in copy.into_iter().zip(given) {
+                let after: Vec<EventId> = after.iter().copied().collect();
+                here.push(match combine {
+                    None => {
+                        let value = (value.clone(), reads.clone());
+                        self.strand_write(state, opened, how(region, target), value, &after)?
+                    }
+                    Some(combine) => {
+                        self.combine(state, opened, how(region, target), (combine, value, reads), &after)?
+                    }
+                });
+            }
+            written.push(here);
+        }
+        Ok(written)
+    }
+
+    fn combine(
+        &mut self,
+        state: &mut State,
+        opened: &mut Opened,
+        at: How,
+        (combine, value, reads): (Combine, &Expression, &Reads),
+        after: &[EventId],
+    ) -> Result<EventId, UnfoldError> {
+        let tags = at.tags.with(Tag::Atomic).with(Tag::NoReturn);
+        // Only the writing half can release.
+        let reading = if tags.has(Tag::Release) { without(tags, Tag::Release).with(Tag::Relaxed) } else { tags };
+        let read = self.strand_read(state, opened, How { tags: reading, ..at }, &[])?;
+        let ty = self.program.locations[self.location_of(at.target).index()].ty;
+        let combined = combined(combine, ty, Expression::Read(read), value.clone());
+        let mut data = reads.clone();
+        data.insert(read);
+        let after: Vec<EventId> = after.iter().copied().chain([read]).collect();
+        let write = self.strand_write(state, opened, How { tags, ..at }, (combined, data), &after)?;
+        self.pair(read, write);
+        Ok(write)
+    }
+
+    /// The sum of all that is read of a region's copies.
+    fn sum(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        opened: &mut Opened,
+        id: RegionId,
+        range: &[AddressId],
+    ) -> Result<(Expression, Reads), UnfoldError> {
+        let (mut sum, mut reads) = (Expression::constant(0), Reads::new());
+        for target in range {
+            let read = self.strand_read(state, opened, how(&start.regions[id.0], *target), &[])?;
+            reads.insert(read);
+            sum = fold::binary(BinaryOperator::Add, Type::UNTYPED, sum, Expression::Read(read));
+        }
+        Ok((sum, reads))
+    }
+
+    fn product(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+        product: &Product,
+    ) -> Result<(), UnfoldError> {
+        let (right, mut reads) =
+            self.sum(state, start, opened, product.right, &located.region(product.right).concat())?;
+        for other in &product.others {
+            reads.extend(self.sum(state, start, opened, *other, &located.region(*other).concat())?.1);
+        }
+        let mut lefts = Vec::new();
+        match &product.left {
+            Factor::Memory(id) => {
+                for copy in located.region(*id).to_vec() {
+                    lefts.push(self.sum(state, start, opened, *id, &copy)?);
+                }
+            }
+            Factor::Registers(registers) => {
+                let (mut sum, mut reads) = (Expression::constant(0), Reads::new());
+                for register in registers {
+                    let slot = state.registers[register.index()].clone();
+                    sum = fold::binary(BinaryOperator::Add, Type::UNTYPED, sum, slot.value);
+                    reads.extend(slot.reads);
+                }
+                lefts.push((sum, reads));
+            }
+        }
+        match &product.accumulator {
+            Accumulator::Registers(registers) => {
+                let (left, left_reads) = lefts.into_iter().next().unwrap_or((Expression::constant(0), Reads::new()));
+                reads.extend(left_reads);
+                let value = fold::binary(BinaryOperator::Multiply, Type::UNTYPED, left, right);
+                let (counts, counts_reads) = self.read_operand(state, product.accumulate);
+                reads.extend(counts_reads);
+                for register in registers {
+                    let old = state.registers[register.index()].clone();
+                    let kept = fold::select(counts.clone(), old.value, Expression::constant(0));
+                    let sum = fold::binary(BinaryOperator::Add, Type::U32, kept, value.clone());
+                    let reads = reads.union(&old.reads).copied().collect();
+                    self.set(state, *register, Slot { value: sum, reads })?;
+                }
+                Ok(())
+            }
+            Accumulator::Memory(id) => self.accumulate(state, start, located, opened, (*id, &lefts, &right, &reads)),
+        }
+    }
+
+    /// The columns of the result. A pair of CTAs has the rows of one factor each and shares the other factor.
+    fn accumulate(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+        (id, lefts, right, reads): (RegionId, &[(Expression, Reads)], &Expression, &Reads),
+    ) -> Result<(), UnfoldError> {
+        let operands: Vec<EventId> = opened.events.iter().copied().filter(|event| self.is_operand(*event)).collect();
+        for (index, copy) in located.region(id).to_vec().into_iter().enumerate() {
+            let Some((left, left_reads)) = lefts.get(index).or_else(|| lefts.first()) else { continue };
+            let value = fold::binary(BinaryOperator::Multiply, Type::UNTYPED, left.clone(), right.clone());
+            let data: Reads = reads.union(left_reads).copied().collect();
+            for target in copy {
+                let at = how(&start.regions[id.0], target);
+                let (mut sum, mut data, mut after) = (value.clone(), data.clone(), operands.clone());
+                if located.chosen {
+                    let read = self.strand_read(state, opened, at, &[])?;
+                    let ty = self.program.locations[self.location_of(target).index()].ty;
+                    sum = fold::binary(BinaryOperator::Add, ty, Expression::Read(read), sum);
+                    data.insert(read);
+                    after.push(read);
+                }
+                self.strand_write(state, opened, at, (sum, data), &after)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_operand(&self, event: EventId) -> bool {
+        self.unfolding.events[event.index()].is_read()
+    }
+
+    /// `tcgen05.alloc`: the k-th of a CTA, in the order of the text, gets the k-th tensor memory the test declares for it.
+    /// Its columns are written so that a use that does not come after is seen; their address goes to shared memory.
+    pub(crate) fn allocate(
+        &mut self,
+        state: State,
+        destination: &AddressOperand,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let span = self.span_at(state.at);
+        let Some(columns) = self.allocation(state.at) else { return Err(UnfoldError::Allocation { span }) };
+        let (alternatives, reads) = self.targets(state, destination)?;
+        for (mut state, target) in alternatives {
+            if let Some(relinquished) = state.outstanding.relinquished {
+                state.outstanding.hazards.push((HazardKind::AllocAfterRelinquish, relinquished, span));
+            }
+            let deps = || Deps { address: reads.clone(), guard: guard.clone(), ..Deps::default() };
+            self.rewrite_columns(&mut state, &columns, &guard)?;
+            let value = Expression::Constant(self.program.addresses[columns[0].index()].value);
+            let location = self.location_of(target);
+            let ty = self.program.locations[location.index()].ty;
+            let generic = self.program.addresses[target.index()].generic;
+            let value = fold::convert(ty, value);
+            let kind = EventKind::Write { address: target, generic, location, value, ty };
+            let tags = self.place_tags(target, Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic]));
+            self.event(&mut state, kind, tags, None, deps())?;
+            state.effects += 1;
+            state.outstanding.allocated.push((columns[0], span));
+            self.proceed(state);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn deallocate(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let (alternatives, _) = self.targets(state, address)?;
+        for (mut state, target) in alternatives {
+            let columns = self.variable(target);
+            self.rewrite_columns(&mut state, &columns, &guard)?;
+            state.effects += 1;
+            state.outstanding.deallocated.push(target);
+            self.proceed(state);
+        }
+        Ok(())
+    }
+
+    /// Weak writes in program order to columns of tensor memory: what they held is gone. The initial value stands for that.
+    fn rewrite_columns(&mut self, state: &mut State, columns: &[AddressId], guard: &Reads) -> Result<(), UnfoldError> {
+        for column in columns {
+            let address = &self.program.addresses[column.index()];
+            let (generic, location) = (address.generic, address.location);
+            let info = &self.program.locations[location.index()];
+            let (value, ty) = (Expression::Constant(info.initial), info.ty);
+            let kind = EventKind::Write { address: *column, generic, location, value, ty };
+            let tags = Tags::from_iter([Tag::Write, Tag::Weak, Tag::TensorMemory]);
+            self.event(state, kind, tags, None, Deps { guard: guard.clone(), ..Deps::default() })?;
+        }
+        Ok(())
+    }
+
+    /// The tensor memory that the allocation at this place of the code gets.
+    fn allocation(&self, at: usize) -> Option<Vec<AddressId>> {
+        let is_allocation = |operation: &crate::program::Operation| {
+            matches!(operation, crate::program::Operation::Async(operation)
+                if matches!(operation.action, crate::asynchronous::Action::Allocate { .. }))
+        };
+        let near = self.program.threads.iter().enumerate().filter(|(_, other)| other.place == self.thread.place);
+        let mut before = 0;
+        for (index, thread) in near {
+            let own = index == self.id.index();
+            let code = if own { &thread.code[..at] } else { &thread.code[..] };
+            before += code.iter().filter(|code| is_allocation(&code.operation)).count();
+            if own {
+                break;
+            }
+        }
+        let is_own = |id: &AddressId| {
+            let location = &self.program.locations[self.location_of(*id).index()];
+            location.space == Some(Space::TensorMemory) && location.owner.is_none_or(|owner| owner == self.thread.place)
+        };
+        let mut columns = (0..self.program.addresses.len()).map(AddressId::new).filter(is_own).peekable();
+        for _ in 0..before {
+            let variable = self.variable(columns.next()?);
+            while columns.peek().is_some_and(|next| variable.contains(next)) {
+                columns.next();
+            }
+        }
+        columns.next().map(|first| self.variable(first))
+    }
+}
+
+/// A value to write, the reads it depends on, and the read of the same strand it comes from.
+type Given = (Expression, Reads, Option<EventId>);
+
+fn how(region: &Region, target: AddressId) -> How {
+    How { target, tags: region.tags, scope: region.scope }
+}
+
+fn without(tags: Tags, tag: Tag) -> Tags {
+    Tag::ALL.iter().copied().filter(|other| *other != tag && tags.has(*other)).collect()
+}
+
+fn combined(combine: Combine, ty: Type, old: Expression, operand: Expression) -> Expression {
+    use BinaryOperator as Op;
+    let constant = Expression::constant;
+    match combine {
+        Combine::Apply(operator) => fold::binary(operator, ty, old, operand),
+        Combine::Increment => {
+            let wraps = fold::binary(Op::GreaterEqual, ty, old.clone(), operand);
+            fold::select(wraps, constant(0), fold::binary(Op::Add, ty, old, constant(1)))
+        }
+        Combine::Decrement => {
+            let is_zero = fold::binary(Op::Equal, ty, old.clone(), constant(0));
+            let is_above = fold::binary(Op::Greater, ty, old.clone(), operand.clone());
+            let wraps = fold::binary(Op::Or, Type::UNTYPED, is_zero, is_above);
+            fold::select(wraps, operand, fold::binary(Op::Subtract, ty, old, constant(1)))
+        }
+    }
+}

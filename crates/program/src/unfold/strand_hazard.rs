@@ -1,0 +1,194 @@
+//! Rules of the ISA that are broken or kept within one thread, whatever memory does: registers of a `wgmma` in flight
+//! (PTX ISA 9.7.17.5), its fence, and the life cycle of tensor memory (9.7.18.7). Found while unfolding; not events.
+
+use std::collections::BTreeMap;
+
+use fencepost_syntax::Span;
+
+use crate::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
+use crate::ids::RegisterId;
+use crate::program::{Instruction, Operation, Program};
+use crate::unfold::flow;
+use crate::unfold::run::Runner;
+use crate::unfold::state::State;
+use crate::unfolding::{Hazard, HazardKind, Unfolding};
+
+/// What `wgmma` and the rest of a thread do to its registers.
+#[derive(Clone, Default)]
+pub(crate) struct RegisterUse {
+    /// Whether a `wgmma.fence` came yet.
+    is_fenced: bool,
+    /// Accesses since the last fence: where, and by a product of which shape.
+    touched: BTreeMap<RegisterId, (Span, Option<Role>)>,
+    /// Products in flight, group by group, newest last; the last group is open.
+    flying: Vec<Vec<(RegisterId, Span)>>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Role {
+    /// With the shape of its product.
+    Accumulator(u64),
+    Fragment,
+}
+
+impl RegisterUse {
+    pub(crate) fn fence(&mut self) {
+        self.is_fenced = true;
+        self.touched.clear();
+    }
+
+    pub(crate) fn commit(&mut self, family: Family) {
+        if family == Family::Wgmma {
+            if self.flying.is_empty() {
+                self.flying.push(Vec::new());
+            }
+            self.flying.push(Vec::new());
+        }
+    }
+
+    /// All groups but the newest and what is not yet in a group have landed.
+    pub(crate) fn wait(&mut self, family: Family, newest: usize) {
+        if family == Family::Wgmma {
+            let committed = self.flying.len().saturating_sub(1);
+            self.flying.drain(..committed.saturating_sub(newest));
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.is_fenced && self.touched.is_empty() && self.flying.is_empty()
+    }
+}
+
+impl Runner<'_> {
+    /// Looks at the registers of an instruction that is no `wgmma`.
+    pub(crate) fn note_registers(&self, state: &mut State, instruction: &Instruction) {
+        if let Operation::Async(operation) = &instruction.operation
+            && operation.family == Family::Wgmma
+        {
+            return;
+        }
+        // Only threads that have a product keep books.
+        if !self.has_products() {
+            return;
+        }
+        let books = &mut state.outstanding;
+        let registers = flow::used(instruction).into_iter().chain(flow::defined(&instruction.operation));
+        for register in registers {
+            let flying = books.registers.flying.iter().flatten().find(|(other, _)| *other == register);
+            if let Some((_, product)) = flying {
+                books.hazards.push((HazardKind::RegisterInFlight, *product, instruction.span));
+            }
+            books.registers.touched.insert(register, (instruction.span, None));
+        }
+    }
+
+    fn has_products(&self) -> bool {
+        let is_product = |code: &Instruction| matches!(&code.operation, Operation::Async(operation) if operation.family == Family::Wgmma);
+        self.thread.code.iter().any(is_product)
+    }
+
+    /// A product starts: its registers must be settled by a fence, and are in flight from now on.
+    pub(crate) fn note_product(&self, state: &mut State, family: Family, start: &Start) {
+        let (Family::Wgmma, Effect::Product(product)) = (family, &start.effect) else { return };
+        let span = self.span_at(state.at);
+        let roles = roles(product);
+        let books = &mut state.outstanding;
+        if !books.registers.is_fenced {
+            books.hazards.push((HazardKind::NoRegisterFence, span, span));
+        }
+        for (register, role) in &roles {
+            if let Some((earlier, before)) = books.registers.touched.get(register)
+                && books.registers.is_fenced
+                && !is_exempt(*before, *role)
+            {
+                books.hazards.push((HazardKind::NoRegisterFence, *earlier, span));
+            }
+            books.registers.touched.insert(*register, (span, Some(*role)));
+        }
+        if books.registers.flying.is_empty() {
+            books.registers.flying.push(Vec::new());
+        }
+        if let Some(open) = books.registers.flying.last_mut() {
+            open.extend(roles.iter().map(|(register, _)| (*register, span)));
+        }
+    }
+
+    /// The hazards of a run that ends, each once.
+    pub(crate) fn hazards_of(&mut self, state: &State, trace: crate::ids::TraceId) {
+        let mut told = Vec::new();
+        for found in &state.outstanding.hazards {
+            if !told.contains(found) {
+                told.push(*found);
+                let (kind, first, second) = *found;
+                self.unfolding.hazards.push(Hazard { kind, first, second, trace });
+            }
+        }
+        debug_assert!(state.outstanding.registers.is_idle() || self.has_products());
+    }
+}
+
+/// Two products of one shape may follow each other on one accumulator, and both may read a fragment.
+fn is_exempt(before: Option<Role>, now: Role) -> bool {
+    before == Some(now)
+}
+
+fn roles(product: &Product) -> Vec<(RegisterId, Role)> {
+    let mut roles = Vec::new();
+    if let Factor::Registers(registers) = &product.left {
+        roles.extend(registers.iter().map(|register| (*register, Role::Fragment)));
+    }
+    if let Accumulator::Registers(registers) = &product.accumulator {
+        roles.extend(registers.iter().map(|register| (*register, Role::Accumulator(product.shape))));
+    }
+    roles
+}
+
+/// What no single thread shows: tensor memory that nobody frees, and two `.cta_group`s in one kernel.
+pub(crate) fn whole_program(program: &Program, unfolding: &mut Unfolding, lives: &[Life]) {
+    for life in lives {
+        for (variable, span) in &life.allocated {
+            let is_freed = lives
+                .iter()
+                .filter(|other| {
+                    program.threads[other.thread.index()].place == program.threads[life.thread.index()].place
+                })
+                .any(|other| other.deallocated.contains(variable));
+            let hazard = Hazard { kind: HazardKind::NeverDeallocated, first: *span, second: *span, trace: life.trace };
+            if !is_freed && !unfolding.hazards.contains(&hazard) {
+                unfolding.hazards.push(hazard);
+            }
+        }
+    }
+    for (index, thread) in program.threads.iter().enumerate() {
+        let groups = program.threads.iter().filter(|other| other.kernel == thread.kernel);
+        let first = groups.flat_map(|thread| &thread.code).find_map(|code| Some((group(&code.operation)?, code.span)));
+        let own = thread.code.iter().find_map(|code| {
+            let own = group(&code.operation)?;
+            first.filter(|(group, _)| *group != own).map(|(_, span)| (span, code.span))
+        });
+        let trace = unfolding.threads.get(index).and_then(|thread| thread.traces.first()).copied();
+        if let (Some((first, second)), Some(trace)) = (own, trace) {
+            unfolding.hazards.push(Hazard { kind: HazardKind::MixedCtaGroup, first, second, trace });
+        }
+    }
+}
+
+/// What one trace did with tensor memory.
+pub(crate) struct Life {
+    pub(crate) thread: crate::ids::ThreadId,
+    pub(crate) trace: crate::ids::TraceId,
+    pub(crate) allocated: Vec<(crate::ids::AddressId, Span)>,
+    pub(crate) deallocated: Vec<crate::ids::AddressId>,
+}
+
+/// The `.cta_group` of an operation that has one.
+fn group(operation: &Operation) -> Option<u8> {
+    let Operation::Async(operation) = operation else { return None };
+    let group = match &operation.action {
+        Action::Start(start) => start.tensor?.group,
+        Action::Arrive(arrive) => arrive.group,
+        Action::Allocate { group, .. } | Action::Deallocate { group, .. } | Action::Relinquish { group } => *group,
+        _ => 0,
+    };
+    (group != 0).then_some(group)
+}
