@@ -2,8 +2,10 @@
 //! appear on a terminal only, unless `NO_COLOR` is set.
 
 use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
 
 use fencepost_check::output::table::Colour;
+use fencepost_check::output::width::Width;
 
 /// A reader that went away (`fencepost check … | head`) is no error of ours: what cannot be written is dropped.
 pub(crate) fn out(text: &str) {
@@ -28,6 +30,24 @@ pub(crate) fn stdout_colour() -> Colour {
 
 pub(crate) fn stderr_colour() -> Colour {
     colour(std::io::stderr().is_terminal())
+}
+
+/// How wide a table may be: as wide as it needs to be, except on a terminal.
+pub(crate) fn stdout_width() -> Width {
+    if !std::io::stdout().is_terminal() {
+        return Width::Unlimited;
+    }
+    let columns = std::env::var("COLUMNS").ok().or_else(asked_columns);
+    let columns = columns.and_then(|columns| columns.trim().parse().ok()).filter(|columns| *columns > 0);
+    columns.map_or(Width::Unlimited, Width::Columns)
+}
+
+/// The standard library does not know a terminal's size and asking the system for it takes unsafe code: `stty` does it.
+/// Only a person who reads a table waits the millisecond for it.
+fn asked_columns() -> Option<String> {
+    let terminal = std::fs::File::open("/dev/tty").ok()?;
+    let size = Command::new("stty").arg("size").stdin(terminal).stderr(Stdio::null()).output().ok()?;
+    String::from_utf8(size.stdout).ok()?.split_whitespace().nth(1).map(str::to_owned)
 }
 
 fn colour(terminal: bool) -> Colour {

@@ -4,6 +4,7 @@ pub mod herd;
 pub mod json;
 pub mod junit;
 pub mod table;
+pub mod width;
 
 use crate::expectation::Comparison;
 use crate::report::Report;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
 use crate::expectation::Comparison;
 use crate::phrase;
@@ -33,15 +34,23 @@ pub enum Histogram {
 
 const HEADINGS: [&str; 7] = ["test", "model", "verdict", "executions", "outcomes", "races", "ends"];
 
-/// A table of all rows, columns as wide as they need to be, and under it what differs from an expectation.
-pub fn table(rows: &[Row<'_>], colour: Colour) -> String {
-    let cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row.report)).collect();
-    let mut widths = HEADINGS.map(str::len);
-    for row in &cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
+/// The test's name keeps so much, however narrow the terminal.
+const SHORTEST_TITLE: usize = 16;
+const AS_EXPECTED: &str = "as expected";
+/// The same where there is no room for it.
+const EXPECTED: &str = "ok";
+
+/// A table of all rows, columns as wide as they need to be, and beside each what differs from an expectation. On a
+/// terminal that is too narrow, titles lose their front and remarks go on lines of their own.
+pub fn table(rows: &[Row<'_>], width: Width, colour: Colour) -> String {
+    let mut cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row.report)).collect();
+    let others = widths(&cells).iter().skip(1).map(|width| width + 2).sum::<usize>();
+    let room = width.left(others + AS_EXPECTED.len(), SHORTEST_TITLE);
+    for row in &mut cells {
+        row[0] = shortened(&row[0], room);
     }
+    let widths = widths(&cells);
+    let used: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let mut text = String::new();
     line(&mut text, &HEADINGS.map(str::to_owned), &widths, |_, cell| colour.paint("1", cell));
     text.push('\n');
@@ -50,9 +59,34 @@ pub fn table(rows: &[Row<'_>], colour: Colour) -> String {
             2 => colour.paint(status_colour(row.status()), cell),
             _ => cell.to_owned(),
         });
-        let _ = writeln!(text, "{}", remark(row, colour));
+        let (mut said, code) = remark(row);
+        // The last column is not padded.
+        let used = used + cells.last().map_or(0, |cell| cell.chars().count());
+        let fits = |said: &str| said.is_empty() || width.fits(used + 2 + said.chars().count());
+        if said == AS_EXPECTED && !fits(&said) {
+            said = EXPECTED.to_owned();
+        }
+        // A line of its own is for news only.
+        if fits(&said) || said == EXPECTED {
+            let _ = writeln!(text, "{}", painted(&said, code, colour));
+            continue;
+        }
+        text.push('\n');
+        for part in wrapped(&said, width.left(4, SHORTEST_TITLE)) {
+            let _ = writeln!(text, "  {}", painted(&part, code, colour));
+        }
     }
     text
+}
+
+fn widths(cells: &[[String; 7]]) -> [usize; 7] {
+    let mut widths = HEADINGS.map(str::len);
+    for row in cells {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    widths
 }
 
 fn line(text: &mut String, cells: &[String; 7], widths: &[usize; 7], paint: impl Fn(usize, &str) -> String) {
@@ -63,17 +97,26 @@ fn line(text: &mut String, cells: &[String; 7], widths: &[usize; 7], paint: impl
     }
 }
 
-fn remark(row: &Row<'_>, colour: Colour) -> String {
+/// What there is to say beside a row, and its colour.
+fn remark(row: &Row<'_>) -> (String, &'static str) {
     match row.comparison {
         Comparison::NothingExpected => match &row.report.why {
-            Some(why) => format!("  ({})", why.message),
-            None if row.report.vacuous() => "  (vacuously: no execution terminates or passes the filter)".to_owned(),
-            None => String::new(),
+            Some(why) => (format!("({})", why.message), ""),
+            None if row.report.vacuous() => {
+                ("(vacuously: no execution terminates or passes the filter)".to_owned(), "")
+            }
+            None => (String::new(), ""),
         },
-        Comparison::AsExpected => format!("  {}", colour.paint("2", "as expected")),
-        Comparison::Different(differences) => {
-            format!("  {}", colour.paint("31", &format!("not as expected: {}", differences.join("; "))))
-        }
+        Comparison::AsExpected => (AS_EXPECTED.to_owned(), "2"),
+        Comparison::Different(differences) => (format!("not as expected: {}", differences.join("; ")), "31"),
+    }
+}
+
+fn painted(remark: &str, code: &str, colour: Colour) -> String {
+    match (remark, code) {
+        ("", _) => String::new(),
+        (_, "") => format!("  {remark}"),
+        _ => format!("  {}", colour.paint(code, remark)),
     }
 }
 
@@ -122,7 +165,7 @@ fn executions(count: Option<Count>) -> String {
 
 fn races(report: &Report) -> String {
     match report.races.answer {
-        RaceAnswer::None if report.races.assuming => "none under the filter".to_owned(),
+        RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
         RaceAnswer::Found => report.races.pairs.len().to_string(),
         RaceAnswer::Unknown => "?".to_owned(),
@@ -149,7 +192,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let remark = if report.vacuous() && report.why.is_none() && *row.comparison == Comparison::NothingExpected {
         String::new()
     } else {
-        remark(row, colour)
+        let (said, code) = remark(row);
+        painted(&said, code, colour)
     };
     let _ = writeln!(text, "{} under {}: {verdict}{remark}", title(report), report.model);
     for answer in &report.questions {
@@ -235,11 +279,11 @@ fn sentence(report: &Report, answer: &Answer) -> String {
         Some(line) => format!(" ({}, line {line})", why.message),
         None => format!(" ({})", why.message),
     });
-    format!("{} ({}): {found}{why}", answer.kind, shortened(&answer.condition))
+    format!("{} ({}): {found}{why}", answer.kind, abridged(&answer.condition))
 }
 
 /// A generated test may ask about hundreds of registers.
-fn shortened(condition: &str) -> String {
+fn abridged(condition: &str) -> String {
     const LONGEST: usize = 200;
     match condition.char_indices().nth(LONGEST) {
         None => condition.to_owned(),
@@ -315,7 +359,10 @@ mod tests {
         let text = paragraph(&row, Histogram::Hide, Colour::Plain);
         assert!(text.contains("no execution terminates (or passes the filter), so this holds vacuously"), "{text}");
         assert!(!text.contains("true in every execution"), "{text}");
-        assert!(table(&[row], Colour::Plain).contains("(vacuously: no execution terminates or passes the filter)"));
+        assert!(
+            table(&[row], Width::Unlimited, Colour::Plain)
+                .contains("(vacuously: no execution terminates or passes the filter)")
+        );
         assert!(
             super::super::json::line(&Row { report: &vacuous, comparison: &Comparison::NothingExpected })
                 .contains("\"vacuous\":true")
@@ -323,5 +370,22 @@ mod tests {
         assert!(report(&format!("{spin}~exists (P0:r1 == 0)\n")).vacuous());
         assert!(!report(&format!("{spin}exists (P0:r1 == 0)\n")).vacuous());
         assert!(!asks("forall (x == 1)").vacuous());
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_names_and_wraps_remarks_and_a_pipe_neither() {
+        let mut reports = [asks("exists (x == 1)"), asks("exists (x == 2)")];
+        reports[0].file = format!("{}/long.litmus", "folder/".repeat(20));
+        let why =
+            ["expected Holds", "expected 3 executions, found 1", "expected race-free"].map(str::to_owned).to_vec();
+        let comparisons = [Comparison::AsExpected, Comparison::Different(why)];
+        let rows: Vec<Row<'_>> =
+            reports.iter().zip(&comparisons).map(|(report, comparison)| Row { report, comparison }).collect();
+        let narrow = table(&rows, Width::Columns(100), Colour::Plain);
+        assert!(narrow.lines().all(|line| line.chars().count() <= 100), "{narrow}");
+        assert!(narrow.contains("/long.litmus (T)  ") && narrow.contains('…'), "{narrow}");
+        assert!(narrow.lines().any(|line| line.starts_with("    not as expected: expected Holds;")), "{narrow}");
+        let piped = table(&rows, Width::Unlimited, Colour::Plain);
+        assert!(piped.contains(&reports[0].file) && piped.lines().count() == 3, "{piped}");
     }
 }
