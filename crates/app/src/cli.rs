@@ -40,6 +40,7 @@ Examples:
   fencepost check mp.litmus --all              every outcome with the number of its executions
   fencepost check mp.litmus --explain          the execution told as a story, or why there is none
   fencepost check mp.litmus --graph mp.svg     a picture of the execution (.svg or .dot)
+  fencepost check a.litmus b.litmus --graph out.svg   one picture per check: out-A-1.svg, out-B-2.svg
   fencepost check mp.litmus --model my.cat     a memory model of your own
   fencepost check - --json < mp.litmus         one JSON object per test
   fencepost check corpus --junit results.xml   for continuous integration
@@ -68,7 +69,8 @@ pub(crate) struct Check {
     /// Explain each answer: the execution as a story, or the axiom and the cycle that rule it out
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Draw the execution behind the answer into this file (.svg or .dot); one test only
+    /// Draw the execution behind the answer into this file (.svg or .dot); of several checks, each into a file of its own,
+    /// named after the test and the check's number in the output: out-MP-1.svg, out-MP-2.svg
     #[arg(long, value_name = "FILE")]
     pub(crate) graph: Option<PathBuf>,
     /// Every outcome with the number of its executions, however long it takes

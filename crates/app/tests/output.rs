@@ -227,3 +227,17 @@ fn every_form_without_a_model_is_named_once_with_its_lines() {
     assert_eq!(report["unsupported"].as_array().map(Vec::len), Some(3), "{report}");
     assert_eq!(report["unsupported"][0]["places"][1]["line"], 5, "{report}");
 }
+
+#[test]
+fn several_checks_have_a_picture_each() {
+    let folder = Folder::new();
+    folder.write("a.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
+    folder.write("b.litmus", strong_message_passing(&format!("exists {STALE}")).replace("PTX MP", "PTX MP/strong"));
+    folder.write("c.litmus", "PTX C\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n shfl.up r0, x ;\nexists (x == 1)\n");
+    let run = fencepost(&folder, &["check", "a.litmus", "b.litmus", "c.litmus", "--graph", "out.svg"]);
+    assert!(folder.read("out-MP-1.svg").starts_with('<'), "{}", run.err);
+    assert!(folder.read("out-MP_strong-2.svg").contains("Forbidden by Causality"), "{}", run.err);
+    assert_eq!(folder.read("out.svg"), "");
+    assert!(run.err.contains("note: out-MP-1.svg: a.litmus (MP) under ptx-7.5\n"), "{}", run.err);
+    assert!(run.err.contains("note: 1 of 3 checks have no execution to draw\n"), "{}", run.err);
+}

@@ -56,7 +56,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
         write_junit(path, &files, &mut exit);
     }
     if let Some(path) = &options.graph {
-        write_graph(path, &files, &mut exit);
+        write_graphs(path, &files, &mut exit);
     }
     if options.refresh {
         refresh(&inputs, &files, &mut exit);
@@ -216,7 +216,7 @@ fn human(options: &cli::Check, files: &[File], rows: &[Row<'_>]) -> String {
             }
         }
     } else if !rows.is_empty() {
-        text.push_str(&table::table(rows, colour));
+        text.push_str(&table::table(rows, terminal::stdout_width(), colour));
     }
     if rows.len() > 1 || broken > 0 {
         text.push_str(&table::summary(rows, broken));
@@ -246,8 +246,8 @@ fn write_junit(path: &Path, files: &[File], exit: &mut Exit) {
     }
 }
 
-/// The picture of the first execution behind an answer.
-fn write_graph(path: &Path, files: &[File], exit: &mut Exit) {
+/// A picture per check: in the file that was named if there is one check, else in files named after the tests.
+fn write_graphs(path: &Path, files: &[File], exit: &mut Exit) {
     let format = match path.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => render::Format::Svg,
         Some("dot" | "gv") => render::Format::Dot,
@@ -258,13 +258,40 @@ fn write_graph(path: &Path, files: &[File], exit: &mut Exit) {
         }
     };
     let results = files.iter().flat_map(|file| file.results.iter().map(move |result| (file, result)));
-    let pictures = results.filter_map(|(file, result)| {
-        file.tests.get(result.test).and_then(|test| render::picture(test, &result.model, &result.checked, format))
-    });
-    match pictures.into_iter().next() {
-        Some(picture) => write(path, &picture, exit),
-        None => terminal::err("note: no execution to draw: nothing was found that satisfies the condition\n"),
+    let results: Vec<(&File, &file::Result)> = results.collect();
+    let mut missing = 0;
+    for (at, (file, result)) in results.iter().enumerate() {
+        let test = file.tests.get(result.test);
+        let Some(picture) = test.and_then(|test| render::picture(test, &result.model, &result.checked, format)) else {
+            missing += 1;
+            continue;
+        };
+        if results.len() == 1 {
+            write(path, &picture, exit);
+            continue;
+        }
+        let report = &result.checked.report;
+        let path = numbered(path, &report.test, at + 1);
+        write(&path, &picture, exit);
+        terminal::err(&format!("note: {}: {} under {}\n", path.display(), table::title(report), report.model));
     }
+    match missing {
+        0 => {}
+        _ if results.len() == 1 => {
+            terminal::err("note: no execution to draw: nothing was found that satisfies the condition\n");
+        }
+        _ => terminal::err(&format!("note: {missing} of {} checks have no execution to draw\n", results.len())),
+    }
+}
+
+/// `out.svg` and the second check, of `MP`: `out-MP-2.svg`. A test's name may hold anything, a file's should not.
+fn numbered(path: &Path, test: &str, number: usize) -> PathBuf {
+    const LONGEST: usize = 60;
+    let plain = |character: char| character.is_ascii_alphanumeric() || "._+-".contains(character);
+    let name: String = test.chars().take(LONGEST).map(|each| if plain(each) { each } else { '_' }).collect();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let ending = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    path.with_file_name(format!("{stem}-{name}-{number}.{ending}"))
 }
 
 pub(crate) fn write(path: &Path, text: &str, exit: &mut Exit) {
