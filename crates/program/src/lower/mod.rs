@@ -64,17 +64,20 @@ pub(crate) struct Context<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) findings: &'a mut Findings,
     pub(crate) thread: &'a mut ThreadBuilder,
+    /// The version of the ISA: some defaults changed.
+    pub(crate) version: Version,
 }
 
 /// The program of a test, or None if the diagnostics have an error.
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
+    let version = Version::NEWEST;
     let mut findings = Findings::default();
     let mut names = Names::new(litmus.dialect);
     let mut builders = thread::builders(litmus, &mut findings);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context =
-            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder };
+            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder, version };
         context.lower_body(&thread.body);
     }
     names.warn_of_undeclared(litmus, &mut findings);
@@ -99,7 +102,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         shown,
         unsupported: findings.unsupported,
         features: findings.features,
-        version: Version::NEWEST,
+        version,
         kernel_order: Vec::new(),
         dependent_launches: Vec::new(),
     };
@@ -141,8 +144,13 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {
         thread.register(name, crate::value::Type::UNTYPED);
     }
-    let mut context =
-        Context { dialect: Dialect::Ptx, names: &mut names, findings: &mut findings, thread: &mut thread };
+    let mut context = Context {
+        dialect: Dialect::Ptx,
+        names: &mut names,
+        findings: &mut findings,
+        thread: &mut thread,
+        version: Version::NEWEST,
+    };
     let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));
     match result {
         Ok(()) => Support::Modelled,

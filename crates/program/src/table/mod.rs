@@ -3,6 +3,7 @@
 pub(crate) mod form;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
+mod ptx_async;
 mod ptx_barrier;
 mod ptx_fence;
 mod ptx_local;

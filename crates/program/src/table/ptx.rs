@@ -8,7 +8,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_memory, typo};
+use crate::table::{ptx_async, ptx_barrier, ptx_fence, ptx_local, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -156,6 +156,11 @@ fn serves(place: In, dialect: Dialect) -> bool {
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
     let opcode = tree.opcode.node.as_str();
+    if context.dialect == Dialect::Ptx
+        && let Some(lowered) = by_form(context, tree)
+    {
+        return lowered;
+    }
     let found = TABLE.iter().find(|row| row.opcode == opcode && serves(row.place, context.dialect));
     let Some(row) = found else {
         let served = TABLE.iter().filter(|row| serves(row.place, context.dialect));
@@ -181,4 +186,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         }
         kind => ptx_local::lower(context, tree, kind, &modifiers),
     }
+}
+
+/// The tables whose rows are whole forms.
+fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    ptx_async::lower(context, tree)
 }
