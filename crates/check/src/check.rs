@@ -154,15 +154,17 @@ fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Ter
 }
 
 fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
-    match error {
-        UnfoldError::MixedSize { span, .. } | UnfoldError::BarrierOperand { span, .. } => {
-            Why::Unsupported { span: *span, what: error.to_string() }
-        }
+    let is_limit = matches!(
+        error,
         UnfoldError::ExpressionTooLarge { .. }
-        | UnfoldError::TooManyEvents { .. }
-        | UnfoldError::TooManyTraces { .. }
-        | UnfoldError::TooManySteps { .. } => {
-            let place = error.span().map(|span| format!(" (line {})", test.source.position(span.start).line));
+            | UnfoldError::TooManyEvents { .. }
+            | UnfoldError::TooManyTraces { .. }
+            | UnfoldError::TooManySteps { .. }
+    );
+    match error.span() {
+        Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
+        span => {
+            let place = span.map(|span| format!(" (line {})", test.source.position(span.start).line));
             Why::Size(format!("{error}{}", place.unwrap_or_default()))
         }
     }
