@@ -7,6 +7,8 @@
 mod barriers;
 mod condition;
 mod declare;
+mod lints;
+mod mbarriers;
 mod names;
 mod sizes;
 mod spaces;
@@ -43,6 +45,16 @@ pub(crate) struct Findings {
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) unsupported: Vec<Unsupported>,
     pub(crate) features: Vec<Spanned<Feature>>,
+    /// Forms with the version that brought them: what, and where it says so.
+    pub(crate) floors: Vec<Floor>,
+}
+
+/// An instruction form of a version of the ISA.
+pub(crate) struct Floor {
+    pub(crate) span: Span,
+    pub(crate) what: String,
+    pub(crate) since: Version,
+    pub(crate) section: &'static str,
 }
 
 impl Findings {
@@ -51,6 +63,10 @@ impl Findings {
             Refusal::Error(diagnostic) => self.diagnostics.push(diagnostic),
             Refusal::Unsupported(span, what) => self.unsupported.push(Unsupported { span, what }),
         }
+    }
+
+    pub(crate) fn floor(&mut self, span: Span, what: String, since: Version, section: &'static str) {
+        self.floors.push(Floor { span, what, since, section });
     }
 
     pub(crate) fn feature(&mut self, feature: Feature, span: Span) {
@@ -81,6 +97,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         context.lower_body(&thread.body);
     }
     names.warn_of_undeclared(litmus, &mut findings);
+    mbarriers::settle(&mut names, &builders);
     spaces::settle(&mut names, &builders, &mut findings);
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         barriers::settle(&builders, &mut findings);
@@ -104,6 +121,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         features: findings.features,
         version,
         kernel_order: Vec::new(),
+        lints: lints::collect(&findings.floors, Version::NEWEST),
         dependent_launches: Vec::new(),
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);

@@ -7,6 +7,7 @@ mod ptx_async;
 mod ptx_barrier;
 mod ptx_fence;
 mod ptx_local;
+mod ptx_mbarrier;
 mod ptx_memory;
 mod typo;
 pub(crate) mod x86;

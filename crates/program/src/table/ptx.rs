@@ -8,7 +8,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_async, ptx_barrier, ptx_fence, ptx_local, ptx_memory, typo};
+use crate::table::{ptx_async, ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     Fence,
     Membar,
     Barrier,
+    /// Read by forms of its own.
+    Mbarrier,
     Move,
     Binary(BinaryOperator),
     Unary(UnaryOperator),
@@ -109,6 +111,7 @@ const TABLE: &[Row] = &[
     row("membar", In::All, Kind::Membar, Tag::Generic, MEMBAR),
     row("bar", In::All, Kind::Barrier, Tag::Generic, BARRIER),
     row("barrier", In::Ptx, Kind::Barrier, Tag::Generic, BARRIER),
+    row("mbarrier", In::Ptx, Kind::Mbarrier, Tag::Generic, NONE),
     // Registers.
     local("mov", In::All, Kind::Move, TYPED),
     local("add", In::All, Kind::Binary(BinaryOperator::Add), TYPED),
@@ -170,6 +173,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     // `ld r1, 5` moves; `ld r1, x` would be an access without semantics, which Dartagnan's grammar does not have.
     if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {
         return ptx_local::lower(context, tree, Kind::Move, &Modifiers::default());
+    }
+    if matches!(row.kind, Kind::Mbarrier) {
+        return ptx_mbarrier::lower(context, tree);
     }
     let modifiers = modifier::parse(tree, row.classes)?;
     match row.kind {

@@ -5,7 +5,7 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::{Context, Refusal};
-use crate::program::{Feature, Operation, Scope};
+use crate::program::{Feature, FenceCover, Operation, Scope};
 use crate::table::modifier::{self, Modifiers, Sem};
 use crate::table::ptx_memory::{note_scope, scope_tag};
 use crate::tag::{Tag, Tags};
@@ -40,7 +40,7 @@ pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &M
 
 fn memory_fence(context: &mut Context<'_>, tag: Tag, scope: Scope) {
     let tags = Tags::from_iter([Tag::Fence, Tag::Generic, tag, scope_tag(scope)]);
-    context.thread.emit(Operation::Fence { tags, scope: Some(scope) });
+    context.thread.emit(Operation::Fence { tags, scope: Some(scope), cover: FenceCover::EVERYTHING });
 }
 
 /// A proxy fence has its proxy's tag only; it takes effect inside its CTA and has no scope.
@@ -62,7 +62,7 @@ fn proxy_fence(
     }
     context.findings.feature(Feature::Proxy, tree.opcode.span);
     let tags = Tags::from_iter([Tag::Fence, Tag::ProxyFence, proxy.node]);
-    context.thread.emit(Operation::Fence { tags, scope: None });
+    context.thread.emit(Operation::Fence { tags, scope: None, cover: FenceCover::EVERYTHING });
     Ok(())
 }
 

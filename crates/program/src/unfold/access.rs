@@ -84,7 +84,7 @@ impl Runner<'_> {
         Ok((alternatives, slot.reads))
     }
 
-    fn read_event(
+    pub(crate) fn read_event(
         &mut self,
         state: &mut State,
         target: AddressId,
@@ -297,10 +297,10 @@ impl Runner<'_> {
 }
 
 /// How one access is made.
-struct Half {
-    ty: Type,
-    tags: Tags,
-    scope: Option<Scope>,
+pub(super) struct Half {
+    pub(super) ty: Type,
+    pub(super) tags: Tags,
+    pub(super) scope: Option<Scope>,
 }
 
 struct Outcome {

@@ -13,6 +13,7 @@ use crate::unfold::flow::{self, Flow};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::visit::Arrival;
+use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
 use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
@@ -30,6 +31,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
+    pub(crate) makers: Makers,
     steps: u64,
     lives: Vec<Life>,
 }
@@ -62,6 +64,7 @@ impl<'a> Runner<'a> {
             unfolding,
             flow: Flow::new(program, id),
             stack,
+            makers: Makers::new(program, thread),
             steps: 0,
             lives: Vec::new(),
         }
@@ -174,10 +177,8 @@ impl<'a> Runner<'a> {
             Operation::Load { .. } | Operation::Store { .. } | Operation::ReadModifyWrite { .. } => {
                 return self.access(state, instruction, guard);
             }
-            Operation::Fence { tags, scope } => {
-                let deps = Deps { guard, ..Deps::default() };
-                self.event(&mut state, EventKind::Fence, *tags, *scope, deps)?;
-            }
+            Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
+            Operation::MbarrierWait(wait) => return self.wait(state, wait, guard),
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Local { destination, ty, value } => {
