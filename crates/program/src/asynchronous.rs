@@ -129,10 +129,11 @@ pub struct Region {
 #[derive(Clone, Debug)]
 pub enum Base {
     Address(AddressOperand),
-    /// The tensor that the map in another region describes, from this element (the first coordinate) on.
+    /// The tensor that the map in another region describes, from the element the first coordinate says. The other
+    /// coordinates must be 0, as the strides are not known.
     Tensor {
         map: RegionId,
-        element: Operand,
+        coordinates: Vec<Operand>,
     },
 }
 
@@ -311,7 +312,7 @@ impl Start {
         for region in &self.regions {
             match &region.base {
                 Base::Address(base) => address(base, found),
-                Base::Tensor { element, .. } => operand(*element, found),
+                Base::Tensor { coordinates, .. } => coordinates.iter().for_each(|other| operand(*other, found)),
             }
             if let Size::Bytes(bytes) = region.size {
                 operand(bytes, found);

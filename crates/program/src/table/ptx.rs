@@ -8,7 +8,10 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_async, ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
+use crate::table::{
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+};
+use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -196,5 +199,12 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
 
 /// The tables whose rows are whole forms.
 fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
-    ptx_async::lower(context, tree)
+    // The more specific heads first: `cp.async.bulk.tensor` before `cp.async`.
+    ptx_async_tensor::lower(context, tree)
+        .or_else(|| ptx_async_store::lower(context, tree))
+        .or_else(|| ptx_async::lower(context, tree))
+        .or_else(|| ptx_tensor::lower(context, tree))
+        .or_else(|| ptx_tensor_product::lower(context, tree))
+        .or_else(|| ptx_tensor_memory::lower(context, tree))
+        .or_else(|| ptx_tensormap::lower(context, tree))
 }
