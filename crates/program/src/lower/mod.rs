@@ -19,7 +19,7 @@ use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{BarrierRule, Feature, Program, Unsupported, Version};
+use crate::program::{BarrierRule, Feature, Lint, Program, Unsupported, Version};
 use crate::table;
 use crate::value::Type;
 
@@ -47,6 +47,7 @@ pub(crate) struct Findings {
     pub(crate) features: Vec<Spanned<Feature>>,
     /// Forms with the version that brought them: what, and where it says so.
     pub(crate) floors: Vec<Floor>,
+    pub(crate) lints: Vec<Lint>,
 }
 
 /// An instruction form of a version of the ISA.
@@ -67,6 +68,10 @@ impl Findings {
 
     pub(crate) fn floor(&mut self, span: Span, what: String, since: Version, section: &'static str) {
         self.floors.push(Floor { span, what, since, section });
+    }
+
+    pub(crate) fn lint(&mut self, span: Span, message: String, section: &'static str) {
+        self.lints.push(Lint { span, message, section });
     }
 
     pub(crate) fn feature(&mut self, feature: Feature, span: Span) {
@@ -107,6 +112,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
     let shown = litmus.locations.iter().filter_map(|term| resolver.shown(term)).collect();
+    let lints = lints::collect(&mut findings, version);
     let program = Program {
         name: litmus.name.node.clone(),
         arch: litmus.arch,
@@ -121,7 +127,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         features: findings.features,
         version,
         kernel_order: Vec::new(),
-        lints: lints::collect(&findings.floors, Version::NEWEST),
+        lints,
         dependent_launches: Vec::new(),
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);

@@ -180,6 +180,11 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     if matches!(row.kind, Kind::Mbarrier) {
         return ptx_mbarrier::lower(context, tree);
     }
+    if matches!(row.kind, Kind::Fence | Kind::Membar)
+        && let Some(result) = ptx_fence::real(context, tree)
+    {
+        return result;
+    }
     let modifiers = modifier::parse(tree, row.classes)?;
     match row.kind {
         Kind::Load { legal } => ptx_memory::load(context, tree, &modifiers, legal, row.proxy, assume),
