@@ -15,6 +15,7 @@ mod ptx_tensor;
 mod ptx_tensor_memory;
 mod ptx_tensor_product;
 mod ptx_tensormap;
+pub(crate) mod supported;
 mod typo;
 pub(crate) mod x86;
 mod x86_locked;

@@ -60,13 +60,13 @@ enum In {
     Dartagnan,
 }
 
-struct Row {
-    opcode: &'static str,
+pub(crate) struct Row {
+    pub(crate) opcode: &'static str,
     place: In,
     kind: Kind,
     /// The proxy of a memory operation.
     proxy: Tag,
-    classes: &'static [Class],
+    pub(crate) classes: &'static [Class],
 }
 
 const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile, Sem::Mmio];
@@ -200,6 +200,12 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         }
         kind => ptx_local::lower(context, tree, kind, &modifiers),
     }
+}
+
+/// The rows of real PTX whose words are classes. Those of whole forms have tables of their own.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
+    let is_own = |row: &&Row| matches!(row.place, In::All | In::Ptx) && !matches!(row.kind, Kind::Mbarrier);
+    TABLE.iter().filter(is_own)
 }
 
 /// The tables whose rows are whole forms.
