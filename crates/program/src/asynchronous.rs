@@ -3,7 +3,7 @@
 //! and a strand. Nothing here knows an opcode.
 
 use crate::ids::RegisterId;
-use crate::program::{AddressOperand, Operand, Scope};
+use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
 use crate::value::Type;
@@ -121,6 +121,8 @@ pub struct Region {
     pub base: Base,
     pub size: Size,
     pub replicas: Replicas,
+    /// The state space it lies in, where the instruction says so: an address held in a register is one of that space.
+    pub space: Option<Space>,
     /// Proxy, strength and scope of its accesses.
     pub tags: Tags,
     pub scope: Option<Scope>,

@@ -11,7 +11,7 @@ use crate::asynchronous::{
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
-use crate::program::{AddressOperand, Feature, Operand, Operation, Scope};
+use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;
 use crate::table::ptx_memory::scope_tag;
@@ -234,8 +234,17 @@ pub(crate) fn strong(proxy: Tag, sem: Tag, scope: Scope) -> (Tags, Option<Scope>
     (Tags::from_iter([proxy, sem, scope_tag(scope)]), Some(scope))
 }
 
-pub(crate) fn region(address: AddressOperand, size: Size, (tags, scope): (Tags, Option<Scope>)) -> Region {
-    Region { base: Base::Address(address), size, replicas: Replicas::One, tags, scope }
+pub(crate) fn region(
+    space: Space,
+    address: AddressOperand,
+    size: Size,
+    (tags, scope): (Tags, Option<Scope>),
+) -> Region {
+    Region { base: Base::Address(address), size, replicas: Replicas::One, space: Some(space), tags, scope }
+}
+
+fn space(word: &str) -> Space {
+    if word == "global" { Space::Global } else { Space::Shared }
 }
 
 /// An address operand in a state space.
@@ -311,8 +320,10 @@ fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
         }
         Some(bytes) => Valid::Bytes(bytes),
     };
-    let regions =
-        vec![region(from, Size::Bytes(size), weak(Tag::Generic)), region(to, Size::Bytes(size), weak(Tag::Generic))];
+    let regions = vec![
+        region(Space::Global, from, Size::Bytes(size), weak(Tag::Generic)),
+        region(Space::Shared, to, Size::Bytes(size), weak(Tag::Generic)),
+    ];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
     start(context, tree, Family::CpAsync, Start { regions, effect, completion: Completion::Group, tensor: None });
     Ok(())
@@ -346,9 +357,9 @@ fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, 
         ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
         (_, rest) => transaction(context, tree, words, rest)?,
     };
-    let mut written = region(destination, Size::Bytes(size), strength);
+    let mut written = region(space(to), destination, Size::Bytes(size), strength);
     written.replicas = replicas;
-    let regions = vec![region(source, Size::Bytes(size), strength), written];
+    let regions = vec![region(space(from), source, Size::Bytes(size), strength), written];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
@@ -425,8 +436,8 @@ fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str
     };
     let scope = if context.version >= version(9, 4) { Scope::Sys } else { Scope::Gpu };
     let regions = vec![
-        region(source, Size::Bytes(size), weak(Tag::Async)),
-        region(destination, Size::Bytes(size), strong(Tag::Async, Tag::Relaxed, scope)),
+        region(Space::Shared, source, Size::Bytes(size), weak(Tag::Async)),
+        region(space(to), destination, Size::Bytes(size), strong(Tag::Async, Tag::Relaxed, scope)),
     ];
     let effect =
         Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: combine(words), valid: Valid::All };

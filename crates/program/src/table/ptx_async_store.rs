@@ -8,7 +8,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::asynchronous::{Completion, Effect, Family, RegionId, Replicas, Size, Start};
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
-use crate::program::{Feature, LocalValue, Operand, Operation, Scope};
+use crate::program::{Feature, LocalValue, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;
 use crate::table::ptx_async::{COMPLETE_TX, address, combine, region, shared, start, strong, weak, wrong_operands};
@@ -185,7 +185,8 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words, kind: Kin
         }
         None => Completion::None,
     };
-    let regions = vec![region(destination, Size::Bytes(Operand::Constant(Value(bytes))), access)];
+    let region_space = if mbarrier.is_some() { Space::Shared } else { Space::Global };
+    let regions = vec![region(region_space, destination, Size::Bytes(Operand::Constant(Value(bytes))), access)];
     let effect = Effect::Store { destination: RegionId(0), values, ty, combine };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
@@ -217,7 +218,7 @@ fn try_cancel(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> R
     if replicas == Replicas::All {
         context.findings.feature(Feature::Cluster, tree.span());
     }
-    let mut answer = region(destination, Size::Bytes(Operand::Constant(Value(16))), weak(Tag::Async));
+    let mut answer = region(Space::Shared, destination, Size::Bytes(Operand::Constant(Value(16))), weak(Tag::Async));
     answer.replicas = replicas;
     let effect = Effect::Answer { destination: RegionId(0) };
     let completion = Completion::Transaction { mbarrier, replicas };

@@ -6,7 +6,7 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{Base, Completion, Effect, Family, Region, RegionId, Replicas, Size, Start, Valid};
 use crate::lower::{Context, Refusal};
-use crate::program::{AddressOperand, Operand, Operation, Scope};
+use crate::program::{AddressOperand, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
     COMPLETE_TX, combine, operands, region, shared, start, strong, transaction, weak, wrong_operands,
@@ -113,7 +113,8 @@ fn tensor(
 
 /// The map is one location.
 fn map_region(map: AddressOperand) -> Region {
-    region(map, Size::Locations(1), weak(Tag::TensorMap))
+    // A map may lie in global, constant or parameter memory.
+    Region { space: None, ..region(Space::Global, map, Size::Locations(1), weak(Tag::TensorMap)) }
 }
 
 /// `[d], [map, {c}], [mbar]{, im2col offsets}{, mask}{, cache-policy}`.
@@ -129,13 +130,14 @@ fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<
     };
     let told: Vec<Spanned<TreeOperand>> = std::iter::once(mbarrier).chain(rest).cloned().collect();
     let (completion, replicas) = transaction(context, tree, words, &told)?;
-    let mut written = region(destination, Size::Variable, weak(Tag::Async));
+    let mut written = region(Space::Shared, destination, Size::Variable, weak(Tag::Async));
     written.replicas = replicas;
     let (tags, scope) = weak(Tag::Async);
     let source = Region {
         base: Base::Tensor { map: RegionId(0), coordinates },
         size: Size::Like(RegionId(1)),
         replicas: Replicas::One,
+        space: Some(Space::Global),
         tags,
         scope,
     };
@@ -164,10 +166,11 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
         base: Base::Tensor { map: RegionId(0), coordinates },
         size: Size::Like(RegionId(1)),
         replicas: Replicas::One,
+        space: Some(Space::Global),
         tags,
         scope,
     };
-    let regions = vec![map_region(map), region(source, Size::Variable, weak(Tag::Async)), destination];
+    let regions = vec![map_region(map), region(Space::Shared, source, Size::Variable, weak(Tag::Async)), destination];
     let effect = Effect::Copy { source: RegionId(1), destination: RegionId(2), combine, valid: Valid::All };
     start(context, tree, Family::Bulk, Start { regions, effect, completion: Completion::Group, tensor: None });
     Ok(())

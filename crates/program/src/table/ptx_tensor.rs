@@ -10,6 +10,7 @@ use crate::asynchronous::{
 };
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal};
+use crate::program::Space;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, start, wait_group, weak, wrong_operands};
 use crate::tag::Tag;
@@ -144,12 +145,12 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
     let TreeOperand::Vector(list) = &accumulator.node else { return Err(wrong_operands(tree, usage)) };
     let mut regions = Vec::new();
     let right = context.address(right)?;
-    regions.push(region(right, Size::Variable, weak(Tag::Async)));
+    regions.push(region(Space::Shared, right, Size::Variable, weak(Tag::Async)));
     let left = match &left.node {
         TreeOperand::Vector(list) => Factor::Registers(registers(context, list, Type::U32)?),
         _ => {
             let left = context.address(left)?;
-            regions.push(region(left, Size::Variable, weak(Tag::Async)));
+            regions.push(region(Space::Shared, left, Size::Variable, weak(Tag::Async)));
             Factor::Memory(RegionId(1))
         }
     };

@@ -8,7 +8,7 @@ use crate::asynchronous::{
     Action, Arrive, Completion, Counting, Effect, Family, Region, RegionId, Replicas, Size, Start, Tensor, Valid,
 };
 use crate::lower::{Context, Refusal};
-use crate::program::{AddressOperand, Feature, FenceCover, Operation};
+use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, shared, start, weak, wrong_operands};
 use crate::tag::{Tag, Tags};
@@ -198,7 +198,7 @@ pub(crate) fn pair(context: &mut Context<'_>, tree: &Instruction, words: &Words)
 
 /// Columns of tensor memory.
 pub(crate) fn columns(address: AddressOperand, size: Size, replicas: Replicas) -> Region {
-    Region { replicas, ..region(address, size, weak(Tag::TensorMemory)) }
+    Region { replicas, ..region(Space::TensorMemory, address, size, weak(Tag::TensorMemory)) }
 }
 
 fn tensor(kind: TensorKind, group: u8) -> Option<Tensor> {
@@ -256,7 +256,7 @@ fn copy(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<
     let source = context.address(source)?;
     let replicas = pair(context, tree, words);
     let regions = vec![
-        Region { replicas, ..region(source, Size::Variable, weak(Tag::Async)) },
+        Region { replicas, ..region(Space::Shared, source, Size::Variable, weak(Tag::Async)) },
         columns(destination, Size::Like(RegionId(0)), replicas),
     ];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };

@@ -8,6 +8,7 @@ use crate::asynchronous::{
     Accumulator, Completion, Effect, Factor, Family, Product, Region, RegionId, Replicas, Size, Start, Tensor,
 };
 use crate::lower::{Context, Refusal};
+use crate::program::Space;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{region, start, weak, wrong_operands};
 use crate::table::ptx_tensor::fingerprint;
@@ -129,12 +130,12 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
     let right = context.address(parts.right)?;
     let mut regions = vec![
         columns(accumulator, Size::Variable, replicas),
-        Region { replicas, ..region(right, Size::Variable, weak(Tag::Async)) },
+        Region { replicas, ..region(Space::Shared, right, Size::Variable, weak(Tag::Async)) },
     ];
     let left = context.address(parts.left)?;
     regions.push(match &parts.left.node {
         TreeOperand::Address(_) => columns(left, Size::Variable, replicas),
-        _ => Region { replicas, ..region(left, Size::Variable, weak(Tag::Async)) },
+        _ => Region { replicas, ..region(Space::Shared, left, Size::Variable, weak(Tag::Async)) },
     });
     let mut others = Vec::new();
     for other in parts.others {

@@ -86,7 +86,7 @@ fn replace_address(context: &mut Context<'_>, tree: &Instruction, words: &Words)
     let [at, value] = context.operands(tree)?;
     let address = map(context, tree, words, at)?;
     let value = context.value(value)?;
-    context.thread.emit(Operation::Store { address, value, ty: Type::U64, tags: weak(Tag::Write), scope: None });
+    context.thread.emit(Operation::Store { address, value, ty: Type::UNTYPED, tags: weak(Tag::Write), scope: None });
     Ok(())
 }
 
@@ -96,8 +96,8 @@ fn replace_field(context: &mut Context<'_>, tree: &Instruction, words: &Words) -
         return Err(wrong_operands(tree, "a map, an index where the field has one, and a value"));
     }
     let address = map(context, tree, words, &tree.operands[0])?;
-    let kept = context.thread.temporary(Type::U64);
-    let (tags, ty) = (weak(Tag::Read), Type::U64);
+    let kept = context.thread.temporary(Type::UNTYPED);
+    let (tags, ty) = (weak(Tag::Read), Type::UNTYPED);
     context.thread.emit(Operation::Load {
         destination: Some(kept),
         address: address.clone(),
@@ -126,7 +126,7 @@ fn copy_and_fence(context: &mut Context<'_>, tree: &Instruction, words: &Words) 
     if scope == Scope::Cluster {
         context.findings.feature(Feature::Cluster, tree.span());
     }
-    let (copied, ty) = (context.thread.temporary(Type::U64), Type::U64);
+    let (copied, ty) = (context.thread.temporary(Type::UNTYPED), Type::UNTYPED);
     let load = Operation::Load {
         destination: Some(copied),
         address: from,

@@ -136,7 +136,7 @@ impl Runner<'_> {
         combine: Option<Combine>,
     ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
         let mut written = Vec::new();
-        for copy in copies.to_vec() {
+        for copy in copies.iter().cloned() {
             let mut here = Vec::new();
             for (target, (value, reads, after)) in copy.into_iter().zip(given) {
                 let after: Vec<EventId> = after.iter().copied().collect();
