@@ -338,6 +338,9 @@ pub enum LocalValue {
 #[derive(Clone, Debug)]
 pub struct Barrier {
     pub kind: BarrierKind,
+    pub level: BarrierLevel,
+    /// Besides those of its kind and level.
+    pub tags: Tags,
     /// Dartagnan's dynamic instance number; None in PTX.
     pub instance: Option<Operand>,
     /// The barrier resource. None in Dartagnan's unnamed form.
@@ -348,8 +351,21 @@ pub struct Barrier {
     pub reduction: Option<Reduction>,
 }
 
+/// Who meets at a barrier.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum BarrierLevel {
+    /// `bar.sync` and the like.
+    #[default]
+    Cta,
+    /// `barrier.cluster`: an arrive and a later wait ([`BarrierKind::Sync`]), which does not arrive.
+    Cluster,
+    /// `bar.warp.sync`; its identity is the mask.
+    Warp,
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BarrierKind {
+    /// Arrives and waits; at cluster level, waits.
     Sync,
     Arrive,
     Red,

@@ -180,6 +180,11 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     if matches!(row.kind, Kind::Mbarrier) {
         return ptx_mbarrier::lower(context, tree);
     }
+    if matches!(row.kind, Kind::Barrier)
+        && let Some(result) = ptx_barrier::beyond(context, tree)
+    {
+        return result;
+    }
     if matches!(row.kind, Kind::Fence | Kind::Membar)
         && let Some(result) = ptx_fence::real(context, tree)
     {

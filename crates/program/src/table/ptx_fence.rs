@@ -132,12 +132,12 @@ fn lower_form(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>, 
 
 /// The state space `fence.proxy.async` is limited to.
 fn space(words: &Words) -> FenceCover {
-    const SPACES: &[(&str, fn() -> Cover)] = &[
-        ("global", || Cover::Global),
-        ("shared::cta", || Cover::SharedCta),
-        ("shared::cluster", || Cover::SharedCluster),
-    ];
-    FenceCover::Fixed(words.find(SPACES).map_or(Cover::Everything, |cover| (cover.node)()))
+    FenceCover::Fixed(match () {
+        () if words.has("global") => Cover::Global,
+        () if words.has("shared::cta") => Cover::SharedCta,
+        () if words.has("shared::cluster") => Cover::SharedCluster,
+        () => Cover::Everything,
+    })
 }
 
 /// An acquire is about the shared memory of the cluster, a release about that of the CTA, or about what it read.

@@ -6,7 +6,7 @@ use fencepost_syntax::litmus::Comparison;
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::{
-    Barrier, BarrierKind, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
+    Barrier, BarrierKind, BarrierLevel, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
 };
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
@@ -246,13 +246,19 @@ impl<'a> Runner<'a> {
         }
         let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
         let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
-        let event = BarrierEvent { kind: barrier.kind, instance, id, count, reduction: operation.zip(predicate) };
+        let (kind, level) = (barrier.kind, barrier.level);
+        let event = BarrierEvent { kind, level, instance, id, count, reduction: operation.zip(predicate) };
         let tag = match barrier.kind {
             BarrierKind::Sync => Tag::BarrierSync,
             BarrierKind::Arrive => Tag::BarrierArrive,
             BarrierKind::Red => Tag::BarrierRed,
         };
-        let tags = Tags::from_iter([Tag::Barrier, tag]);
+        let level = match barrier.level {
+            BarrierLevel::Cta => None,
+            BarrierLevel::Cluster => Some(Tag::BarrierCluster),
+            BarrierLevel::Warp => Some(Tag::BarrierWarp),
+        };
+        let tags = [Tag::Barrier, tag].into_iter().chain(level).fold(barrier.tags, Tags::with);
         let reads = data.clone();
         let deps = Deps { data, guard, ..Deps::default() };
         let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;
