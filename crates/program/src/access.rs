@@ -1,7 +1,7 @@
 //! Questions about the events of an unfolding that every engine asks.
 
-use crate::ids::{AddressId, EventId, LocationId, TraceId};
-use crate::program::{Place, Scope, Space};
+use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
+use crate::program::{HostCall, Place, Scope, Space};
 use crate::tag::Tag;
 use crate::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
 
@@ -176,11 +176,45 @@ pub fn pipelined(unfolding: &Unfolding, first: EventId, second: EventId) -> bool
     kinds && a.group == b.group
 }
 
-/// Whether the first event's kernel has ended when the second's starts.
+fn kernel_of(unfolding: &Unfolding, id: EventId) -> Option<KernelId> {
+    unfolding.event(id).thread.and_then(|thread| unfolding.threads[thread.index()].kernel)
+}
+
+/// What launches order, the cat relation `launch`. Strands count as events of their kernel: a kernel has ended when they
+/// have.
+/// - An event of a kernel, and one of a kernel that starts after its end.
+/// - A host's launch, and an event of that kernel or of one behind it.
+/// - An event of a kernel, or of one before it, and a host's wait for that kernel.
+///
+/// What the host does before a launch or after a wait follows through program order.
 pub fn launched_after(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
-    let kernel = |id: EventId| unfolding.event(id).thread.and_then(|thread| unfolding.threads[thread.index()].kernel);
-    match (kernel(first), kernel(second)) {
-        (Some(first), Some(second)) => unfolding.kernel_order.contains(&(first, second)),
-        _ => false,
+    let ends_before = |a: KernelId, b: KernelId| unfolding.kernel_order.contains(&(a, b));
+    let (from, to) = (kernel_of(unfolding, first), kernel_of(unfolding, second));
+    match (unfolding.event(first).call, unfolding.event(second).call) {
+        (Some(HostCall::Launch(launched)), _) => to.is_some_and(|to| {
+            let is_dependent = unfolding.dependent_launches.contains(&(launched, to));
+            to == launched || ends_before(launched, to) || is_dependent
+        }),
+        (_, Some(HostCall::Sync(awaited))) => from.is_some_and(|from| from == awaited || ends_before(from, awaited)),
+        _ => from.zip(to).is_some_and(|(from, to)| ends_before(from, to)),
     }
+}
+
+/// Whether the second event is a `griddepcontrol.wait` for the first event's kernel, the cat relation `gridwait`: that
+/// kernel has ended, its strands too, before the wait is over (PTX ISA 9.7.15.14). It holds for the waiting thread and
+/// what is behind its wait in program order; other threads of the grid need a wait of their own, or to be told.
+pub fn awaited_by(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    unfolding.event(second).has(Tag::GridWait) && is_dependent(unfolding, first, second)
+}
+
+/// Whether the first event is a `griddepcontrol.launch_dependents` and the second one of a kernel that it lets start, the
+/// cat relation `gridstart`. By itself it publishes nothing: PTX 9.4 says that a release fence before it in program order
+/// synchronises with the start of the dependent grid.
+pub fn lets_start(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    unfolding.event(first).has(Tag::LaunchDependents) && is_dependent(unfolding, first, second)
+}
+
+fn is_dependent(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    let pair = kernel_of(unfolding, first).zip(kernel_of(unfolding, second));
+    pair.is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
 }

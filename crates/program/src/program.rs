@@ -228,6 +228,11 @@ pub enum Operation {
         cover: FenceCover,
     },
     MbarrierWait(MbarrierWait),
+    /// An event without access: `griddepcontrol`, and what a host thread does with kernels.
+    Mark {
+        tags: Tags,
+        call: Option<HostCall>,
+    },
     Barrier(Barrier),
     Async(Box<Async>),
     /// Register arithmetic: no event.
@@ -249,6 +254,15 @@ pub enum Operation {
     },
     Exit,
     Nothing,
+}
+
+/// What a host thread does with a kernel.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum HostCall {
+    /// `launch N`: the kernel starts after it.
+    Launch(KernelId),
+    /// `sync N`: waits until the kernel has ended.
+    Sync(KernelId),
 }
 
 /// What a fence is about (see [`Cover`]).

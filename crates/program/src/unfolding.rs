@@ -8,7 +8,9 @@ use fencepost_syntax::Span;
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
-use crate::program::{BarrierKind, BarrierLevel, BarrierRule, LocationRole, Place, ReductionOperation, Scope, Space};
+use crate::program::{
+    BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space,
+};
 use crate::tag::Tags;
 use crate::value::{Type, Value};
 
@@ -101,6 +103,8 @@ pub struct Event {
     pub strand: Option<Strand>,
     /// Of a main event: events of strands that are complete once it is (`wait_group`, `tcgen05.wait`).
     pub completes: Vec<EventId>,
+    /// Of a host thread's event that launches a kernel or waits for one.
+    pub call: Option<HostCall>,
     /// Of a fence: the accesses it is about.
     pub cover: Cover,
     /// Of an access that is one of several events of one scalar operation (one that spans several locations).

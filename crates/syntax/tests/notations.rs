@@ -2,8 +2,8 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{
-    AliasKind, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement, QuestionKind, Statement, Term,
-    parse, print,
+    AliasKind, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus, Placement, QuestionKind,
+    Side, Statement, Term, parse, print,
 };
 
 fn good(text: &str) -> Litmus {
@@ -42,8 +42,11 @@ fn real_ptx_in_columns() {
          exists (1:%r1 = 0x1f /\\ P1:%p != -1 \\/ not (x < 3))",
     );
     assert_eq!((test.layout, test.dialect), (Layout::Columns, Dialect::Ptx));
-    assert_eq!(test.threads[0].placement, Placement { cta: Some(0), cluster: Some(2), gpu: Some(1) });
-    assert_eq!(test.threads[1].placement, Placement { cta: Some(1), cluster: None, gpu: Some(0) });
+    assert_eq!(
+        test.threads[0].placement,
+        Placement { cta: Some(0), cluster: Some(2), gpu: Some(1), ..Placement::default() }
+    );
+    assert_eq!(test.threads[1].placement, Placement { cta: Some(1), gpu: Some(0), ..Placement::default() });
     let first = instructions(&test, 0);
     let modifiers: Vec<&str> = first[0].modifiers.iter().map(|modifier| modifier.node.as_str()).collect();
     assert_eq!(modifiers, ["relaxed", "gpu", "global", "u32"]);
@@ -138,9 +141,32 @@ fn nvlitmus_without_a_template() {
                 permit (r0 == 1 && !(r0 != 2 || not r0 == 3)) as first; check(r0 == 1);";
     let test = good(text);
     assert_eq!((test.layout, test.dialect), (Layout::NvLitmus, Dialect::NvLitmus));
-    assert_eq!(test.threads[0].placement, Placement { cta: Some(1), cluster: None, gpu: Some(0) });
+    assert_eq!(test.threads[0].placement, Placement { cta: Some(1), gpu: Some(0), ..Placement::default() });
     assert!(matches!(&test.threads[0].body[1], Statement::Instruction { assume: Some(value), .. } if value.node == 1));
     let kinds: Vec<QuestionKind> = test.questions.iter().map(|question| question.kind).collect();
     assert_eq!(kinds, [QuestionKind::Permit, QuestionKind::Check]);
     assert_eq!(test.questions[0].name.as_ref().map(|name| name.node.as_str()), Some("first"));
+}
+
+#[test]
+fn kernels_hosts_and_launches() {
+    let text = "PTX t\n{ .launch 0 -> 1; .launch 1 => 2; x = 0; }\n P0@cta 0, gpu 0, kernel 2 | P1@host ;\n st.u32 [x], 1 | launch 2 ;\n";
+    let (test, diagnostics) = parse(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let test = test.expect("a tree");
+    let launches: Vec<_> = (test.declarations.iter())
+        .filter_map(|declaration| match &declaration.node {
+            Declaration::Launch { first, order, second } => Some((first.node, *order, second.node)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(launches, [(0, LaunchOrder::Stream, 1), (1, LaunchOrder::Dependent, 2)]);
+    assert_eq!(test.threads[0].placement.kernel, Some(2));
+    assert_eq!(test.threads[1].placement, Placement { side: Side::Host, ..Placement::default() });
+    let (again, _) = parse(&print(&test));
+    assert_eq!(again.as_ref(), Some(&test));
+    for wrong in ["{ .launch 0 1; }", "{ .launch 0 - 1; }", "{ .launch x -> 1; }", "{ .launch 0 ->; }"] {
+        let (_, diagnostics) = parse(&format!("PTX t\n{wrong}\n P0 ;\n ld.u32 %r1, [x] ;\n"));
+        assert!(!diagnostics.is_empty(), "{wrong}");
+    }
 }

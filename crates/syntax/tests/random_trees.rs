@@ -5,8 +5,8 @@ mod random;
 
 use fencepost_syntax::instruction::{Address, Guard, Instruction, Operand};
 use fencepost_syntax::litmus::{
-    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, LocationType,
-    Placement, Question, QuestionKind, Statement, Term, Thread, parse, parse_named, print,
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus,
+    LocationType, Placement, Question, QuestionKind, Side, Statement, Term, Thread, parse, parse_named, print,
 };
 use fencepost_syntax::{Span, Spanned};
 use random::Random;
@@ -102,12 +102,17 @@ impl Maker {
     fn thread(&mut self, index: u32) -> Thread {
         let body = (0..self.random.below(6)).map(|_| self.statement()).collect();
         if self.dialect == Dialect::NvLitmus {
-            let placement = Placement { cta: Some(index), cluster: None, gpu: Some(1) };
+            let placement = Placement { cta: Some(index), gpu: Some(1), ..Placement::default() };
             return Thread { name: at(format!("d1.b{index}.t0")), placement, body };
         }
         let level = |random: &mut Random| (random.below(2) == 0).then(|| random.below(9) as u32);
         let random = &mut self.random;
-        let placement = Placement { cta: level(random), cluster: level(random), gpu: level(random) };
+        let mut placement =
+            Placement { cta: level(random), cluster: level(random), gpu: level(random), ..Placement::default() };
+        placement.kernel = level(random);
+        if self.dialect != Dialect::X86 && random.below(8) == 0 {
+            placement = Placement { side: Side::Host, ..Placement::default() };
+        }
         Thread { name: at(format!("P{index}")), placement, body }
     }
 
@@ -119,7 +124,11 @@ impl Maker {
             InitialValue::Name(self.location())
         });
         let nv = self.dialect == Dialect::NvLitmus;
-        match self.random.below(4) {
+        match self.random.below(5) {
+            4 if !nv && self.dialect != Dialect::X86 => {
+                let order = [LaunchOrder::Stream, LaunchOrder::Dependent][self.random.below(2)];
+                Declaration::Launch { first: at(self.random.below(3) as u32), order, second: at(7) }
+            }
             0 if !nv => Declaration::Register { thread: 1, register: at(self.register()), value },
             1 => Declaration::Alias {
                 name,

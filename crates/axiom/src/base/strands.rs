@@ -1,10 +1,9 @@
 //! Base relations about events beside program order: asynchronous operations and what completes them, what fences are
 //! about, operations that span locations, kernels. Each is read off the events (see `model::ir` for the definitions).
 
+use fencepost_program::EventId;
 use fencepost_program::access;
-use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
-use fencepost_program::{EventId, KernelId};
 
 use super::Candidate;
 use crate::bits::kernel;
@@ -32,25 +31,11 @@ impl Candidate {
             BaseRelation::Scluster => self.fill_ids(unfolding, out, |_| true, access::same_cluster),
             BaseRelation::Complete => self.fill_ids(unfolding, out, is_access, access::overlap_completely),
             BaseRelation::Sameop => self.fill_ids(unfolding, out, is_access, access::same_operation),
-            BaseRelation::Launch if !unfolding.kernel_order.is_empty() => {
+            BaseRelation::Launch => {
                 self.fill_ids(unfolding, out, |_| true, access::launched_after);
             }
-            BaseRelation::Gridwait => self.fill_ids(
-                unfolding,
-                out,
-                |_| true,
-                |unfolding, before, wait| {
-                    unfolding.event(wait).has(Tag::GridWait) && depends_on(unfolding, wait, before)
-                },
-            ),
-            BaseRelation::Gridstart => self.fill_ids(
-                unfolding,
-                out,
-                |_| true,
-                |unfolding, trigger, after| {
-                    unfolding.event(trigger).has(Tag::LaunchDependents) && depends_on(unfolding, after, trigger)
-                },
-            ),
+            BaseRelation::Gridwait => self.fill_ids(unfolding, out, |_| true, access::awaited_by),
+            BaseRelation::Gridstart => self.fill_ids(unfolding, out, |_| true, access::lets_start),
             _ => {}
         }
     }
@@ -90,13 +75,4 @@ fn is_access(event: &Event) -> bool {
 
 fn is_access_or_fence(event: &Event) -> bool {
     matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. } | EventKind::Fence)
-}
-
-/// Whether the kernel of the first event is launched as a dependent of the second's.
-fn depends_on(unfolding: &Unfolding, dependent: EventId, on: EventId) -> bool {
-    let kernel = |id: EventId| -> Option<KernelId> { unfolding.threads[unfolding.event(id).thread?.index()].kernel };
-    match (kernel(on), kernel(dependent)) {
-        (Some(on), Some(dependent)) => unfolding.dependent_launches.contains(&(on, dependent)),
-        _ => false,
-    }
 }

@@ -35,7 +35,12 @@ pub(super) fn same_beside(
         }
         _ => false,
     };
-    strand && extent && all(&a.completes, &b.completes) && a.cover == b.cover && covers_alike(unfolding, a, b)
+    strand
+        && extent
+        && a.call == b.call
+        && all(&a.completes, &b.completes)
+        && a.cover == b.cover
+        && covers_alike(unfolding, a, b)
 }
 
 /// What a fence about shared memory covers depends on where its thread runs.

@@ -1,7 +1,7 @@
 //! Base relations about events beside program order, from the words of the ISA and the fields of the events. Nothing
 //! here asks `fencepost_program::access`, which the engines do.
 
-use fencepost_program::program::{Place, Space};
+use fencepost_program::program::{HostCall, Place, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
@@ -30,7 +30,7 @@ pub(super) fn holds(
             };
             location(a).is_some() && location(b).is_some() && operation(x, a) == operation(y, b)
         }
-        "launch" => kernels(unfolding, a, b).is_some_and(|pair| unfolding.kernel_order.contains(&pair)),
+        "launch" => launch(unfolding, a, b),
         "gridwait" => {
             has(b, Tag::GridWait)
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
@@ -41,6 +41,19 @@ pub(super) fn holds(
         }
         _ => return None,
     })
+}
+
+/// Stream order, and what a host launches or waits for.
+fn launch(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    let of = |event: &Event| event.thread.and_then(|thread| unfolding.threads[thread.index()].kernel);
+    let is_behind = |kernel: KernelId, other: KernelId| unfolding.kernel_order.contains(&(kernel, other));
+    if let (Some(HostCall::Launch(kernel)), Some(other)) = (a.call, of(b)) {
+        return kernel == other || is_behind(kernel, other) || unfolding.dependent_launches.contains(&(kernel, other));
+    }
+    if let (Some(other), Some(HostCall::Sync(kernel))) = (of(a), b.call) {
+        return kernel == other || is_behind(other, kernel);
+    }
+    kernels(unfolding, a, b).is_some_and(|(kernel, other)| is_behind(kernel, other))
 }
 
 /// PTX ISA 9.7.16.6.2: the pairs of the list, each with equal `.cta_group`.

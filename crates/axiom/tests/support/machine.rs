@@ -189,6 +189,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         Operation::Barrier(barrier) => cursor.arrive(barrier),
         Operation::Async(_) => unreachable!("the generated programs have no asynchronous operations"),
         Operation::Fence { .. } | Operation::Nothing => {}
+        Operation::Mark { .. } => unreachable!("the machine has no launches"),
         Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
     }
     Some(())

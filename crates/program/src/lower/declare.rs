@@ -32,6 +32,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                     initial_register(names, builder, &register, value, ty)
                 })
             }
+            Declaration::Launch { .. } => Ok(()),
             Declaration::TypedRegister { thread, register, ty } => {
                 typed(threads, *thread, register, ty, declaration.span)
             }

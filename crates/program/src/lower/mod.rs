@@ -7,6 +7,7 @@
 mod barriers;
 mod condition;
 mod declare;
+mod launches;
 mod lints;
 mod mbarriers;
 mod names;
@@ -108,6 +109,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         barriers::settle(&builders, &mut findings);
     }
     sizes::settle(&mut names, &builders, &mut findings);
+    let launches = launches::settle(litmus, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
@@ -119,16 +121,16 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         barrier_rule: barrier_rule(litmus.dialect),
         locations: names.locations,
         addresses: names.addresses,
-        threads: builders.into_iter().map(ThreadBuilder::finish).collect(),
+        threads: builders.into_iter().zip(launches.kernels).map(|(builder, kernel)| builder.finish(kernel)).collect(),
         filter,
         questions,
         shown,
         unsupported: findings.unsupported,
         features: findings.features,
         version,
-        kernel_order: Vec::new(),
+        kernel_order: launches.order,
         lints,
-        dependent_launches: Vec::new(),
+        dependent_launches: launches.dependents,
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), findings.diagnostics)

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
-use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Statement};
+use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side, Statement};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::ids::{AddressId, RegisterId};
+use crate::ids::{AddressId, KernelId, RegisterId};
 use crate::lower::spaces::Qualifier;
 use crate::lower::{Context, Findings, Refusal, misfit, unwritten};
 use crate::program::{
@@ -46,7 +46,7 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
         if thread.placement.cluster.is_some() {
             findings.feature(Feature::Cluster, thread.name.span);
         }
-        if is_placed && thread.placement.cta.is_none() {
+        if is_placed && thread.placement.cta.is_none() && thread.placement.side == Side::Device {
             findings.diagnostics.push(unplaced(&thread.name));
         }
         ThreadBuilder::new(thread.name.node.clone(), place(litmus.dialect, thread.placement))
@@ -62,7 +62,7 @@ fn unplaced(name: &Spanned<String>) -> Diagnostic {
 }
 
 fn place(dialect: Dialect, placement: Placement) -> Place {
-    if dialect == Dialect::X86 {
+    if dialect == Dialect::X86 || placement.side == Side::Host {
         return Place::Host;
     }
     let cta = placement.cta.unwrap_or(0);
@@ -89,8 +89,8 @@ impl ThreadBuilder {
         }
     }
 
-    pub(crate) fn finish(self) -> Thread {
-        Thread { name: self.name, place: self.place, kernel: None, registers: self.registers, code: self.code }
+    pub(crate) fn finish(self, kernel: Option<KernelId>) -> Thread {
+        Thread { name: self.name, place: self.place, kernel, registers: self.registers, code: self.code }
     }
 
     /// The register of that name, made (at 0, of that type) if new.

@@ -8,6 +8,7 @@ mod ptx_async_store;
 mod ptx_async_tensor;
 mod ptx_barrier;
 mod ptx_fence;
+mod ptx_launch;
 mod ptx_local;
 mod ptx_mbarrier;
 mod ptx_memory;

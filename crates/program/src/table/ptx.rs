@@ -5,11 +5,13 @@ use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::{Comparison, Dialect};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
+use crate::ids::KernelId;
 use crate::lower::{Context, Refusal};
-use crate::program::Operation;
+use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
 use crate::table::{
-    ptx_async, ptx_async_store, ptx_async_tensor, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_launch, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
+    ptx_tensormap,
 };
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
@@ -36,6 +38,10 @@ pub(crate) enum Kind {
     Barrier,
     /// Read by forms of its own.
     Mbarrier,
+    /// `griddepcontrol`.
+    Grid,
+    /// What a host thread of a test does with kernels; no PTX.
+    Host(fn(KernelId) -> HostCall),
     Move,
     Binary(BinaryOperator),
     Unary(UnaryOperator),
@@ -114,6 +120,9 @@ const TABLE: &[Row] = &[
     row("membar", In::All, Kind::Membar, Tag::Generic, MEMBAR),
     row("bar", In::All, Kind::Barrier, Tag::Generic, BARRIER),
     row("barrier", In::Ptx, Kind::Barrier, Tag::Generic, BARRIER),
+    row("griddepcontrol", In::Ptx, Kind::Grid, Tag::Generic, NONE),
+    row("launch", In::Ptx, Kind::Host(HostCall::Launch), Tag::Generic, NONE),
+    row("sync", In::Ptx, Kind::Host(HostCall::Sync), Tag::Generic, NONE),
     row("mbarrier", In::Ptx, Kind::Mbarrier, Tag::Generic, NONE),
     // Registers.
     local("mov", In::All, Kind::Move, TYPED),
@@ -177,8 +186,11 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {
         return ptx_local::lower(context, tree, Kind::Move, &Modifiers::default());
     }
-    if matches!(row.kind, Kind::Mbarrier) {
-        return ptx_mbarrier::lower(context, tree);
+    match row.kind {
+        Kind::Mbarrier => return ptx_mbarrier::lower(context, tree),
+        Kind::Grid => return ptx_launch::grid(context, tree),
+        Kind::Host(call) => return ptx_launch::host(context, tree, call),
+        _ => {}
     }
     if matches!(row.kind, Kind::Barrier)
         && let Some(result) = ptx_barrier::beyond(context, tree)

@@ -160,7 +160,11 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
             operand(&wait.question.1);
         }
         Operation::Fence { cover: FenceCover::TensorMap(map), .. } => address_use(map, &mut operand),
-        Operation::Fence { .. } | Operation::Branch { .. } | Operation::Exit | Operation::Nothing => {}
+        Operation::Fence { .. }
+        | Operation::Mark { .. }
+        | Operation::Branch { .. }
+        | Operation::Exit
+        | Operation::Nothing => {}
     }
     found
 }

@@ -179,6 +179,12 @@ impl<'a> Runner<'a> {
             }
             Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
             Operation::MbarrierWait(wait) => return self.wait(state, wait, guard),
+            Operation::Mark { tags, call } => {
+                let deps = Deps { guard, ..Deps::default() };
+                let event = self.event(&mut state, EventKind::Issue, *tags, None, deps)?;
+                self.unfolding.events[event.index()].call = *call;
+                state.effects += 1;
+            }
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Local { destination, ty, value } => {

@@ -4,7 +4,7 @@
 //! `.reg .pred %p<4>`) and NVLitmus's (`.texref t virtually aliases x`) may stand side by side.
 
 use super::parse::Parser;
-use super::tree::{AliasKind, Arch, Declaration, InitialValue, LocationType};
+use super::tree::{AliasKind, Arch, Declaration, InitialValue, LaunchOrder, LocationType};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
@@ -13,7 +13,8 @@ type Declarations = Vec<Spanned<Declaration>>;
 
 const SPACES: [&str; 5] = ["global", "shared", "const", "local", "param"];
 const PROXIES: [&str; 4] = ["generic", "constant", "texture", "surface"];
-const DIRECTIVES: [&str; 9] = ["global", "shared", "const", "local", "param", "reg", "texref", "surfref", "constref"];
+const DIRECTIVES: [&str; 10] =
+    ["global", "shared", "const", "local", "param", "reg", "texref", "surfref", "constref", "launch"];
 
 impl Parser<'_> {
     pub(super) fn declarations(&mut self) -> Declarations {
@@ -231,6 +232,9 @@ impl Parser<'_> {
                 .report(Diagnostic::error(span, message).help("only `.reg` and initial values belong to a thread"));
             return None;
         }
+        if word == "launch" && self.arch == Arch::Ptx {
+            return self.launch(start, declarations);
+        }
         let kind = match word.as_str() {
             "texref" => Some(AliasKind::Texture),
             "surfref" => Some(AliasKind::Surface),
@@ -254,6 +258,29 @@ impl Parser<'_> {
             return self.alias(start, name, AliasKind::Generic, declarations);
         }
         self.location_entry(start, name, Some(word), ty, declarations)
+    }
+
+    /// `.launch 0 -> 1` or `.launch 0 => 1`, after `.launch`.
+    fn launch(&mut self, start: Span, declarations: &mut Declarations) -> Option<()> {
+        let first = self.kernel()?;
+        let order = match () {
+            () if self.cursor.eat("-").is_some() => LaunchOrder::Stream,
+            () if self.cursor.eat("=").is_some() => LaunchOrder::Dependent,
+            () => {
+                self.cursor.unexpected("`->` or `=>` between two kernels");
+                return None;
+            }
+        };
+        self.cursor.expect(">", "to complete the arrow")?;
+        let second = self.kernel()?;
+        let span = start.to(second.span);
+        declarations.push(Spanned::new(Declaration::Launch { first, order, second }, span));
+        Some(())
+    }
+
+    fn kernel(&mut self) -> Option<Spanned<u32>> {
+        let number = self.integer()?;
+        Some(Spanned::new(self.small(&number)?, number.span))
     }
 
     fn unknown_directive(&mut self, word: &str, span: Span) {

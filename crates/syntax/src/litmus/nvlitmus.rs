@@ -105,7 +105,7 @@ impl Parser<'_> {
         let name = Spanned::new(format!("d{gpu}.b{cta}.t{thread}"), span);
         self.cursor.expect("{", "to open the thread")?;
         let body = self.nv_body(&name)?;
-        Some(Thread { name, placement: Placement { cta: Some(cta), cluster: None, gpu: Some(gpu) }, body })
+        Some(Thread { name, placement: Placement { cta: Some(cta), gpu: Some(gpu), ..Placement::default() }, body })
     }
 
     fn nv_level(&mut self, letter: char) -> Option<u32> {

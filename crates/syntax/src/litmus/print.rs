@@ -2,8 +2,8 @@
 //! the header are lost, and x86 comes out in Intel's notation.
 
 use super::tree::{
-    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, Layout, Litmus, Placement,
-    QuestionKind, Statement, Term, Thread,
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus, Placement,
+    QuestionKind, Side, Statement, Term, Thread,
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
 use crate::span::Spanned;
@@ -95,6 +95,13 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             };
             format!("{} @ {proxy} aliases {}", name.node, target.node)
         }
+        Declaration::Launch { first, order, second } => {
+            let arrow = match order {
+                LaunchOrder::Stream => "->",
+                LaunchOrder::Dependent => "=>",
+            };
+            format!(".launch {} {arrow} {}", first.node, second.node)
+        }
     }
 }
 
@@ -106,10 +113,13 @@ fn initial(value: &InitialValue) -> String {
 }
 
 fn thread_header(thread: &Thread) -> String {
-    let Placement { cta, cluster, gpu } = thread.placement;
-    let parts = [("cta", cta), ("cluster", cluster), ("gpu", gpu)];
-    let parts: Vec<String> =
+    let Placement { cta, cluster, gpu, kernel, side } = thread.placement;
+    let parts = [("cta", cta), ("cluster", cluster), ("gpu", gpu), ("kernel", kernel)];
+    let mut parts: Vec<String> =
         parts.iter().filter_map(|(level, number)| number.map(|number| format!("{level} {number}"))).collect();
+    if side == Side::Host {
+        parts = vec!["host".to_owned()];
+    }
     let at = if parts.is_empty() { "" } else { "@" };
     format!("{}{at}{}", thread.name.node, parts.join(", "))
 }

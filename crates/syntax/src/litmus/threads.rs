@@ -5,7 +5,7 @@
 
 use super::condition::thread_digits;
 use super::parse::Parser;
-use super::tree::{Arch, Declaration, Layout, Placement, Statement, Thread};
+use super::tree::{Arch, Declaration, Layout, Placement, Side, Statement, Thread};
 use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Instruction, Operand};
@@ -72,19 +72,18 @@ impl Parser<'_> {
 
     fn placement(&mut self) -> Option<Placement> {
         let mut placement = Placement::default();
+        if self.arch == Arch::Ptx && self.cursor.eat("host").is_some() {
+            return Some(Placement { side: Side::Host, ..placement });
+        }
         loop {
-            let word = self.cursor.word("`cta`, `cluster` or `gpu`")?;
+            let word = self.cursor.word("`cta`, `cluster`, `gpu` or `kernel`")?;
             let slot = match word.node.as_str() {
                 "cta" => &mut placement.cta,
                 "cluster" => &mut placement.cluster,
                 "gpu" => &mut placement.gpu,
+                "kernel" => &mut placement.kernel,
                 other => {
-                    let near = nearest(other, &["cta", "cluster", "gpu"]);
-                    let help = near.map_or("a thread is placed by `cta`, `cluster` and `gpu`".to_owned(), |near| {
-                        format!("did you mean `{near}`?")
-                    });
-                    let message = format!("`{other}` places no thread");
-                    self.cursor.report(Diagnostic::error(word.span, message).label("unknown level").help(help));
+                    self.unknown_level(other, word.span);
                     return None;
                 }
             };
@@ -98,12 +97,22 @@ impl Parser<'_> {
             match word.node.as_str() {
                 "cta" => placement.cta = Some(number),
                 "cluster" => placement.cluster = Some(number),
-                _ => placement.gpu = Some(number),
+                "gpu" => placement.gpu = Some(number),
+                _ => placement.kernel = Some(number),
             }
             if self.cursor.eat(",").is_none() {
                 return Some(placement);
             }
         }
+    }
+
+    fn unknown_level(&mut self, word: &str, span: Span) {
+        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host"]) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host`".to_owned(),
+        };
+        let message = format!("`{word}` places no thread");
+        self.cursor.report(Diagnostic::error(span, message).label("unknown level").help(help));
     }
 
     fn row(&mut self, threads: &mut [Thread]) {

@@ -72,6 +72,17 @@ pub enum Declaration {
     TypedRegister { thread: Option<u32>, register: Spanned<String>, ty: Spanned<String> },
     /// `t @ texture aliases x`, `.surfref s virtually aliases x`, `.global y physically aliases x`.
     Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
+    /// `.launch 0 -> 1`, `.launch 0 => 1`: how the second kernel follows the first.
+    Launch { first: Spanned<u32>, order: LaunchOrder, second: Spanned<u32> },
+}
+
+/// How one kernel follows another.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum LaunchOrder {
+    /// `->`: it starts when the other has ended, as in a stream.
+    Stream,
+    /// `=>`: it may start earlier, and waits where it says so (programmatic dependent launch).
+    Dependent,
 }
 
 /// The declared type of a location, as written and without PTX's dot.
@@ -115,6 +126,17 @@ pub struct Placement {
     pub cta: Option<u32>,
     pub cluster: Option<u32>,
     pub gpu: Option<u32>,
+    /// Which kernel the thread belongs to.
+    pub kernel: Option<u32>,
+    pub side: Side,
+}
+
+/// `@host` is a thread of the host.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Side {
+    #[default]
+    Device,
+    Host,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
