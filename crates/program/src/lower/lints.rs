@@ -1,20 +1,191 @@
-//! Rules about mbarriers, barriers and fences that the text alone shows broken: no exploration is needed.
+//! Rules about mbarriers, barriers, fences and launches that the text alone shows broken, or probably so: no exploration is
+//! needed. A lint changes no verdict.
 
-use crate::lower::{Findings, Floor};
-use crate::program::{Lint, Version};
+use fencepost_syntax::Span;
 
-pub(crate) fn collect(findings: &mut Findings, version: Version) -> Vec<Lint> {
+use crate::ids::LocationId;
+use crate::lower::launches::Launches;
+use crate::lower::{Findings, Floor, Names, ThreadBuilder};
+use crate::program::{
+    AddressOperand, BarrierKind, BarrierLevel, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope,
+    Space, Version,
+};
+use crate::tag::{Tag, Tags};
+use crate::unfolding::Cover;
+
+const MBARRIER: &str = "9.7.15.16";
+const FENCE: &str = "9.7.15.4";
+
+/// What the lints look at.
+pub(crate) struct Text<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) threads: &'a [ThreadBuilder],
+    pub(crate) launches: &'a Launches,
+    pub(crate) version: Version,
+}
+
+pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
+    for floor in std::mem::take(&mut findings.floors).iter().filter(|floor| floor.since > text.version) {
+        findings.lint(floor.span, too_new(floor, text.version), floor.section);
+    }
+    for thread in text.threads {
+        for (at, code) in thread.code.iter().enumerate() {
+            text.remote_scope(thread, code, findings);
+            relaxed_wait(thread, at, code, findings);
+            text.empty_cover(thread, code, findings);
+        }
+        cluster_wait(thread, findings);
+    }
+    text.unawaited(findings);
     let mut lints = std::mem::take(&mut findings.lints);
-    lints.extend(findings.floors.iter().filter(|floor| floor.since > version).map(|floor| too_new(floor, version)));
-    lints.sort_by_key(|lint| lint.span.start);
+    lints.sort_by_key(|lint| (lint.span.start, lint.span.end));
+    lints.dedup();
     lints
 }
 
-fn too_new(floor: &Floor, version: Version) -> Lint {
+fn too_new(floor: &Floor, version: Version) -> String {
     let (since, stated) = (floor.since, version);
-    let message = format!(
+    format!(
         "{} came with PTX {}.{}, and the text says `.version {}.{}`",
         floor.what, since.major, since.minor, stated.major, stated.minor
-    );
-    Lint { span: floor.span, message, section: floor.section }
+    )
+}
+
+impl Text<'_> {
+    /// The location an operand names, where the text shows it.
+    fn location(&self, thread: &ThreadBuilder, address: &AddressOperand) -> Option<LocationId> {
+        let address = match address {
+            AddressOperand::Static(address) => *address,
+            AddressOperand::Register(register) => thread.fixed_address(*register)?,
+        };
+        Some(self.names.addresses[address.index()].location)
+    }
+
+    fn owner(&self, location: LocationId) -> Option<Place> {
+        self.names.locations[location.index()].owner
+    }
+
+    /// An arrive that another CTA waits for, or a wait for one, needs `.cluster` on both sides (PTX ISA 8.5): the counting
+    /// works without, the ordering does not.
+    fn remote_scope(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
+        match &code.operation {
+            Operation::ReadModifyWrite { address, write_tags, scope: Some(Scope::Cta), .. }
+                if publishes(*write_tags) =>
+            {
+                let owner = self.location(thread, address).and_then(|location| self.owner(location));
+                if owner.is_some_and(|owner| owner != thread.place) {
+                    let message = "an arrive on the mbarrier of another CTA orders nothing with scope `.cta`: \
+                                   write `.release.cluster`";
+                    findings.lint(code.span, message.to_string(), MBARRIER);
+                }
+            }
+            Operation::MbarrierWait(wait) if wait.scope == Some(Scope::Cta) && wait.answered_yes.has(Tag::Acquire) => {
+                let location = self.location(thread, &wait.address);
+                if location.is_some_and(|location| self.is_reached_from_elsewhere(thread.place, location)) {
+                    let message = "another CTA arrives on this mbarrier, and a wait with scope `.cta` acquires nothing \
+                                   from it: write `.acquire.cluster`";
+                    findings.lint(code.span, message.to_string(), MBARRIER);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_reached_from_elsewhere(&self, place: Place, location: LocationId) -> bool {
+        let mut others = self.threads.iter().filter(|other| other.place != place);
+        others.any(|other| {
+            other.code.iter().any(|code| match &code.operation {
+                Operation::ReadModifyWrite { address, write_tags, .. } if publishes(*write_tags) => {
+                    self.location(other, address) == Some(location)
+                }
+                _ => false,
+            })
+        })
+    }
+
+    /// A proxy fence about a state space in which the test has nothing, and the acquire of a map that is not global.
+    fn empty_cover(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
+        let Operation::Fence { cover, tags, .. } = &code.operation else { return };
+        let is_in = |wanted: fn(Option<Space>) -> bool| {
+            self.names
+                .locations
+                .iter()
+                .any(|location| location.role != LocationRole::Mbarrier && wanted(location.space))
+        };
+        let missing = match cover {
+            FenceCover::Fixed(Cover::Global) => {
+                (!is_in(|space| space.is_none_or(|space| space == Space::Global))).then_some("global")
+            }
+            FenceCover::Fixed(Cover::SharedCta | Cover::SharedCluster) => {
+                (!is_in(|space| space == Some(Space::Shared))).then_some("shared")
+            }
+            FenceCover::Fixed(Cover::Everything | Cover::Locations(_)) => None,
+            FenceCover::TensorMap(map) => {
+                let space =
+                    self.location(thread, map).and_then(|location| self.names.locations[location.index()].space);
+                if space.is_some_and(|space| space != Space::Global) {
+                    let message = "a tensor map that is acquired must be in global memory".to_string();
+                    findings.lint(code.span, message, FENCE);
+                }
+                None
+            }
+        };
+        if let Some(space) = missing.filter(|_| tags.has(Tag::ProxyFence)) {
+            let message = format!("this fence is about {space} memory, of which the test accesses none");
+            findings.lint(code.span, message, FENCE);
+        }
+    }
+
+    /// A kernel that lets its dependents start early is one they must wait for (PTX ISA 9.7.15.14).
+    fn unawaited(&self, findings: &mut Findings) {
+        let marked = |kernel, tag: Tag| -> Option<Span> {
+            let own = self.threads.iter().zip(&self.launches.kernels).filter(|(_, own)| **own == Some(kernel));
+            let mut code = own.flat_map(|(thread, _)| &thread.code);
+            code.find_map(|code| match code.operation {
+                Operation::Mark { tags, .. } if tags.has(tag) => Some(code.span),
+                _ => None,
+            })
+        };
+        for &(first, second) in &self.launches.dependents {
+            let trigger = marked(first, Tag::LaunchDependents);
+            if let Some(span) = trigger.filter(|_| marked(second, Tag::GridWait).is_none()) {
+                let message =
+                    format!("kernel {} may start here, and has no `griddepcontrol.wait` for what follows", second.0);
+                findings.lint(span, message, "9.7.15.14");
+            }
+        }
+    }
+}
+
+/// A releasing operation on an mbarrier.
+fn publishes(tags: Tags) -> bool {
+    tags.has(Tag::Mbarrier) && tags.has(Tag::Release)
+}
+
+/// A relaxed wait orders nothing by itself; an acquire fence behind it does.
+fn relaxed_wait(thread: &ThreadBuilder, at: usize, code: &Instruction, findings: &mut Findings) {
+    let Operation::MbarrierWait(wait) = &code.operation else { return };
+    let acquires = |later: &Instruction| match &later.operation {
+        Operation::Fence { tags, .. } => [Tag::Acquire, Tag::AcqRel, Tag::Sc].into_iter().any(|tag| tags.has(tag)),
+        _ => false,
+    };
+    if wait.answered_yes.has(Tag::Relaxed) && !thread.code[at..].iter().any(acquires) {
+        let message = "a relaxed wait acquires nothing, and no acquire fence follows it".to_string();
+        findings.lint(code.span, message, MBARRIER);
+    }
+}
+
+/// `barrier.cluster.wait` is for the phase the thread arrived in.
+fn cluster_wait(thread: &ThreadBuilder, findings: &mut Findings) {
+    let of = |kind: BarrierKind| {
+        let mut code = thread.code.iter();
+        code.find(move |code| match &code.operation {
+            Operation::Barrier(barrier) => barrier.level == BarrierLevel::Cluster && barrier.kind == kind,
+            _ => false,
+        })
+    };
+    if let (Some(wait), None) = (of(BarrierKind::Sync), of(BarrierKind::Arrive)) {
+        let message = "a wait of the cluster without an arrive before it".to_string();
+        findings.lint(wait.span, message, "9.7.15.3");
+    }
 }

@@ -221,7 +221,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
 
 /// The rows of real PTX whose words are classes. Those of whole forms have tables of their own.
 pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
-    let is_own = |row: &&Row| matches!(row.place, In::All | In::Ptx) && !matches!(row.kind, Kind::Mbarrier);
+    let is_own = |row: &&Row| {
+        matches!(row.place, In::All | In::Ptx) && !matches!(row.kind, Kind::Mbarrier | Kind::Grid | Kind::Host(_))
+    };
     TABLE.iter().filter(is_own)
 }
 

@@ -4,8 +4,8 @@ use crate::program::Version;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
-    ptx, ptx_async, ptx_async_store, ptx_async_tensor, ptx_mbarrier, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
-    ptx_tensormap,
+    ptx, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_fence, ptx_launch, ptx_mbarrier, ptx_tensor,
+    ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
 };
 
 /// A form of real PTX that has a model.
@@ -30,6 +30,9 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_tensor_product::FORMS);
     add(&mut found, ptx_tensor_memory::FORMS);
     add(&mut found, ptx_mbarrier::FORMS);
+    add(&mut found, ptx_fence::FORMS);
+    add(&mut found, ptx_barrier::FORMS);
+    add(&mut found, ptx_launch::FORMS);
     for row in ptx::rows() {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });
