@@ -4,20 +4,25 @@
 //! is an [`Unsupported`] entry of the program, so that its verdict is `Unknown` and not wrong; a part of the ISA that not
 //! every model knows (`.cluster`, proxies) is a [`Feature`].
 
+mod atoms;
 mod barriers;
 mod condition;
 mod declare;
+pub(crate) mod layout;
 mod names;
+mod reach;
 mod sizes;
 mod spaces;
+mod special;
 mod thread;
+mod touch;
 mod unwritten;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{BarrierRule, Feature, Program, Unsupported, Version};
+use crate::program::{BarrierRule, Feature, Place, Program, Unsupported, Version};
 use crate::table;
 use crate::value::Type;
 
@@ -69,8 +74,9 @@ pub(crate) struct Context<'a> {
 /// The program of a test, or None if the diagnostics have an error.
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Findings::default();
-    let mut names = Names::new(litmus.dialect);
     let mut builders = thread::builders(litmus, &mut findings);
+    let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
+    let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context =
@@ -82,11 +88,12 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         barriers::settle(&builders, &mut findings);
     }
-    sizes::settle(&mut names, &builders, &mut findings);
+    let asked = condition::asked(litmus, &mut names, &builders);
+    sizes::settle(&mut names, &builders, &asked, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
-    let shown = litmus.locations.iter().filter_map(|term| resolver.shown(term)).collect();
+    let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
     let program = Program {
         name: litmus.name.node.clone(),
         arch: litmus.arch,
@@ -134,8 +141,9 @@ pub enum Support {
 /// Looks one real-PTX instruction up, its names and labels taken as declared.
 pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
-    let mut names = Names::new(Dialect::Ptx);
-    let mut thread = ThreadBuilder::new("P0".to_string(), crate::program::Place::Gpu { gpu: 0, cluster: 0, cta: 0 });
+    let place = Place::Gpu { gpu: 0, cluster: 0, cta: 0 };
+    let mut names = Names::new(Dialect::Ptx, &[place]);
+    let mut thread = ThreadBuilder::new("P0".to_string(), place);
     // On its own an instruction does not show its `.reg` declarations: a bare name in the destination's place is one.
     let destination = instruction.operands.first().map(|first| &first.node);
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {
