@@ -28,6 +28,7 @@ pub(crate) enum Command {
     Expect(Expect),
     Models(Models),
     Print(Print),
+    Readings(Readings),
 }
 
 /// Check litmus tests: files, folders, or `-` for standard input
@@ -42,6 +43,8 @@ Examples:
   fencepost check mp.litmus --graph mp.svg     a picture of the execution (.svg or .dot)
   fencepost check a.litmus b.litmus --graph out.svg   one picture per check: out-A-1.svg, out-B-2.svg
   fencepost check mp.litmus --model my.cat     a memory model of your own
+  fencepost check tma.litmus --reading async-fence=on-path
+                                               with a contested point of the ISA decided (`fencepost readings`)
   fencepost check - --json < mp.litmus         one JSON object per test
   fencepost check corpus --junit results.xml   for continuous integration
 
@@ -57,6 +60,10 @@ pub(crate) struct Check {
     /// Check under every shipped model that speaks of the test's architecture
     #[arg(long, conflicts_with = "model")]
     pub(crate) models: bool,
+    /// Decide a point the specification leaves open (see `fencepost readings`); may be repeated [default: both ends of
+    /// each contested point that matters are tried]
+    #[arg(long = "reading", value_name = "NAME=VALUE")]
+    pub(crate) reading: Vec<String>,
     /// Print one JSON object per check (docs/schema/report.schema.json)
     #[arg(long, group = "format")]
     pub(crate) json: bool,
@@ -159,6 +166,9 @@ pub(crate) struct Expect {
     /// Models to write lines for [default: those the file has, else every shipped model of the architecture]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
+    /// Decide a point the specification leaves open (see `fencepost readings`); may be repeated
+    #[arg(long = "reading", value_name = "NAME=VALUE")]
+    pub(crate) reading: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -187,6 +197,18 @@ pub(crate) enum ModelsAction {
         #[arg(value_name = "NAME")]
         name: String,
     },
+}
+
+/// List the points the PTX ISA leaves open, and how each can be read
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The first value of a reading is the weakest: it promises least. Of a contested point that matters to a test both ends are
+tried, and an answer that changes is `Depends`; `check --reading NAME=VALUE` decides it. The other points are settled by
+practice and keep their default until somebody says otherwise.")]
+pub(crate) struct Readings {
+    /// Print one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Parse tests and print them in their canonical form

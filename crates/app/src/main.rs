@@ -1,4 +1,4 @@
-//! The command line: `fencepost check`, `conform`, `expect`, `models`, `print`. Files, signals and the terminal live here
+//! The command line: `fencepost check`, `conform`, `expect`, `models`, `print`, `readings`. Files, signals and the terminal live here
 //! and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         cli::Command::Expect(options) => command::expect::run(&options),
         cli::Command::Models(options) => command::models::run(&options),
         cli::Command::Print(options) => command::print::run(&options),
+        cli::Command::Readings(options) => command::readings::run(&options),
     };
     ExitCode::from(exit.code())
 }

@@ -14,9 +14,10 @@ mod library;
 mod operators;
 mod ordered;
 mod valuation;
+mod variants;
 mod wellformed;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fencepost_program::unfolding::Unfolding;
@@ -97,7 +98,7 @@ pub fn judge(
 
 /// Whether the model looks at `sync_fence`, so that Fence-SC order is part of its executions.
 pub fn fence_order(model: &cat::Model, includes: &Includes, unfolding: &Unfolding) -> Result<FenceOrder, ReplayError> {
-    Ok(Judge::new(model, includes, unfolding)?.fence_order())
+    Ok(Judge::new(model, includes, &BTreeSet::new(), unfolding)?.fence_order())
 }
 
 /// A model made ready to judge several executions of one unfolding: what they share is computed once.
@@ -109,7 +110,17 @@ impl<'t> Replay<'t> {
         includes: &'t Includes,
         unfolding: &'t Unfolding,
     ) -> Result<Replay<'t>, ReplayError> {
-        Judge::new(model, includes, unfolding).map(Replay)
+        Replay::with_variants(model, includes, &BTreeSet::new(), unfolding)
+    }
+
+    /// With these variants on; those the model was compiled with ([`crate::model::compile::Options::variants`]).
+    pub fn with_variants(
+        model: &'t cat::Model,
+        includes: &'t Includes,
+        variants: &BTreeSet<String>,
+        unfolding: &'t Unfolding,
+    ) -> Result<Replay<'t>, ReplayError> {
+        Judge::new(model, includes, variants, unfolding).map(Replay)
     }
 
     /// As [`judge`].

@@ -218,7 +218,7 @@ fn explore(unfolding: &Unfolding, text: &str, coherence: Coherence, goal: &Goal<
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let model = bare(coherence);
     let includes = Includes::new();
-    let brute = Brute { cat: &cat, includes: &includes, candidates: 1_000_000 };
+    let brute = Brute { cat: &cat, includes: &includes, variants: &BTreeSet::new(), candidates: 1_000_000 };
     let fences = fence_order(&cat, &includes, unfolding).expect("the model is interpreted");
     let mut found = Vec::new();
     let end = brute.explore(unfolding, &model, goal, &NO_LIMITS, &mut |execution| {
@@ -283,7 +283,7 @@ fn the_oracle_gives_up_at_its_cap_and_stops_when_asked() {
     let includes = Includes::new();
     let model = bare(Coherence::Total);
     let goal = Goal::new(Ends::Terminating);
-    let few = Brute { cat: &cat, includes: &includes, candidates: 3 };
+    let few = Brute { cat: &cat, includes: &includes, variants: &BTreeSet::new(), candidates: 3 };
     let end = few.explore(&build.unfolding, &model, &goal, &NO_LIMITS, &mut |_| ControlFlow::Continue(()));
     assert!(matches!(end, Exploration::Incomplete(Stop::Unsupported { .. })));
     let enough = Brute { candidates: 1000, ..few };

@@ -3,6 +3,7 @@
 
 #![expect(clippy::panic, clippy::print_stdout, reason = "helpers of tests report and fail")]
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::brute::Brute;
@@ -349,7 +350,7 @@ fn random(machine: Machine, seed: u64) -> Unfolding {
 fn agrees(model_name: &str, machine: Machine, seeds: std::ops::Range<u64>) {
     let (model, cat) = (compiled(model_name), tree(model_name));
     let includes = Includes::default();
-    let brute = Brute { cat: &cat, includes: &includes, candidates: 200_000 };
+    let brute = Brute { cat: &cat, includes: &includes, variants: &BTreeSet::new(), candidates: 200_000 };
     let mut compared = 0;
     for seed in seeds {
         let unfolding = random(machine, seed);

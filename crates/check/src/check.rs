@@ -7,6 +7,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
@@ -34,6 +35,9 @@ use crate::witness;
 pub struct Checked {
     pub report: Report,
     pub evidence: Evidence,
+    /// What the evidence is evidence under, where that is not the model as it was given: other readings, or an older
+    /// version of the ISA. Explanations and pictures need it.
+    pub model: Option<Arc<LoadedModel>>,
 }
 
 /// The executions behind a report, for explanations and pictures.
@@ -95,7 +99,8 @@ impl Answers {
     }
 }
 
-pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+/// Under the model as it is compiled, whatever the options say of readings.
+pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
     let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
     let unfolding = match refusal(test, model) {
@@ -135,11 +140,12 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     Checked {
         report,
         evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
+        model: None,
     }
 }
 
 /// Every answer is unknown for the same reason.
-fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
+pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
     let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
     let mut answers = Answers::new(findings);
     if options.termination.is_yes() {
@@ -150,19 +156,22 @@ fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Ter
         answers.race_answer = RaceAnswer::Unknown;
     }
     answers.refused = Some(why);
-    Checked { report: witness::report(test, model, None, None, terms, &answers), evidence: Evidence::default() }
+    let report = witness::report(test, model, None, None, terms, &answers);
+    Checked { report, evidence: Evidence::default(), model: None }
 }
 
 fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
-    match error {
-        UnfoldError::MixedSize { span, .. } | UnfoldError::BarrierOperand { span, .. } => {
-            Why::Unsupported { span: *span, what: error.to_string() }
-        }
+    let is_limit = matches!(
+        error,
         UnfoldError::ExpressionTooLarge { .. }
-        | UnfoldError::TooManyEvents { .. }
-        | UnfoldError::TooManyTraces { .. }
-        | UnfoldError::TooManySteps { .. } => {
-            let place = error.span().map(|span| format!(" (line {})", test.source.position(span.start).line));
+            | UnfoldError::TooManyEvents { .. }
+            | UnfoldError::TooManyTraces { .. }
+            | UnfoldError::TooManySteps { .. }
+    );
+    match error.span() {
+        Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
+        span => {
+            let place = span.map(|span| format!(" (line {})", test.source.position(span.start).line));
             Why::Size(format!("{error}{}", place.unwrap_or_default()))
         }
     }

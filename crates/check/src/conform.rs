@@ -113,6 +113,7 @@ fn termination(answer: TerminationAnswer) -> &'static str {
     match answer {
         TerminationAnswer::Terminates => "termination",
         TerminationAnswer::MayHang => "a hang",
+        TerminationAnswer::Depends => "Depends",
         TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "Unknown",
     }
 }

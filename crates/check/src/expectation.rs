@@ -4,6 +4,8 @@
 //! ```text
 //! ptx-6.0: Violated, 3 executions, 3 outcomes, race-free, terminates
 //! ptx-7.5 row 2: Holds
+//! ptx: Depends, races depend, depends async-fence
+//! ptx async-fence=on-path: Holds, race-free
 //! ```
 //!
 //! Verdict and counts together catch what a verdict alone does not: a missing or a doubled execution. A fact that a line
@@ -13,6 +15,7 @@ use std::fmt::Write;
 
 use fencepost_syntax::{Diagnostic, Span};
 
+use crate::readings::Settings;
 use crate::report::{RaceAnswer, Report, TerminationAnswer};
 
 /// A file's expectations, in its order.
@@ -24,6 +27,8 @@ pub struct Expectations {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expectation {
     pub model: String,
+    /// The readings it is to be checked under: `ptx async-fence=on-path: …`.
+    pub readings: Settings,
     /// Row of a template, counted from 1.
     pub row: Option<u32>,
     /// `Holds`, `Violated`, `Depends`, `Unknown`.
@@ -32,18 +37,28 @@ pub struct Expectation {
     pub outcomes: Option<u64>,
     pub races: Option<ExpectedRaces>,
     pub termination: Option<ExpectedEnd>,
+    /// The readings that some answer depends on, ascending. Empty: not mentioned.
+    pub depends: Vec<String>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ExpectedRaces {
     None,
     Some,
+    Depends,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ExpectedEnd {
     Terminates,
     MayHang,
+    Depends,
+}
+
+/// The readings somebody chose for this report.
+fn chosen(report: &Report) -> Settings {
+    let chosen = report.readings.iter().filter(|reading| reading.chosen);
+    Settings(chosen.map(|reading| (reading.name.clone(), reading.value.clone())).collect())
 }
 
 /// How a report compares.
@@ -88,13 +103,20 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
     let Some((subject, facts)) = line.split_once(':') else {
         return Err(problem(line, "an expectation is `MODEL: facts`".to_owned()));
     };
-    let (model, row) = match subject.trim().split_once(" row ") {
+    let (subject, row) = match subject.trim().split_once(" row ") {
         None => (subject.trim(), None),
         Some((model, row)) => match row.trim().parse() {
             Ok(row) => (model.trim(), Some(row)),
             Err(_) => return Err(problem(row.trim(), format!("`{}` is no row number", row.trim()))),
         },
     };
+    // A path may hold spaces: only words with `=` at the end are readings.
+    let mut model = subject;
+    let mut readings = Settings::default();
+    while let Some((before, word)) = model.rsplit_once(' ').filter(|(_, word)| word.contains('=')) {
+        readings.add(word).map_err(|error| problem(word, error.to_string()))?;
+        model = before.trim_end();
+    }
     let mut facts = facts.split(',').map(str::trim);
     let verdict = facts.next().unwrap_or("");
     if !["Holds", "Violated", "Depends", "Unknown"].contains(&verdict) {
@@ -102,12 +124,14 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
     }
     let mut expectation = Expectation {
         model: model.to_owned(),
+        readings,
         row,
         verdict: verdict.to_owned(),
         executions: None,
         outcomes: None,
         races: None,
         termination: None,
+        depends: Vec::new(),
     };
     for fact in facts {
         if !expectation.add(fact) {
@@ -123,8 +147,14 @@ impl Expectation {
         match fact {
             "race-free" => self.races = Some(ExpectedRaces::None),
             "racy" => self.races = Some(ExpectedRaces::Some),
+            "races depend" => self.races = Some(ExpectedRaces::Depends),
             "terminates" => self.termination = Some(ExpectedEnd::Terminates),
             "may hang" => self.termination = Some(ExpectedEnd::MayHang),
+            "end depends" => self.termination = Some(ExpectedEnd::Depends),
+            _ if fact.starts_with("depends ") => {
+                self.depends = fact.split_whitespace().skip(1).map(str::to_owned).collect();
+                self.depends.sort();
+            }
             _ => match fact.split_once(' ').map(|(number, what)| (number.parse::<u64>(), what.trim())) {
                 Some((Ok(number), "execution" | "executions")) => self.executions = Some(number),
                 Some((Ok(number), "outcome" | "outcomes")) => self.outcomes = Some(number),
@@ -139,6 +169,7 @@ impl Expectation {
         let complete = report.executions.filter(|count| count.complete);
         Expectation {
             model: report.model.clone(),
+            readings: chosen(report),
             row: report.row,
             verdict: report.verdict.word().to_owned(),
             executions: complete.map(|count| count.count),
@@ -146,18 +177,24 @@ impl Expectation {
             races: match report.races.answer {
                 RaceAnswer::None => Some(ExpectedRaces::None),
                 RaceAnswer::Found => Some(ExpectedRaces::Some),
+                RaceAnswer::Depends => Some(ExpectedRaces::Depends),
                 RaceAnswer::Unknown | RaceAnswer::NotDefined | RaceAnswer::NotAsked => None,
             },
             termination: match report.termination.answer {
                 TerminationAnswer::Terminates => Some(ExpectedEnd::Terminates),
                 TerminationAnswer::MayHang => Some(ExpectedEnd::MayHang),
+                TerminationAnswer::Depends => Some(ExpectedEnd::Depends),
                 TerminationAnswer::Unknown | TerminationAnswer::NotAsked => None,
             },
+            depends: report.depends_on(),
         }
     }
 
     pub fn print(&self) -> String {
         let mut text = self.model.clone();
+        if !self.readings.is_empty() {
+            let _ = write!(text, " {}", self.readings);
+        }
         if let Some(row) = self.row {
             let _ = write!(text, " row {row}");
         }
@@ -172,12 +209,17 @@ impl Expectation {
             None => "",
             Some(ExpectedRaces::None) => ", race-free",
             Some(ExpectedRaces::Some) => ", racy",
+            Some(ExpectedRaces::Depends) => ", races depend",
         });
         text.push_str(match self.termination {
             None => "",
             Some(ExpectedEnd::Terminates) => ", terminates",
             Some(ExpectedEnd::MayHang) => ", may hang",
+            Some(ExpectedEnd::Depends) => ", end depends",
         });
+        if !self.depends.is_empty() {
+            let _ = write!(text, ", depends {}", self.depends.join(" "));
+        }
         text
     }
 
@@ -197,13 +239,29 @@ impl Expectation {
         };
         numbers(self.executions, found.executions, "execution");
         numbers(self.outcomes, found.outcomes, "outcome");
-        if self.races.is_some() && self.races != found.races {
-            let free = self.races == Some(ExpectedRaces::None);
-            differences.push(if free { "expected race-free" } else { "expected racy" }.to_owned());
+        if self.races != found.races {
+            differences.extend(self.races.map(|races| {
+                match races {
+                    ExpectedRaces::None => "expected race-free",
+                    ExpectedRaces::Some => "expected racy",
+                    ExpectedRaces::Depends => "expected that races depend on the reading",
+                }
+                .to_owned()
+            }));
         }
-        if self.termination.is_some() && self.termination != found.termination {
-            let ends = self.termination == Some(ExpectedEnd::Terminates);
-            differences.push(if ends { "expected to terminate" } else { "expected that it may hang" }.to_owned());
+        if self.termination != found.termination {
+            differences.extend(self.termination.map(|end| {
+                match end {
+                    ExpectedEnd::Terminates => "expected to terminate",
+                    ExpectedEnd::MayHang => "expected that it may hang",
+                    ExpectedEnd::Depends => "expected that its end depends on the reading",
+                }
+                .to_owned()
+            }));
+        }
+        if !self.depends.is_empty() && self.depends != found.depends {
+            let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
+            differences.push(format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
         differences
     }
@@ -222,7 +280,10 @@ impl Expectations {
     }
 
     pub fn compare(&self, report: &Report) -> Comparison {
-        let line = self.lines.iter().find(|line| line.model == report.model && line.row == report.row);
+        let readings = chosen(report);
+        let is_about =
+            |line: &&Expectation| line.model == report.model && line.row == report.row && line.readings == readings;
+        let line = self.lines.iter().find(is_about);
         match line.map(|line| line.differences(report)) {
             None => Comparison::NothingExpected,
             Some(differences) if differences.is_empty() => Comparison::AsExpected,
@@ -234,12 +295,13 @@ impl Expectations {
     pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>) {
         for report in reports {
             let fresh = Expectation::of(report);
-            match self.lines.iter_mut().find(|line| line.model == fresh.model && line.row == fresh.row) {
+            let key = |line: &Expectation| (line.model.clone(), line.readings.clone(), line.row);
+            match self.lines.iter_mut().find(|line| key(line) == key(&fresh)) {
                 Some(line) => *line = fresh,
                 None => self.lines.push(fresh),
             }
         }
-        self.lines.sort_by(|a, b| (a.row, &a.model).cmp(&(b.row, &b.model)));
+        self.lines.sort_by(|a, b| (a.row, &a.model, &a.readings).cmp(&(b.row, &b.model, &b.readings)));
     }
 
     pub fn print(&self) -> String {
@@ -253,8 +315,9 @@ mod tests {
 
     #[test]
     fn printing_is_the_inverse_of_reading() {
-        let text =
-            "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\nptx-7.5 row 2: Holds, racy, terminates\n";
+        let text = "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\n\
+             ptx: Depends, races depend, end depends, depends async-cta async-fence\n\
+             ptx async-fence=on-path row 2: Holds, racy, terminates\n";
         let (expectations, diagnostics) = parse(text);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         assert_eq!(expectations.print(), text);

@@ -1,29 +1,48 @@
 //! Memory models, ready to use: the compiled form for the engines, the trees for the independent evaluator, the texts
 //! for people.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
 use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
-use fencepost_program::program::Feature;
+use fencepost_program::program::{Feature, Program, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
+use crate::readings::{Point, Settings};
+use crate::variants::{self, Mentioned};
+
 #[derive(Clone, Debug)]
 pub struct LoadedModel {
     /// `ptx-7.5`, or the path as given.
     pub name: String,
+    /// Compiled with the default readings for the newest version, or as [`LoadedModel::under`] says.
     pub model: Model,
     pub tree: cat::Model,
     pub source: Source,
     pub includes: Includes,
     pub origin: Origin,
+    /// The points the model can be read in several ways on.
+    pub points: Vec<Point>,
     architecture: Option<Family>,
+    text: Arc<Text>,
+    /// The variants that are on.
+    variants: BTreeSet<String>,
+}
+
+/// What a model is compiled from, again for each set of variants, and what was compiled already.
+#[derive(Debug)]
+struct Text {
+    /// Of the includes.
+    sources: BTreeMap<String, Source>,
+    mentioned: Mentioned,
+    compiled: Mutex<BTreeMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
 }
 
 /// Whose words a model's names are.
@@ -62,6 +81,55 @@ impl std::fmt::Display for NotConfirmed {
 
 impl std::error::Error for NotConfirmed {}
 
+/// A model that is one with its default readings has an error under others.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct NotCompiled;
+
+impl std::fmt::Display for NotCompiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the model has an error under these readings")
+    }
+}
+
+impl std::error::Error for NotCompiled {}
+
+fn variants_on(mentioned: &Mentioned, points: &[Point], settings: &Settings, version: Version) -> BTreeSet<String> {
+    let is_on = |name: &&String| variants::is_on(name, points, settings, version);
+    mentioned.keys().filter(is_on).cloned().collect()
+}
+
+fn compile(
+    source: &Source,
+    (tree, problems): (&cat::Model, Vec<Diagnostic>),
+    mut find: impl FnMut(&str) -> Option<Source>,
+    on: &BTreeSet<String>,
+) -> Result<Model, Vec<(Source, Diagnostic)>> {
+    let options = Options { variants: on.clone(), ..Options::default() };
+    let Compilation { model, diagnostics, files } =
+        compile_parsed(source.clone(), (tree, problems), &options, &mut find);
+    model.ok_or_else(|| {
+        let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
+        let place = |file: usize| files.get(file).unwrap_or(source).clone();
+        errors.map(|found| (place(found.file.index()), found.diagnostic)).collect()
+    })
+}
+
+/// Every `if "name=value"` must ask for a reading that the header names: a misspelt one would be a rule lost in silence.
+fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(Source, Diagnostic)> {
+    let mut errors = Vec::new();
+    for (variant, &span) in mentioned {
+        let Some((name, value)) = variant.split_once('=') else { continue };
+        let message = match points.iter().find(|point| point.name == name) {
+            Some(point) if point.values.iter().any(|known| known == value) => continue,
+            Some(point) => format!("`{name}` is {}, never `{value}`", point.values.join(" or ")),
+            None => format!("`{name}` is not among the readings of this model"),
+        };
+        let help = "the line `// readings: name=default|other` at the head of a model declares them";
+        errors.push((source.clone(), Diagnostic::error(span, message).help(help)));
+    }
+    errors
+}
+
 impl LoadedModel {
     /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or
     /// it names the events only that part has.
@@ -85,6 +153,28 @@ impl LoadedModel {
             || self.model.nodes.iter().any(|node| names(&node.operator))
     }
 
+    /// The model read as somebody chose, in a version of the ISA; None if that is this one.
+    pub fn under(&self, settings: &Settings, version: Version) -> Result<Option<Arc<LoadedModel>>, NotCompiled> {
+        let on = variants_on(&self.text.mentioned, &self.points, settings, version);
+        if on == self.variants {
+            return Ok(None);
+        }
+        let mut compiled = self.text.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let model = compiled.entry(on).or_insert_with_key(|on| self.compiled(on).map(Arc::new));
+        model.clone().map(Some).ok_or(NotCompiled)
+    }
+
+    fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
+        let find = |file: &str| self.text.sources.get(file).cloned();
+        let model = compile(&self.source, (&self.tree, Vec::new()), find, on).ok()?;
+        Some(LoadedModel { model, variants: on.clone(), ..self.clone() })
+    }
+
+    /// Whether the model has a reading of this name.
+    pub fn has_reading(&self, name: &str) -> bool {
+        self.points.iter().any(|point| point.name == name)
+    }
+
     /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
     /// mean nothing.
     pub fn is_about(&self, arch: Arch) -> bool {
@@ -103,7 +193,8 @@ impl LoadedModel {
 
     /// The same for several executions of one unfolding.
     pub fn replayer<'t>(&'t self, unfolding: &'t Unfolding) -> Result<Replayer<'t>, NotConfirmed> {
-        let replay = Replay::new(&self.tree, &self.includes, unfolding).map_err(NotConfirmed::Model)?;
+        let replay = Replay::with_variants(&self.tree, &self.includes, &self.variants, unfolding)
+            .map_err(NotConfirmed::Model)?;
         Ok(Replayer { model: &self.model, unfolding, replay })
     }
 }
@@ -163,11 +254,22 @@ impl Models {
         shipped::names().filter(about).collect()
     }
 
-    /// The newest shipped model of this architecture.
+    /// The model a program of this architecture is checked under where nothing else is said.
     pub fn default_of(arch: Arch) -> &'static str {
         match arch {
             Arch::Ptx => "ptx-7.5",
             Arch::X86 | Arch::X86_64 => "x86-tso",
+        }
+    }
+
+    /// The same for one program: what only the whole PTX model speaks of is checked under that.
+    pub fn default_for(program: &Program) -> &'static str {
+        let newer = |feature: &Spanned<Feature>| feature.node != Feature::Proxy;
+        let newest = "ptx";
+        if program.arch == Arch::Ptx && program.features.iter().any(newer) && shipped::shipped(newest).is_some() {
+            newest
+        } else {
+            Models::default_of(program.arch)
         }
     }
 
@@ -199,20 +301,38 @@ impl Models {
     ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
         let (tree, problems) = cat::parse(&source.text);
         let gathered = gather(&source, &tree, resolve)?;
-        let mut find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
-        let Compilation { model, diagnostics, files } =
-            compile_parsed(source.clone(), (&tree, problems), &Options::default(), &mut find);
-        let Some(model) = model else {
-            let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
-            let place = |file: usize| files.get(file).unwrap_or(&source).clone();
-            return Err(errors.map(|found| (place(found.file.index()), found.diagnostic)).collect());
-        };
+        let mut mentioned = variants::mentioned(&tree);
+        for (_, tree) in gathered.values() {
+            mentioned.extend(variants::mentioned(tree));
+        }
+        // The header is read before the model is compiled: which variants are on depends on it.
+        let points = Point::of_model(&source.text);
+        let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
+        let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
+        let model = compile(&source, (&tree, problems), find, &variants)?;
+        let undeclared = undeclared(&mentioned, &points, &source);
+        if !undeclared.is_empty() {
+            return Err(undeclared);
+        }
         let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
         // What the text says comes before what the file is called; the folder says nothing.
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let architecture = header.or_else(|| Family::from_name(file));
+        let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
-        Ok(LoadedModel { name: name.to_owned(), model, tree, source, includes, origin: Origin::Own, architecture })
+        let text = Arc::new(Text { sources, mentioned, compiled: Mutex::default() });
+        Ok(LoadedModel {
+            name: name.to_owned(),
+            model,
+            tree,
+            source,
+            includes,
+            origin: Origin::Own,
+            points,
+            architecture,
+            text,
+            variants,
+        })
     }
 }
 

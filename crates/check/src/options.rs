@@ -3,6 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::readings::Settings;
+
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum EngineChoice {
     /// By an estimate of the search space, with a fall-over to the other engine.
@@ -82,6 +84,8 @@ pub struct Options<'a> {
     /// The condition's own questions; off for a check of termination only.
     pub questions: Wanted,
     pub cross_check: CrossCheck,
+    /// Contested points that somebody decided; of the others that matter, both ends are tried.
+    pub readings: Settings,
 }
 
 impl Default for Options<'_> {
@@ -97,6 +101,7 @@ impl Default for Options<'_> {
             termination: Wanted::Yes,
             questions: Wanted::Yes,
             cross_check: CrossCheck::default(),
+            readings: Settings::default(),
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use fencepost_program::program::Unsupported;
 use fencepost_syntax::Source;
 
-use crate::verdict::{Verdict, Why};
+use crate::verdict::{Dependence, Verdict, Why};
 
 /// The version of the schema.
 pub const SCHEMA: u32 = 1;
@@ -28,6 +28,10 @@ pub struct Report {
     pub verdict: Verdict,
     /// Why the verdict is `Unknown`.
     pub why: Option<Reason>,
+    /// What the verdict depends on, where it is `Depends`.
+    pub depends: Option<Dependence>,
+    /// The readings of the model that were chosen, and the contested ones that the program touches.
+    pub readings: Vec<UsedReading>,
     /// Every instruction form of the test that has no model, each once, in the text's order.
     pub unsupported: Vec<Form>,
     pub questions: Vec<Answer>,
@@ -52,6 +56,16 @@ impl Report {
         none && of_all && answer.verdict == Verdict::Holds
     }
 
+    /// The readings that some answer depends on, ascending, each once.
+    pub fn depends_on(&self) -> Vec<String> {
+        let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());
+        let all = of_questions.chain(&self.races.depends).chain(&self.termination.depends);
+        let mut names: Vec<String> = all.flat_map(|dependence| dependence.readings.iter().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
     /// Whether some answer is vacuous.
     pub fn vacuous(&self) -> bool {
         self.questions.iter().any(|answer| self.is_vacuous(answer))
@@ -70,6 +84,8 @@ pub struct Answer {
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
     pub why: Option<Reason>,
+    /// What the verdict depends on, where it is `Depends`.
+    pub depends: Option<Dependence>,
     /// Executions, counted once per final state, that satisfy the condition, among those that were counted; None where
     /// none were.
     pub positive: Option<u64>,
@@ -78,10 +94,20 @@ pub struct Answer {
     pub witness: Option<Witness>,
 }
 
+/// A reading that mattered or was asked for.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct UsedReading {
+    pub name: String,
+    /// What the rest of the report was found under.
+    pub value: String,
+    /// Somebody chose it: no answer depends on it.
+    pub chosen: bool,
+}
+
 /// Why something is unknown, and where.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Reason {
-    /// `time`, `memory`, `bound`, `unsupported`, `size`, `thin-air`, `cancelled`, `internal`.
+    /// `time`, `memory`, `bound`, `unsupported`, `mixed-size`, `size`, `thin-air`, `cancelled`, `internal`.
     pub kind: String,
     pub message: String,
     pub line: Option<u32>,
@@ -186,6 +212,8 @@ pub struct Races {
     pub assuming: bool,
     /// One per pair of instructions, ascending by source position.
     pub pairs: Vec<Race>,
+    /// Where the answer is `depends`; `pairs` are then those under the weakest readings.
+    pub depends: Option<Dependence>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -194,6 +222,8 @@ pub enum RaceAnswer {
     /// Every execution was looked at, those that never end too; there is one, and none has a race.
     None,
     Found,
+    /// There are races under some readings of the specification only.
+    Depends,
     /// Not every execution was looked at, and no race was met.
     Unknown,
     /// The model has no notion of a data race.
@@ -209,6 +239,8 @@ pub struct Race {
     pub first: Access,
     pub second: Access,
     pub location: Option<String>,
+    /// No race under the strongest readings.
+    pub contested: bool,
     pub example: Witness,
 }
 
@@ -228,6 +260,8 @@ pub struct Termination {
     pub why: Option<Reason>,
     /// A fair execution in which a thread is stuck for good.
     pub witness: Option<Witness>,
+    /// Where the answer is `depends`.
+    pub depends: Option<Dependence>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -235,6 +269,8 @@ pub struct Termination {
 pub enum TerminationAnswer {
     Terminates,
     MayHang,
+    /// It may hang under some readings of the specification only.
+    Depends,
     Unknown,
     NotAsked,
 }

@@ -17,10 +17,35 @@ use fencepost_syntax::Span;
 pub enum Verdict {
     Holds,
     Violated,
-    /// The answer depends on how contested points of the specification are read: their names. No shipped model has
-    /// contested readings yet, so no check gives this answer today; the schema and the exit codes already know it.
-    Depends(Vec<String>),
+    /// The answer depends on how contested points of the specification are read.
+    Depends(Dependence),
     Unknown(Why),
+}
+
+/// What an answer depends on: the smallest set of contested points whose readings change it, all others at their
+/// weakest, and the answer under each combination of their readings.
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+pub struct Dependence {
+    pub readings: Vec<String>,
+    pub cases: Vec<Case>,
+}
+
+/// An answer under chosen readings.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Case {
+    /// One value per reading of the dependence, in its order.
+    pub values: Vec<String>,
+    /// `Holds`, `Violated`, `Unknown`; of races `race`, `none`, `unknown`; and so on.
+    pub answer: String,
+}
+
+/// `async-fence: per-thread → race, on-path → none`.
+impl fmt::Display for Dependence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cases: Vec<String> =
+            self.cases.iter().map(|case| format!("{} → {}", case.values.join(" and "), case.answer)).collect();
+        write!(f, "{}: {}", self.readings.join(", "), cases.join(", "))
+    }
 }
 
 /// Why an answer is not known.
@@ -34,6 +59,8 @@ pub enum Why {
     Bound(Span),
     /// The program has something that is not modelled, or that this memory model does not know.
     Unsupported { span: Span, what: String },
+    /// Accesses of different sizes race: the axioms do not apply (PTX ISA 8.7.1). Where, and which accesses.
+    MixedSize { span: Span, what: String },
     /// The unrolled program is larger than anything the engines are meant for.
     Size(String),
     /// A value depends on itself and the model has no axiom against it.
@@ -52,6 +79,7 @@ impl Why {
             Why::Memory => "memory",
             Why::Bound(_) => "bound",
             Why::Unsupported { .. } => "unsupported",
+            Why::MixedSize { .. } => "mixed-size",
             Why::Size(_) => "size",
             Why::ThinAir => "thin-air",
             Why::Cancelled => "cancelled",
@@ -61,7 +89,7 @@ impl Why {
 
     pub fn span(&self) -> Option<Span> {
         match self {
-            Why::Bound(span) | Why::Unsupported { span, .. } => Some(*span),
+            Why::Bound(span) | Why::Unsupported { span, .. } | Why::MixedSize { span, .. } => Some(*span),
             _ => None,
         }
     }
@@ -74,6 +102,11 @@ impl fmt::Display for Why {
             Why::Memory => write!(f, "the memory limit was reached"),
             Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound; --bound N unrolls more"),
             Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
+            Why::MixedSize { what, .. } => write!(
+                f,
+                "{what} race with different sizes, so the axioms do not apply; all that is left is that overlapping atomics \
+                 in each other's scope do not interleave"
+            ),
             Why::Size(what) => write!(f, "too large: {what}"),
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
             Why::Cancelled => write!(f, "stopped on request"),

@@ -63,6 +63,8 @@ pub(crate) fn report(
         hash: test.hash().to_owned(),
         verdict,
         why,
+        depends: None,
+        readings: Vec::new(),
         unsupported: Form::gather(&test.program.unsupported, &test.source),
         questions,
         executions: answers.executions,
@@ -71,6 +73,7 @@ pub(crate) fn report(
             answer: answers.race_answer,
             assuming,
             pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
+            depends: None,
         },
         termination: writer.termination(answers, assuming),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
@@ -94,6 +97,7 @@ impl Writer<'_> {
             never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
             why: answers.termination_why.as_ref().map(|why| Reason::new(why, &self.test.source)),
             witness: answers.stuck.as_ref().and_then(|execution| self.witness(execution, None)),
+            depends: None,
         }
     }
 
@@ -115,6 +119,7 @@ impl Writer<'_> {
             line: self.test.source.position(question.span.start).line,
             verdict,
             why,
+            depends: None,
             positive: counts.map(|(positive, _)| positive),
             negative: counts.map(|(_, negative)| negative),
             witness,
@@ -209,6 +214,7 @@ impl Writer<'_> {
             first: self.access(unfolding, first, key.first),
             second: self.access(unfolding, second, key.second),
             location: self.location(first),
+            contested: false,
             example: self.witness(&example.execution, None)?,
         })
     }

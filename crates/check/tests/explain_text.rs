@@ -151,3 +151,14 @@ fn a_model_of_your_own_is_explained_in_its_own_words_without_sections_of_the_isa
     let told = explain::explain(&test, &shipped, &check(&test, &shipped, &Options::default()));
     assert!(told.contains("Causality (PTX ISA 8.10.6)"), "{told}");
 }
+
+#[test]
+fn a_picture_says_the_final_state_and_which_writes_are_unordered() {
+    let race =
+        "PTX WW\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | st.weak x, 2 ;\nexists (x == 1)\n";
+    let svg = picture(race, "ptx-7.5").expect("a picture");
+    assert!(svg.contains("In the end x = 1"), "{svg}");
+    assert!(svg.contains("Coherence order leaves writes of x unordered"), "{svg}");
+    let ordered = picture(race, "sc").expect("a picture");
+    assert!(ordered.contains("In the end x = 1") && !ordered.contains("unordered"), "{ordered}");
+}

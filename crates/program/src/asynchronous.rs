@@ -3,7 +3,7 @@
 //! and a strand. Nothing here knows an opcode.
 
 use crate::ids::RegisterId;
-use crate::program::{AddressOperand, Operand, Scope};
+use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
 use crate::value::Type;
@@ -121,6 +121,8 @@ pub struct Region {
     pub base: Base,
     pub size: Size,
     pub replicas: Replicas,
+    /// The state space it lies in, where the instruction says so: an address held in a register is one of that space.
+    pub space: Option<Space>,
     /// Proxy, strength and scope of its accesses.
     pub tags: Tags,
     pub scope: Option<Scope>,
@@ -129,10 +131,11 @@ pub struct Region {
 #[derive(Clone, Debug)]
 pub enum Base {
     Address(AddressOperand),
-    /// The tensor that the map in another region describes, from this element (the first coordinate) on.
+    /// The tensor that the map in another region describes, from the element the first coordinate says. The other
+    /// coordinates must be 0, as the strides are not known.
     Tensor {
         map: RegionId,
-        element: Operand,
+        coordinates: Vec<Operand>,
     },
 }
 
@@ -311,7 +314,7 @@ impl Start {
         for region in &self.regions {
             match &region.base {
                 Base::Address(base) => address(base, found),
-                Base::Tensor { element, .. } => operand(*element, found),
+                Base::Tensor { coordinates, .. } => coordinates.iter().for_each(|other| operand(*other, found)),
             }
             if let Size::Bytes(bytes) = region.size {
                 operand(bytes, found);

@@ -19,4 +19,6 @@ pub mod unfold;
 pub mod unfolding;
 pub mod value;
 
+pub use table::supported::{SupportedForm, supported_forms};
+
 pub use ids::{AddressId, EventId, KernelId, LocationId, RegisterId, ThreadId, TraceId};

@@ -6,7 +6,9 @@ use fencepost_syntax::{Span, Spanned};
 
 use crate::asynchronous::Async;
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
+use crate::mbarrier;
 use crate::tag::Tags;
+use crate::unfolding::Cover;
 use crate::value::{Type, Value};
 
 #[derive(Clone, Debug)]
@@ -31,6 +33,17 @@ pub struct Program {
     pub kernel_order: Vec<(KernelId, KernelId)>,
     /// See [`crate::unfolding::Unfolding::dependent_launches`].
     pub dependent_launches: Vec<(KernelId, KernelId)>,
+    /// What looks wrong without any exploration.
+    pub lints: Vec<Lint>,
+}
+
+/// A rule of the ISA that the text breaks, or is likely to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lint {
+    pub span: Span,
+    pub message: String,
+    /// Of the PTX ISA: "9.7.15.16".
+    pub section: &'static str,
 }
 
 /// A version of the PTX ISA. Rules that changed between versions are keyed on it.
@@ -235,7 +248,9 @@ pub enum Operation {
     Fence {
         tags: Tags,
         scope: Option<Scope>,
+        cover: FenceCover,
     },
+    MbarrierWait(MbarrierWait),
     Barrier(Barrier),
     Async(Box<Async>),
     /// Register arithmetic: no event.
@@ -257,6 +272,41 @@ pub enum Operation {
     },
     Exit,
     Nothing,
+}
+
+/// What a fence is about (see [`Cover`]).
+#[derive(Clone, Debug)]
+pub enum FenceCover {
+    Fixed(Cover),
+    /// The 128 bytes of the tensor map at this address.
+    TensorMap(AddressOperand),
+}
+
+impl FenceCover {
+    pub const EVERYTHING: FenceCover = FenceCover::Fixed(Cover::Everything);
+}
+
+/// `mbarrier.test_wait` and `mbarrier.try_wait`: a read whose tags depend on its answer.
+#[derive(Clone, Debug)]
+pub struct MbarrierWait {
+    /// Gets the answer, 1 or 0.
+    pub destination: Option<RegisterId>,
+    pub address: AddressOperand,
+    /// What is asked of the state, and its operand: a parity or a token.
+    pub question: (mbarrier::Operator, Operand),
+    pub answered_yes: Tags,
+    pub answered_no: Tags,
+    pub scope: Option<Scope>,
+    pub patience: Patience,
+}
+
+/// When a wait answers no.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// Exactly if the phase is not over (`test_wait`).
+    None,
+    /// Also when its time is up (`try_wait`).
+    TimeLimit,
 }
 
 /// An index into [`Thread::code`].
@@ -311,6 +361,9 @@ pub enum LocalValue {
 #[derive(Clone, Debug)]
 pub struct Barrier {
     pub kind: BarrierKind,
+    pub level: BarrierLevel,
+    /// Besides those of its kind and level.
+    pub tags: Tags,
     /// Dartagnan's dynamic instance number; None in PTX.
     pub instance: Option<Operand>,
     /// The barrier resource. None in Dartagnan's unnamed form.
@@ -321,8 +374,21 @@ pub struct Barrier {
     pub reduction: Option<Reduction>,
 }
 
+/// Who meets at a barrier.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum BarrierLevel {
+    /// `bar.sync` and the like.
+    #[default]
+    Cta,
+    /// `barrier.cluster`: an arrive and a later wait ([`BarrierKind::Sync`]), which does not arrive.
+    Cluster,
+    /// `bar.warp.sync`; its identity is the mask.
+    Warp,
+}
+
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BarrierKind {
+    /// Arrives and waits; at cluster level, waits.
     Sync,
     Arrive,
     Red,

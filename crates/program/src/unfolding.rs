@@ -8,7 +8,7 @@ use fencepost_syntax::Span;
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
-use crate::program::{BarrierKind, BarrierRule, LocationRole, Place, ReductionOperation, Scope, Space};
+use crate::program::{BarrierKind, BarrierLevel, BarrierRule, LocationRole, Place, ReductionOperation, Scope, Space};
 use crate::tag::Tags;
 use crate::value::{Type, Value};
 
@@ -200,6 +200,7 @@ pub enum EventKind {
 #[derive(Clone, Debug)]
 pub struct BarrierEvent {
     pub kind: BarrierKind,
+    pub level: BarrierLevel,
     pub instance: Option<Expression>,
     pub id: Option<Expression>,
     pub count: Option<Expression>,

@@ -8,12 +8,14 @@ use std::sync::{Arc, LazyLock};
 use fencepost_check::expectation::Expectations;
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::{self, Row, Status, herd, json, junit, table};
+use fencepost_check::readings::Settings;
 use fencepost_check::{explain, render};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::file::{self, Choice, File};
 use super::library::Library;
+use super::readings;
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs::{self, Input};
@@ -34,12 +36,16 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
         Ok(choice) => choice,
         Err(exit) => return exit,
     };
+    let readings = match readings::chosen(&options.reading, &choice) {
+        Ok(readings) => readings,
+        Err(exit) => return exit,
+    };
     let (inputs, problems) = inputs::collect(&options.paths);
     for problem in &problems {
         terminal::complain(&problem.0);
         exit.bad_input();
     }
-    let mut checking = limits(&options.limits);
+    let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
     let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
     for file in &files {
@@ -102,6 +108,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
         termination: Wanted::Yes,
         questions: Wanted::Yes,
         cross_check: CrossCheck::WhenSmall,
+        readings: Settings::default(),
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fencepost_check::conform::{self, Expected, Property, Row};
 use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
+use fencepost_check::readings::Settings;
 use fencepost_check::verdict::Verdict;
 use fencepost_check::{LoadedModel, Models};
 use fencepost_syntax::Source;
@@ -56,6 +57,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         termination: Wanted::No,
         questions: Wanted::Yes,
         cross_check: CrossCheck::Off,
+        readings: Settings::default(),
     };
     let (mut agree, mut total) = (0, 0);
     pool::in_order(

@@ -1,11 +1,13 @@
 //! `fencepost expect`: what is expected beside tests, compared or rewritten.
 
+use fencepost_check::Options;
 use fencepost_check::expectation::{Comparison, Expectation};
 use fencepost_check::output::table;
 
 use super::check::{check_files, choice, limits, refresh};
 use super::file::Choice;
 use super::library::Library;
+use super::readings;
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs;
@@ -19,12 +21,17 @@ pub(crate) fn run(options: &cli::Expect) -> Exit {
         Ok(choice) => choice,
         Err(exit) => return exit,
     };
+    let readings = match readings::chosen(&options.reading, &choice) {
+        Ok(readings) => readings,
+        Err(exit) => return exit,
+    };
     let (inputs, problems) = inputs::collect(&options.paths);
     for problem in &problems {
         terminal::complain(&problem.0);
         exit.bad_input();
     }
-    let files = check_files(&inputs, &choice, &limits(&options.limits), &options.limits, &library);
+    let checking = Options { readings, ..limits(&options.limits) };
+    let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
     let mut text = String::new();
     for file in &files {
         if file.broken.is_some() {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fencepost_check::expectation::{self, Comparison, Expectations};
 use fencepost_check::output::Row;
+use fencepost_check::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test};
 use fencepost_syntax::{Diagnostic, Source};
 
@@ -101,9 +102,12 @@ pub(crate) fn check(
         return file;
     }
     for (at, test) in tests.iter().enumerate() {
-        for model in models(test, choice, library, &mut file) {
-            let checked = fencepost_check::check(test, &model, options);
+        for (model, readings) in models(test, choice, &options.readings, library, &mut file) {
+            let options = Options { readings, ..options.clone() };
+            let checked = fencepost_check::check(test, &model, &options);
             let comparison = file.expectations.compare(&checked.report);
+            // Explanations are about the model as it was read.
+            let model = checked.model.clone().unwrap_or(model);
             file.results.push(Result { test: at, model, checked, comparison });
         }
     }
@@ -140,31 +144,66 @@ fn stray(expectations: &Expectations, tests: &[Test]) -> Option<String> {
     Some(line.print())
 }
 
-fn models(test: &Test, choice: &Choice, library: &Library, file: &mut File) -> Vec<Arc<LoadedModel>> {
+/// The models a test is checked under, each with the readings that are decided.
+fn models(
+    test: &Test,
+    choice: &Choice,
+    readings: &Settings,
+    library: &Library,
+    file: &mut File,
+) -> Vec<(Arc<LoadedModel>, Settings)> {
     let arch = test.program.arch;
-    let names: Vec<String> = match choice {
-        Choice::These(models) => return models.clone(),
-        Choice::All => owned(&Models::of_arch(arch)),
-        Choice::Expected if file.expectations.lines.is_empty() => vec![Models::default_of(arch).to_owned()],
-        Choice::ExpectedOrAll if file.expectations.lines.is_empty() => owned(&Models::of_arch(arch)),
-        Choice::Expected | Choice::ExpectedOrAll => {
-            let lines = file.expectations.lines.iter().filter(|line| line.row == test.row);
-            lines.map(|line| line.model.clone()).collect()
+    let with_readings = |names: Vec<String>| names.into_iter().map(|name| (name, readings.clone())).collect();
+    let names: Vec<(String, Settings)> = match choice {
+        Choice::These(models) => {
+            return models.iter().map(|model| (model.clone(), of_model(readings, model))).collect();
         }
+        Choice::All => with_readings(owned(&Models::of_arch(arch))),
+        Choice::Expected if file.expectations.lines.is_empty() => {
+            with_readings(vec![Models::default_for(&test.program).to_owned()])
+        }
+        Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_arch(arch))),
+        Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),
     };
     let mut models = Vec::with_capacity(names.len());
-    for name in names {
-        match library.get(&name) {
-            Ok(model) => models.push(model),
+    for (name, readings) in names {
+        let model = match library.get(&name) {
+            Ok(model) => model,
             Err(refused) => {
                 if file.broken.is_none() {
                     file.messages.push_str(&refused.0);
                 }
                 file.broken.get_or_insert(format!("the expectations name a model `{name}` that cannot be used"));
+                continue;
             }
+        };
+        let readings = of_model(&readings, &model);
+        if let Err(bad) = readings.check(&model.points) {
+            file.complain(&format!("the expectations name a reading that cannot be used: {bad}"));
+            continue;
         }
+        models.push((model, readings));
     }
     models
+}
+
+/// What the lines of the expectations ask for. Readings chosen on the command line come before theirs.
+fn expected(test: &Test, readings: &Settings, expectations: &Expectations) -> Vec<(String, Settings)> {
+    let mut names = Vec::new();
+    for line in expectations.lines.iter().filter(|line| line.row == test.row) {
+        let readings = if readings.is_empty() { &line.readings } else { readings };
+        let one = (line.model.clone(), readings.clone());
+        if !names.contains(&one) {
+            names.push(one);
+        }
+    }
+    names
+}
+
+/// Other models than the one somebody had in mind do not have the reading.
+fn of_model(readings: &Settings, model: &LoadedModel) -> Settings {
+    let known = readings.0.iter().filter(|(name, _)| model.has_reading(name));
+    Settings(known.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
 fn owned(names: &[&str]) -> Vec<String> {

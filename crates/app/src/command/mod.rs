@@ -7,3 +7,4 @@ mod file;
 mod library;
 pub(crate) mod models;
 pub(crate) mod print;
+pub(crate) mod readings;

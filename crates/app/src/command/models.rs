@@ -3,6 +3,7 @@
 use fencepost_check::Models;
 
 use super::library::Library;
+use super::readings;
 use crate::cli;
 use crate::exit::Exit;
 use crate::terminal;
@@ -20,6 +21,7 @@ pub(crate) fn run(options: &cli::Models) -> Exit {
         Some(name) => match Library::default().get(name) {
             Ok(model) => {
                 terminal::out(&model.source.text);
+                terminal::out(&readings::of_model(&model));
                 Exit::default()
             }
             Err(refused) => {

@@ -5,6 +5,7 @@
 //! the inner choices rules out all of them at once. Where coherence is partial, all transitive orders with the init
 //! write first are tried, smallest first, and one that contains another satisfying one is no execution.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -26,6 +27,8 @@ type Pair = (EventId, EventId);
 pub struct Brute<'a> {
     pub cat: &'a cat::Model,
     pub includes: &'a Includes,
+    /// Those that are on, for `if "name"`.
+    pub variants: &'a BTreeSet<String>,
     /// How many candidates it may look at before it gives up.
     pub candidates: u64,
 }
@@ -43,7 +46,7 @@ impl Engine for Brute<'_> {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        let judge = match Judge::new(self.cat, self.includes, unfolding) {
+        let judge = match Judge::new(self.cat, self.includes, self.variants, unfolding) {
             Ok(judge) => judge,
             Err(error) => {
                 return Exploration::Incomplete(Stop::Unsupported { span: error.span, what: error.to_string() });

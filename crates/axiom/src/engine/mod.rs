@@ -1,6 +1,7 @@
 //! One interface, several engines. An engine takes an unfolding, a model and a goal, and hands each consistent
 //! execution that meets the goal to a visitor; it answers whether it saw everything.
 
+mod alike;
 pub mod brute;
 mod cut;
 pub mod enumerate;

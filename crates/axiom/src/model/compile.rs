@@ -107,12 +107,15 @@ fn features(text: &str) -> Vec<String> {
     words(text, "// features:").map(str::to_owned).collect()
 }
 
-/// The `// readings:` lines: `name=default|other`, separated by spaces or commas. A name alone has no list of values.
+/// The names in the `// readings:` lines, each with the values that an `if "name=value"` of the text asks for.
 fn readings(text: &str) -> Vec<Reading> {
-    let reading = |word: &str| {
-        let (name, values) = word.split_once('=').unwrap_or((word, ""));
-        let values = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned);
-        Reading { name: name.to_owned(), values: values.collect() }
+    let reading = |name: &str| {
+        let asked = text.split('"').skip(1).step_by(2);
+        let mut values: Vec<String> =
+            asked.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned).collect();
+        values.sort();
+        values.dedup();
+        Reading { name: name.to_owned(), values }
     };
     words(text, "// readings:").map(reading).collect()
 }

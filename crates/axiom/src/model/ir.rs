@@ -32,8 +32,7 @@ pub struct Model {
     pub unrecognised: Vec<Unrecognised>,
     /// What the model has rules for beyond the common events (`proxy`), from its `// features:` line.
     pub features: Vec<String>,
-    /// The readings the model can be compiled with, from its `// readings:` line: each `if "name=value"` asks for one of
-    /// the values of one of these.
+    /// The readings the model can be compiled with, from its `// readings:` line.
     pub readings: Vec<Reading>,
     /// The texts that spans point into: the model, its includes, the built-in library. [`FileId`] is an index.
     pub files: Vec<Source>,
@@ -49,10 +48,12 @@ impl FileId {
     }
 }
 
-/// A contested point of a model and its possible readings, the default first: `async-fence=off-path|on-path`.
+/// A contested point of a model. The reading in force when none of `values` is chosen is the default, which the text need
+/// not name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     pub name: String,
+    /// What the text asks for with `if "name=value"`, sorted.
     pub values: Vec<String>,
 }
 

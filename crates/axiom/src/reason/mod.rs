@@ -7,7 +7,6 @@
 
 pub mod explain;
 mod matrices;
-pub mod path;
 mod rank;
 
 use std::collections::BTreeSet;
@@ -20,7 +19,6 @@ use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operato
 
 pub use explain::{Explainer, Fact, Sign, Valuation};
 pub use matrices::{Chosen, Matrices};
-pub use path::{PathStep, render_path};
 
 /// One of the engine's choices.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -2,6 +2,7 @@
 //! the execution. Bindings become lazy ones; see `interpret`.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -12,9 +13,8 @@ use fencepost_syntax::cat::{
 use fencepost_syntax::{Span, Spanned, cat};
 
 use super::base::{Candidate, Depends};
-use super::interpret::{
-    Answer, Environment, Interpreter, Lazy, Rule, Slot, Value, error, pairs, variant, with_functions,
-};
+use super::interpret::{Answer, Environment, Interpreter, Lazy, Rule, Slot, Value, error, pairs, with_functions};
+use super::variants::Variants;
 use super::{Includes, Judgement, ReplayErrorKind};
 use super::{library, operators};
 use crate::model::FenceOrder;
@@ -48,6 +48,7 @@ struct Procedure<'t> {
 
 struct Builder<'t> {
     includes: &'t Includes,
+    variants: Rc<Variants>,
     included: Vec<&'t str>,
     /// The name that a `call … as` gives to unnamed checks.
     label: Option<&'t Spanned<String>>,
@@ -65,9 +66,17 @@ fn prelude() -> &'static Model {
 }
 
 impl<'t> Judge<'t> {
-    pub(crate) fn new(model: &'t Model, includes: &'t Includes, unfolding: &'t Unfolding) -> Answer<Judge<'t>> {
+    /// With these variants on (`if "name"`).
+    pub(crate) fn new(
+        model: &'t Model,
+        includes: &'t Includes,
+        variants: &BTreeSet<String>,
+        unfolding: &'t Unfolding,
+    ) -> Answer<Judge<'t>> {
+        let variants = Rc::new(Variants::new(variants));
         let mut builder = Builder {
             includes,
+            variants: Rc::clone(&variants),
             included: Vec::new(),
             file: None,
             label: None,
@@ -80,7 +89,7 @@ impl<'t> Judge<'t> {
         builder.run(&model.instructions)?;
         let axioms = builder.checks.iter().enumerate().filter(|(_, check)| check.check.role == CheckRole::Axiom);
         let order = RefCell::new(axioms.map(|(index, _)| index).collect());
-        Ok(Judge { interpreter: Interpreter::new(Candidate::new(unfolding)), checks: builder.checks, order })
+        Ok(Judge { interpreter: Interpreter::new(Candidate::new(unfolding), variants), checks: builder.checks, order })
     }
 
     pub(crate) fn candidate(&self) -> &Candidate<'t> {
@@ -206,7 +215,7 @@ impl<'t> Builder<'t> {
             }
             CatInstruction::WithFrom { .. } => unsupported("`with` for anything but `co`"),
             CatInstruction::If { condition, then, otherwise } => {
-                self.run(if variant(&condition.node) { then } else { otherwise })
+                self.run(if self.variants.holds(&condition.node) { then } else { otherwise })
             }
             CatInstruction::Forall { .. } => unsupported("`forall`"),
             CatInstruction::Match { .. } | CatInstruction::Enum { .. } => unsupported("an enumeration"),

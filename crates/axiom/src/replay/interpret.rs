@@ -7,13 +7,14 @@ use std::rc::Rc;
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::cat::{
-    BinaryOperator, Binding, BindingPattern, ConditionExpression, Expression, Pattern, UnaryOperator, VariantCondition,
+    BinaryOperator, Binding, BindingPattern, ConditionExpression, Expression, Pattern, UnaryOperator,
 };
 use fencepost_syntax::span::Span;
 
 use super::base::{BaseValue, Candidate, Depends, Versions};
 use super::operators::{self, Events, Pairs};
 use super::ordered::Ordered;
+use super::variants::Variants;
 use super::{ReplayError, ReplayErrorKind};
 
 pub(super) type Answer<T> = Result<T, ReplayError>;
@@ -140,14 +141,15 @@ fn unsupported<T>(span: Span, what: &str) -> Answer<T> {
 
 pub(super) struct Interpreter<'t> {
     pub(super) candidate: Candidate<'t>,
+    variants: Rc<Variants>,
     /// What the evaluation in progress has looked at.
     touched: Cell<Depends>,
     depth: Cell<u32>,
 }
 
 impl<'t> Interpreter<'t> {
-    pub(super) fn new(candidate: Candidate<'t>) -> Interpreter<'t> {
-        Interpreter { candidate, touched: Cell::default(), depth: Cell::new(0) }
+    pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>) -> Interpreter<'t> {
+        Interpreter { candidate, variants, touched: Cell::default(), depth: Cell::new(0) }
     }
 
     /// The value of a lazy binding and what it depends on.
@@ -269,7 +271,7 @@ impl<'t> Interpreter<'t> {
                 }
             }
             ConditionExpression::In(..) => unsupported(tree.span, "`in`"),
-            ConditionExpression::Variant(condition) => Ok(variant(condition)),
+            ConditionExpression::Variant(condition) => Ok(self.variants.holds(condition)),
         }
     }
 
@@ -494,15 +496,5 @@ fn same(left: &Value<'_>, right: &Value<'_>) -> Option<bool> {
         (Value::Events(a), Value::Events(b)) => Some(a == b),
         (Value::Pairs(a), Value::Pairs(b)) => Some(a == b),
         _ => None,
-    }
-}
-
-/// No variant is ever switched on.
-pub(super) fn variant(condition: &VariantCondition) -> bool {
-    match condition {
-        VariantCondition::Name(_) => false,
-        VariantCondition::Not(inner) => !variant(inner),
-        VariantCondition::And(left, right) => variant(left) && variant(right),
-        VariantCondition::Or(left, right) => variant(left) || variant(right),
     }
 }

@@ -11,7 +11,7 @@ use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplic
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::compile_text;
 use fencepost_axiom::model::{self, Coherence, Model};
-use fencepost_axiom::replay::{Includes, check_execution, final_states};
+use fencepost_axiom::replay::{Includes, Replay, check_execution, final_states};
 use fencepost_program::program::{Condition, Feature, Program, Term};
 use fencepost_program::unfold::{UnfoldError, UnfoldOptions};
 use fencepost_program::unfolding::{BarrierMatching, FinalState, Trace, TraceEnd, Unfolding};
@@ -35,6 +35,7 @@ pub(crate) struct Subject {
     pub(crate) name: &'static str,
     cat: cat::Model,
     includes: Includes,
+    variants: BTreeSet<String>,
     model: Model,
 }
 
@@ -45,7 +46,7 @@ impl Subject {
         assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
         let compilation = compile_text(name, text);
         let model = compilation.model.expect("a shipped model compiles");
-        Subject { name, cat, includes: Includes::new(), model }
+        Subject { name, cat, includes: Includes::new(), variants: BTreeSet::new(), model }
     }
 
     /// A model whose two forms differ: what the comparison must find.
@@ -58,7 +59,7 @@ impl Subject {
         let (cat, diagnostics) = cat::parse(text);
         assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
         let model = compile_text(name, text).model.expect("a model that compiles");
-        Subject { name, cat, includes: Includes::new(), model }
+        Subject { name, cat, includes: Includes::new(), variants: BTreeSet::new(), model }
     }
 
     pub(crate) fn model(&self) -> &Model {
@@ -195,7 +196,8 @@ impl<'r> Run<'r> {
 
 impl Run<'_> {
     fn compare(&self, condition: &Condition, counts: &mut Counts) -> Result<(), String> {
-        let brute = Brute { cat: &self.subject.cat, includes: &self.subject.includes, candidates: CANDIDATES };
+        let Subject { cat, includes, variants, .. } = self.subject;
+        let brute = Brute { cat, includes, variants, candidates: CANDIDATES };
         let everything = self.goal();
         let (truth, end) = self.collect(&brute, &everything);
         if end != Exploration::Complete {
@@ -356,9 +358,9 @@ impl Run<'_> {
         }
         let Some(witness) = witness else { return Ok(()) };
         self.check(name, &witness, &goal)?;
-        let judged =
-            fencepost_axiom::replay::judge(&self.subject.cat, &self.subject.includes, self.unfolding, &witness);
-        match judged {
+        let Subject { cat, includes, variants, .. } = self.subject;
+        let judged = Replay::with_variants(cat, includes, variants, self.unfolding);
+        match judged.and_then(|replay| replay.judge(&witness)) {
             Ok(judgement) if judgement.violated.is_empty() => Ok(()),
             other => Err(format!("{name} reports a witness that replay refuses: {other:?}\n{witness:?}")),
         }

@@ -136,6 +136,7 @@ fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
         Op::LessEqual => return i128::from(a <= b),
         Op::Greater => return i128::from(a > b),
         Op::GreaterEqual => return i128::from(a >= b),
+        Op::Mbarrier(_) => panic!("the machine has no mbarriers"),
     };
     wrap(ty, result)
 }
@@ -186,7 +187,9 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         }
         Operation::Exit => cursor.state.at[thread] = program.threads[thread].code.len(),
         Operation::Barrier(barrier) => cursor.arrive(barrier),
+        Operation::Async(_) => unreachable!("the generated programs have no asynchronous operations"),
         Operation::Fence { .. } | Operation::Nothing => {}
+        Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
     }
     Some(())
 }

@@ -1,5 +1,5 @@
 //! A derivation as arrows between events, every name on the way kept: sentences need to know that an edge of `rf` was
-//! reached through `observation` and that through `synchronizes-with`. (`reason::path` shortens for one-line display.)
+//! reached through `observation` and that through `synchronizes-with`.
 
 use fencepost_axiom::model::{Model, Operator};
 use fencepost_axiom::reason::{self, Derivation, Sign};

@@ -55,7 +55,7 @@ fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str
     let _ = writeln!(text, "{word}\nWitnesses");
     let (positive, negative) = (question.positive.unwrap_or(0), question.negative.unwrap_or(0));
     let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
-    if report.races.answer == RaceAnswer::Found {
+    if matches!(report.races.answer, RaceAnswer::Found | RaceAnswer::Depends) {
         let mut flags: Vec<&str> = report.races.pairs.iter().map(|race| race.flag.as_str()).collect();
         flags.sort_unstable();
         flags.dedup();

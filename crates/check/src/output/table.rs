@@ -147,12 +147,20 @@ fn cells(report: &Report) -> [String; 7] {
     [
         title(report),
         report.model.clone(),
-        report.verdict.word().to_owned(),
+        verdict(report),
         executions(report.executions),
         outcomes,
         races(report),
         ends(report).to_owned(),
     ]
+}
+
+/// With the readings it depends on.
+fn verdict(report: &Report) -> String {
+    match &report.verdict {
+        Verdict::Depends(dependence) => format!("Depends on {}", dependence.readings.join(", ")),
+        verdict => verdict.word().to_owned(),
+    }
 }
 
 fn executions(count: Option<Count>) -> String {
@@ -168,6 +176,7 @@ fn races(report: &Report) -> String {
         RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
         RaceAnswer::Found => report.races.pairs.len().to_string(),
+        RaceAnswer::Depends => "depends".to_owned(),
         RaceAnswer::Unknown => "?".to_owned(),
         RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
     }
@@ -178,6 +187,7 @@ fn ends(report: &Report) -> &'static str {
         TerminationAnswer::Terminates => "always",
         TerminationAnswer::MayHang if report.termination.never_ends => "always hangs",
         TerminationAnswer::MayHang => "may hang",
+        TerminationAnswer::Depends => "depends",
         TerminationAnswer::Unknown => "?",
         TerminationAnswer::NotAsked => "-",
     }
@@ -187,7 +197,7 @@ fn ends(report: &Report) -> &'static str {
 pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String {
     let report = row.report;
     let mut text = String::new();
-    let verdict = colour.paint(status_colour(row.status()), report.verdict.word());
+    let verdict = colour.paint(status_colour(row.status()), &verdict(report));
     // That it holds vacuously is said of the question.
     let remark = if report.vacuous() && report.why.is_none() && *row.comparison == Comparison::NothingExpected {
         String::new()
@@ -217,9 +227,16 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     for race in &report.races.pairs {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);
-        let _ = writeln!(text, "  {}{place}:", race.flag);
+        let contested = if race.contested { " under the weakest readings only" } else { "" };
+        let _ = writeln!(text, "  {}{place}{contested}:", race.flag);
         let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
         let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
+    }
+    if let Some(dependence) = &report.races.depends {
+        let _ = writeln!(text, "  races: depends on {dependence}");
+    }
+    if let Some(dependence) = &report.termination.depends {
+        let _ = writeln!(text, "  end: depends on {dependence}");
     }
     text.push_str(&closing(report));
     text
@@ -246,14 +263,14 @@ fn closing(report: &Report) -> String {
         RaceAnswer::None if report.races.assuming => "no data race in the executions that pass the filter",
         RaceAnswer::None => "no data race",
         RaceAnswer::Unknown => "data races were not decided",
-        RaceAnswer::Found | RaceAnswer::NotDefined | RaceAnswer::NotAsked => "",
+        RaceAnswer::Found | RaceAnswer::Depends | RaceAnswer::NotDefined | RaceAnswer::NotAsked => "",
     };
     let ends = match report.termination.answer {
         TerminationAnswer::Terminates if report.races.answer == RaceAnswer::Unknown => "",
         TerminationAnswer::Terminates => "every fair execution ends",
         TerminationAnswer::MayHang if report.termination.never_ends => "always hangs: no execution ends",
         TerminationAnswer::MayHang => "may hang",
-        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
+        TerminationAnswer::Depends | TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
     };
     let parts = match report.races.answer {
         RaceAnswer::Unknown => [ends, races],
@@ -272,7 +289,7 @@ fn sentence(report: &Report, answer: &Answer) -> String {
         (Verdict::Violated, "~exists") => "reachable, although it must not be",
         (Verdict::Holds, _) => "true in every execution",
         (Verdict::Violated, _) => "false in some execution",
-        (Verdict::Depends(_), _) => "depends on the reading of the specification",
+        (Verdict::Depends(dependence), _) => &format!("depends on {dependence}"),
         (Verdict::Unknown(_), _) => "not known",
     };
     let why = answer.why.as_ref().map_or(String::new(), |why| match why.line {

@@ -4,7 +4,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::Expression;
-use fencepost_program::program::{BarrierKind, BarrierRule, Place, Scope};
+use fencepost_program::program::{BarrierKind, BarrierLevel, BarrierRule, Place, Scope};
 use fencepost_program::tag::Tags;
 use fencepost_program::unfolding::{
     BarrierEvent, BarrierMatching, Event, EventKind, LocationInfo, ThreadUnfolding, Trace, TraceEnd, Unfolding,
@@ -170,7 +170,7 @@ impl Builder {
     }
 
     pub fn barrier(mut self, text: &str, kind: BarrierKind) -> Builder {
-        let event = BarrierEvent { kind, instance: None, id: None, count: None, reduction: None };
+        let event = BarrierEvent { kind, level: BarrierLevel::Cta, instance: None, id: None, count: None, reduction: None };
         self.push(self.last_thread(), EventKind::Barrier(event), text, None);
         self
     }

@@ -4,6 +4,7 @@
 //! beside `bar 1; bar 0`) then block, where a rule that only looks at which barriers are reached would let them justify
 //! each other.
 
+mod cluster;
 mod dartagnan;
 mod ptx;
 

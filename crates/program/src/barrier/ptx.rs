@@ -3,18 +3,29 @@
 //! exited threads are missing from completes too (9.7.14.7). What the ISA leaves undefined (`.red` beside the other forms,
 //! unequal counts) is refused before, in `lower::barriers`.
 //!
+//! `bar.warp.sync` meets the threads of its CTA that have one with the same mask, or as many as the mask has bits if those
+//! are fewer: a test has a few threads where the machine has a warp. `barrier.cluster` is in [`super::cluster`].
+//!
 //! Where more threads than its count may arrive, which of them form a generation depends on who comes first: those orders
 //! are searched. Everywhere else the order cannot matter, and one is enough.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::barrier::cluster::{self, Phase};
 use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
-use crate::ids::{EventId, TraceId};
-use crate::program::{BarrierKind, Place};
-use crate::unfolding::{BarrierMatching, TraceEnd, Unfolding};
+use crate::ids::{EventId, ThreadId, TraceId};
+use crate::program::{BarrierKind, BarrierLevel, Place};
+use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, TraceEnd, Unfolding};
 use crate::value::Value;
 
-type Resource = (Place, Option<Value>);
+/// Where threads meet.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Resource {
+    level: BarrierLevel,
+    place: Place,
+    /// The barrier's number, or the mask of `bar.warp.sync`.
+    id: Option<Value>,
+}
 
 /// How many threads of a test a count stands for. PTX counts in whole warps, and a thread of a litmus test stands for one
 /// thread in a warp of its own: a multiple of 32 counts warps. Any other count is no legal PTX but what authors of litmus
@@ -30,6 +41,8 @@ struct Arrival {
     resource: Resource,
     waits: bool,
     count: Option<usize>,
+    /// At cluster level: which phase it arrives in or waits for.
+    phase: Option<Phase>,
 }
 
 /// The chosen traces as sequences of arrivals.
@@ -93,14 +106,18 @@ impl<'u> Run<'u> {
         let mut uses = BTreeMap::<Resource, (usize, Option<usize>)>::new();
         for (&trace, &place) in traces.iter().zip(&places) {
             let mut sequence = Vec::new();
+            let mut arrivals = 0;
             for (event, barrier) in barrier::operations(unfolding, trace) {
-                let resource = (place, barrier.id.as_ref().and_then(&mut *value));
+                let id = barrier.id.as_ref().and_then(&mut *value);
+                let resource = Resource { level: barrier.level, place, id };
+                let phase = cluster::phase(barrier, place, &mut arrivals);
                 let count = barrier.count.as_ref().and_then(&mut *value);
                 let count = count.map(|count| usize::try_from(participants(count)).unwrap_or(0));
+                let count = count.or_else(|| lanes(unfolding, resource));
                 let entry = uses.entry(resource).or_default();
                 entry.0 += 1;
                 entry.1 = entry.1.into_iter().chain(count).min();
-                sequence.push(Arrival { event, resource, waits: barrier.kind != BarrierKind::Arrive, count });
+                sequence.push(Arrival { event, resource, waits: barrier.kind != BarrierKind::Arrive, count, phase });
             }
             sequences.push(sequence);
         }
@@ -109,13 +126,20 @@ impl<'u> Run<'u> {
     }
 
     fn ready(&self, moment: &Moment) -> Vec<usize> {
-        let can_move = |&thread: &usize| !moment.waiting[thread] && moment.next[thread] < self.sequences[thread].len();
+        let can_move = |&thread: &usize| {
+            let next = self.sequences[thread].get(moment.next[thread]);
+            !moment.waiting[thread] && next.is_some_and(|next| !next.waits || self.may_pass(moment, next))
+        };
         (0..self.sequences.len()).filter(can_move).collect()
     }
 
     fn arrive(&self, moment: &Moment, thread: usize) -> Moment {
         let mut after = moment.clone();
         let arrival = &self.sequences[thread][moment.next[thread]];
+        if arrival.phase.is_some() {
+            after.next[thread] += 1;
+            return after;
+        }
         let arrivals = after.open.entry(arrival.resource).or_default();
         arrivals.push((thread, arrival.event));
         arrivals.sort();
@@ -154,8 +178,23 @@ impl<'u> Run<'u> {
             return arrivals.len() >= count;
         }
         let has_arrived = |thread: usize| arrivals.iter().any(|(other, _)| *other == thread);
-        let mut members = (0..self.places.len()).filter(|&thread| self.places[thread] == resource.0);
+        let mut members = (0..self.places.len()).filter(|&thread| self.is_member(thread, resource));
         members.all(|thread| has_arrived(thread) || self.has_exited(moment, thread))
+    }
+
+    /// A wait of a cluster is passed when its phase is complete; every other barrier is arrived at first.
+    fn may_pass(&self, moment: &Moment, arrival: &Arrival) -> bool {
+        arrival.phase.is_none_or(|phase| self.is_complete(moment, phase))
+    }
+
+    /// All threads of the cluster have arrived in the phase, or exited.
+    fn is_complete(&self, moment: &Moment, phase: Phase) -> bool {
+        let arrives = |thread: usize| {
+            let done = &self.sequences[thread][..moment.next[thread]];
+            done.iter().any(|arrival| arrival.phase == Some(phase) && !arrival.waits)
+        };
+        let mut members = (0..self.places.len()).filter(|&thread| phase.includes(self.places[thread]));
+        members.all(|thread| arrives(thread) || self.has_exited(moment, thread))
     }
 
     fn count_of(&self, thread: usize, event: EventId) -> Option<usize> {
@@ -178,12 +217,63 @@ impl<'u> Run<'u> {
         })
     }
 
+    fn is_member(&self, thread: usize, resource: &Resource) -> bool {
+        let id = self.unfolding.traces[self.traces[thread].index()].thread;
+        match resource.level {
+            BarrierLevel::Warp => has_mask(self.unfolding, id, *resource),
+            BarrierLevel::Cta | BarrierLevel::Cluster => self.places[thread] == resource.place,
+        }
+    }
+
     fn matching(&self, moment: Moment) -> BarrierMatching {
         let mut matching = BarrierMatching::default();
+        self.add_phases(&moment, &mut matching);
         for group in moment.done {
             let released = group.clone();
             complete(self.unfolding, &mut matching, group, &released);
         }
         normalise(matching)
     }
+
+    /// The phases of clusters that were completed: each arrive synchronises with each wait.
+    fn add_phases(&self, moment: &Moment, matching: &mut BarrierMatching) {
+        let mut phases = BTreeMap::<Phase, (Vec<EventId>, Vec<EventId>)>::new();
+        for (sequence, next) in self.sequences.iter().zip(&moment.next) {
+            for arrival in &sequence[..*next] {
+                let Some(phase) = arrival.phase else { continue };
+                let (arrives, waits) = phases.entry(phase).or_default();
+                if arrival.waits { waits.push(arrival.event) } else { arrives.push(arrival.event) }
+            }
+        }
+        for (_, (arrives, waits)) in phases.into_iter().filter(|(phase, _)| self.is_complete(moment, *phase)) {
+            let pairs = arrives.iter().flat_map(|from| waits.iter().map(move |to| (*from, *to)));
+            matching.synchronises.extend(pairs);
+            let mut group = [arrives, waits].concat();
+            group.sort();
+            matching.groups.push(group);
+        }
+    }
+}
+
+/// How many threads a `bar.warp.sync` waits for, where its mask names fewer than have it.
+fn lanes(unfolding: &Unfolding, resource: Resource) -> Option<usize> {
+    let mask = resource.id.filter(|_| resource.level == BarrierLevel::Warp)?;
+    let named = usize::try_from(u128::count_ones(mask.0.cast_unsigned() & u128::from(u32::MAX))).unwrap_or(0);
+    let threads = (0..unfolding.threads.len()).map(ThreadId::new);
+    let members = threads.filter(|thread| has_mask(unfolding, *thread, resource)).count();
+    (named < members).then_some(named)
+}
+
+/// Whether the thread is in the CTA and has, on some trace, a `bar.warp.sync` with this mask. A mask that depends on what
+/// was read may be this one.
+fn has_mask(unfolding: &Unfolding, thread: ThreadId, resource: Resource) -> bool {
+    let thread = &unfolding.threads[thread.index()];
+    let meets = |event: &EventId| match &unfolding.events[event.index()].kind {
+        EventKind::Barrier(BarrierEvent { level: BarrierLevel::Warp, id: Some(mask), .. }) => {
+            mask.evaluate(&mut |_| None).is_none_or(|mask| Some(mask) == resource.id)
+        }
+        _ => false,
+    };
+    let traces = || thread.traces.iter().flat_map(|trace| &unfolding.traces[trace.index()].events);
+    thread.place == resource.place && traces().any(meets)
 }

@@ -6,6 +6,7 @@ use crate::ids::{AddressId, LocationId};
 use crate::lower::Names;
 use crate::lower::names::{Atom, Name, Sharing, VariableId};
 use crate::lower::sizes::{Cut, Scalar, Uses, bytes};
+use crate::mbarrier;
 use crate::program::{Address, Location, LocationRole, Space};
 use crate::value::{Type, Value};
 
@@ -94,7 +95,7 @@ fn content(
 ) -> (Type, Value) {
     match role {
         LocationRole::Mbarrier if entry.role == role && entry.given.is_some() => {
-            return (Type::UNTYPED, mbarrier(entry.initial));
+            return (Type::UNTYPED, initialised(entry.initial));
         }
         LocationRole::Mbarrier => return (Type::UNTYPED, Value(0)),
         LocationRole::TensorMap => return (Type::UNTYPED, entry.initial),
@@ -126,8 +127,8 @@ fn content(
 }
 
 /// An mbarrier that is initialised before the start.
-fn mbarrier(count: Value) -> Value {
-    count
+fn initialised(count: Value) -> Value {
+    mbarrier::State::init(count.0).pack()
 }
 
 /// Settles what each address taken so far is, and gives every atom one. The addresses of a variable's atoms follow each

@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::barrier::participants;
 use crate::lower::{Findings, ThreadBuilder};
-use crate::program::{Barrier, BarrierKind, Operand, Operation, Place, Unsupported};
+use crate::program::{Barrier, BarrierKind, BarrierLevel, Operand, Operation, Place, Unsupported};
 use crate::value::Value;
 
 struct Use<'t> {
@@ -23,6 +23,9 @@ pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
         let members = threads.iter().filter(|other| other.place == thread.place).count();
         for code in &thread.code {
             let Operation::Barrier(barrier) = &code.operation else { continue };
+            if barrier.level != BarrierLevel::Cta {
+                continue;
+            }
             let count = match barrier.count {
                 None => Some(members as i128),
                 Some(Operand::Constant(count)) => Some(participants(count)),

@@ -6,10 +6,30 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::ids::ThreadId;
 use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
-use crate::program::{Feature, Initial, LocationRole, Place, Space};
+use crate::program::{Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::integer_type;
 use crate::table::x86::canonical;
 use crate::value::{Type, Value};
+
+/// The version the text names, else the newest. One that is newer still is taken as the newest, with a warning.
+pub(crate) fn version(litmus: &Litmus, findings: &mut Findings) -> Version {
+    let mut named = litmus.declarations.iter().filter_map(|found| match found.node {
+        Declaration::Version { major, minor } => Some((Version { major, minor }, found.span)),
+        _ => None,
+    });
+    let Some((version, span)) = named.next() else { return Version::NEWEST };
+    if let Some((other, span)) = named.find(|(other, _)| *other != version) {
+        let message = format!("a second `.version`: {}.{}", other.major, other.minor);
+        findings.diagnostics.push(Diagnostic::error(span, message).help("keep one of them"));
+    }
+    if version > Version::NEWEST {
+        let Version { major, minor } = Version::NEWEST;
+        let message = format!("this version is newer than the rules here: those of {major}.{minor} are used");
+        findings.diagnostics.push(Diagnostic::warning(span, message));
+        return Version::NEWEST;
+    }
+    version
+}
 
 pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadBuilder], findings: &mut Findings) {
     // Locations first: `P0:%rd1 = x` may stand before `x = 0`.
@@ -38,6 +58,8 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                     initial_register(names, builder, &register, value, ty)
                 })
             }
+            // Which rules hold follows from the version; a target says nothing more.
+            Declaration::Version { .. } | Declaration::Target { .. } => Ok(()),
             Declaration::TypedRegister { thread, register, ty } => {
                 typed(threads, *thread, register, ty, declaration.span)
             }

@@ -9,6 +9,7 @@ mod barriers;
 mod condition;
 mod declare;
 pub(crate) mod layout;
+mod lints;
 mod names;
 mod reach;
 mod sizes;
@@ -22,7 +23,7 @@ use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{BarrierRule, Feature, Place, Program, Unsupported, Version};
+use crate::program::{BarrierRule, Feature, Lint, Place, Program, Unsupported, Version};
 use crate::table;
 use crate::value::Type;
 
@@ -48,6 +49,17 @@ pub(crate) struct Findings {
     pub(crate) diagnostics: Vec<Diagnostic>,
     pub(crate) unsupported: Vec<Unsupported>,
     pub(crate) features: Vec<Spanned<Feature>>,
+    /// Forms with the version that brought them: what, and where it says so.
+    pub(crate) floors: Vec<Floor>,
+    pub(crate) lints: Vec<Lint>,
+}
+
+/// An instruction form of a version of the ISA.
+pub(crate) struct Floor {
+    pub(crate) span: Span,
+    pub(crate) what: String,
+    pub(crate) since: Version,
+    pub(crate) section: &'static str,
 }
 
 impl Findings {
@@ -56,6 +68,14 @@ impl Findings {
             Refusal::Error(diagnostic) => self.diagnostics.push(diagnostic),
             Refusal::Unsupported(span, what) => self.unsupported.push(Unsupported { span, what }),
         }
+    }
+
+    pub(crate) fn floor(&mut self, span: Span, what: String, since: Version, section: &'static str) {
+        self.floors.push(Floor { span, what, since, section });
+    }
+
+    pub(crate) fn lint(&mut self, span: Span, message: String, section: &'static str) {
+        self.lints.push(Lint { span, message, section });
     }
 
     pub(crate) fn feature(&mut self, feature: Feature, span: Span) {
@@ -69,18 +89,21 @@ pub(crate) struct Context<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) findings: &'a mut Findings,
     pub(crate) thread: &'a mut ThreadBuilder,
+    /// The version of the ISA: some defaults changed.
+    pub(crate) version: Version,
 }
 
 /// The program of a test, or None if the diagnostics have an error.
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Findings::default();
+    let version = declare::version(litmus, &mut findings);
     let mut builders = thread::builders(litmus, &mut findings);
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context =
-            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder };
+            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder, version };
         context.lower_body(&thread.body);
     }
     names.warn_of_undeclared(litmus, &mut findings);
@@ -94,6 +117,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
     let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
+    let lints = lints::collect(&mut findings, version);
     let program = Program {
         name: litmus.name.node.clone(),
         arch: litmus.arch,
@@ -106,8 +130,9 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         shown,
         unsupported: findings.unsupported,
         features: findings.features,
-        version: Version::NEWEST,
+        version,
         kernel_order: Vec::new(),
+        lints,
         dependent_launches: Vec::new(),
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
@@ -149,8 +174,13 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {
         thread.register(name, crate::value::Type::UNTYPED);
     }
-    let mut context =
-        Context { dialect: Dialect::Ptx, names: &mut names, findings: &mut findings, thread: &mut thread };
+    let mut context = Context {
+        dialect: Dialect::Ptx,
+        names: &mut names,
+        findings: &mut findings,
+        thread: &mut thread,
+        version: Version::NEWEST,
+    };
     let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));
     match result {
         Ok(()) => Support::Modelled,

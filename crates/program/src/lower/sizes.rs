@@ -47,6 +47,8 @@ pub(super) struct Uses {
     runs: BTreeSet<i128>,
     /// A tensor map describes it.
     is_tensor: bool,
+    /// Where code first touches it.
+    touched: Option<Span>,
 }
 
 /// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
@@ -142,6 +144,7 @@ impl Gathered<'_> {
 
     fn place(&mut self, (name, offset): &Place, portion: Portion, bytes: Option<i128>, (span, is_named): (Span, bool)) {
         let uses = self.uses.entry(name.clone()).or_default();
+        uses.touched.get_or_insert(span);
         match portion {
             Portion::Scalars(ty, count) => {
                 let at = |index: u32| offset.map(|offset| offset + i128::from(index) * i128::from(ty.bits / 8));
@@ -323,9 +326,20 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
                 findings.feature(Feature::Span, scalar.span);
             }
         }
-        for object in &uses.objects {
-            if edges.range(object + 1..object + 8).next().is_some() {
-                let span = uses.scalars.first().map_or(Span::default(), |scalar| scalar.span);
+        let is_within = |scalar: &&Scalar, object: i128| {
+            let offset = scalar.offset.unwrap_or(-8);
+            scalar.bytes() > 0 && offset < object + 8 && object < offset + scalar.bytes()
+        };
+        let declared: Vec<i128> = match entry.role {
+            LocationRole::Mbarrier => (0..end / 8).map(|index| index * 8).collect(),
+            _ => Vec::new(),
+        };
+        for object in uses.objects.iter().chain(&declared).collect::<BTreeSet<_>>() {
+            if let Some(scalar) = uses.scalars.iter().find(|scalar| is_within(scalar, *object)) {
+                let what = format!("an ordinary access to the mbarrier `{name}`");
+                findings.unsupported.push(Unsupported { span: scalar.span, what });
+            } else if edges.range(object + 1..object + 8).next().is_some() {
+                let span = uses.touched.unwrap_or_default();
                 let what = format!("an access to a part of the mbarrier at `{name}{object:+}`");
                 findings.unsupported.push(Unsupported { span, what });
             }

@@ -51,6 +51,9 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
             scalars(address, *ty, count(destinations.len()), *tags)
         }
         Operation::VectorStore { address, ty, values, tags, .. } => scalars(address, *ty, count(values.len()), *tags),
+        Operation::MbarrierWait(wait) => {
+            Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
+        }
         Operation::Async(operation) => asynchronous(&operation.action),
         _ => Touches::default(),
     }

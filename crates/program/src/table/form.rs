@@ -2,8 +2,6 @@
 //! the version that brought it. One row is one line of the documentation's list of what is modelled.
 //!
 //! The words after the head may come in any order: the ISA's own text orders them differently in different places.
-// Until the tables of asynchronous operations and mbarriers use it.
-#![allow(dead_code)]
 
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::{Diagnostic, Spanned};
@@ -33,6 +31,8 @@ pub(crate) enum Slot {
     Maybe(&'static [&'static str]),
     /// A type, at most one.
     Type,
+    /// Up to `most` words that the function takes (shapes, element types of matrices); `name` is for documentation.
+    Like { name: &'static str, accepts: fn(&str) -> bool, most: u32 },
     /// Any number of performance hints (`.L2::cache_hint`, `.L1::no_allocate`).
     Hints,
 }
@@ -82,13 +82,19 @@ pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refu
         let takes = |slot: &Slot| match slot {
             Slot::One(words) | Slot::Maybe(words) => words.contains(&word.node.as_str()),
             Slot::Type => modifier::integer_type(&word.node).is_some(),
+            Slot::Like { accepts, .. } => accepts(&word.node),
             Slot::Hints => modifier::is_hint(&word.node),
         };
         let Some(slot) = form.slots.iter().position(takes) else {
             return Err(Refusal::Unsupported(tree.span(), spelled(tree)));
         };
         taken[slot] += 1;
-        if taken[slot] > 1 && !matches!(form.slots[slot], Slot::Hints) {
+        let most = match form.slots[slot] {
+            Slot::Hints => u32::MAX,
+            Slot::Like { most, .. } => most,
+            _ => 1,
+        };
+        if taken[slot] > most {
             let message = format!("{} says `.{}` beside another word of its kind", spelled(tree), word.node);
             return Err(Refusal::Error(Diagnostic::error(word.span, message).label("one too many")));
         }
@@ -117,6 +123,7 @@ pub(crate) fn pattern<K>(form: &Form<K>) -> String {
             Slot::One(words) => format!("({})", list(words)),
             Slot::Maybe(words) => format!("{{{}}}", list(words)),
             Slot::Type => "{.type}".to_string(),
+            Slot::Like { name, .. } => format!(".{name}"),
             Slot::Hints => String::new(),
         };
     }

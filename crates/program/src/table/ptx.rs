@@ -8,7 +8,10 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::Operation;
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_memory, typo};
+use crate::table::{
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+};
+use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
 
@@ -31,6 +34,8 @@ pub(crate) enum Kind {
     Fence,
     Membar,
     Barrier,
+    /// Read by forms of its own.
+    Mbarrier,
     Move,
     Binary(BinaryOperator),
     Unary(UnaryOperator),
@@ -55,13 +60,13 @@ enum In {
     Dartagnan,
 }
 
-struct Row {
-    opcode: &'static str,
+pub(crate) struct Row {
+    pub(crate) opcode: &'static str,
     place: In,
     kind: Kind,
     /// The proxy of a memory operation.
     proxy: Tag,
-    classes: &'static [Class],
+    pub(crate) classes: &'static [Class],
 }
 
 const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile, Sem::Mmio];
@@ -109,6 +114,7 @@ const TABLE: &[Row] = &[
     row("membar", In::All, Kind::Membar, Tag::Generic, MEMBAR),
     row("bar", In::All, Kind::Barrier, Tag::Generic, BARRIER),
     row("barrier", In::Ptx, Kind::Barrier, Tag::Generic, BARRIER),
+    row("mbarrier", In::Ptx, Kind::Mbarrier, Tag::Generic, NONE),
     // Registers.
     local("mov", In::All, Kind::Move, TYPED),
     local("add", In::All, Kind::Binary(BinaryOperator::Add), TYPED),
@@ -156,6 +162,11 @@ fn serves(place: In, dialect: Dialect) -> bool {
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
     let opcode = tree.opcode.node.as_str();
+    if context.dialect == Dialect::Ptx
+        && let Some(lowered) = by_form(context, tree)
+    {
+        return lowered;
+    }
     let found = TABLE.iter().find(|row| row.opcode == opcode && serves(row.place, context.dialect));
     let Some(row) = found else {
         let served = TABLE.iter().filter(|row| serves(row.place, context.dialect));
@@ -165,6 +176,19 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     // `ld r1, 5` moves; `ld r1, x` would be an access without semantics, which Dartagnan's grammar does not have.
     if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {
         return ptx_local::lower(context, tree, Kind::Move, &Modifiers::default());
+    }
+    if matches!(row.kind, Kind::Mbarrier) {
+        return ptx_mbarrier::lower(context, tree);
+    }
+    if matches!(row.kind, Kind::Barrier)
+        && let Some(result) = ptx_barrier::beyond(context, tree)
+    {
+        return result;
+    }
+    if matches!(row.kind, Kind::Fence | Kind::Membar)
+        && let Some(result) = ptx_fence::real(context, tree)
+    {
+        return result;
     }
     let modifiers = modifier::parse(tree, row.classes)?;
     match row.kind {
@@ -181,4 +205,22 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         }
         kind => ptx_local::lower(context, tree, kind, &modifiers),
     }
+}
+
+/// The rows of real PTX whose words are classes. Those of whole forms have tables of their own.
+pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
+    let is_own = |row: &&Row| matches!(row.place, In::All | In::Ptx) && !matches!(row.kind, Kind::Mbarrier);
+    TABLE.iter().filter(is_own)
+}
+
+/// The tables whose rows are whole forms.
+fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    // The more specific heads first: `cp.async.bulk.tensor` before `cp.async`.
+    ptx_async_tensor::lower(context, tree)
+        .or_else(|| ptx_async_store::lower(context, tree))
+        .or_else(|| ptx_async::lower(context, tree))
+        .or_else(|| ptx_tensor::lower(context, tree))
+        .or_else(|| ptx_tensor_product::lower(context, tree))
+        .or_else(|| ptx_tensor_memory::lower(context, tree))
+        .or_else(|| ptx_tensormap::lower(context, tree))
 }

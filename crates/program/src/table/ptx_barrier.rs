@@ -1,14 +1,85 @@
-//! CTA barriers. `bar.cta.sync instance[, id[, quorum]]` is Dartagnan's; `bar{.cta}.{sync,arrive,red} a{, b}` and
-//! `barrier{.cta}.…{.aligned}` are PTX's (PTX ISA 9.7.15.1). `bar.warp` and `barrier.cluster` are not modelled.
+//! Barriers. `bar.cta.sync instance[, id[, quorum]]` is Dartagnan's; `bar{.cta}.{sync,arrive,red} a{, b}` and
+//! `barrier{.cta}.…{.aligned}` are PTX's (PTX ISA 9.7.15.1), as are `bar.warp.sync` (9.7.15.2) and `barrier.cluster`
+//! (9.7.15.3).
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::{Context, Refusal};
-use crate::program::{Barrier, BarrierKind, Operand, Operation, Reduction, ReductionOperation};
+use crate::program::{Barrier, BarrierKind, BarrierLevel, Feature, Operand, Operation, Reduction, ReductionOperation};
+use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers};
+use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Beyond {
+    ClusterArrive,
+    ClusterWait,
+    Warp,
+}
+
+pub(crate) const FORMS: &[Form<Beyond>] = &[
+    Form {
+        head: &["barrier", "cluster", "arrive"],
+        slots: &[Slot::Maybe(&["release", "relaxed"]), Slot::Maybe(&["aligned"])],
+        section: "9.7.15.3",
+        since: version(7, 8),
+        kind: Beyond::ClusterArrive,
+    },
+    Form {
+        head: &["barrier", "cluster", "wait"],
+        slots: &[Slot::Maybe(&["acquire"]), Slot::Maybe(&["aligned"])],
+        section: "9.7.15.3",
+        since: version(7, 8),
+        kind: Beyond::ClusterWait,
+    },
+    Form { head: &["bar", "warp", "sync"], slots: &[], section: "9.7.15.2", since: version(6, 0), kind: Beyond::Warp },
+];
+
+/// Barriers of a cluster or a warp, of real PTX.
+pub(crate) fn beyond(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    if context.dialect != Dialect::Ptx {
+        return None;
+    }
+    let form = form::select(FORMS, tree)?;
+    Some(form::words(form, tree).and_then(|words| beyond_cta(context, tree, form, &words)))
+}
+
+fn beyond_cta(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    form: &Form<Beyond>,
+    words: &Words,
+) -> Result<(), Refusal> {
+    let barrier = match form.kind {
+        Beyond::Warp => {
+            let [mask] = context.operands(tree)?;
+            let id = Some(context.value(mask)?);
+            Barrier { id, level: BarrierLevel::Warp, ..plain(BarrierKind::Sync) }
+        }
+        Beyond::ClusterArrive | Beyond::ClusterWait => {
+            let [] = context.operands(tree)?;
+            context.findings.feature(Feature::Cluster, tree.opcode.span);
+            let waits = matches!(form.kind, Beyond::ClusterWait);
+            let kind = if waits { BarrierKind::Sync } else { BarrierKind::Arrive };
+            let tags = if words.has("relaxed") { Tags::NONE.with(Tag::Relaxed) } else { Tags::NONE };
+            Barrier { level: BarrierLevel::Cluster, tags, ..plain(kind) }
+        }
+    };
+    let orders = ["release", "relaxed", "acquire"].iter().any(|word| words.has(word));
+    let since = if orders { version(8, 0) } else { form.since };
+    context.findings.floor(tree.span(), modifier::spelled(tree), since, form.section);
+    context.thread.emit(Operation::Barrier(barrier));
+    Ok(())
+}
+
+/// A barrier of a CTA without operands.
+fn plain(kind: BarrierKind) -> Barrier {
+    let (level, tags) = (BarrierLevel::Cta, Tags::NONE);
+    Barrier { kind, level, tags, instance: None, id: None, count: None, reduction: None }
+}
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
     let Some(kind) = modifiers.barrier else {
@@ -39,8 +110,7 @@ fn dartagnan(
     }
     let mut operands =
         tree.operands.iter().map(|operand| context.value(operand)).collect::<Result<Vec<_>, _>>()?.into_iter();
-    let barrier =
-        Barrier { kind, instance: operands.next(), id: operands.next(), count: operands.next(), reduction: None };
+    let barrier = Barrier { instance: operands.next(), id: operands.next(), count: operands.next(), ..plain(kind) };
     if barrier.instance.is_none() || operands.next().is_some() {
         return Err(wrong_operands(tree, "one to three operands: instance, id, quorum"));
     }
@@ -56,7 +126,7 @@ fn synchronise(context: &mut Context<'_>, tree: &Instruction, kind: BarrierKind)
     };
     let id = resource(context, id)?;
     let count = count.map(|count| thread_count(context, count)).transpose()?;
-    Ok(Barrier { kind, instance: None, id: Some(id), count, reduction: None })
+    Ok(Barrier { id: Some(id), count, ..plain(kind) })
 }
 
 /// `bar.red.popc.u32 d, a{, b}, p` and `bar.red.{and,or}.pred p, a{, b}, q`.
@@ -77,7 +147,7 @@ fn reduction(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifier
         return Err(wrong_operands(tree, "a destination register"));
     };
     let reduction = Some(Reduction { destination, operation, predicate });
-    Ok(Barrier { kind: BarrierKind::Red, instance: None, id: Some(id), count, reduction })
+    Ok(Barrier { id: Some(id), count, reduction, ..plain(BarrierKind::Red) })
 }
 
 /// A CTA has sixteen barriers.

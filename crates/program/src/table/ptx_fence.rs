@@ -1,14 +1,179 @@
-//! Fences of PTX (PTX ISA 9.7.15.4): memory fences, proxy fences, and the older `membar`.
+//! Fences of PTX (PTX ISA 9.7.15.4): memory fences, proxy fences, and the older `membar`. What the dialects share is read by
+//! classes of modifiers; the forms that only real PTX has are rows of their own.
 
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::{Context, Refusal};
-use crate::program::{Feature, Operation, Scope};
-use crate::table::modifier::{self, Modifiers, Sem};
+use crate::program::{Feature, FenceCover, Operation, Scope};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::modifier::{self, Modifiers, Sem, spelled};
 use crate::table::ptx_memory::{note_scope, scope_tag};
 use crate::tag::{Tag, Tags};
+use crate::unfolding::Cover;
+
+/// A form of real PTX.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Kind {
+    /// Between virtual aliases.
+    Alias,
+    /// Between the generic and the async proxy, both ways.
+    Async,
+    /// Halves between the generic and the async proxy, limited to some memory.
+    AsyncGeneric,
+    /// Halves between the generic and the tensormap proxy.
+    TensorMap,
+    MbarrierInit,
+    /// A memory fence limited to some memory.
+    Restricted,
+}
+
+const HALF: Slot = Slot::One(&["acquire", "release"]);
+const CLUSTER: Slot = Slot::One(&["cluster"]);
+const RESTRICTIONS: &[&str] = &["sync_restrict::shared::cta", "sync_restrict::shared::cluster"];
+const READ: &str = "sync_restrict::shared::cluster::read";
+
+const fn form(head: &'static [&'static str], slots: &'static [Slot], since: (u8, u8), kind: Kind) -> Form<Kind> {
+    Form { head, slots, section: "9.7.15.4", since: version(since.0, since.1), kind }
+}
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    form(
+        &["fence", "proxy", "alias"],
+        &[Slot::Maybe(&["acquire", "release"]), Slot::Maybe(&["sys"])],
+        (7, 5),
+        Kind::Alias,
+    ),
+    form(
+        &["fence", "proxy", "async"],
+        &[Slot::Maybe(&["global", "shared::cta", "shared::cluster"])],
+        (8, 0),
+        Kind::Async,
+    ),
+    form(
+        &["fence", "proxy", "async::generic"],
+        &[HALF, Slot::One(&["sync_restrict::shared::cta", "sync_restrict::shared::cluster", READ]), CLUSTER],
+        (8, 6),
+        Kind::AsyncGeneric,
+    ),
+    form(
+        &["fence", "proxy", "tensormap::generic"],
+        &[HALF, Slot::One(&["cta", "cluster", "gpu", "sys"])],
+        (8, 3),
+        Kind::TensorMap,
+    ),
+    form(&["fence", "mbarrier_init"], &[Slot::One(&["release"]), CLUSTER], (8, 0), Kind::MbarrierInit),
+    form(&["fence"], &[HALF, Slot::One(RESTRICTIONS), CLUSTER], (8, 6), Kind::Restricted),
+];
+
+const SCOPES: &[(&str, Scope)] =
+    &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
+const HALVES: &[(&str, Tag)] = &[("acquire", Tag::Acquire), ("release", Tag::Release)];
+
+/// Whether the instruction is one of [`FORMS`]. `membar.proxy` is `fence.proxy`.
+pub(crate) fn real(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    if context.dialect != Dialect::Ptx {
+        return None;
+    }
+    let mut named = tree.clone();
+    if tree.modifiers.first().is_some_and(|word| word.node == "proxy") {
+        named.opcode.node = "fence".to_string();
+    }
+    let form = form::select(FORMS, &named)?;
+    let is_restricted = named.modifiers.iter().any(|word| word.node.starts_with("sync_restrict"));
+    if matches!(form.kind, Kind::Restricted) && !is_restricted {
+        return None;
+    }
+    Some(form::words(form, &named).and_then(|words| lower_form(context, tree, form, &words)))
+}
+
+fn lower_form(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>, words: &Words) -> Result<(), Refusal> {
+    let half = words.find(HALVES);
+    let scope = words.find(SCOPES);
+    note_scope(context, scope.as_ref());
+    let mut since = form.since;
+    let (own, feature, cover) = match form.kind {
+        Kind::Alias => {
+            if half.is_some() != scope.is_some() {
+                let message = format!("{} needs both a half and a scope, or neither", spelled(tree));
+                let help = "write `fence.proxy.alias`, or `.acquire.sys` or `.release.sys` behind it";
+                return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help(help)));
+            }
+            since = if half.is_some() { version(9, 4) } else { since };
+            (Tags::from_iter([Tag::ProxyFence, Tag::Alias]), Feature::Proxy, FenceCover::EVERYTHING)
+        }
+        Kind::Async => (Tags::from_iter([Tag::ProxyFence, Tag::Async]), Feature::Async, space(words)),
+        Kind::AsyncGeneric => {
+            since = if words.has(READ) { version(9, 4) } else { since };
+            let tags = Tags::from_iter([Tag::ProxyFence, Tag::Async]);
+            let tags = if words.has(READ) { tags.with(Tag::ReadsOnly) } else { tags };
+            (tags, Feature::Async, restriction(tree, words)?)
+        }
+        Kind::TensorMap => {
+            (Tags::from_iter([Tag::ProxyFence, Tag::TensorMap]), Feature::Async, map(context, tree, words)?)
+        }
+        Kind::MbarrierInit => (Tags::NONE.with(Tag::MbarrierInitFence), Feature::Async, FenceCover::EVERYTHING),
+        Kind::Restricted => {
+            (Tags::from_iter([Tag::Generic, Tag::Restricted]), Feature::Cluster, restriction(tree, words)?)
+        }
+    };
+    if !matches!(cover, FenceCover::TensorMap(_)) {
+        let [] = context.operands(tree)?;
+    }
+    context.findings.floor(tree.span(), spelled(tree), since, form.section);
+    context.findings.feature(feature, tree.opcode.span);
+    let mut tags = own.with(Tag::Fence);
+    tags = half.map_or(tags, |half| tags.with(half.node));
+    tags = scope.as_ref().map_or(tags, |scope| tags.with(scope_tag(scope.node)));
+    context.thread.emit(Operation::Fence { tags, scope: scope.map(|scope| scope.node), cover });
+    Ok(())
+}
+
+/// The state space `fence.proxy.async` is limited to.
+fn space(words: &Words) -> FenceCover {
+    FenceCover::Fixed(match () {
+        () if words.has("global") => Cover::Global,
+        () if words.has("shared::cta") => Cover::SharedCta,
+        () if words.has("shared::cluster") => Cover::SharedCluster,
+        () => Cover::Everything,
+    })
+}
+
+/// An acquire is about the shared memory of the cluster, a release about that of the CTA, or about what it read.
+fn restriction(tree: &Instruction, words: &Words) -> Result<FenceCover, Refusal> {
+    let own = words.has("sync_restrict::shared::cta");
+    let cover = match (words.has("release"), own) {
+        (true, true) => Cover::SharedCta,
+        (true, false) if words.has(READ) => Cover::SharedCluster,
+        (false, false) if !words.has(READ) => Cover::SharedCluster,
+        _ => {
+            let message = format!("there is no {}", spelled(tree));
+            let help =
+                "`.acquire` goes with `.sync_restrict::shared::cluster`, `.release` with `.sync_restrict::shared::cta`";
+            return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help(help)));
+        }
+    };
+    Ok(FenceCover::Fixed(cover))
+}
+
+/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`; the release half has no operands.
+fn map(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<FenceCover, Refusal> {
+    if words.has("release") {
+        return Ok(FenceCover::EVERYTHING);
+    }
+    let [address, size] = context.operands(tree)?;
+    let address = context.address(address)?;
+    match size.node {
+        TreeOperand::Integer(128) => {}
+        TreeOperand::Integer(bytes) => {
+            let message = format!("a tensor map has 128 bytes, not {bytes}");
+            context.findings.lint(size.span, message, "9.7.15.4");
+        }
+        _ => return Err(Refusal::error(size.span, "the size of a tensor map is the constant 128")),
+    }
+    Ok(FenceCover::TensorMap(address))
+}
 
 /// `fence.sem.scope`, `fence.proxy.kind`, and NVLitmus' `fence.alias`.
 pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
@@ -40,7 +205,7 @@ pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &M
 
 fn memory_fence(context: &mut Context<'_>, tag: Tag, scope: Scope) {
     let tags = Tags::from_iter([Tag::Fence, Tag::Generic, tag, scope_tag(scope)]);
-    context.thread.emit(Operation::Fence { tags, scope: Some(scope) });
+    context.thread.emit(Operation::Fence { tags, scope: Some(scope), cover: FenceCover::EVERYTHING });
 }
 
 /// A proxy fence has its proxy's tag only; it takes effect inside its CTA and has no scope.
@@ -56,13 +221,13 @@ fn proxy_fence(
         let message = format!("{} is no fence", modifier::spelled(tree));
         return Err(Refusal::Error(Diagnostic::error(proxy.span, message).help("write `fence.proxy.…`")));
     }
-    // PTX 9.4's scoped alias halves have no model.
+    // The scoped halves of PTX 9.4 are real PTX's.
     if modifiers.sem.is_some() || modifiers.scope.is_some() {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
     }
     context.findings.feature(Feature::Proxy, tree.opcode.span);
     let tags = Tags::from_iter([Tag::Fence, Tag::ProxyFence, proxy.node]);
-    context.thread.emit(Operation::Fence { tags, scope: None });
+    context.thread.emit(Operation::Fence { tags, scope: None, cover: FenceCover::EVERYTHING });
     Ok(())
 }
 

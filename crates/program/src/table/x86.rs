@@ -11,7 +11,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal, ThreadBuilder, misfit};
-use crate::program::{AddressOperand, CodeIndex, LocalValue, Operand, Operation};
+use crate::program::{AddressOperand, CodeIndex, FenceCover, LocalValue, Operand, Operation};
 use crate::table::modifier::{find, spelled};
 use crate::table::x86_locked;
 use crate::tag::{Tag, Tags};
@@ -164,7 +164,11 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
         Opcode::Fence(tag) => {
             let [] = context.operands(tree)?;
             no_lock(tree)?;
-            context.thread.emit(Operation::Fence { tags: Tags::from_iter([Tag::Fence, tag]), scope: None });
+            context.thread.emit(Operation::Fence {
+                tags: Tags::from_iter([Tag::Fence, tag]),
+                scope: None,
+                cover: FenceCover::EVERYTHING,
+            });
         }
         Opcode::Move => {
             no_lock(tree)?;

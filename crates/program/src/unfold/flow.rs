@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::{
-    AddressOperand, Condition, Instruction, LocalValue, Operand, Operation, Program, Term, Thread, Update,
+    AddressOperand, Condition, FenceCover, Instruction, LocalValue, Operand, Operation, Program, Term, Thread, Update,
 };
 
 pub(crate) struct Flow {
@@ -108,6 +108,7 @@ pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
     let one = match operation {
         Operation::Load { destination, .. } | Operation::ReadModifyWrite { destination, .. } => *destination,
         Operation::Local { destination, .. } => Some(*destination),
+        Operation::MbarrierWait(wait) => wait.destination,
         Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
         Operation::VectorLoad { destinations, .. } => return destinations.iter().flatten().copied().collect(),
         Operation::Async(operation) => return operation.defined(),
@@ -159,6 +160,11 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         },
         Operation::Async(operation) => found.extend(operation.used()),
         Operation::BranchIf { left, right, .. } => [left, right].into_iter().for_each(operand),
+        Operation::MbarrierWait(wait) => {
+            address_use(&wait.address, &mut operand);
+            operand(&wait.question.1);
+        }
+        Operation::Fence { cover: FenceCover::TensorMap(map), .. } => address_use(map, &mut operand),
         Operation::Fence { .. } | Operation::Branch { .. } | Operation::Exit | Operation::Nothing => {}
     }
     found

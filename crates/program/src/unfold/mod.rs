@@ -6,8 +6,10 @@
 
 mod access;
 mod compact;
+mod fence;
 mod flow;
 mod fold;
+mod objects;
 mod run;
 mod span;
 mod state;
@@ -17,6 +19,7 @@ mod strand_group;
 mod strand_hazard;
 mod strand_region;
 mod visit;
+mod wait;
 
 pub(crate) use flow::{defined, used};
 
@@ -83,6 +86,21 @@ pub enum UnfoldError {
     Allocation {
         span: Span,
     },
+    /// An mbarrier operation on a location that is none.
+    NoMbarrier {
+        span: Span,
+        location: String,
+    },
+    /// Another access to an mbarrier.
+    PlainAccess {
+        span: Span,
+        location: String,
+    },
+    /// A wait on the mbarrier of another CTA.
+    RemoteWait {
+        span: Span,
+        location: String,
+    },
 }
 
 impl fmt::Display for UnfoldError {
@@ -103,6 +121,13 @@ impl fmt::Display for UnfoldError {
             }
             UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s than `.tmem` variables"),
             UnfoldError::BarrierOperand { .. } => write!(f, "a barrier operand depends on the result of a `bar.red`"),
+            UnfoldError::NoMbarrier { location, .. } => {
+                write!(f, "an mbarrier operation on `{location}`, which is no mbarrier")
+            }
+            UnfoldError::PlainAccess { location, .. } => write!(f, "an ordinary access to the mbarrier `{location}`"),
+            UnfoldError::RemoteWait { location, .. } => {
+                write!(f, "a wait on `{location}`, an mbarrier of another CTA")
+            }
         }
     }
 }
@@ -118,6 +143,9 @@ impl UnfoldError {
             | UnfoldError::AsyncOperand { span }
             | UnfoldError::Extent { span, .. }
             | UnfoldError::Allocation { span }
+            | UnfoldError::NoMbarrier { span, .. }
+            | UnfoldError::PlainAccess { span, .. }
+            | UnfoldError::RemoteWait { span, .. }
             | UnfoldError::BarrierOperand { span } => Some(*span),
             _ => None,
         }
@@ -177,6 +205,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);
+    objects::check(&unfolding)?;
     Ok(unfolding)
 }
 

@@ -6,13 +6,14 @@ use fencepost_syntax::litmus::Comparison;
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::{
-    Barrier, BarrierKind, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
+    Barrier, BarrierKind, BarrierLevel, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
 };
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::visit::Arrival;
+use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
 use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
@@ -30,6 +31,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
+    pub(crate) makers: Makers,
     steps: u64,
     lives: Vec<Life>,
 }
@@ -62,6 +64,7 @@ impl<'a> Runner<'a> {
             unfolding,
             flow: Flow::new(program, id),
             stack,
+            makers: Makers::new(program, thread),
             steps: 0,
             lives: Vec::new(),
         }
@@ -178,10 +181,8 @@ impl<'a> Runner<'a> {
             | Operation::ReadModifyWrite { .. } => {
                 return self.access(state, instruction, guard);
             }
-            Operation::Fence { tags, scope } => {
-                let deps = Deps { guard, ..Deps::default() };
-                self.event(&mut state, EventKind::Fence, *tags, *scope, deps)?;
-            }
+            Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
+            Operation::MbarrierWait(wait) => return self.wait(state, wait, guard),
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Local { destination, ty, value } => {
@@ -249,13 +250,19 @@ impl<'a> Runner<'a> {
         }
         let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
         let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
-        let event = BarrierEvent { kind: barrier.kind, instance, id, count, reduction: operation.zip(predicate) };
+        let (kind, level) = (barrier.kind, barrier.level);
+        let event = BarrierEvent { kind, level, instance, id, count, reduction: operation.zip(predicate) };
         let tag = match barrier.kind {
             BarrierKind::Sync => Tag::BarrierSync,
             BarrierKind::Arrive => Tag::BarrierArrive,
             BarrierKind::Red => Tag::BarrierRed,
         };
-        let tags = Tags::from_iter([Tag::Barrier, tag]);
+        let level = match barrier.level {
+            BarrierLevel::Cta => None,
+            BarrierLevel::Cluster => Some(Tag::BarrierCluster),
+            BarrierLevel::Warp => Some(Tag::BarrierWarp),
+        };
+        let tags = [Tag::Barrier, tag].into_iter().chain(level).fold(barrier.tags, Tags::with);
         let reads = data.clone();
         let deps = Deps { data, guard, ..Deps::default() };
         let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;

@@ -161,10 +161,10 @@ impl Runner<'_> {
         let address = std::mem::take(&mut located.reads);
         let mut opened = Opened { issue, family, tensor, guard: guard.clone(), address, events: Vec::new() };
         let by_map = start.regions.iter().enumerate().find_map(|(index, region)| match &region.base {
-            Base::Tensor { map, element } => Some((index, *map, *element, region.size)),
+            Base::Tensor { map, coordinates } => Some((index, *map, coordinates, region.size)),
             Base::Address(_) => None,
         });
-        let Some((index, map, element, size)) = by_map else {
+        let Some((index, map, coordinates, size)) = by_map else {
             return self.finish_strand(state, start, &located, opened);
         };
         // What the map holds decides where the copy goes.
@@ -173,7 +173,7 @@ impl Runner<'_> {
         let read =
             self.strand_read(&mut state, &mut opened, How { target, tags: region.tags, scope: region.scope }, &[])?;
         opened.address.insert(read);
-        for (state, range) in self.tensor(state, &located, &Expression::Read(read), (element, size))? {
+        for (state, range) in self.tensor(state, &located, &Expression::Read(read), (coordinates, size))? {
             let mut located = located.clone();
             located.regions[index] = vec![range];
             let opened = Opened {

@@ -25,10 +25,29 @@ impl Runner<'_> {
         let region = |id: RegionId| (&start.regions[id.0], located.region(id));
         match &start.effect {
             Effect::Copy { source, destination, combine, valid } => {
-                let values = self.copied(state, start, located, opened, (*source, *destination, *valid))?;
-                self.spread(state, opened, region(*destination), &values, *combine)
+                let (sources, destinations) = (located.region(*source).len(), located.region(*destination).len());
+                if sources <= 1 {
+                    let values = self.copied(state, start, located, opened, (*source, *destination, *valid, 0))?;
+                    return self.spread(state, opened, region(*destination), &values, *combine);
+                }
+                // A pair of CTAs: each from its own memory to its own.
+                let mut written = Vec::new();
+                for copy in 0..sources.min(destinations) {
+                    let values = self.copied(state, start, located, opened, (*source, *destination, *valid, copy))?;
+                    let (region, copies) = region(*destination);
+                    let copies = &copies[copy..=copy];
+                    written.extend(self.spread(state, opened, (region, copies), &values, *combine)?);
+                }
+                Ok(written)
             }
             Effect::Store { destination, values, ty, combine } => {
+                let range = located.first(*destination);
+                let fits = |address: &AddressId| self.width(*address) == i128::from(ty.bits / 8);
+                if range.len() != values.len() || !range.iter().all(fits) {
+                    let location = range.first().map(|first| self.program.addresses[first.index()].name.clone());
+                    let location = location.unwrap_or_default();
+                    return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+                }
                 let mut given = Vec::new();
                 for value in values {
                     let (value, reads) = self.read_operand(state, *value);
@@ -77,7 +96,7 @@ impl Runner<'_> {
         start: &Start,
         located: &Located,
         opened: &mut Opened,
-        (source, destination, valid): (RegionId, RegionId, Valid),
+        (source, destination, valid, copy): (RegionId, RegionId, Valid, usize),
     ) -> Result<Vec<Given>, UnfoldError> {
         let limit = match valid {
             Valid::All => i128::MAX,
@@ -85,7 +104,8 @@ impl Runner<'_> {
             Valid::Unless(_) if located.chosen => 0,
             Valid::Unless(_) => i128::MAX,
         };
-        let (from, to) = (located.first(source).to_vec(), located.first(destination).to_vec());
+        let range = |id: RegionId| located.region(id).get(copy).cloned().unwrap_or_default();
+        let (from, to) = (range(source), range(destination));
         let mut given = Vec::new();
         let mut offset = 0;
         for (index, target) in to.iter().enumerate() {
@@ -116,7 +136,7 @@ impl Runner<'_> {
         combine: Option<Combine>,
     ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
         let mut written = Vec::new();
-        for copy in copies.to_vec() {
+        for copy in copies.iter().cloned() {
             let mut here = Vec::new();
             for (target, (value, reads, after)) in copy.into_iter().zip(given) {
                 let after: Vec<EventId> = after.iter().copied().collect();

@@ -25,6 +25,15 @@ pub(crate) struct Located {
     pub(crate) chosen: bool,
 }
 
+/// What becomes of a range that is as long as another and reaches beyond the variable.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum End {
+    /// It is an error.
+    Exact,
+    /// It is cut off.
+    Cut,
+}
+
 impl Located {
     pub(crate) fn region(&self, id: RegionId) -> &[Vec<AddressId>] {
         self.regions.get(id.0).map_or(&[], Vec::as_slice)
@@ -49,7 +58,7 @@ impl Runner<'_> {
                 for (state, base) in alternatives {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
-                    let range = self.extent(&state, &located, base, region.size)?;
+                    let range = self.extent(&state, &located, base, (region.size, End::Exact))?;
                     located.regions[index] = self.replicate(&state, &range, region.replicas)?;
                     next.push((state, located));
                 }
@@ -73,7 +82,7 @@ impl Runner<'_> {
         state: &State,
         located: &Located,
         base: AddressId,
-        size: Size,
+        (size, end): (Size, End),
     ) -> Result<Vec<AddressId>, UnfoldError> {
         let (bytes, is_exact) = match size {
             Size::Locations(count) => {
@@ -82,7 +91,7 @@ impl Runner<'_> {
             }
             Size::Variable => return Ok(self.variable(base)),
             Size::Bytes(bytes) => (self.constant(state, bytes)?, true),
-            Size::Like(other) => (self.bytes(located.first(other)), false),
+            Size::Like(other) => (self.bytes(located.first(other)), end == End::Exact),
         };
         let mut range = Vec::new();
         let mut reached = 0;
@@ -111,11 +120,8 @@ impl Runner<'_> {
     /// How many bytes the location at this address has.
     pub(crate) fn width(&self, address: AddressId) -> i128 {
         let location = &self.program.locations[self.program.addresses[address.index()].location.index()];
-        match (location.role, location.ty.bits) {
-            (LocationRole::TensorMap, _) => 128,
-            (LocationRole::Mbarrier, _) | (_, 0) => 8,
-            (_, bits) => i128::from(bits.max(8) / 8),
-        }
+        // A location without a size is one of eight bytes.
+        if location.bytes == 0 { 8 } else { i128::from(location.bytes) }
     }
 
     /// The locations from this one to the end of its variable.
@@ -206,12 +212,18 @@ impl Runner<'_> {
         state: State,
         located: &Located,
         value: &Expression,
-        wanted: (Operand, Size),
+        wanted: (&[Operand], Size),
     ) -> Result<Vec<(State, Vec<AddressId>)>, UnfoldError> {
-        let (element, size) = wanted;
+        let (coordinates, size) = wanted;
         let span = self.span_at(state.at);
-        let element =
-            usize::try_from(self.constant(&state, element)?).map_err(|_| UnfoldError::AsyncOperand { span })?;
+        let mut element = 0;
+        for (index, coordinate) in coordinates.iter().enumerate() {
+            let value = usize::try_from(self.constant(&state, *coordinate)?).ok();
+            match value.filter(|value| index == 0 || *value == 0) {
+                Some(value) => element += value,
+                None => return Err(UnfoldError::AsyncOperand { span }),
+            }
+        }
         let (alternatives, wild) = self.addresses(state, value);
         if let Some(wild) = wild {
             let mut rests_on: Reads = wild.control.clone();
@@ -223,7 +235,7 @@ impl Runner<'_> {
         for (state, base) in alternatives {
             // Beyond its end a tensor reads as zeros, and writes there are lost.
             let range = match self.variable(base).get(element).copied() {
-                Some(first) => self.extent(&state, located, first, size)?,
+                Some(first) => self.extent(&state, located, first, (size, End::Cut))?,
                 None => Vec::new(),
             };
             found.push((state, range));

@@ -12,7 +12,8 @@
 //!
 //! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
 //! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing
-//! iterations out takes order away and adds none.
+//! iterations out takes order away and adds none. Loops that only wait on mbarriers mostly need none (see
+//! `wait::only_waits`).
 
 use crate::expression::Expression;
 use crate::unfold::run::Runner;
@@ -64,7 +65,8 @@ impl Runner<'_> {
         if let Some(previous) = state.visits.get(&head) {
             if previous.effects == visit.effects && previous.live == visit.live {
                 let end = self.spin(state, previous);
-                if self.failing == Failing::LeftOut || state.kept_failing || state.silent.is_some() {
+                let is_of_no_use = || self.only_waits(&state.path, previous.path);
+                if self.failing == Failing::LeftOut || state.kept_failing || state.silent.is_some() || is_of_no_use() {
                     return end.map_or(Arrival::Drop, Arrival::End);
                 }
                 visit.begun = previous.begun;

@@ -117,3 +117,35 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 pub(crate) use access::{same_cta, same_scope};
+
+/// The events of the first trace, numbered from 0: strand events with the number of their issue and what they come after,
+/// waits with what they complete.
+pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
+    use fencepost_program::tag::Tag;
+    use fencepost_program::unfolding::EventKind;
+    let events = &unfolding.traces[0].events;
+    let number = |id: &fencepost_program::EventId| events.iter().position(|event| event == id).expect("on the trace");
+    let list = |ids: &[fencepost_program::EventId]| ids.iter().map(|id| format!(" {}", number(id))).collect::<String>();
+    let line = |id: &fencepost_program::EventId| {
+        let event = unfolding.event(*id);
+        let strand = event.strand.as_ref().map(|strand| (number(&strand.issue), list(&strand.after)));
+        let place = strand.as_ref().map_or("main".to_string(), |(issue, _)| format!("strand {issue}"));
+        let location = event.location().map_or("", |location| &unfolding.locations[location.index()].name);
+        let what = match event.kind {
+            EventKind::Read { .. } => format!("read {location}"),
+            EventKind::Write { .. } => format!("write {location}"),
+            EventKind::Issue if event.has(Tag::Issue) => "issue".to_string(),
+            EventKind::Issue => "wait".to_string(),
+            EventKind::Fence => "fence".to_string(),
+            EventKind::Barrier(_) => "barrier".to_string(),
+        };
+        let tags = Tag::ALL.iter().filter(|tag| event.has(**tag) && !matches!(tag, Tag::Read | Tag::Write));
+        let tags: String = tags.map(|tag| format!(" {}", tag.cat_name())).collect();
+        let after =
+            strand.filter(|(_, after)| !after.is_empty()).map_or(String::new(), |(_, after)| format!(" after{after}"));
+        let completes =
+            if event.completes.is_empty() { String::new() } else { format!(" completes{}", list(&event.completes)) };
+        format!("{place} {what}{tags}{after}{completes}")
+    };
+    events.iter().map(line).collect()
+}

@@ -5,10 +5,12 @@
 //! k! executions each.
 
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
+use fencepost_program::{EventId, ThreadId};
 
 use super::question::Question;
 use super::values::Values;
 use crate::base::{Candidate, location_of, narrowest_common};
+use crate::engine::alike::{same_beside, same_kernel};
 
 /// Threads by their first writes, in thread order; at least two.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,8 +82,17 @@ fn event_of<'a>(unfolding: &'a Unfolding, candidate: &Candidate, event: usize) -
 /// Whether exchanging two threads maps every static relation to itself.
 fn exchangeable(unfolding: &Unfolding, candidate: &Candidate, a: usize, b: usize) -> bool {
     let (first, second) = (candidate.thread_events(a), candidate.thread_events(b));
+    let rename = |event: EventId| {
+        let at = candidate.local(event)?.checked_sub(first.start)?;
+        second.clone().nth(at).map(|local| candidate.events[local])
+    };
+    let same = |x: usize, y: usize| {
+        let (x, y) = (event_of(unfolding, candidate, x), event_of(unfolding, candidate, y));
+        alike(x, y) && same_beside(unfolding, x, y, &rename)
+    };
     first.len() == second.len()
-        && first.zip(second).all(|(x, y)| alike(event_of(unfolding, candidate, x), event_of(unfolding, candidate, y)))
+        && first.clone().zip(second.clone()).all(|(x, y)| same(x, y))
+        && same_kernel(unfolding, ThreadId::new(a), ThreadId::new(b))
         && same_distance(unfolding, (a, a), (b, b))
         && (0..candidate.threads())
             .filter(|thread| *thread != a && *thread != b)

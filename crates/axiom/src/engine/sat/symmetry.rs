@@ -12,6 +12,7 @@ use fencepost_program::{EventId, ThreadId};
 
 use crate::base::{Candidate, narrowest_common};
 use crate::engine::Goal;
+use crate::engine::alike::{same_beside, same_kernel};
 use crate::model::{Coherence, DemandedRelation, Direction, Dynamic, Model};
 use crate::reason::{Matrices, Valuation as _};
 
@@ -113,6 +114,7 @@ fn interchangeable(unfolding: &Unfolding, space: &Space, a: ThreadId, b: ThreadI
     };
     let hosts = |thread: usize| matches!(place(thread), fencepost_program::program::Place::Host);
     hosts(a.index()) == hosts(b.index())
+        && same_kernel(unfolding, a, b)
         && others.into_iter().all(alike)
         && same_code(unfolding, &unfolding.traces[first.index()], &unfolding.traces[second.index()])
 }
@@ -139,6 +141,7 @@ fn same_code(unfolding: &Unfolding, first: &Trace, second: &Trace) -> bool {
             && all_equal(&a.data_deps, &b.data_deps)
             && all_equal(&a.control_deps, &b.control_deps)
             && same_kind(&a.kind, &b.kind, &equal)
+            && same_beside(unfolding, a, b, &rename)
     });
     first.events.len() == second.events.len()
         && events
@@ -158,7 +161,7 @@ fn same_kind(a: &EventKind, b: &EventKind, equal: &dyn Fn(&Expression, &Expressi
             EventKind::Write { address, generic, location, value, ty },
             EventKind::Write { address: address_b, generic: generic_b, location: location_b, value: value_b, ty: ty_b },
         ) => (address, generic, location, ty) == (address_b, generic_b, location_b, ty_b) && equal(value, value_b),
-        (EventKind::Fence, EventKind::Fence) => true,
+        (EventKind::Fence, EventKind::Fence) | (EventKind::Issue, EventKind::Issue) => true,
         // Barriers have their matching; a space with barriers is not broken up further.
         _ => false,
     }

@@ -1,0 +1,274 @@
+//! One test under one model, with the readings of the specification that matter to it.
+//!
+//! Every contested point that the program touches and nobody decided is read at its weakest, then all of them at their
+//! strongest. Where both give the same answer, the points do not matter to it. Where they do not, the answer is
+//! `Depends`, and the smallest set of points that changes it is looked for: with the others at their weakest, sets of
+//! one point first. Questions, races, termination and protocols are told apart, because they depend on different points.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::check::{Checked, check_as_read, refused};
+use crate::models::LoadedModel;
+use crate::options::Options;
+use crate::outcome;
+use crate::readings::{Point, Settings};
+use crate::report::{Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
+use crate::test::Test;
+use crate::verdict::{Case, Dependence, Verdict, Why};
+
+/// Answers one test under one model.
+pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let mut runs = Runs { test, model, options, start: Instant::now(), done: BTreeMap::new() };
+    let mut checked = runs.check(&options.readings);
+    let touched = |point: &&Point| {
+        let unfolding = checked.evidence.unfolding.as_ref();
+        point.is_contested()
+            && options.readings.get(&point.name).is_none()
+            && unfolding.is_some_and(|unfolding| point.is_touched(unfolding))
+    };
+    let points: Vec<&Point> = model.points.iter().filter(touched).collect();
+    checked.report.readings = used(model, &options.readings, &points);
+    if points.is_empty() {
+        return checked;
+    }
+    let weakest = Outline::new(&checked.report);
+    runs.done.insert(options.readings.clone(), weakest.clone());
+    let strongest = runs.outline(&set(&options.readings, &points));
+    mark_contested(&mut checked.report, &strongest);
+    for (aspect, answer) in &weakest.answers {
+        let other = strongest.answers.get(aspect);
+        if other == Some(answer) {
+            continue;
+        }
+        if [Some(answer), other].into_iter().any(|answer| answer.is_none_or(|answer| is_unknown(answer))) {
+            leave_open(&mut checked.report, *aspect, strongest.why.as_ref());
+            continue;
+        }
+        let dependence = runs.dependence(*aspect, answer, &points);
+        depend(&mut checked.report, *aspect, dependence);
+    }
+    conclude(test, &mut checked.report);
+    checked
+}
+
+/// A thing that is answered.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Aspect {
+    Question(usize),
+    Races,
+    Termination,
+}
+
+/// What a run answered, in words.
+#[derive(Clone, Debug)]
+struct Outline {
+    answers: BTreeMap<Aspect, String>,
+    /// Of races.
+    pairs: Vec<(String, u32, u32, u32, u32)>,
+    /// Why something is not known, if something is not.
+    why: Option<Reason>,
+}
+
+impl Outline {
+    fn new(report: &Report) -> Outline {
+        let mut answers = BTreeMap::new();
+        for (at, answer) in report.questions.iter().enumerate() {
+            answers.insert(Aspect::Question(at), answer.verdict.word().to_owned());
+        }
+        answers.insert(Aspect::Races, race_word(report.races.answer).to_owned());
+        answers.insert(Aspect::Termination, end_word(report.termination.answer).to_owned());
+        let why = report.questions.iter().find_map(|answer| answer.why.clone());
+        let why = why.or_else(|| report.why.clone()).or_else(|| report.termination.why.clone());
+        Outline { answers, pairs: report.races.pairs.iter().map(places).collect(), why }
+    }
+}
+
+fn race_word(answer: RaceAnswer) -> &'static str {
+    match answer {
+        RaceAnswer::None => "none",
+        RaceAnswer::Found => "race",
+        RaceAnswer::Depends => "depends",
+        RaceAnswer::Unknown => "unknown",
+        RaceAnswer::NotDefined => "not defined",
+        RaceAnswer::NotAsked => "not asked",
+    }
+}
+
+fn end_word(answer: TerminationAnswer) -> &'static str {
+    match answer {
+        TerminationAnswer::Terminates => "terminates",
+        TerminationAnswer::MayHang => "may hang",
+        TerminationAnswer::Depends => "depends",
+        TerminationAnswer::Unknown => "unknown",
+        TerminationAnswer::NotAsked => "not asked",
+    }
+}
+
+fn is_unknown(answer: &str) -> bool {
+    answer.eq_ignore_ascii_case("unknown")
+}
+
+/// A race by what is the same under all readings.
+fn places(race: &Race) -> (String, u32, u32, u32, u32) {
+    (race.flag.clone(), race.first.line, race.first.column, race.second.line, race.second.column)
+}
+
+/// The settings with these points at their strongest.
+fn set(settings: &Settings, points: &[&Point]) -> Settings {
+    points.iter().fold(settings.clone(), |settings, point| settings.with(&point.name, point.strongest()))
+}
+
+fn used(model: &LoadedModel, chosen: &Settings, touched: &[&Point]) -> Vec<UsedReading> {
+    let used = |point: &Point| {
+        let value = chosen.get(&point.name);
+        let matters = value.is_some() || touched.iter().any(|touched| touched.name == point.name);
+        matters.then(|| UsedReading {
+            name: point.name.clone(),
+            value: value.unwrap_or(&point.default).to_owned(),
+            chosen: value.is_some(),
+        })
+    };
+    model.points.iter().filter_map(used).collect()
+}
+
+/// Checks of one test under several readings, each done once.
+struct Runs<'a> {
+    test: &'a Test,
+    model: &'a LoadedModel,
+    options: &'a Options<'a>,
+    start: Instant,
+    done: BTreeMap<Settings, Outline>,
+}
+
+impl Runs<'_> {
+    fn check(&self, settings: &Settings) -> Checked {
+        // The time limit is of the whole check.
+        let left = self.options.time_limit.map(|limit| limit.saturating_sub(self.start.elapsed()));
+        let options = Options { time_limit: left, ..self.options.clone() };
+        match self.model.under(settings, self.test.program.version) {
+            Ok(None) => check_as_read(self.test, self.model, &options),
+            Ok(Some(model)) => {
+                let checked = check_as_read(self.test, &model, &options);
+                Checked { model: Some(model), ..checked }
+            }
+            Err(error) => {
+                let why = Why::Internal(error.to_string());
+                refused(self.test, self.model, &options, &outcome::terms(&self.test.program), why)
+            }
+        }
+    }
+
+    fn outline(&mut self, settings: &Settings) -> Outline {
+        if let Some(outline) = self.done.get(settings) {
+            return outline.clone();
+        }
+        let outline = Outline::new(&self.check(settings).report);
+        self.done.insert(settings.clone(), outline.clone());
+        outline
+    }
+
+    fn answer(&mut self, aspect: Aspect, settings: &Settings) -> String {
+        self.outline(settings).answers.remove(&aspect).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// The smallest set of points that changes this answer. That all of them together do is known.
+    fn dependence(&mut self, aspect: Aspect, weakest: &str, points: &[&Point]) -> Dependence {
+        let mut sets: Vec<u32> = (1..1u32 << points.len().min(16)).collect();
+        sets.sort_by_key(|set| (set.count_ones(), *set));
+        let mut smallest = points.to_vec();
+        for bits in sets {
+            let chosen: Vec<&Point> = members(points, bits);
+            let answer = self.answer(aspect, &set(&self.options.readings, &chosen));
+            if answer != weakest && !is_unknown(&answer) {
+                smallest = chosen;
+                break;
+            }
+        }
+        let mut combinations: Vec<(Vec<String>, Settings)> = vec![(Vec::new(), self.options.readings.clone())];
+        for point in &smallest {
+            let grow = |(values, settings): &(Vec<String>, Settings)| {
+                let one = |value: &String| {
+                    let mut values = values.clone();
+                    values.push(value.clone());
+                    (values, settings.with(&point.name, value))
+                };
+                point.values.iter().map(one).collect::<Vec<_>>()
+            };
+            combinations = combinations.iter().flat_map(grow).collect();
+        }
+        let cases = combinations
+            .into_iter()
+            .map(|(values, settings)| Case { values, answer: self.answer(aspect, &settings) })
+            .collect();
+        Dependence { readings: smallest.iter().map(|point| point.name.clone()).collect(), cases }
+    }
+}
+
+fn members<'p>(points: &[&'p Point], bits: u32) -> Vec<&'p Point> {
+    points.iter().enumerate().filter(|(at, _)| bits & 1 << at != 0).map(|(_, point)| *point).collect()
+}
+
+/// Races that the strongest readings do not have.
+fn mark_contested(report: &mut Report, strongest: &Outline) {
+    let decided = strongest.answers.get(&Aspect::Races).is_some_and(|answer| !is_unknown(answer));
+    for race in &mut report.races.pairs {
+        race.contested = decided && !strongest.pairs.contains(&places(race));
+    }
+}
+
+/// One end gave no answer, so there is none.
+fn leave_open(report: &mut Report, aspect: Aspect, why: Option<&Reason>) {
+    let unknown = || Verdict::Unknown(Why::Size("not decided under every reading of the specification".to_owned()));
+    match aspect {
+        Aspect::Question(at) => {
+            let Some(answer) = report.questions.get_mut(at) else { return };
+            answer.why = answer.why.take().or_else(|| why.cloned());
+            answer.verdict = unknown();
+        }
+        Aspect::Races => report.races.answer = RaceAnswer::Unknown,
+        Aspect::Termination => {
+            report.termination.answer = TerminationAnswer::Unknown;
+            report.termination.why = report.termination.why.take().or_else(|| why.cloned());
+        }
+    }
+}
+
+fn depend(report: &mut Report, aspect: Aspect, dependence: Dependence) {
+    match aspect {
+        Aspect::Question(at) => {
+            let Some(answer) = report.questions.get_mut(at) else { return };
+            answer.depends = Some(dependence.clone());
+            answer.verdict = Verdict::Depends(dependence);
+        }
+        Aspect::Races => {
+            report.races.answer = RaceAnswer::Depends;
+            report.races.depends = Some(dependence);
+        }
+        Aspect::Termination => {
+            report.termination.answer = TerminationAnswer::Depends;
+            report.termination.depends = Some(dependence);
+        }
+    }
+}
+
+/// The verdict of the test, now that those of its questions are settled.
+fn conclude(test: &Test, report: &mut Report) {
+    let enforced = test.program.questions.iter().zip(&report.questions);
+    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
+    let verdicts: Vec<&Verdict> = enforced.map(|(_, answer)| &answer.verdict).collect();
+    if verdicts.is_empty() {
+        return;
+    }
+    report.verdict = Verdict::worst(verdicts.iter().copied());
+    report.depends = match &report.verdict {
+        Verdict::Depends(dependence) => Some(dependence.clone()),
+        _ => None,
+    };
+    report.why = match &report.verdict {
+        Verdict::Unknown(_) => report.questions.iter().find_map(|answer| answer.why.clone()),
+        _ => None,
+    };
+}

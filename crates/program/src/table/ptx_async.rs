@@ -1,0 +1,446 @@
+//! `cp.async` and bulk copies between global and shared memory (PTX ISA 9.7.10.28): copies, reductions, groups, and the
+//! asynchronous arrive. `cp.async` accesses memory through the generic proxy, bulk copies through the async proxy; the
+//! mbarrier operand is accessed through the generic proxy always.
+
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use crate::asynchronous::{
+    Action, Arrive, Async, Base, Combine, Completion, Counting, Covered, Effect, Family, Region, RegionId, Replicas,
+    Size, Start, Valid,
+};
+use crate::expression::BinaryOperator;
+use crate::lower::{Context, Refusal};
+use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::modifier;
+use crate::table::ptx_memory::scope_tag;
+use crate::tag::{Tag, Tags};
+use crate::value::{Type, Value};
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Kind {
+    /// `cp.async`.
+    Small,
+    ArriveLater,
+    Commit(Family),
+    WaitGroup(Family),
+    WaitAll,
+    /// A bulk copy from one state space to another.
+    Bulk {
+        to: &'static str,
+        from: &'static str,
+    },
+    Reduce {
+        to: &'static str,
+    },
+    /// A hint: no effect on values or order.
+    Hint,
+}
+
+pub(crate) const COMPLETE_TX: &str = "mbarrier::complete_tx::bytes";
+const SHARED: Slot = Slot::One(&["shared", "shared::cta"]);
+const STRENGTH: &[Slot] = &[
+    Slot::One(&[COMPLETE_TX]),
+    Slot::Maybe(&["multicast::cluster"]),
+    Slot::Maybe(&["relaxed"]),
+    Slot::Maybe(&["cta", "cluster", "gpu", "sys"]),
+    Slot::Maybe(&["b128"]),
+    Slot::Hints,
+];
+const GROUPED: &[Slot] = &[
+    Slot::One(&["bulk_group"]),
+    Slot::Maybe(&["relaxed"]),
+    Slot::Maybe(&["cta", "cluster", "gpu", "sys"]),
+    Slot::Maybe(&["b128"]),
+    Slot::Hints,
+];
+const OPERATIONS: &[&str] = &["add", "min", "max", "inc", "dec", "and", "or", "xor"];
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    Form {
+        head: &["cp", "async"],
+        slots: &[Slot::One(&["ca", "cg"]), SHARED, Slot::One(&["global"]), Slot::Hints],
+        section: "9.7.10.28.3.1",
+        since: version(7, 0),
+        kind: Kind::Small,
+    },
+    Form {
+        head: &["cp", "async", "commit_group"],
+        slots: &[],
+        section: "9.7.10.28.3.2",
+        since: version(7, 0),
+        kind: Kind::Commit(Family::CpAsync),
+    },
+    Form {
+        head: &["cp", "async", "wait_group"],
+        slots: &[],
+        section: "9.7.10.28.3.3",
+        since: version(7, 0),
+        kind: Kind::WaitGroup(Family::CpAsync),
+    },
+    Form {
+        head: &["cp", "async", "wait_all"],
+        slots: &[],
+        section: "9.7.10.28.3.3",
+        since: version(7, 0),
+        kind: Kind::WaitAll,
+    },
+    Form {
+        head: &["cp", "async", "mbarrier", "arrive"],
+        slots: &[Slot::Maybe(&["noinc"]), Slot::Maybe(&["shared", "shared::cta"]), Slot::One(&["b64"])],
+        section: "9.7.15.16.14",
+        since: version(7, 0),
+        kind: Kind::ArriveLater,
+    },
+    Form {
+        head: &["cp", "async", "bulk", "shared::cluster", "global"],
+        slots: STRENGTH,
+        section: "9.7.10.28.4.1",
+        since: version(8, 0),
+        kind: Kind::Bulk { to: "shared::cluster", from: "global" },
+    },
+    Form {
+        head: &["cp", "async", "bulk", "shared::cta", "global"],
+        slots: STRENGTH,
+        section: "9.7.10.28.4.1",
+        since: version(8, 6),
+        kind: Kind::Bulk { to: "shared::cta", from: "global" },
+    },
+    Form {
+        head: &["cp", "async", "bulk", "shared::cluster", "shared::cta"],
+        slots: STRENGTH,
+        section: "9.7.10.28.4.1",
+        since: version(8, 0),
+        kind: Kind::Bulk { to: "shared::cluster", from: "shared::cta" },
+    },
+    Form {
+        head: &["cp", "async", "bulk", "global", "shared::cta"],
+        slots: GROUPED,
+        section: "9.7.10.28.4.1",
+        since: version(8, 0),
+        kind: Kind::Bulk { to: "global", from: "shared::cta" },
+    },
+    Form {
+        head: &["cp", "reduce", "async", "bulk", "shared::cluster", "shared::cta"],
+        slots: &[Slot::One(&[COMPLETE_TX]), Slot::One(OPERATIONS), Slot::Type, Slot::Hints],
+        section: "9.7.10.28.4.2",
+        since: version(8, 0),
+        kind: Kind::Reduce { to: "shared::cluster" },
+    },
+    Form {
+        head: &["cp", "reduce", "async", "bulk", "global", "shared::cta"],
+        slots: &[Slot::One(&["bulk_group"]), Slot::One(OPERATIONS), Slot::Type, Slot::Hints],
+        section: "9.7.10.28.4.2",
+        since: version(8, 0),
+        kind: Kind::Reduce { to: "global" },
+    },
+    Form {
+        head: &["cp", "async", "bulk", "prefetch", "L2", "global"],
+        slots: &[Slot::Hints],
+        section: "9.7.10.28.4.3",
+        since: version(8, 0),
+        kind: Kind::Hint,
+    },
+    Form {
+        head: &["cp", "async", "bulk", "commit_group"],
+        slots: &[],
+        section: "9.7.10.28.6.1",
+        since: version(8, 0),
+        kind: Kind::Commit(Family::Bulk),
+    },
+    Form {
+        head: &["cp", "async", "bulk", "wait_group"],
+        slots: &[Slot::Maybe(&["read"])],
+        section: "9.7.10.28.6.2",
+        since: version(8, 0),
+        kind: Kind::WaitGroup(Family::Bulk),
+    },
+    Form {
+        head: &["prefetch"],
+        slots: &[
+            Slot::Maybe(&["global", "local", "const", "param"]),
+            Slot::One(&["L1", "L2", "tensormap"]),
+            Slot::Hints,
+        ],
+        section: "9.7.10.19",
+        since: version(2, 0),
+        kind: Kind::Hint,
+    },
+    Form {
+        head: &["prefetchu"],
+        slots: &[Slot::One(&["L1"])],
+        section: "9.7.10.19",
+        since: version(2, 0),
+        kind: Kind::Hint,
+    },
+];
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    let form = form::select(FORMS, tree)?;
+    Some(form::words(form, tree).and_then(|words| apply(context, tree, form.kind, &words)))
+}
+
+fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
+    match kind {
+        Kind::Small => small(context, tree, words),
+        Kind::ArriveLater => {
+            let [mbarrier] = context.operands(tree)?;
+            let mbarrier = shared(context, tree, mbarrier)?;
+            let counting = if words.has("noinc") { Counting::Included } else { Counting::Added };
+            let arrive = Arrive { mbarrier, replicas: Replicas::One, counting, group: 0 };
+            emit(context, tree, Family::CpAsync, Action::Arrive(arrive));
+            Ok(())
+        }
+        Kind::Commit(family) => {
+            let [] = context.operands(tree)?;
+            emit(context, tree, family, Action::Commit);
+            Ok(())
+        }
+        Kind::WaitGroup(family) => {
+            let covered = if words.has("read") { Covered::Reads } else { Covered::Everything };
+            wait_group(context, tree, family, covered)
+        }
+        Kind::WaitAll => {
+            let [] = context.operands(tree)?;
+            emit(context, tree, Family::CpAsync, Action::WaitAll);
+            Ok(())
+        }
+        Kind::Bulk { to, from } => bulk(context, tree, words, to, from),
+        Kind::Reduce { to } => reduce(context, tree, words, to),
+        Kind::Hint => {
+            context.thread.emit(Operation::Nothing);
+            Ok(())
+        }
+    }
+}
+
+pub(crate) fn emit(context: &mut Context<'_>, tree: &Instruction, family: Family, action: Action) {
+    context.findings.feature(Feature::Async, tree.span());
+    context.thread.emit(Operation::Async(Box::new(Async { family, action })));
+}
+
+pub(crate) fn start(context: &mut Context<'_>, tree: &Instruction, family: Family, start: Start) {
+    emit(context, tree, family, Action::Start(Box::new(start)));
+}
+
+/// Weak accesses through a proxy.
+pub(crate) fn weak(proxy: Tag) -> (Tags, Option<Scope>) {
+    (Tags::from_iter([proxy, Tag::Weak]), None)
+}
+
+/// Strong accesses through a proxy.
+pub(crate) fn strong(proxy: Tag, sem: Tag, scope: Scope) -> (Tags, Option<Scope>) {
+    (Tags::from_iter([proxy, sem, scope_tag(scope)]), Some(scope))
+}
+
+pub(crate) fn region(
+    space: Space,
+    address: AddressOperand,
+    size: Size,
+    (tags, scope): (Tags, Option<Scope>),
+) -> Region {
+    Region { base: Base::Address(address), size, replicas: Replicas::One, space: Some(space), tags, scope }
+}
+
+fn space(word: &str) -> Space {
+    if word == "global" { Space::Global } else { Space::Shared }
+}
+
+/// An address operand in a state space.
+pub(crate) fn address(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    operand: &Spanned<TreeOperand>,
+    space: &str,
+) -> Result<AddressOperand, Refusal> {
+    let address = context.address(operand)?;
+    context.qualify(tree, Some(&Spanned::new(space.to_string(), operand.span)), &address)?;
+    Ok(address)
+}
+
+pub(crate) fn shared(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    operand: &Spanned<TreeOperand>,
+) -> Result<AddressOperand, Refusal> {
+    address(context, tree, operand, "shared")
+}
+
+pub(crate) fn wrong_operands(tree: &Instruction, expected: &str) -> Refusal {
+    let message = format!("{} takes {expected}", modifier::spelled(tree));
+    Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong operands"))
+}
+
+/// The operands without the cache policy that `.L2::cache_hint` adds at the end: it has no effect on values.
+pub(crate) fn operands<'t>(tree: &'t Instruction, words: &Words) -> &'t [Spanned<TreeOperand>] {
+    match tree.operands.split_last() {
+        Some((_, rest)) if words.has("L2::cache_hint") => rest,
+        _ => &tree.operands,
+    }
+}
+
+pub(crate) fn wait_group(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    family: Family,
+    covered: Covered,
+) -> Result<(), Refusal> {
+    let [count] = context.operands(tree)?;
+    let newest = match count.node {
+        TreeOperand::Integer(count) => u32::try_from(count).ok(),
+        _ => None,
+    };
+    let Some(newest) = newest else {
+        let error = Diagnostic::error(count.span, "the number of groups is an immediate, 0 or more");
+        return Err(Refusal::Error(error.label("no number of groups")));
+    };
+    emit(context, tree, family, Action::WaitGroup { newest, covered });
+    Ok(())
+}
+
+/// `cp.async.{ca,cg}.shared.global [d], [s], size{, src-size | ignore-src}{, cache-policy}`.
+fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let (to, from, size, limit) = match operands(tree, words) {
+        [to, from, size] => (to, from, size, None),
+        [to, from, size, limit] => (to, from, size, Some(limit)),
+        _ => return Err(wrong_operands(tree, "a destination, a source and a size")),
+    };
+    let to = shared(context, tree, to)?;
+    let from = address(context, tree, from, "global")?;
+    if !matches!(size.node, TreeOperand::Integer(4 | 8 | 16)) {
+        let error = Diagnostic::error(size.span, "`cp.async` copies 4, 8 or 16 bytes").label("no such size");
+        return Err(Refusal::Error(error));
+    }
+    let size = context.value(size)?;
+    let valid = match limit.map(|limit| context.value(limit)).transpose()? {
+        None => Valid::All,
+        Some(Operand::Register(register)) if context.thread.register_type(register) == Type::PREDICATE => {
+            Valid::Unless(Operand::Register(register))
+        }
+        Some(bytes) => Valid::Bytes(bytes),
+    };
+    let regions = vec![
+        region(Space::Global, from, Size::Bytes(size), weak(Tag::Generic)),
+        region(Space::Shared, to, Size::Bytes(size), weak(Tag::Generic)),
+    ];
+    let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
+    start(context, tree, Family::CpAsync, Start { regions, effect, completion: Completion::Group, tensor: None });
+    Ok(())
+}
+
+const SCOPES: &[(&str, Scope)] =
+    &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
+
+/// `cp.async.bulk…[d], [s], size, [mbar]{, mask}{, cache-policy}`, or without the mbarrier to global memory.
+fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, from: &str) -> Result<(), Refusal> {
+    let given = operands(tree, words);
+    let scope = words.find(SCOPES);
+    let strength = match (words.has("relaxed"), scope) {
+        (false, None) => weak(Tag::Async),
+        (true, Some(scope)) => strong(Tag::Async, Tag::Relaxed, scope.node),
+        (true, None) => return Err(modifier::missing_scope("cp.async.bulk", tree.span())),
+        (false, Some(scope)) => {
+            let error = Diagnostic::error(scope.span, "a weak bulk copy has no scope");
+            return Err(Refusal::Error(error.label("not taken").help("make it `.relaxed`, or drop the scope")));
+        }
+    };
+    let (destination, source, size, rest) = match given {
+        [destination, source, size, rest @ ..] => (destination, source, size, rest),
+        _ => return Err(wrong_operands(tree, "a destination, a source and a size")),
+    };
+    let destination = address(context, tree, destination, to)?;
+    let source = address(context, tree, source, from)?;
+    let size = bulk_size(context, size)?;
+    let (completion, replicas) = match (to, rest) {
+        ("global", []) => (Completion::Group, Replicas::One),
+        ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
+        (_, rest) => transaction(context, tree, words, rest)?,
+    };
+    let mut written = region(space(to), destination, Size::Bytes(size), strength);
+    written.replicas = replicas;
+    let regions = vec![region(space(from), source, Size::Bytes(size), strength), written];
+    let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
+    start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
+    Ok(())
+}
+
+/// Bulk copies move multiples of 16 bytes.
+fn bulk_size(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+    match context.value(operand)? {
+        Operand::Constant(Value(size)) if size <= 0 || size % 16 != 0 => {
+            let error = Diagnostic::error(operand.span, "a bulk copy moves a positive multiple of 16 bytes");
+            Err(Refusal::Error(error.label("no such size")))
+        }
+        size => Ok(size),
+    }
+}
+
+/// `[mbar]{, mask}`.
+pub(crate) fn transaction(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    words: &Words,
+    rest: &[Spanned<TreeOperand>],
+) -> Result<(Completion, Replicas), Refusal> {
+    let is_multicast = words.has("multicast::cluster");
+    let (mbarrier, mask) = match rest {
+        [mbarrier] if !is_multicast => (mbarrier, None),
+        [mbarrier, mask] if is_multicast => (mbarrier, Some(mask)),
+        _ if is_multicast => return Err(wrong_operands(tree, "an mbarrier and a CTA mask at the end")),
+        _ => return Err(wrong_operands(tree, "an mbarrier at the end")),
+    };
+    let mbarrier = shared(context, tree, mbarrier)?;
+    let replicas = match mask {
+        None => Replicas::One,
+        Some(mask) => {
+            context.findings.feature(Feature::Cluster, mask.span);
+            Replicas::Mask(context.value(mask)?)
+        }
+    };
+    let told = match replicas {
+        Replicas::Mask(mask) if words.has("cta_group::2") => Replicas::MaskOfPairs(mask),
+        other => other,
+    };
+    Ok((Completion::Transaction { mbarrier, replicas: told }, replicas))
+}
+
+const COMBINES: &[(&str, Combine)] = &[
+    ("add", Combine::Apply(BinaryOperator::Add)),
+    ("min", Combine::Apply(BinaryOperator::Minimum)),
+    ("max", Combine::Apply(BinaryOperator::Maximum)),
+    ("and", Combine::Apply(BinaryOperator::And)),
+    ("or", Combine::Apply(BinaryOperator::Or)),
+    ("xor", Combine::Apply(BinaryOperator::Xor)),
+    ("inc", Combine::Increment),
+    ("dec", Combine::Decrement),
+];
+
+pub(crate) fn combine(words: &Words) -> Option<Combine> {
+    words.find(COMBINES).map(|found| found.node)
+}
+
+/// `cp.reduce.async.bulk`: each element is combined by a relaxed read-modify-write, at system scope since PTX 9.4 and at
+/// GPU scope before.
+fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str) -> Result<(), Refusal> {
+    let [destination, source, size, rest @ ..] = operands(tree, words) else {
+        return Err(wrong_operands(tree, "a destination, a source and a size"));
+    };
+    let destination = address(context, tree, destination, to)?;
+    let source = shared(context, tree, source)?;
+    let size = bulk_size(context, size)?;
+    let completion = match (to, rest) {
+        ("global", []) => Completion::Group,
+        ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
+        (_, rest) => transaction(context, tree, words, rest)?.0,
+    };
+    let scope = if context.version >= version(9, 4) { Scope::Sys } else { Scope::Gpu };
+    let regions = vec![
+        region(Space::Shared, source, Size::Bytes(size), weak(Tag::Async)),
+        region(space(to), destination, Size::Bytes(size), strong(Tag::Async, Tag::Relaxed, scope)),
+    ];
+    let effect =
+        Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: combine(words), valid: Valid::All };
+    start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
+    Ok(())
+}

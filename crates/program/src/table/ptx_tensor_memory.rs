@@ -1,0 +1,297 @@
+//! `tcgen05` operations that move data or tell of the end of others (PTX ISA 9.7.18): tensor memory is allocated, loaded,
+//! stored, copied to and shifted; commits, waits and fences. The products are in `ptx_tensor_product`.
+
+use fencepost_syntax::Spanned;
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+
+use crate::asynchronous::{
+    Action, Arrive, Completion, Counting, Effect, Family, Region, RegionId, Replicas, Size, Start, Tensor, Valid,
+};
+use crate::lower::{Context, Refusal};
+use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::ptx_async::{emit, region, shared, start, weak, wrong_operands};
+use crate::tag::{Tag, Tags};
+use crate::unfolding::TensorKind;
+use crate::value::Type;
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Kind {
+    Alloc,
+    Dealloc,
+    Relinquish,
+    Ld,
+    St,
+    Wait(TensorKind),
+    Cp,
+    Shift,
+    Commit,
+    Fence(Tag),
+}
+
+pub(crate) const GROUP: Slot = Slot::One(&["cta_group::1", "cta_group::2"]);
+const SYNC: Slot = Slot::One(&["sync"]);
+const ALIGNED: Slot = Slot::One(&["aligned"]);
+const SHAPE: Slot = Slot::One(&["16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2"]);
+const NUMBER: Slot = Slot::One(&["x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"]);
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    Form {
+        head: &["tcgen05", "alloc"],
+        slots: &[GROUP, SYNC, ALIGNED, Slot::Maybe(&["shared::cta"]), Slot::One(&["b32"])],
+        section: "9.7.18.7.1",
+        since: version(8, 6),
+        kind: Kind::Alloc,
+    },
+    Form {
+        head: &["tcgen05", "dealloc"],
+        slots: &[GROUP, SYNC, ALIGNED, Slot::One(&["b32"])],
+        section: "9.7.18.7.1",
+        since: version(8, 6),
+        kind: Kind::Dealloc,
+    },
+    Form {
+        head: &["tcgen05", "relinquish_alloc_permit"],
+        slots: &[GROUP, SYNC, ALIGNED],
+        section: "9.7.18.7.1",
+        since: version(8, 6),
+        kind: Kind::Relinquish,
+    },
+    Form {
+        head: &["tcgen05", "ld"],
+        slots: &[SYNC, ALIGNED, SHAPE, NUMBER, Slot::Maybe(&["pack::16b"]), Slot::One(&["b32"])],
+        section: "9.7.18.8.1",
+        since: version(8, 6),
+        kind: Kind::Ld,
+    },
+    Form {
+        head: &["tcgen05", "st"],
+        slots: &[SYNC, ALIGNED, SHAPE, NUMBER, Slot::Maybe(&["unpack::16b"]), Slot::One(&["b32"])],
+        section: "9.7.18.8.2",
+        since: version(8, 6),
+        kind: Kind::St,
+    },
+    Form {
+        head: &["tcgen05", "wait::ld"],
+        slots: &[SYNC, ALIGNED],
+        section: "9.7.18.8.3",
+        since: version(8, 6),
+        kind: Kind::Wait(TensorKind::Ld),
+    },
+    Form {
+        head: &["tcgen05", "wait::st"],
+        slots: &[SYNC, ALIGNED],
+        section: "9.7.18.8.3",
+        since: version(8, 6),
+        kind: Kind::Wait(TensorKind::St),
+    },
+    Form {
+        head: &["tcgen05", "cp"],
+        slots: &[
+            GROUP,
+            Slot::One(&["128x256b", "4x256b", "128x128b", "64x128b", "32x128b"]),
+            Slot::Maybe(&["warpx2::02_13", "warpx2::01_23", "warpx4"]),
+            Slot::Maybe(&["b8x16"]),
+            Slot::Maybe(&["b6x16_p32", "b4x16_p64"]),
+        ],
+        section: "9.7.18.9.1",
+        since: version(8, 6),
+        kind: Kind::Cp,
+    },
+    Form {
+        head: &["tcgen05", "shift"],
+        slots: &[GROUP, Slot::One(&["down"])],
+        section: "9.7.18.9.2",
+        since: version(8, 6),
+        kind: Kind::Shift,
+    },
+    Form {
+        head: &["tcgen05", "commit"],
+        slots: &[
+            GROUP,
+            Slot::One(&["mbarrier::arrive::one"]),
+            Slot::Maybe(&["shared::cluster", "shared::cta"]),
+            Slot::Maybe(&["multicast::cluster"]),
+            Slot::One(&["b64"]),
+        ],
+        section: "9.7.18.11.1",
+        since: version(8, 6),
+        kind: Kind::Commit,
+    },
+    Form {
+        head: &["tcgen05", "fence::before_thread_sync"],
+        slots: &[],
+        section: "9.7.18.11.2",
+        since: version(8, 6),
+        kind: Kind::Fence(Tag::BeforeThreadSync),
+    },
+    Form {
+        head: &["tcgen05", "fence::after_thread_sync"],
+        slots: &[],
+        section: "9.7.18.11.2",
+        since: version(8, 6),
+        kind: Kind::Fence(Tag::AfterThreadSync),
+    },
+];
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    let form = form::select(FORMS, tree)?;
+    Some(form::words(form, tree).and_then(|words| apply(context, tree, form.kind, &words)))
+}
+
+fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
+    match kind {
+        Kind::Alloc => {
+            let [destination, _] = context.operands(tree)?;
+            let destination = shared(context, tree, destination)?;
+            act(context, tree, Action::Allocate { destination, group: group(words) })
+        }
+        Kind::Dealloc => {
+            let [address, _] = context.operands(tree)?;
+            let address = context.address(address)?;
+            act(context, tree, Action::Deallocate { address, group: group(words) })
+        }
+        Kind::Relinquish => {
+            let [] = context.operands(tree)?;
+            act(context, tree, Action::Relinquish { group: group(words) })
+        }
+        Kind::Ld => load(context, tree),
+        Kind::St => store(context, tree),
+        Kind::Wait(kind) => {
+            let [] = context.operands(tree)?;
+            act(context, tree, Action::WaitTensor(kind))
+        }
+        Kind::Cp => copy(context, tree, words),
+        Kind::Shift => shift(context, tree, words),
+        Kind::Commit => commit(context, tree, words),
+        Kind::Fence(tag) => {
+            let [] = context.operands(tree)?;
+            context.findings.feature(Feature::Async, tree.span());
+            context.thread.emit(Operation::Fence {
+                tags: Tags::from_iter([Tag::Fence, tag]),
+                scope: None,
+                cover: FenceCover::EVERYTHING,
+            });
+            Ok(())
+        }
+    }
+}
+
+fn act(context: &mut Context<'_>, tree: &Instruction, action: Action) -> Result<(), Refusal> {
+    emit(context, tree, Family::Tcgen05, action);
+    Ok(())
+}
+
+pub(crate) fn group(words: &Words) -> u8 {
+    words.find(&[("cta_group::1", 1), ("cta_group::2", 2)]).map_or(0, |found| found.node)
+}
+
+/// The CTAs whose memory an operation of this `.cta_group` uses.
+pub(crate) fn pair(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Replicas {
+    if group(words) == 2 {
+        context.findings.feature(Feature::Cluster, tree.span());
+        Replicas::Pair
+    } else {
+        Replicas::One
+    }
+}
+
+/// Columns of tensor memory.
+pub(crate) fn columns(address: AddressOperand, size: Size, replicas: Replicas) -> Region {
+    Region { replicas, ..region(Space::TensorMemory, address, size, weak(Tag::TensorMemory)) }
+}
+
+fn tensor(kind: TensorKind, group: u8) -> Option<Tensor> {
+    Some(Tensor { kind, group, shape: 0, descriptor: None })
+}
+
+fn list(operand: &Spanned<TreeOperand>) -> &[Spanned<TreeOperand>] {
+    match &operand.node {
+        TreeOperand::Vector(list) => list,
+        _ => std::slice::from_ref(operand),
+    }
+}
+
+fn count(list: &[Spanned<TreeOperand>]) -> u32 {
+    u32::try_from(list.len()).unwrap_or(u32::MAX)
+}
+
+/// `{r…}, [taddr]{, half-split offset}`: one column per register.
+fn load(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let (destinations, address) = match tree.operands.as_slice() {
+        [destinations, address] | [destinations, address, _] => (destinations, address),
+        _ => return Err(wrong_operands(tree, "registers and an address in tensor memory")),
+    };
+    let address = context.address(address)?;
+    let registers = list(destinations);
+    let regions = vec![columns(address, Size::Locations(count(registers)), Replicas::One)];
+    let destinations: Result<Vec<_>, _> =
+        registers.iter().map(|register| context.destination(register, Type::U32)).collect();
+    let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32 };
+    let tensor = tensor(TensorKind::Ld, 0);
+    start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
+    Ok(())
+}
+
+/// `[taddr]{, half-split offset}, {r…}`.
+fn store(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let (address, values) = match tree.operands.as_slice() {
+        [address, values] | [address, _, values] => (address, values),
+        _ => return Err(wrong_operands(tree, "an address in tensor memory and registers")),
+    };
+    let address = context.address(address)?;
+    let registers = list(values);
+    let regions = vec![columns(address, Size::Locations(count(registers)), Replicas::One)];
+    let values: Result<Vec<_>, _> = registers.iter().map(|value| context.value(value)).collect();
+    let effect = Effect::Store { destination: RegionId(0), values: values?, ty: Type::U32, combine: None };
+    let tensor = tensor(TensorKind::St, 0);
+    start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
+    Ok(())
+}
+
+/// `[taddr], s-desc`: shared memory to tensor memory, as many columns as the variable has elements.
+fn copy(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let [destination, source] = context.operands(tree)?;
+    let destination = context.address(destination)?;
+    let source = context.address(source)?;
+    let replicas = pair(context, tree, words);
+    let regions = vec![
+        Region { replicas, ..region(Space::Shared, source, Size::Variable, weak(Tag::Async)) },
+        columns(destination, Size::Like(RegionId(0)), replicas),
+    ];
+    let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
+    let tensor = tensor(TensorKind::Cp { is_4x256b: words.has("4x256b") }, group(words));
+    start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
+    Ok(())
+}
+
+fn shift(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let [address] = context.operands(tree)?;
+    let address = context.address(address)?;
+    let replicas = pair(context, tree, words);
+    let regions = vec![columns(address, Size::Variable, replicas)];
+    let effect = Effect::Rewrite { region: RegionId(0) };
+    let tensor = tensor(TensorKind::Shift, group(words));
+    start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
+    Ok(())
+}
+
+/// `[mbar]{, mask}`.
+fn commit(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let (mbarrier, mask) = match (tree.operands.as_slice(), words.has("multicast::cluster")) {
+        ([mbarrier], false) => (mbarrier, None),
+        ([mbarrier, mask], true) => (mbarrier, Some(mask)),
+        (_, true) => return Err(wrong_operands(tree, "an mbarrier and a CTA mask")),
+        (_, false) => return Err(wrong_operands(tree, "an mbarrier")),
+    };
+    let mbarrier = shared(context, tree, mbarrier)?;
+    let replicas = match mask {
+        None => Replicas::One,
+        Some(mask) => {
+            context.findings.feature(Feature::Cluster, mask.span);
+            Replicas::Mask(context.value(mask)?)
+        }
+    };
+    let arrive = Arrive { mbarrier, replicas, counting: Counting::Included, group: group(words) };
+    act(context, tree, Action::Arrive(arrive))
+}

@@ -1,0 +1,87 @@
+//! The list of instruction forms that have a model, from the tables themselves: documentation cannot promise more.
+
+use crate::program::Version;
+use crate::table::form::{self, Form};
+use crate::table::modifier::{self, Class};
+use crate::table::{
+    ptx, ptx_async, ptx_async_store, ptx_async_tensor, ptx_mbarrier, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
+    ptx_tensormap,
+};
+
+/// A form of real PTX that has a model.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct SupportedForm {
+    /// As documentation writes it: `(.a|.b)` is one of them, `{.a|.b}` one or none.
+    pub pattern: String,
+    /// Of the PTX ISA.
+    pub section: &'static str,
+    /// The version that brought the instruction.
+    pub since: Version,
+}
+
+/// Every form of real PTX with a model, by pattern.
+pub fn supported_forms() -> Vec<SupportedForm> {
+    let mut found = Vec::new();
+    add(&mut found, ptx_async::FORMS);
+    add(&mut found, ptx_async_tensor::FORMS);
+    add(&mut found, ptx_async_store::FORMS);
+    add(&mut found, ptx_tensormap::FORMS);
+    add(&mut found, ptx_tensor::FORMS);
+    add(&mut found, ptx_tensor_product::FORMS);
+    add(&mut found, ptx_tensor_memory::FORMS);
+    add(&mut found, ptx_mbarrier::FORMS);
+    for row in ptx::rows() {
+        let (section, since) = provenance(row.opcode);
+        found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn add<K>(found: &mut Vec<SupportedForm>, forms: &[Form<K>]) {
+    found.extend(forms.iter().map(|form| SupportedForm {
+        pattern: form::pattern(form),
+        section: form.section,
+        since: form.since,
+    }));
+}
+
+/// The words a row of classes takes.
+fn pattern(opcode: &str, classes: &[Class]) -> String {
+    let mut text = opcode.to_string();
+    for class in classes {
+        let words: Vec<String> = match class {
+            Class::Type => vec![".type".to_string()],
+            Class::Hint => continue,
+            class => modifier::candidates(&[*class]).iter().map(|word| format!(".{word}")).collect(),
+        };
+        text += &format!("{{{}}}", words.join("|"));
+    }
+    text
+}
+
+/// The section and the first version of the opcodes of the class table.
+fn provenance(opcode: &str) -> (&'static str, Version) {
+    let version = form::version;
+    match opcode {
+        "ld" => ("9.7.10.8", version(1, 0)),
+        "st" => ("9.7.10.11", version(1, 0)),
+        "atom" => ("9.7.15.6", version(1, 1)),
+        "red" => ("9.7.15.7", version(1, 2)),
+        "fence" => ("9.7.15.4", version(6, 0)),
+        "membar" => ("9.7.15.4", version(1, 4)),
+        "bar" => ("9.7.15.1", version(1, 0)),
+        "barrier" => ("9.7.15.1", version(6, 0)),
+        "griddepcontrol" => ("9.7.15.14", version(7, 8)),
+        "bra" | "ret" | "exit" | "call" | "brx" => ("9.7.14", version(1, 0)),
+        "nanosleep" => ("9.7.22", version(6, 3)),
+        "mapa" => ("9.7.10.24", version(7, 8)),
+        "cvta" => ("9.7.10.21", version(2, 0)),
+        "mov" | "cvt" => ("9.7.10", version(1, 0)),
+        "setp" | "selp" => ("9.7.6", version(1, 0)),
+        "and" | "or" | "xor" | "not" | "shl" | "shr" => ("9.7.8", version(1, 0)),
+        "tld" | "suld" | "cold" | "ldc" | "sust" | "suatom" | "sured" => ("8.6", version(7, 5)),
+        _ => ("9.7.1", version(1, 0)),
+    }
+}

@@ -1,0 +1,50 @@
+//! Fences: what each is about is known once its address is.
+
+use crate::ids::{AddressId, LocationId};
+use crate::program::{FenceCover, Scope};
+use crate::tag::Tags;
+use crate::unfold::UnfoldError;
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Reads, State};
+use crate::unfolding::{Cover, EventKind};
+
+/// What `fence.proxy.tensormap` acquires: the bytes of one tensor map.
+const MAP_BYTES: i128 = 128;
+
+impl Runner<'_> {
+    pub(crate) fn fence(
+        &mut self,
+        state: State,
+        tags: Tags,
+        scope: Option<Scope>,
+        cover: &FenceCover,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let (alternatives, address) = match cover {
+            FenceCover::Fixed(cover) => (vec![(state, cover.clone())], Reads::new()),
+            FenceCover::TensorMap(map) => {
+                let (targets, reads) = self.targets(state, map)?;
+                let covered = |(state, target)| (state, Cover::Locations(self.map_at(target)));
+                (targets.into_iter().map(covered).collect(), reads)
+            }
+        };
+        for (mut state, cover) in alternatives {
+            let deps = Deps { address: address.clone(), data: Reads::new(), guard: guard.clone() };
+            let event = self.event(&mut state, EventKind::Fence, tags, scope, deps)?;
+            self.unfolding.events[event.index()].cover = cover;
+            self.proceed(state);
+        }
+        Ok(())
+    }
+
+    /// The locations of the tensor map that starts at this address.
+    fn map_at(&self, target: AddressId) -> Vec<LocationId> {
+        let addresses = &self.program.addresses;
+        let start = addresses[target.index()].value.0;
+        let inside = addresses.iter().filter(|address| (start..start + MAP_BYTES).contains(&address.value.0));
+        let mut locations: Vec<LocationId> = inside.map(|address| address.location).collect();
+        locations.sort();
+        locations.dedup();
+        locations
+    }
+}

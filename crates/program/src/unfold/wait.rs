@@ -1,0 +1,134 @@
+//! Waits on mbarriers (PTX ISA 9.7.15.16): the run in which the answer is yes, and the one in which it is no. They are two
+//! events, because only a wait that returned true acquires.
+//!
+//! `try_wait` may also answer no because its time is up. In a loop that only polls that makes no difference: the loop asks
+//! again, and an execution without the failed question is one too. There a no means that the phase is not over, so that a
+//! run that stays in the loop for good says what it should: the phase never completes.
+
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::{AddressId, EventId};
+use crate::program::{Instruction, MbarrierWait, Operation, Patience, Program, Thread};
+use crate::tag::Tag;
+use crate::unfold::access::Half;
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Reads, Slot, State};
+use crate::unfold::{UnfoldError, fold};
+use crate::value::Type;
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+}
+
+impl Runner<'_> {
+    pub(crate) fn wait(&mut self, state: State, wait: &MbarrierWait, guard: Reads) -> Result<(), UnfoldError> {
+        let (alternatives, address) = self.targets(state, &wait.address)?;
+        for (state, target) in alternatives {
+            let deps = || Deps { address: address.clone(), data: Reads::new(), guard: guard.clone() };
+            self.answered(state.clone(), wait, target, deps(), Answer::Yes)?;
+            self.answered(state, wait, target, deps(), Answer::No)?;
+        }
+        Ok(())
+    }
+
+    fn answered(
+        &mut self,
+        mut state: State,
+        wait: &MbarrierWait,
+        target: AddressId,
+        deps: Deps,
+        answer: Answer,
+    ) -> Result<(), UnfoldError> {
+        let (question, operand) = wait.question;
+        let operand = self.operand(&state, operand);
+        let mut reads = operand.reads;
+        reads.extend(&deps.guard);
+        let tags = if answer == Answer::Yes { wait.answered_yes } else { wait.answered_no };
+        let half = Half { ty: Type::UNTYPED, tags, scope: wait.scope };
+        let (event, value) = self.read_event(&mut state, target, half, deps)?;
+        reads.insert(event);
+        let asked = fold::binary(BinaryOperator::Mbarrier(question), Type::UNTYPED, value, operand.value);
+        match answer {
+            // Not a fork that a loop around it could hang on: the other run never comes back to the head of that loop, or
+            // asks again. See `State::forks`.
+            Answer::Yes => state.constraints.push(fold::is_true(asked)),
+            Answer::No if wait.patience == Patience::TimeLimit && !self.is_polled(state.at) => state.forks += 1,
+            Answer::No => self.constrain(&mut state, fold::is_false(asked)),
+        }
+        if let Some(destination) = wait.destination {
+            let value = Expression::constant(i128::from(answer == Answer::Yes));
+            self.set(&mut state, destination, Slot { value, reads })?;
+        }
+        self.proceed(state);
+        Ok(())
+    }
+
+    /// Whether a loop without effects is around this instruction.
+    fn is_polled(&self, at: usize) -> bool {
+        let has_effect = |instruction: &Instruction| {
+            !matches!(
+                instruction.operation,
+                Operation::Load { .. }
+                    | Operation::MbarrierWait(_)
+                    | Operation::Fence { .. }
+                    | Operation::Local { .. }
+                    | Operation::Branch { .. }
+                    | Operation::BranchIf { .. }
+                    | Operation::Exit
+                    | Operation::Nothing
+            )
+        };
+        let loops = self.flow.heads.iter().filter(|(head, last)| (**head..=**last).contains(&at));
+        loops.into_iter().any(|(&head, &last)| !self.thread.code[head..=last].iter().any(has_effect))
+    }
+
+    /// Whether races need no failing iteration of this loop: all it accesses are mbarriers it waits on. Operations on an
+    /// mbarrier are strong, but for `init` and `inval`: a wait that comes too early or too late conflicts with those of
+    /// another thread. If they only initialise (each object once), the first access of this thread to the object is the
+    /// one to look at: an initialisation that is ordered before it is ordered before the later ones too.
+    pub(super) fn only_waits(&self, path: &[EventId], since: usize) -> bool {
+        let event = |id: &EventId| &self.unfolding.events[id.index()];
+        let (before, iteration) = path.split_at(since);
+        let mut accesses = iteration.iter().map(event).filter(|event| event.location().is_some());
+        accesses.all(|access| {
+            let is_first = || !before.iter().map(event).any(|other| other.location() == access.location());
+            access.has(Tag::Mbarrier)
+                && access.is_read()
+                && match self.makers {
+                    Makers::None => true,
+                    Makers::Initialise => !is_first(),
+                    Makers::Any => false,
+                }
+        })
+    }
+}
+
+/// What other threads do to mbarriers that is no strong operation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Makers {
+    None,
+    /// `init` only, of as many objects as there are.
+    Initialise,
+    Any,
+}
+
+impl Makers {
+    pub(crate) fn new(program: &Program, own: &Thread) -> Makers {
+        let others = program.threads.iter().filter(|thread| !std::ptr::eq(*thread, own));
+        let operations = others.flat_map(|thread| &thread.code).map(|code| &code.operation);
+        let stores = operations.filter_map(|operation| match operation {
+            Operation::Store { tags, .. } if tags.has(Tag::Mbarrier) => Some(tags.has(Tag::MbarrierInit)),
+            _ => None,
+        });
+        let stores: Vec<bool> = stores.collect();
+        let is_mbarrier =
+            |location: &&crate::program::Location| location.role == crate::program::LocationRole::Mbarrier;
+        let objects = program.locations.iter().filter(is_mbarrier).count();
+        match stores.as_slice() {
+            [] => Makers::None,
+            stores if stores.iter().all(|is_init| *is_init) && stores.len() <= objects => Makers::Initialise,
+            _ => Makers::Any,
+        }
+    }
+}
