@@ -95,6 +95,8 @@ impl Runner<'_> {
         let books = &mut state.outstanding;
         if !books.registers.is_fenced {
             books.hazards.push((HazardKind::NoRegisterFence, span, span));
+            // Said once: the rest of the thread is judged as if it were there.
+            books.registers.fence();
         }
         for (register, role) in &roles {
             if let Some((earlier, before)) = books.registers.touched.get(register)
