@@ -63,6 +63,9 @@ impl Unfolding {
         if self.event(before).strand.is_some() || self.event(after).strand.is_some() {
             return false;
         }
+        if self.event(before).group.is_some() && self.event(before).group == self.event(after).group {
+            return false;
+        }
         // Parents have smaller ids: the walk can stop at the id looked for.
         self.po_before(after).take_while(|event| *event >= before).any(|event| event == before)
     }

@@ -94,6 +94,8 @@ pub struct Location {
     pub initial: Value,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.
     pub ty: Type,
+    /// How many bytes it is; 0 where the dialect has no sizes.
+    pub bytes: u32,
     /// None where nothing says it.
     pub space: Option<Space>,
     /// The CTA whose shared or tensor memory it lies in; None for global memory and where nothing says it.
@@ -133,6 +135,11 @@ pub struct Address {
     pub generic: AddressId,
     /// The number a register holds when it holds this address. Elements of an array lie next to each other.
     pub value: Value,
+    /// The address that stands for its location: itself, but for names of a place in a variable that accesses cut anew.
+    /// The canonical addresses of a variable follow each other as its locations do.
+    pub canonical: AddressId,
+    /// How far into its location it is, in bytes: 0 but for an address that no access uses.
+    pub within: i128,
 }
 
 #[derive(Clone, Debug)]
@@ -207,6 +214,22 @@ pub enum Operation {
     Store {
         address: AddressOperand,
         value: Operand,
+        ty: Type,
+        tags: Tags,
+        scope: Option<Scope>,
+    },
+    /// `ld.v4`: one scalar operation per element, in no order (PTX ISA 8.2.4).
+    VectorLoad {
+        destinations: Vec<Option<RegisterId>>,
+        address: AddressOperand,
+        ty: Type,
+        tags: Tags,
+        scope: Option<Scope>,
+    },
+    /// `st.v4`.
+    VectorStore {
+        address: AddressOperand,
+        values: Vec<Operand>,
         ty: Type,
         tags: Tags,
         scope: Option<Scope>,

@@ -109,6 +109,10 @@ pub struct Event {
     pub cover: Cover,
     /// Of an access that is one of several events of one scalar operation (one that spans several locations).
     pub extent: Option<Extent>,
+    /// The events of one vector access, and those of one operation that spans several locations, are a group, named by its
+    /// first event. Program order does not relate events of one group (PTX ISA 8.2.4: in no specified order), though the
+    /// parent of one may be another. The reads and the writes of a read-modify-write are two groups.
+    pub group: Option<EventId>,
 }
 
 /// An asynchronous operation contributes an issue event to program order and a strand beside it: its accesses and its

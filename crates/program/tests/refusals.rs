@@ -59,7 +59,7 @@ fn forms_without_a_model_are_unsupported() {
         ("bar.warp.sync 1;", "`bar.warp.sync`"),
         ("barrier.cluster.arrive;", "`barrier.cluster.arrive`"),
         ("cp.async.wait_all;", "`cp.async.wait_all`"),
-        ("mov.u32 %r1, %tid.x;", "the special register `%tid.x`"),
+        ("mov.u32 %r1, %smid;", "the special register `%smid`"),
         ("ld.u32 %r1, [x+4];", "an access at `x+4`, which is no declared element"),
     ] {
         assert_eq!(unsupported(&ptx("x = 0;", &[code])), [what], "{code}");
@@ -67,9 +67,9 @@ fn forms_without_a_model_are_unsupported() {
 }
 
 #[test]
-fn mixed_sizes_are_unsupported() {
-    let text = ptx("x = 0;", &["st.u64 [x], 1;", "ld.u32 %r1, [x];"]);
-    assert_eq!(unsupported(&text), ["mixed-size accesses to `x`"]);
+fn an_access_past_the_end_is_unsupported() {
+    let text = ptx(".u32 x;", &["st.u64 [x], 1;"]).replace(".u32 x", ".global .u32 x");
+    assert_eq!(unsupported(&text), ["an access of 8 bytes to `x`, past its 4"]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::attempt;
+use common::{attempt, program};
+use fencepost_program::program::Program;
+use fencepost_program::unfold::{UnfoldOptions, unfold};
 
 /// Two threads in real PTX, in these CTAs.
 fn two(declarations: &str, ctas: [u32; 2], code: [&str; 2]) -> String {
@@ -28,10 +30,15 @@ fn a_qualifier_says_the_space_of_what_has_none() {
     let load = "ld.shared::cta.u32 %r1, [x];";
     for declarations in ["", "x = 0;", ".shared .u32 x;"] {
         assert_eq!(refused(&two(declarations, [0, 0], [store, load])), Vec::<String>::new(), "{declarations}");
-        let spread = refused(&two(declarations, [0, 1], [store, load]));
-        assert_eq!(spread, ["ld.shared::cta.u32 %r1, [x]: `.shared` `x` in several CTAs"], "{declarations}");
+        let spread = program(&two(declarations, [0, 1], [store, load]));
+        assert_eq!(locations(&spread), ["x@0", "x@1"], "{declarations}");
     }
-    assert_eq!(refused(&two("x = 0;", [0, 1], ["st.u32 [x], 1;", store])).len(), 1, "the first access may be generic");
+    let generic = program(&two("x = 0;", [0, 1], ["st.u32 [x], 1;", store]));
+    assert_eq!(locations(&generic), ["x@0", "x@1"], "the first access may be generic");
+}
+
+fn locations(program: &Program) -> Vec<&str> {
+    program.locations.iter().map(|location| location.name.as_str()).collect()
 }
 
 #[test]
@@ -59,8 +66,10 @@ fn pointers_are_followed() {
         let found = refused(&two(declarations, [0, 0], [code, "ret;"]));
         assert!(found.len() == 1 && found[0].starts_with("global: P0's"), "{code}: {found:?}");
     }
-    let elsewhere = refused(&two(declarations, [0, 1], ["ld.shared.u32 %r1, [%rd1];", "ld.shared.u32 %r1, [x+4];"]));
-    assert_eq!(elsewhere, ["ld.shared.u32 %r1, [x+4]: `.shared` `x[1]` in several CTAs"]);
-    let taken = refused(&two(".shared .u32 x;", [0, 1], ["st.u32 [x], 1;", "mov.u64 %rd1, x; ld.u32 %r1, [%rd1];"]));
-    assert_eq!(taken, ["mov.u64 %rd1, x: `.shared` `x` in several CTAs"]);
+    let taken = program(&two(".shared .u32 x;", [0, 1], ["st.u32 [x], 1;", "mov.u64 %rd1, x; ld.u32 %r1, [%rd1];"]));
+    let unfolding = unfold(&taken, &UnfoldOptions::default()).expect("an unfolding");
+    let reached: Vec<&str> = (unfolding.events.iter().filter(|event| !event.is_init()))
+        .filter_map(|event| Some(unfolding.locations[event.location()?.index()].name.as_str()))
+        .collect();
+    assert_eq!(reached, ["x@0", "x@1"], "each CTA has its own");
 }

@@ -1,16 +1,62 @@
 //! Conditions with their names resolved. On the left of a comparison a location is its final value; on the right it is
 //! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
 
-use fencepost_syntax::litmus::{Comparison, Condition as Tree, Question as QuestionTree, Term as TermTree};
+use fencepost_syntax::litmus::{Comparison, Condition as Tree, Litmus, Question as QuestionTree, Term as TermTree};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{RegisterId, ThreadId};
+use crate::lower::names::{Atom, Instance, VariableId, stem};
+use crate::lower::sizes::Asked;
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit};
-use crate::program::{Condition, Question, Term};
+use crate::program::{Condition, Question, Space, Term};
 use crate::value::{Type, Value};
 
 /// One side of a comparison, as written and resolved.
 struct Side<'t>(&'t Spanned<TermTree>, Term);
+
+/// What stands on the left of a comparison.
+enum Left {
+    Term(Term),
+    /// The value of memory that accesses cut into several locations, lowest first.
+    Parts(Vec<Atom>),
+}
+
+/// The memory that conditions look at: known before it is cut. What cannot be found is reported when conditions are.
+pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
+    let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
+    let questions = litmus.questions.iter().map(|question| &question.condition);
+    questions.chain(&litmus.filter).for_each(|condition| collect(&condition.node, &mut terms));
+    let mut found = Vec::new();
+    for term in terms {
+        let (name, which, element) = match &term.node {
+            TermTree::Location { name, index } => (stem(name), names.asked(name, term.span), *index),
+            TermTree::Register { thread: Some(thread), name } => match local(names, threads, *thread, name) {
+                Some(which) => (name.as_str(), Ok(which), None),
+                None => continue,
+            },
+            _ => continue,
+        };
+        let made = which.and_then(|which| names.instance(name, which, term.span));
+        found.extend(made.ok().map(|variable| Asked { variable, element }));
+    }
+    found
+}
+
+/// `P0:l` of a `.local` name.
+fn local(names: &Names, threads: &[ThreadBuilder], thread: u32, name: &str) -> Option<Instance> {
+    let builder = threads.get(thread as usize)?;
+    let is_local = matches!(names.get(name)?.space, Some((Space::Local, _)));
+    (is_local && find(builder, name).is_none()).then_some(Instance::Thread(ThreadId(thread)))
+}
+
+fn collect<'t>(tree: &'t Tree, found: &mut Vec<&'t Spanned<TermTree>>) {
+    match tree {
+        Tree::True | Tree::False => {}
+        Tree::Compare { left, right, .. } => found.extend([left, right]),
+        Tree::Not(inner) => collect(&inner.node, found),
+        Tree::And(parts) | Tree::Or(parts) => parts.iter().for_each(|part| collect(&part.node, found)),
+    }
+}
 
 pub(crate) struct Resolver<'a> {
     pub(crate) names: &'a Names,
@@ -32,13 +78,14 @@ impl Resolver<'_> {
         Spanned::new(self.condition(&tree.node), tree.span)
     }
 
-    pub(crate) fn shown(&mut self, tree: &Spanned<TermTree>) -> Option<Term> {
+    pub(crate) fn shown(&mut self, tree: &Spanned<TermTree>) -> Vec<Term> {
         match self.left(tree) {
-            Ok(Term::Constant(_)) => None,
-            Ok(term) => Some(term),
+            Ok(Left::Term(Term::Constant(_))) => Vec::new(),
+            Ok(Left::Term(term)) => vec![term],
+            Ok(Left::Parts(parts)) => parts.iter().map(|part| Term::Memory(part.location)).collect(),
             Err(refusal) => {
                 self.findings.refuse(refusal);
-                None
+                Vec::new()
             }
         }
     }
@@ -51,53 +98,141 @@ impl Resolver<'_> {
             Tree::Not(inner) => Condition::Not(Box::new(self.condition(&inner.node))),
             Tree::And(parts) => Condition::And(parts.iter().map(|part| self.condition(&part.node)).collect()),
             Tree::Or(parts) => Condition::Or(parts.iter().map(|part| self.condition(&part.node)).collect()),
-            Tree::Compare { op, left, right } => match (self.left(left), self.right(left, right)) {
-                (Ok(left_term), Ok(right_term)) => {
-                    let (left, right) = (Side(left, left_term), Side(right, right_term));
-                    match (self.constant(*op, &left, &right), self.constant(*op, &right, &left)) {
-                        (Ok(left), Ok(right)) => Condition::Compare { op: *op, left, right },
-                        (Err(refusal), _) | (_, Err(refusal)) => {
-                            self.findings.refuse(refusal);
-                            Condition::False
-                        }
-                    }
-                }
-                (left, right) => {
-                    for refusal in [left.err(), right.err()].into_iter().flatten() {
-                        self.findings.refuse(refusal);
-                    }
-                    Condition::False
-                }
-            },
-        }
-    }
-
-    fn left(&self, term: &Spanned<TermTree>) -> Result<Term, Refusal> {
-        match &term.node {
-            TermTree::Integer(integer) => Ok(Term::Constant(Value(*integer))),
-            TermTree::Register { thread, name } => self.register(*thread, name, term.span),
-            TermTree::Location { name, index } => {
-                let address = self.element(name, *index, term.span)?;
-                Ok(Term::Memory(self.names.addresses[address].location))
+            Tree::Compare { op, left, right } => {
+                let refusals = match (self.left(left), self.right(left, right)) {
+                    (Ok(one), Ok(other)) => match self.comparison(*op, (left, one), (right, other)) {
+                        Ok(condition) => return condition,
+                        Err(refusal) => vec![refusal],
+                    },
+                    (left, right) => [left.err(), right.err()].into_iter().flatten().collect(),
+                };
+                refusals.into_iter().for_each(|refusal| self.findings.refuse(refusal));
+                Condition::False
             }
         }
     }
 
-    fn right(&self, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Term, Refusal> {
+    fn comparison(
+        &self,
+        op: Comparison,
+        (left, one): (&Spanned<TermTree>, Left),
+        (right, other): (&Spanned<TermTree>, Left),
+    ) -> Result<Condition, Refusal> {
+        match (one, other) {
+            (Left::Term(one), Left::Term(other)) => {
+                let (left, right) = (Side(left, one), Side(right, other));
+                let (one, other) = (self.constant(op, &left, &right)?, self.constant(op, &right, &left)?);
+                Ok(Condition::Compare { op, left: one, right: other })
+            }
+            (Left::Parts(parts), Left::Term(Term::Constant(value))) => self.parts(op, &parts, value, right.span),
+            (Left::Term(Term::Constant(value)), Left::Parts(parts)) => {
+                self.parts(mirrored(op), &parts, value, left.span)
+            }
+            _ => {
+                let what = "a comparison of memory that accesses of several sizes part, with no constant";
+                Err(Refusal::Unsupported(left.span.to(right.span), what.to_string()))
+            }
+        }
+    }
+
+    /// A comparison of the whole with a constant, part by part: unsigned, as the bytes lie.
+    fn parts(&self, op: Comparison, parts: &[Atom], value: Value, span: Span) -> Result<Condition, Refusal> {
+        let bits = parts.iter().map(|part| part.bytes * 8).sum::<i128>();
+        let whole = Type { bits: u8::try_from(bits).unwrap_or(128), signed: false };
+        if !whole.fits(value) {
+            let name = self.names.locations[parts[0].location.index()].name.clone();
+            return Err(Refusal::Error(misfit(&value.to_string(), whole, &name, span)));
+        }
+        let value = whole.wrap(value).0;
+        let mut at = 0;
+        // Of each part, lowest first: its term, and what it must be.
+        let mut wanted = Vec::new();
+        for part in parts {
+            let ty = self.names.locations[part.location.index()].ty;
+            let unsigned = Type { bits: ty.bits, signed: false }.wrap(Value(value >> at));
+            wanted.push((Term::Memory(part.location), ty.wrap(unsigned), ty));
+            at += part.bytes * 8;
+        }
+        let compare = |op, (term, value, _): &(Term, Value, Type)| Condition::Compare {
+            op,
+            left: term.clone(),
+            right: Term::Constant(*value),
+        };
+        let equal = Condition::And(wanted.iter().map(|part| compare(Comparison::Equal, part)).collect());
+        match op {
+            Comparison::Equal => Ok(equal),
+            Comparison::NotEqual => Ok(Condition::Not(Box::new(equal))),
+            _ if wanted.iter().any(|(_, _, ty)| ty.signed) => {
+                let what = "an order on memory that accesses of several sizes part".to_string();
+                Err(Refusal::Unsupported(span, what))
+            }
+            order => {
+                let strict = match order {
+                    Comparison::Less | Comparison::LessEqual => Comparison::Less,
+                    _ => Comparison::Greater,
+                };
+                // The highest part that differs decides.
+                let mut cases: Vec<Condition> = Vec::new();
+                for (index, part) in wanted.iter().enumerate() {
+                    let above = wanted[index + 1..].iter().map(|part| compare(Comparison::Equal, part));
+                    cases.push(Condition::And(above.chain([compare(strict, part)]).collect()));
+                }
+                if matches!(order, Comparison::LessEqual | Comparison::GreaterEqual) {
+                    cases.push(equal);
+                }
+                Ok(Condition::Or(cases))
+            }
+        }
+    }
+
+    fn left(&self, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
+        match &term.node {
+            TermTree::Integer(integer) => Ok(Left::Term(Term::Constant(Value(*integer)))),
+            TermTree::Register { thread, name } => {
+                let local = thread.and_then(|thread| local(self.names, self.threads, thread, name));
+                match local.and_then(|which| self.names.get(name)?.instances.get(&which)) {
+                    Some(variable) => Ok(self.memory(*variable, 0)),
+                    None => self.register(*thread, name, term.span).map(Left::Term),
+                }
+            }
+            TermTree::Location { name, index } => {
+                let (variable, offset) = self.element(name, *index, term.span)?;
+                Ok(self.memory(variable, offset))
+            }
+        }
+    }
+
+    /// The element at that offset.
+    fn memory(&self, variable: VariableId, offset: i128) -> Left {
+        let entry = self.names.name_of(variable);
+        let atoms = &self.names.variables[variable.0].atoms;
+        let end = if entry.length.is_some() { offset + entry.step } else { i128::MAX };
+        let holds = |atom: &&Atom| atom.offset + atom.bytes.max(1) > offset && atom.offset < end;
+        let parts: Vec<Atom> = atoms.iter().filter(holds).copied().collect();
+        match parts.as_slice() {
+            [one] => Left::Term(Term::Memory(one.location)),
+            _ => Left::Parts(parts),
+        }
+    }
+
+    fn right(&self, left: &Spanned<TermTree>, term: &Spanned<TermTree>) -> Result<Left, Refusal> {
         match &term.node {
             TermTree::Location { name, index } if !matches!(left.node, TermTree::Integer(_)) => {
-                let address = self.element(name, *index, term.span)?;
-                Ok(Term::Constant(self.names.addresses[address].value))
+                let (variable, offset) = self.element(name, *index, term.span)?;
+                Ok(Left::Term(Term::Constant(Value(self.names.variables[variable.0].base + offset))))
             }
             _ => self.left(term),
         }
     }
 
-    fn element(&self, name: &str, index: Option<u32>, span: Span) -> Result<usize, Refusal> {
-        let entry = self.names.get(name).ok_or_else(|| self.names.unknown(name, span))?;
+    fn element(&self, name: &str, index: Option<u32>, span: Span) -> Result<(VariableId, i128), Refusal> {
+        let which = self.names.asked(name, span)?;
+        let unknown = || self.names.unknown(stem(name), span);
+        let entry = self.names.get(name).ok_or_else(unknown)?;
+        let variable = *entry.instances.get(&which).ok_or_else(unknown)?;
         match (index, entry.length) {
-            (None | Some(0), _) => Ok(entry.first.index()),
-            (Some(index), Some(length)) if index < length => Ok(entry.first.index() + index as usize),
+            (None | Some(0), _) => Ok((variable, 0)),
+            (Some(index), Some(length)) if index < length => Ok((variable, i128::from(index) * entry.step)),
             (Some(index), _) => Err(Refusal::error(span, format!("`{name}` has no element {index}"))),
         }
     }
@@ -172,6 +307,17 @@ impl Resolver<'_> {
             Term::Register(thread, register) => Some(self.threads[thread.index()].register_type(*register)),
             Term::Memory(location) => Some(self.names.locations[location.index()].ty),
         }
+    }
+}
+
+/// The comparison with its sides exchanged.
+fn mirrored(op: Comparison) -> Comparison {
+    match op {
+        Comparison::Less => Comparison::Greater,
+        Comparison::LessEqual => Comparison::GreaterEqual,
+        Comparison::Greater => Comparison::Less,
+        Comparison::GreaterEqual => Comparison::LessEqual,
+        same => same,
     }
 }
 

@@ -3,12 +3,33 @@
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::lower::names::{LONGEST_ARRAY, Name, Sharing};
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
-use crate::program::{Feature, Initial};
+use crate::ids::ThreadId;
+use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer};
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
+use crate::program::{Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::integer_type;
 use crate::table::x86::canonical;
 use crate::value::{Type, Value};
+
+/// The version the text names, else the newest. One that is newer still is taken as the newest, with a warning.
+pub(crate) fn version(litmus: &Litmus, findings: &mut Findings) -> Version {
+    let mut named = litmus.declarations.iter().filter_map(|found| match found.node {
+        Declaration::Version { major, minor } => Some((Version { major, minor }, found.span)),
+        _ => None,
+    });
+    let Some((version, span)) = named.next() else { return Version::NEWEST };
+    if let Some((other, span)) = named.find(|(other, _)| *other != version) {
+        let message = format!("a second `.version`: {}.{}", other.major, other.minor);
+        findings.diagnostics.push(Diagnostic::error(span, message).help("keep one of them"));
+    }
+    if version > Version::NEWEST {
+        let Version { major, minor } = Version::NEWEST;
+        let message = format!("this version is newer than the rules here: those of {major}.{minor} are used");
+        findings.diagnostics.push(Diagnostic::warning(span, message));
+        return Version::NEWEST;
+    }
+    version
+}
 
 pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadBuilder], findings: &mut Findings) {
     // Locations first: `P0:%rd1 = x` may stand before `x = 0`.
@@ -16,10 +37,15 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
         .declarations
         .iter()
         .partition(|declaration| matches!(declaration.node, Declaration::Location { .. } | Declaration::Alias { .. }));
+    let shared = spaces::shared_by_use(litmus);
     for declaration in locations.into_iter().chain(others) {
         let result = match &declaration.node {
             Declaration::Location { name, space, ty, value } => {
-                location(names, name, space.as_deref(), ty.as_ref(), value.as_ref())
+                let space = match (space, shared.get(&name.node)) {
+                    (Some(word), _) => spaces::space(word).map(|space| (space, "its declaration".to_string())),
+                    (None, by) => by.map(|by| (Space::Shared, by.clone())),
+                };
+                location(names, name, space, ty.as_ref(), value.as_ref())
             }
             Declaration::Alias { name, kind, target } => {
                 findings.feature(Feature::Proxy, declaration.span);
@@ -33,12 +59,19 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                 })
             }
             Declaration::Launch { .. } => Ok(()),
+            // Which rules hold follows from the version; a target says nothing more.
+            Declaration::Version { .. } | Declaration::Target { .. } => Ok(()),
             Declaration::TypedRegister { thread, register, ty } => {
                 typed(threads, *thread, register, ty, declaration.span)
             }
         };
         if let Err(refusal) = result {
             findings.refuse(refusal);
+        }
+    }
+    for (name, by) in shared {
+        if names.get(&name).is_none() {
+            names.shared_by_use.insert(name, by);
         }
     }
 }
@@ -67,51 +100,79 @@ fn builder(threads: &mut [ThreadBuilder], index: u32, span: Span) -> Result<&mut
 fn location(
     names: &mut Names,
     name: &Spanned<String>,
-    space: Option<&str>,
+    space: Option<(Space, String)>,
     ty: Option<&Spanned<LocationType>>,
     value: Option<&Spanned<InitialValue>>,
 ) -> Result<(), Refusal> {
+    let role = match ty.map(|ty| ty.node.name.as_str()) {
+        Some("mbarrier") => LocationRole::Mbarrier,
+        Some("tensormap") => LocationRole::TensorMap,
+        _ => LocationRole::Data,
+    };
     let initial = match value.map(|value| (&value.node, value.span)) {
         None => Value(0),
         Some((InitialValue::Integer(integer), _)) => Value(*integer),
-        Some((InitialValue::Name(other), span)) => {
-            let entry = names.get(other).ok_or_else(|| names.unknown(other, span))?;
-            names.initial(entry)
+        Some((InitialValue::Name(other), span)) if role == LocationRole::TensorMap => {
+            if names.get(other).is_none() {
+                return Err(names.unknown(other, span));
+            }
+            let viewer = Viewer { thread: ThreadId(0), place: Place::Host };
+            let address = names.address(other, 0, viewer, span)?;
+            Value(names.value(address))
         }
+        Some((InitialValue::Name(other), span)) => names.get(other).ok_or_else(|| names.unknown(other, span))?.initial,
     };
     let length = ty.and_then(|ty| ty.node.length);
     if length.is_some_and(|length| length == 0 || length > LONGEST_ARRAY) {
         return Err(Refusal::Unsupported(name.span, format!("the array `{}` of that length", name.node)));
     }
     let scalar = match ty {
-        None => None,
-        Some(ty) => Some(
+        Some(ty) if role == LocationRole::Data => Some(
             location_type(&ty.node.name)
                 .ok_or_else(|| Refusal::Unsupported(ty.span, format!("the type `{}`", ty.node.name)))?,
         ),
+        Some(_) => Some(Type::U64),
+        None => None,
     };
-    // A second declaration of a name may give the value that the first did not (`int x; x = 1;`).
-    let has_value =
-        |names: &Names, entry: Name| names.given.contains_key(&names.addresses[entry.first.index()].location);
-    let entry = match names.get(&name.node) {
-        Some(entry) if scalar.is_none() && value.is_some() && !has_value(names, entry) => entry,
-        // Public tests repeat themselves; only a contradiction is a mistake.
-        Some(entry) if scalar.is_none() && initial == names.initial(entry) && value.is_some() => return Ok(()),
-        Some(_) => return Err(twice(name)),
-        None => names.declare(&name.node, scalar, length),
-    };
-    let count = entry.length.unwrap_or(1) as usize;
-    for element in 0..count {
-        let location = names.addresses[entry.first.index() + element].location;
-        names.locations[location.index()].initial = initial;
-        if let Some(value) = value {
-            names.given.insert(location, value.span);
-        }
-        if let Some(space) = space {
-            names.spaces.declare(location, space);
-        }
+    if let Some((space, _)) = &space {
+        check_space(*space, role, name, ty)?;
     }
-    Ok(())
+    let given = value.map(|value| value.span);
+    // A second declaration of a name may give the value that the first did not (`int x; x = 1;`).
+    match names.by_name.get_mut(&name.node) {
+        Some(entry) if scalar.is_none() && value.is_some() && entry.given.is_none() => {
+            (entry.initial, entry.given) = (initial, given);
+            entry.space = entry.space.take().or(space);
+            Ok(())
+        }
+        // Public tests repeat themselves; only a contradiction is a mistake.
+        Some(entry) if scalar.is_none() && initial == entry.initial && value.is_some() => Ok(()),
+        Some(_) => Err(twice(name)),
+        None => names.declare(&name.node, Made { ty: scalar, length, space, role, initial, given, span: name.span }),
+    }
+}
+
+fn check_space(
+    space: Space,
+    role: LocationRole,
+    name: &Spanned<String>,
+    ty: Option<&Spanned<LocationType>>,
+) -> Result<(), Refusal> {
+    let wrong = |what: &str, help: &str| {
+        let message = format!("`{}` is {what}", name.node);
+        Err(Refusal::Error(Diagnostic::error(name.span, message).help(help)))
+    };
+    match (space, role) {
+        (Space::Shared, LocationRole::Mbarrier) => Ok(()),
+        (_, LocationRole::Mbarrier) => wrong("an mbarrier outside shared memory", "write `.shared .mbarrier`"),
+        (Space::Shared | Space::Local | Space::TensorMemory, LocationRole::TensorMap) => {
+            wrong("a tensor map in memory that cannot hold one", "write `.global .tensormap` (or `.const`, `.param`)")
+        }
+        (Space::TensorMemory, _) if ty.is_none_or(|ty| location_type(&ty.node.name).is_none_or(|ty| ty.bits != 32)) => {
+            wrong("tensor memory of no 32-bit type", "a column is 32 bits wide: write `.tmem .b32`")
+        }
+        _ => Ok(()),
+    }
 }
 
 fn twice(name: &Spanned<String>) -> Refusal {
@@ -140,17 +201,13 @@ fn alias(names: &mut Names, name: &Spanned<String>, kind: AliasKind, target: &Sp
     if names.get(&name.node).is_some() {
         return Err(twice(name));
     }
-    let Some(entry) = names.get(&target.node) else {
+    if names.get(&target.node).is_none() {
         let message = format!("`{}` aliases `{}`, which is not declared before it", name.node, target.node);
         let help = format!("declare `{} = 0;` first", target.node);
         return Err(Refusal::Error(Diagnostic::error(target.span, message).label("not declared").help(help)));
-    };
-    if entry.length.is_some() {
-        return Err(Refusal::Unsupported(target.span, format!("an alias of the array `{}`", target.node)));
     }
     let sharing = if kind == AliasKind::Generic { Sharing::LocationOnly } else { Sharing::VirtualAddress };
-    names.alias(&name.node, entry, sharing);
-    Ok(())
+    names.alias(&name.node, target, sharing)
 }
 
 fn initial_register(
@@ -162,7 +219,7 @@ fn initial_register(
 ) -> Result<(), Refusal> {
     let initial = match &value.node {
         InitialValue::Integer(integer) => Initial::Value(Value(*integer)),
-        InitialValue::Name(name) => Initial::Address(names.address(name, 0, value.span)?),
+        InitialValue::Name(name) => Initial::Address(names.address(name, 0, thread.viewer(), value.span)?),
     };
     let id = thread.register(&register.node, ty.unwrap_or(Type::UNTYPED));
     if thread.is_initialised(id) {

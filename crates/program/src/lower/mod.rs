@@ -4,23 +4,27 @@
 //! is an [`Unsupported`] entry of the program, so that its verdict is `Unknown` and not wrong; a part of the ISA that not
 //! every model knows (`.cluster`, proxies) is a [`Feature`].
 
+mod atoms;
 mod barriers;
 mod condition;
 mod declare;
 mod launches;
+pub(crate) mod layout;
 mod lints;
-mod mbarriers;
 mod names;
+mod reach;
 mod sizes;
 mod spaces;
+mod special;
 mod thread;
+mod touch;
 mod unwritten;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{BarrierRule, Feature, Lint, Program, Unsupported, Version};
+use crate::program::{BarrierRule, Feature, Lint, Place, Program, Unsupported, Version};
 use crate::table;
 use crate::value::Type;
 
@@ -92,10 +96,11 @@ pub(crate) struct Context<'a> {
 
 /// The program of a test, or None if the diagnostics have an error.
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
-    let version = Version::NEWEST;
     let mut findings = Findings::default();
-    let mut names = Names::new(litmus.dialect);
+    let version = declare::version(litmus, &mut findings);
     let mut builders = thread::builders(litmus, &mut findings);
+    let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
+    let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context =
@@ -103,17 +108,17 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         context.lower_body(&thread.body);
     }
     names.warn_of_undeclared(litmus, &mut findings);
-    mbarriers::settle(&mut names, &builders);
     spaces::settle(&mut names, &builders, &mut findings);
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         barriers::settle(&builders, &mut findings);
     }
-    sizes::settle(&mut names, &builders, &mut findings);
+    let asked = condition::asked(litmus, &mut names, &builders);
+    sizes::settle(&mut names, &builders, &asked, &mut findings);
     let launches = launches::settle(litmus, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
-    let shown = litmus.locations.iter().filter_map(|term| resolver.shown(term)).collect();
+    let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
     let text = lints::Text { names: &names, threads: &builders, launches: &launches, version };
     let lints = lints::collect(&text, &mut findings);
     let program = Program {
@@ -164,8 +169,9 @@ pub enum Support {
 /// Looks one real-PTX instruction up, its names and labels taken as declared.
 pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
-    let mut names = Names::new(Dialect::Ptx);
-    let mut thread = ThreadBuilder::new("P0".to_string(), crate::program::Place::Gpu { gpu: 0, cluster: 0, cta: 0 });
+    let place = Place::Gpu { gpu: 0, cluster: 0, cta: 0 };
+    let mut names = Names::new(Dialect::Ptx, &[place]);
+    let mut thread = ThreadBuilder::new("P0".to_string(), place);
     // On its own an instruction does not show its `.reg` declarations: a bare name in the destination's place is one.
     let destination = instruction.operands.first().map(|first| &first.node);
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {

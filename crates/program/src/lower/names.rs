@@ -1,143 +1,396 @@
-//! Locations and virtual addresses by name.
+//! Names of memory: what a declaration or a first use makes, one instance of it per CTA for `.shared` and `.tmem`, per
+//! thread for `.local`, and the addresses that code takes of it.
 //!
-//! An address is also a number, because pointers are computed with: each name gets a place of its own in a small address
-//! space that fits 32-bit registers, and the elements of an array lie next to each other.
+//! An address is also a number, because pointers are computed with (see [`Layout`]). Which locations a variable is made of
+//! is settled when all code is known (see [`crate::lower::sizes`]); until then an address is an offset into a variable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::ids::{AddressId, LocationId};
-use crate::lower::spaces::Spaces;
+use crate::ids::{AddressId, LocationId, ThreadId};
+use crate::lower::layout::{ALIGNMENT, Layout};
 use crate::lower::{Findings, Refusal};
-use crate::program::{Address, Location};
+use crate::program::{Address, Location, LocationRole, Place, Space};
 use crate::value::{Type, Value};
 
-const FIRST_ADDRESS: i128 = 0x1000_0000;
-const ALIGNMENT: i128 = 256;
-/// Arrays beyond this are refused: each element is a location with its own init write.
-pub(crate) const LONGEST_ARRAY: u32 = 256;
+/// Arrays of up to so many elements get an address per element at once.
+pub(crate) const LISTED_ARRAY: u32 = 256;
+/// Longer arrays are refused.
+pub(crate) const LONGEST_ARRAY: u32 = 1 << 20;
+
+/// The thread that names something: `s` is that of its own CTA.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Viewer {
+    pub(crate) thread: ThreadId,
+    pub(crate) place: Place,
+}
+
+/// An index into [`Names::variables`].
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct VariableId(pub(crate) usize);
+
+/// Which instance of a name.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Instance {
+    Only,
+    Cta(Place),
+    Thread(ThreadId),
+}
 
 /// One name of the source.
-#[derive(Copy, Clone, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Name {
-    pub(crate) first: AddressId,
+    /// The element type, where the text declares it.
+    pub(crate) ty: Option<Type>,
     /// None for a scalar.
     pub(crate) length: Option<u32>,
-    pub(crate) element_bytes: i128,
+    /// How far apart elements are: bytes, or columns of tensor memory.
+    pub(crate) step: i128,
+    /// Its space, and what says so.
+    pub(crate) space: Option<(Space, String)>,
+    pub(crate) role: LocationRole,
+    pub(crate) initial: Value,
+    /// Where the initial value stands.
+    pub(crate) given: Option<Span>,
+    pub(crate) instances: BTreeMap<Instance, VariableId>,
+    /// Where it lies in each window, for spaces that have windows.
+    offset: Option<i128>,
+    /// Its place among the names, which is the order of locations.
+    order: usize,
+    alias_of: Option<(VariableId, Sharing)>,
+}
+
+impl Name {
+    /// How many bytes (or columns) the text declares; None where it declares no type.
+    pub(crate) fn declared_bytes(&self) -> Option<i128> {
+        self.ty.map(|_| self.step * i128::from(self.length.unwrap_or(1)))
+    }
+}
+
+/// One instance of a name: a run of addresses.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    /// As shown: `x`, `s@1`, `P0:l`.
+    pub(crate) shown: String,
+    pub(crate) name: String,
+    pub(crate) base: i128,
+    pub(crate) first: AddressId,
+    pub(crate) owner: Option<Place>,
+    pub(crate) target: Option<(VariableId, Sharing)>,
+    pub(crate) order: (usize, Instance),
+    /// The locations it is made of, ascending; empty until settled.
+    pub(crate) atoms: Vec<Atom>,
+}
+
+/// A run of bytes that no access parts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Atom {
+    pub(crate) offset: i128,
+    pub(crate) bytes: i128,
+    pub(crate) location: LocationId,
 }
 
 pub(crate) struct Names {
-    dialect: Dialect,
+    pub(crate) dialect: Dialect,
+    pub(crate) layout: Layout,
+    /// Filled when settled.
     pub(crate) locations: Vec<Location>,
     pub(crate) addresses: Vec<Address>,
-    by_name: BTreeMap<String, Name>,
-    next: i128,
-    /// Locations whose type the text declares.
-    pub(crate) typed: BTreeSet<LocationId>,
-    /// Where the initial values stand.
-    pub(crate) given: BTreeMap<LocationId, Span>,
-    /// State spaces, where the text says them.
-    pub(crate) spaces: Spaces,
+    pub(crate) variables: Vec<Variable>,
+    /// What each address is, from the start.
+    pub(crate) taken: Vec<(VariableId, i128)>,
+    by_offset: BTreeMap<(VariableId, i128), AddressId>,
+    pub(crate) by_name: BTreeMap<String, Name>,
+    /// Names without a declaration that code reaches as `.shared`, and what does.
+    pub(crate) shared_by_use: BTreeMap<String, String>,
     /// Locations that code uses and nothing declares, where that is first.
     undeclared: Vec<Spanned<String>>,
 }
 
 impl Names {
-    pub(crate) fn new(dialect: Dialect) -> Names {
+    pub(crate) fn new(dialect: Dialect, places: &[Place]) -> Names {
         Names {
             dialect,
+            layout: Layout::new(places),
             locations: Vec::new(),
             addresses: Vec::new(),
+            variables: Vec::new(),
+            taken: Vec::new(),
+            by_offset: BTreeMap::new(),
             by_name: BTreeMap::new(),
-            next: FIRST_ADDRESS,
-            typed: BTreeSet::new(),
-            given: BTreeMap::new(),
-            spaces: Spaces::default(),
+            shared_by_use: BTreeMap::new(),
             undeclared: Vec::new(),
         }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<Name> {
-        self.by_name.get(name).copied()
-    }
-
-    /// The initial value of the location it names (of an array: of the first element).
-    pub(crate) fn initial(&self, name: Name) -> Value {
-        self.locations[self.addresses[name.first.index()].location.index()].initial
+    /// What is known of a name; `s@1` is an instance of `s`.
+    pub(crate) fn get(&self, name: &str) -> Option<&Name> {
+        self.by_name.get(stem(name))
     }
 
     pub(crate) fn known(&self) -> Vec<&str> {
         self.by_name.keys().map(String::as_str).collect()
     }
 
-    /// A new scalar, or an array of `length` elements of `ty`.
-    pub(crate) fn declare(&mut self, name: &str, ty: Option<Type>, length: Option<u32>) -> Name {
-        let bytes = ty.map_or(8, |ty| i128::from(ty.bits.max(8) / 8));
-        let first = AddressId::new(self.addresses.len());
-        for element in 0..length.unwrap_or(1) {
-            let name = if length.is_some() { format!("{name}[{element}]") } else { name.to_string() };
-            let location = LocationId::new(self.locations.len());
-            let own = ty.unwrap_or(Type::UNTYPED);
-            self.locations.push(Location { name: name.clone(), ty: own, ..Location::default() });
-            if ty.is_some() {
-                self.typed.insert(location);
-            }
-            self.push_address(name, location, None, self.next + i128::from(element) * bytes);
-        }
-        self.reserve(bytes * i128::from(length.unwrap_or(1)));
-        let entry = Name { first, length, element_bytes: bytes };
+    pub(crate) fn name_of(&self, variable: VariableId) -> &Name {
+        let name = &self.variables[variable.0].name;
+        self.by_name.get(name).expect("invariant: every variable has a name")
+    }
+
+    /// A new name. What all share exists at once, what is a CTA's or a thread's own when it is first named; where there is
+    /// one CTA only, at once too.
+    pub(crate) fn declare(&mut self, name: &str, made: Made) -> Result<(), Refusal> {
+        let step = match (made.space.as_ref().map(|(space, _)| *space), made.role) {
+            (Some(Space::TensorMemory), _) => 1,
+            (_, LocationRole::TensorMap) => 128,
+            (_, LocationRole::Mbarrier) => 8,
+            _ => made.ty.map_or(8, |ty| i128::from(ty.bits.max(8) / 8)),
+        };
+        let bytes = step * i128::from(made.length.unwrap_or(1));
+        let space = made.space.as_ref().map(|(space, _)| *space);
+        let offset = space.and_then(|space| self.layout.reserve_in_window(space, bytes));
+        let entry = Name {
+            ty: made.ty,
+            length: made.length,
+            step,
+            space: made.space,
+            role: made.role,
+            initial: made.initial,
+            given: made.given,
+            instances: BTreeMap::new(),
+            offset,
+            order: self.by_name.len(),
+            alias_of: None,
+        };
         self.by_name.insert(name.to_string(), entry);
-        entry
+        match (space, self.layout.only_cta()) {
+            (Some(Space::Shared | Space::TensorMemory), Some(cta)) => {
+                self.instance(name, Instance::Cta(cta), made.span).map(|_| ())
+            }
+            (Some(Space::Shared | Space::TensorMemory | Space::Local), _) => Ok(()),
+            _ => self.instance(name, Instance::Only, made.span).map(|_| ()),
+        }
     }
 
     /// Another name of the target's location: a virtual address of its own, or (`generic`) the target's.
-    pub(crate) fn alias(&mut self, name: &str, target: Name, shares_generic: Sharing) {
-        let target_address = self.addresses[target.first.index()].clone();
-        let generic = (shares_generic == Sharing::VirtualAddress).then_some(target_address.generic);
-        let first = AddressId::new(self.addresses.len());
-        self.push_address(name.to_string(), target_address.location, generic, self.next);
-        self.reserve(target.element_bytes);
-        self.by_name.insert(name.to_string(), Name { first, length: None, element_bytes: target.element_bytes });
+    pub(crate) fn alias(&mut self, name: &str, target: &Spanned<String>, sharing: Sharing) -> Result<(), Refusal> {
+        let entry = self.get(&target.node).ok_or_else(|| self.unknown(&target.node, target.span))?.clone();
+        let Some((_, variable)) = entry.instances.first_key_value().filter(|_| entry.instances.len() == 1) else {
+            let what = format!("an alias of `{}`, of which each CTA has its own", target.node);
+            return Err(Refusal::Unsupported(target.span, what));
+        };
+        // Of an alias that shares its target's virtual address, or for the location only, the target will do.
+        let alias_of = match self.variables[variable.0].target {
+            Some((target, through)) if through == Sharing::VirtualAddress || sharing == Sharing::LocationOnly => {
+                Some((target, sharing))
+            }
+            _ => Some((*variable, sharing)),
+        };
+        let order = self.by_name.len();
+        let alias =
+            Name { instances: BTreeMap::new(), offset: None, order, alias_of, initial: Value(0), given: None, ..entry };
+        self.by_name.insert(name.to_string(), alias);
+        self.instance(name, Instance::Only, target.span).map(|_| ())
     }
 
-    fn push_address(&mut self, name: String, location: LocationId, generic: Option<AddressId>, value: i128) {
-        let own = AddressId::new(self.addresses.len());
-        self.addresses.push(Address { name, location, generic: generic.unwrap_or(own), value: Value(value) });
+    /// The variable that is this instance of the name, made if new.
+    pub(crate) fn instance(&mut self, name: &str, which: Instance, span: Span) -> Result<VariableId, Refusal> {
+        let entry = self.by_name.get(name).expect("invariant: the name is declared");
+        if let Some(found) = entry.instances.get(&which) {
+            return Ok(*found);
+        }
+        let bytes = entry.step * i128::from(entry.length.unwrap_or(1));
+        let base = match (which, entry.offset, entry.space.as_ref().map(|(space, _)| *space)) {
+            (Instance::Cta(place), Some(offset), Some(space)) => {
+                let window = self.layout.window(space, place);
+                window.ok_or_else(|| Refusal::Unsupported(span, "shared memory of so many CTAs".to_string()))? + offset
+            }
+            _ => self.layout.reserve(bytes),
+        };
+        let shown = match which {
+            Instance::Only => name.to_string(),
+            Instance::Cta(_) if self.layout.only_cta().is_some() => name.to_string(),
+            Instance::Cta(place) => format!("{name}@{}", number(place)),
+            Instance::Thread(thread) => format!("P{}:{name}", thread.0),
+        };
+        let id = VariableId(self.variables.len());
+        let owner = if let Instance::Cta(place) = which { Some(place) } else { None };
+        let (order, target) = ((entry.order, which), entry.alias_of);
+        let (step, length) = (entry.step, entry.length.unwrap_or(1));
+        let first = AddressId::new(self.taken.len());
+        self.variables.push(Variable {
+            shown,
+            name: name.to_string(),
+            base,
+            first,
+            owner,
+            target,
+            order,
+            atoms: vec![],
+        });
+        let listed = if length <= LISTED_ARRAY { length } else { 1 };
+        (0..listed).for_each(|element| {
+            self.take(id, i128::from(element) * step);
+        });
+        self.by_name.entry(name.to_string()).and_modify(|entry| {
+            entry.instances.insert(which, id);
+        });
+        Ok(id)
     }
 
-    fn reserve(&mut self, bytes: i128) {
-        self.next += (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    /// The address so far into a variable.
+    pub(crate) fn take(&mut self, variable: VariableId, offset: i128) -> AddressId {
+        let next = AddressId::new(self.taken.len());
+        let id = *self.by_offset.entry((variable, offset)).or_insert(next);
+        if id == next {
+            self.taken.push((variable, offset));
+        }
+        id
     }
 
-    /// The address of a name used in code. Undeclared locations start at 0 (Dartagnan and herd); NVLitmus declares all.
-    pub(crate) fn address(&mut self, name: &str, offset: i128, span: Span) -> Result<AddressId, Refusal> {
-        let entry = match self.get(name) {
-            Some(entry) => entry,
-            None if self.dialect == Dialect::NvLitmus => return Err(self.unknown(name, span)),
-            None => {
-                self.undeclared.push(Spanned::new(name.to_string(), span));
-                self.declare(name, None, None)
+    /// The number a register holds when it holds this address.
+    pub(crate) fn value(&self, address: AddressId) -> i128 {
+        let (variable, offset) = self.taken[address.index()];
+        self.variables[variable.0].base + offset
+    }
+
+    /// The type the text declares for the name that address is of.
+    pub(crate) fn declared_type(&self, address: AddressId) -> Option<Type> {
+        self.name_of(self.taken[address.index()].0).ty
+    }
+
+    /// The variable with this address, and how far into it that is.
+    pub(crate) fn at(&self, value: i128) -> Option<(VariableId, i128)> {
+        let reaches = |variable: &Variable| {
+            let name = &self.by_name[&variable.name];
+            let bytes = name.declared_bytes().unwrap_or(ALIGNMENT);
+            variable.base <= value && value < variable.base + bytes
+        };
+        let found = self.variables.iter().position(reaches)?;
+        Some((VariableId(found), value - self.variables[found].base))
+    }
+
+    /// The variable a name stands for, for this thread. Undeclared locations start at 0 (Dartagnan and herd); NVLitmus
+    /// declares all.
+    pub(crate) fn variable(&mut self, name: &str, viewer: Viewer, span: Span) -> Result<VariableId, Refusal> {
+        let plain = stem(name);
+        if self.get(plain).is_none() {
+            if self.dialect == Dialect::NvLitmus {
+                return Err(self.unknown(plain, span));
+            }
+            self.undeclared.push(Spanned::new(plain.to_string(), span));
+            let space = self.shared_by_use.get(plain).map(|by| (Space::Shared, by.clone()));
+            self.declare(plain, Made { span, space, ..Made::default() })?;
+        }
+        let entry = self.get(plain).expect("invariant: just declared");
+        let per_cta = matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
+        let which = match (name.split_once('@'), &entry.space) {
+            (Some((_, cta)), _) if per_cta => Instance::Cta(self.cta(cta, span)?),
+            (Some(_), _) => return Err(self.not_per_cta(plain, span)),
+            (None, Some((Space::Local, _))) => Instance::Thread(viewer.thread),
+            (None, _) if per_cta && viewer.place == Place::Host => {
+                return Err(Refusal::error(span, format!("a host thread cannot name `{plain}`, which is in a CTA")));
+            }
+            (None, _) if per_cta => Instance::Cta(viewer.place),
+            _ => Instance::Only,
+        };
+        self.instance(plain, which, span)
+    }
+
+    /// The address of a name used in code.
+    pub(crate) fn address(
+        &mut self,
+        name: &str,
+        offset: i128,
+        viewer: Viewer,
+        span: Span,
+    ) -> Result<AddressId, Refusal> {
+        let variable = self.variable(name, viewer, span)?;
+        let entry = self.name_of(variable);
+        let inside = match self.dialect {
+            Dialect::Ptx => entry.declared_bytes().is_some_and(|bytes| 0 < offset && offset < bytes),
+            _ => {
+                let index = offset / entry.step;
+                offset % entry.step == 0 && 0 < index && index < i128::from(entry.length.unwrap_or(1))
             }
         };
-        if offset == 0 {
-            return Ok(entry.first);
-        }
-        let inside = |index: i128| index > 0 && entry.length.is_some_and(|length| index < i128::from(length));
-        let index = offset / entry.element_bytes;
-        if offset % entry.element_bytes == 0 && inside(index) {
-            let index = usize::try_from(index).expect("invariant: below the array's length");
-            return Ok(AddressId::new(entry.first.index() + index));
+        if offset == 0 || inside {
+            return Ok(self.take(variable, offset));
         }
         Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, which is no declared element")))
     }
 
-    /// The type the text declares for the location at that address.
-    pub(crate) fn declared_type(&self, address: AddressId) -> Option<Type> {
-        let location = self.addresses[address.index()].location;
-        self.typed.contains(&location).then(|| self.locations[location.index()].ty)
+    /// The CTA of that number.
+    pub(crate) fn cta(&self, number: &str, span: Span) -> Result<Place, Refusal> {
+        let ctas = self.layout.ctas();
+        let mut found = ctas.iter().filter(|place| self::number(**place).to_string() == number);
+        match (found.next(), found.next()) {
+            (Some(place), None) => Ok(*place),
+            (Some(_), Some(_)) => {
+                let message = format!("several CTAs have the number {number}");
+                Err(Refusal::Error(Diagnostic::error(span, message).help("number the CTAs of the test differently")))
+            }
+            _ => {
+                let known: Vec<String> = ctas.iter().map(|place| self::number(*place).to_string()).collect();
+                let message = format!("no thread runs in CTA {number}");
+                let help = format!("CTAs with threads: {}", known.join(", "));
+                Err(Refusal::Error(Diagnostic::error(span, message).label("no such CTA").help(help)))
+            }
+        }
+    }
+
+    /// The one instance a condition means, or the error that says how to spell one.
+    pub(crate) fn asked(&self, name: &str, span: Span) -> Result<Instance, Refusal> {
+        let plain = stem(name);
+        let Some(entry) = self.get(plain) else { return Err(self.unknown(plain, span)) };
+        let per_cta = matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
+        match name.split_once('@') {
+            Some((_, cta)) if per_cta => return Ok(Instance::Cta(self.cta(cta, span)?)),
+            Some(_) => return Err(self.not_per_cta(plain, span)),
+            None => {}
+        }
+        let ctas = self.layout.ctas();
+        match (entry.instances.len(), entry.instances.first_key_value(), ctas.as_slice()) {
+            (1, Some((instance, _)), _) => Ok(*instance),
+            (0, _, [cta]) if per_cta => Ok(Instance::Cta(*cta)),
+            (_, first, _) => {
+                let example = match (first, ctas.first()) {
+                    (Some((Instance::Thread(thread), _)), _) => format!("P{}:{plain}", thread.0),
+                    (Some((Instance::Cta(place), _)), _) | (None, Some(place)) if per_cta => {
+                        format!("{plain}@{}", number(*place))
+                    }
+                    _ => format!("P0:{plain}"),
+                };
+                let whose = if per_cta { "CTA" } else { "thread" };
+                let message = format!("each {whose} has its own `{plain}`");
+                let help = format!("write `{example}` for one of them");
+                Err(Refusal::Error(Diagnostic::error(span, message).label("which?").help(help)))
+            }
+        }
+    }
+
+    fn not_per_cta(&self, name: &str, span: Span) -> Refusal {
+        let message = format!("`{name}` is no `.shared` memory: there is one for all CTAs");
+        Refusal::Error(Diagnostic::error(span, message).help(format!("write `{name}`")))
+    }
+
+    /// Makes every instance that code of another CTA may reach: those of clusters of several CTAs.
+    pub(crate) fn complete(&mut self, findings: &mut Findings) {
+        let per_cta = |entry: &Name| matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
+        let names: Vec<String> =
+            self.by_name.iter().filter(|(_, entry)| per_cta(entry)).map(|(name, _)| name.clone()).collect();
+        for name in names {
+            let is_reached = |place: &Place| self.layout.cluster(*place).len() > 1;
+            let places: Vec<Place> = self.layout.ctas().into_iter().filter(is_reached).collect();
+            for place in places {
+                if let Err(refusal) = self.instance(&name, Instance::Cta(place), Span::default()) {
+                    findings.refuse(refusal);
+                }
+            }
+        }
     }
 
     /// In real PTX a test that declares some of its locations has probably misspelt the others. The other notations leave
@@ -163,19 +416,24 @@ impl Names {
         }
     }
 
-    /// All addresses of the name that this one belongs to: the elements of its array.
-    pub(crate) fn siblings(&self, address: AddressId) -> std::ops::Range<usize> {
-        let range = |entry: &Name| entry.first.index()..entry.first.index() + entry.length.unwrap_or(1) as usize;
-        let found = self.by_name.values().map(range).find(|range| range.contains(&address.index()));
-        found.unwrap_or(address.index()..address.index() + 1)
-    }
-
     pub(crate) fn unknown(&self, name: &str, span: Span) -> Refusal {
         let help = format!("declared are: {}", self.known().join(", "));
         Refusal::Error(
             Diagnostic::error(span, format!("there is no location `{name}`")).label("not declared").help(help),
         )
     }
+}
+
+/// What a declaration says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Made {
+    pub(crate) ty: Option<Type>,
+    pub(crate) length: Option<u32>,
+    pub(crate) space: Option<(Space, String)>,
+    pub(crate) role: LocationRole,
+    pub(crate) initial: Value,
+    pub(crate) given: Option<Span>,
+    pub(crate) span: Span,
 }
 
 /// What an alias shares with its target besides the location.
@@ -185,4 +443,16 @@ pub(crate) enum Sharing {
     LocationOnly,
     /// The virtual address too: the name is that of another proxy (`virtually aliases`).
     VirtualAddress,
+}
+
+/// `s` of `s@1`.
+pub(crate) fn stem(name: &str) -> &str {
+    name.split_once('@').map_or(name, |(stem, _)| stem)
+}
+
+fn number(place: Place) -> u32 {
+    match place {
+        Place::Gpu { cta, .. } => cta,
+        Place::Host => 0,
+    }
 }

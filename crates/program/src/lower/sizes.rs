@@ -1,50 +1,354 @@
-//! The type of each location. The model's unit is one scalar per location (PTX ISA 8.2.4): the declared type or else that
-//! of the first access; an access of another size is a mixed-size program, which no axiom covers (PTX ISA 8.7).
+//! Memory cut into locations. A variable is a run of bytes; its locations (*atoms*) are the coarsest cut of which every
+//! access is a union (PTX ISA 8.2.1: memory operations overlap completely, partially or not at all). Where all accesses
+//! agree, that is one location per declared element.
+//!
+//! The types: a location that is a declared element has its type, another that of the first access that is exactly it.
+//! The other notations have no accesses of several sizes: there one is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
+use fencepost_syntax::litmus::Dialect;
 
-use crate::ids::LocationId;
+use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
+use crate::lower::reach::{Reach, Reaches};
+use crate::lower::touch::{Portion, Touches, touches};
 use crate::lower::{Findings, Names, ThreadBuilder, misfit};
-use crate::program::{AddressOperand, Operation, Unsupported};
+use crate::program::{AddressOperand, Feature, LocationRole, Space, Unsupported};
 use crate::value::Type;
 
-pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mut Findings) {
-    let mut types: BTreeMap<LocationId, Type> =
-        names.typed.iter().map(|&location| (location, names.locations[location.index()].ty)).collect();
-    let mut mixed = BTreeMap::<LocationId, Span>::new();
-    let mut dynamic = None;
-    for instruction in threads.iter().flat_map(|thread| &thread.code) {
-        let Some((address, ty)) = access(&instruction.operation) else { continue };
-        let AddressOperand::Static(address) = address else {
-            dynamic = dynamic.or(Some(ty));
-            continue;
-        };
-        let location = names.addresses[address.index()].location;
-        if types.entry(location).or_insert(ty).bits != ty.bits {
-            mixed.entry(location).or_insert(instruction.span);
-        }
-    }
-    for (index, location) in names.locations.iter_mut().enumerate() {
-        let ty = types.get(&LocationId::new(index)).copied().or(dynamic).unwrap_or(Type::UNTYPED);
-        location.ty = ty;
-        if let Some(&span) = names.given.get(&LocationId::new(index)).filter(|_| !ty.fits(location.initial)) {
-            findings.diagnostics.push(misfit(&location.initial.to_string(), ty, &location.name, span));
-        }
-        location.initial = ty.wrap(location.initial);
-    }
-    let name = |location: &LocationId| &names.locations[location.index()].name;
-    let report = mixed.iter().map(|(location, span)| (*span, format!("mixed-size accesses to `{}`", name(location))));
-    findings.unsupported.extend(report.map(|(span, what)| Unsupported { span, what }));
+/// A short array has a location per element, however little of it is told apart: sums over its elements stay what the
+/// author counts.
+const SHORT_ARRAY: u32 = 16;
+
+/// A scalar operation on a variable. The offset is None where it may be any multiple of its size.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Scalar {
+    pub(super) offset: Option<i128>,
+    pub(super) ty: Type,
+    span: Span,
+    /// Whether the text names the place.
+    pub(super) is_named: bool,
 }
 
-/// The address and type of a memory operation.
-pub(super) fn access(operation: &Operation) -> Option<(&AddressOperand, Type)> {
-    match operation {
-        Operation::Load { address, ty, .. }
-        | Operation::Store { address, ty, .. }
-        | Operation::ReadModifyWrite { address, ty, .. } => Some((address, *ty)),
-        _ => None,
+impl Scalar {
+    fn bytes(&self) -> i128 {
+        i128::from(self.ty.bits / 8)
+    }
+}
+
+/// How a name is used, by all of its instances: they are cut alike.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uses {
+    pub(super) scalars: Vec<Scalar>,
+    /// Offsets of mbarriers.
+    pub(super) objects: BTreeSet<i128>,
+    /// Where runs of bytes begin and end.
+    runs: BTreeSet<i128>,
+    /// A tensor map describes it.
+    is_tensor: bool,
+    /// Where code first touches it.
+    touched: Option<Span>,
+}
+
+/// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
+struct Link {
+    from: (String, Option<i128>),
+    to: (String, Option<i128>),
+    bytes: Option<i128>,
+}
+
+/// How each name is cut.
+pub(super) struct Cut {
+    pub(super) uses: BTreeMap<String, Uses>,
+    /// Where atoms begin, and where the last ends. Empty for a name without a size.
+    pub(super) edges: BTreeMap<String, BTreeSet<i128>>,
+    /// The type of names without accesses of their own.
+    pub(super) fallback: Option<Type>,
+}
+
+/// What a condition looks at: a variable, and an element of it or its start.
+pub(super) struct Asked {
+    pub(super) variable: VariableId,
+    pub(super) element: Option<u32>,
+}
+
+pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
+    names.complete(findings);
+    let reaches = Reaches::new(names, threads);
+    let mut gathered = Gathered { names, reaches: &reaches, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
+    for (index, thread) in threads.iter().enumerate() {
+        for code in &thread.code {
+            gathered.operation(index, &touches(&code.operation), code.span);
+        }
+    }
+    let Gathered { uses, links, fallback, .. } = gathered;
+    let mut cut = Cut { uses, edges: BTreeMap::new(), fallback };
+    if names.dialect != Dialect::Ptx {
+        refuse_mixed(names, &cut, findings);
+    }
+    for (name, entry) in &names.by_name {
+        let edges = edges(names, name, entry, &cut, asked);
+        cut.edges.insert(name.clone(), edges);
+    }
+    mirror(&mut cut.edges, &links);
+    check(names, &cut, findings);
+    super::atoms::make(names, &cut);
+}
+
+struct Gathered<'a> {
+    names: &'a Names,
+    reaches: &'a Reaches,
+    uses: BTreeMap<String, Uses>,
+    links: Vec<Link>,
+    fallback: Option<Type>,
+}
+
+type Place = (String, Option<i128>);
+
+impl Gathered<'_> {
+    fn operation(&mut self, thread: usize, touches: &Touches<'_>, span: Span) {
+        let places: Vec<Vec<Place>> = touches.all.iter().map(|touch| self.places(thread, touch.address)).collect();
+        let mut reached: Vec<(Vec<Place>, Option<i128>)> = Vec::new();
+        for (touch, places) in touches.all.iter().zip(places) {
+            let like = |other: usize| reached.get(other).and_then(|(_, bytes): &(_, Option<i128>)| *bytes);
+            let (places, bytes) = match touch.portion {
+                Portion::Scalars(ty, count) => (places, Some(i128::from(ty.bits / 8) * i128::from(count))),
+                Portion::Bytes(bytes) => (places, self.constant(thread, bytes)),
+                Portion::Like(other) => (places, like(other)),
+                Portion::Object => (places, Some(8)),
+                Portion::Rest | Portion::Nothing => (places, None),
+                Portion::Behind(other) => (self.behind(&places), like(other)),
+            };
+            let is_named = matches!(touch.address, AddressOperand::Static(_));
+            if let Portion::Scalars(ty, _) = touch.portion
+                && !is_named
+            {
+                self.fallback = self.fallback.or(Some(ty));
+            }
+            for place in &places {
+                self.place(place, touch.portion, bytes, (span, is_named));
+            }
+            reached.push((places, bytes));
+        }
+        for (from, to) in &touches.copies {
+            let (Some((sources, bytes)), Some((targets, others))) = (reached.get(*from), reached.get(*to)) else {
+                continue;
+            };
+            for from in sources {
+                let link = |to: &Place| Link { from: from.clone(), to: to.clone(), bytes: bytes.or(*others) };
+                self.links.extend(targets.iter().map(link));
+            }
+        }
+    }
+
+    fn place(&mut self, (name, offset): &Place, portion: Portion, bytes: Option<i128>, (span, is_named): (Span, bool)) {
+        let uses = self.uses.entry(name.clone()).or_default();
+        uses.touched.get_or_insert(span);
+        match portion {
+            Portion::Scalars(ty, count) => {
+                let at = |index: u32| offset.map(|offset| offset + i128::from(index) * i128::from(ty.bits / 8));
+                uses.scalars.extend((0..count.max(1)).map(|index| Scalar { offset: at(index), ty, span, is_named }));
+            }
+            Portion::Object => {
+                uses.objects.extend(*offset);
+                if offset.is_none() {
+                    let entry = &self.names.by_name[name];
+                    let bytes = entry.declared_bytes().unwrap_or(8);
+                    uses.objects.extend((0..bytes / 8).map(|index| index * 8));
+                }
+            }
+            Portion::Bytes(_) | Portion::Like(_) | Portion::Behind(_) | Portion::Rest => {
+                uses.is_tensor |= matches!(portion, Portion::Behind(_));
+                if let Some(offset) = offset {
+                    uses.runs.extend([Some(*offset), bytes.map(|bytes| offset + bytes)].into_iter().flatten());
+                }
+            }
+            Portion::Nothing => {}
+        }
+    }
+
+    /// Where an address may be: names (not their instances) and offsets.
+    fn places(&self, thread: usize, address: &AddressOperand) -> Vec<Place> {
+        let mut found = BTreeSet::new();
+        match self.reaches.address(self.names, thread, address) {
+            Reach::Values(values) => {
+                let reached = values.into_iter().filter_map(|value| self.names.at(value));
+                found.extend(reached.map(|(variable, offset)| (self.own(variable), Some(offset))));
+            }
+            Reach::Within(variables) => found.extend(variables.into_iter().map(|id| (self.own(id), None))),
+        }
+        found.into_iter().collect()
+    }
+
+    /// The name whose memory a variable is: of an alias, its target's.
+    fn own(&self, variable: VariableId) -> String {
+        let mut variable = &self.names.variables[variable.0];
+        while let Some((target, _)) = variable.target {
+            variable = &self.names.variables[target.0];
+        }
+        variable.name.clone()
+    }
+
+    fn behind(&self, maps: &[Place]) -> Vec<Place> {
+        let described = |(map, _): &Place| {
+            let entry = &self.names.by_name[map];
+            let (variable, offset) =
+                self.names.at(entry.initial.0).filter(|_| entry.role == LocationRole::TensorMap)?;
+            Some((self.own(variable), Some(offset)))
+        };
+        maps.iter().filter_map(described).collect()
+    }
+
+    fn constant(&self, thread: usize, operand: crate::program::Operand) -> Option<i128> {
+        match self.reaches.operand(self.names, thread, operand) {
+            Reach::Values(values) if values.len() == 1 => values.first().copied(),
+            _ => None,
+        }
+    }
+}
+
+/// How many bytes a name has: those declared, else as far as accesses reach. None for one without a size.
+pub(super) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<i128> {
+    if entry.ty.is_some() || entry.role != LocationRole::Data {
+        return Some(entry.step * i128::from(entry.length.unwrap_or(1)));
+    }
+    let uses = uses.cloned().unwrap_or_default();
+    let ends = uses.scalars.iter().map(|scalar| scalar.offset.unwrap_or(0) + scalar.bytes());
+    let reached = ends.chain(uses.objects.iter().map(|offset| offset + 8)).chain(uses.runs.iter().copied()).max();
+    let fallback = fallback.map(|ty| i128::from(ty.bits / 8));
+    reached.or(fallback).filter(|bytes| *bytes > 0)
+}
+
+fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> BTreeSet<i128> {
+    let uses = cut.uses.get(name).cloned().unwrap_or_default();
+    let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return BTreeSet::new() };
+    let length = entry.length.unwrap_or(1);
+    let mut edges = BTreeSet::from([0, bytes]);
+    let elements = (0..length).map(|index| i128::from(index) * entry.step);
+    let is_tensor_memory = matches!(entry.space, Some((Space::TensorMemory, _)));
+    if names.dialect != Dialect::Ptx || is_tensor_memory || entry.role != LocationRole::Data {
+        edges.extend(elements);
+        return edges;
+    }
+    let is_element = |scalar: &Scalar| scalar.bytes() == entry.step && scalar.offset.unwrap_or(0) % entry.step == 0;
+    let fits = uses.scalars.iter().all(is_element) && uses.objects.is_empty();
+    let is_told_apart = entry.step >= 4 || uses.scalars.iter().any(is_element);
+    let is_plain = fits && uses.runs.is_empty() && length <= LISTED_ARRAY;
+    let is_short = fits && is_told_apart && (length <= SHORT_ARRAY || (uses.is_tensor && length <= LISTED_ARRAY));
+    if is_plain || is_short {
+        edges.extend(elements);
+    }
+    for scalar in &uses.scalars {
+        match scalar.offset {
+            Some(offset) => edges.extend([offset, offset + scalar.bytes()]),
+            None => edges.extend((0..bytes / scalar.bytes().max(1)).map(|index| index * scalar.bytes())),
+        }
+    }
+    edges.extend(uses.objects.iter().flat_map(|offset| [*offset, offset + 8]));
+    edges.extend(&uses.runs);
+    for asked in asked.iter().filter(|asked| names.variables[asked.variable.0].name == name) {
+        let index = asked.element.unwrap_or(0);
+        if entry.length.is_some() {
+            edges.extend([i128::from(index) * entry.step, i128::from(index + 1) * entry.step]);
+        }
+    }
+    edges.retain(|edge| (0..=bytes).contains(edge));
+    edges
+}
+
+/// What a copy takes apart on one side it takes apart on the other.
+fn mirror(edges: &mut BTreeMap<String, BTreeSet<i128>>, links: &[Link]) {
+    loop {
+        let mut changed = false;
+        for link in links {
+            changed |= carry(edges, (&link.from, &link.to), link.bytes);
+            changed |= carry(edges, (&link.to, &link.from), link.bytes);
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+fn carry(edges: &mut BTreeMap<String, BTreeSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
+    let (Some(source), Some(target)) = (edges.get(&from.0), edges.get(&to.0)) else { return false };
+    let (Some(last), Some(end)) = (source.last().copied(), target.last().copied()) else { return false };
+    let bytes = bytes.unwrap_or(last.min(end)).max(1);
+    let starts = |offset: Option<i128>, end: i128| match offset {
+        Some(offset) => vec![offset],
+        None => (0..end / bytes).map(|index| index * bytes).collect(),
+    };
+    let (froms, tos) = (starts(from.1, last), starts(to.1, end));
+    let mut found = BTreeSet::new();
+    for from in froms {
+        let inside: Vec<i128> = source.range(from..=from + bytes).map(|edge| edge - from).collect();
+        found.extend(tos.iter().flat_map(|to| inside.iter().map(move |edge| to + edge)));
+    }
+    found.retain(|edge| (0..=end).contains(edge));
+    let Some(target) = edges.get_mut(&to.0) else { return false };
+    let before = target.len();
+    target.extend(found);
+    target.len() > before
+}
+
+/// The notations whose locations are integers have no accesses to parts of them.
+fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
+    for (name, uses) in &cut.uses {
+        let entry = &names.by_name[name];
+        let mut types = BTreeMap::new();
+        let mut told = BTreeSet::new();
+        for scalar in uses.scalars.iter().filter(|scalar| scalar.is_named) {
+            let offset = scalar.offset.unwrap_or(0);
+            let first = *types.entry(offset).or_insert(entry.ty.unwrap_or(scalar.ty));
+            if first.bits != scalar.ty.bits && told.insert(offset) {
+                let shown = super::atoms::element_name(name, entry, offset);
+                let what = format!("mixed-size accesses to `{shown}`");
+                findings.unsupported.push(Unsupported { span: scalar.span, what });
+            }
+        }
+    }
+}
+
+/// Named accesses past the end, parts of mbarriers, and operations that span several locations.
+fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
+    for (name, entry) in &names.by_name {
+        let (Some(uses), Some(edges)) = (cut.uses.get(name), cut.edges.get(name)) else { continue };
+        let Some(end) = edges.last().copied() else { continue };
+        let mut told = BTreeSet::new();
+        for scalar in uses.scalars.iter().filter(|_| names.dialect == Dialect::Ptx) {
+            let Some(offset) = scalar.offset else { continue };
+            let past = offset + scalar.bytes() > end;
+            if past && scalar.is_named && entry.role == LocationRole::Data && told.insert(offset) {
+                let what = format!("an access of {} bytes to `{name}`, past its {end}", offset + scalar.bytes());
+                findings.unsupported.push(Unsupported { span: scalar.span, what });
+            } else if !past && edges.range(offset + 1..offset + scalar.bytes()).next().is_some() {
+                findings.feature(Feature::Span, scalar.span);
+            }
+        }
+        let is_within = |scalar: &&Scalar, object: i128| {
+            let offset = scalar.offset.unwrap_or(-8);
+            scalar.bytes() > 0 && offset < object + 8 && object < offset + scalar.bytes()
+        };
+        let declared: Vec<i128> = match entry.role {
+            LocationRole::Mbarrier => (0..end / 8).map(|index| index * 8).collect(),
+            _ => Vec::new(),
+        };
+        for object in uses.objects.iter().chain(&declared).collect::<BTreeSet<_>>() {
+            if let Some(scalar) = uses.scalars.iter().find(|scalar| is_within(scalar, *object)) {
+                let what = format!("an ordinary access to the mbarrier `{name}`");
+                findings.unsupported.push(Unsupported { span: scalar.span, what });
+            } else if edges.range(object + 1..object + 8).next().is_some() {
+                let span = uses.touched.unwrap_or_default();
+                let what = format!("an access to a part of the mbarrier at `{name}{object:+}`");
+                findings.unsupported.push(Unsupported { span, what });
+            }
+        }
+        if let Some(span) = entry.given
+            && let Some(ty) = super::atoms::element_type(entry, Some(uses), cut.fallback)
+            && !ty.fits(entry.initial)
+        {
+            findings.diagnostics.push(misfit(&entry.initial.to_string(), ty, name, span));
+        }
     }
 }

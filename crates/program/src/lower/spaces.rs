@@ -1,15 +1,15 @@
-//! State spaces (PTX ISA 5.1). A location has one: its declaration's, else that of the first access that says it. Each CTA
-//! has its own `.shared` memory, so that one name reached from two CTAs would be two locations.
+//! State spaces (PTX ISA 5.1, and tensor memory). A name has one: its declaration's, else that of the first access that
+//! says it. `.shared` and `.tmem` names are one variable per CTA, `.local` ones one per thread.
 
 use std::collections::BTreeMap;
 
-use fencepost_syntax::instruction::Instruction as Tree;
-use fencepost_syntax::{Diagnostic, Span, Spanned};
+use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
+use fencepost_syntax::litmus::{Litmus, Statement};
+use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::ids::{AddressId, LocationId};
-use crate::lower::sizes::access;
+use crate::ids::AddressId;
 use crate::lower::{Context, Findings, Names, Refusal, ThreadBuilder};
-use crate::program::{AddressOperand, Instruction, LocalValue, Operand, Operation, Place, Unsupported};
+use crate::program::{AddressOperand, Operation, Space};
 use crate::table::modifier::spelled;
 
 /// `.shared` of an access, and who says so.
@@ -20,38 +20,79 @@ pub(crate) struct Qualifier {
     by: String,
 }
 
-/// The space of each location, and what says it.
-#[derive(Default)]
-pub(crate) struct Spaces {
-    known: BTreeMap<LocationId, (String, String)>,
-}
+const SPACES: &[(&str, Space)] = &[
+    ("global", Space::Global),
+    ("shared", Space::Shared),
+    ("local", Space::Local),
+    ("const", Space::Const),
+    ("param", Space::Param),
+    ("tmem", Space::TensorMemory),
+];
 
 /// `shared::cta` and `shared::cluster` are windows of one space, as are those of `param`.
-fn stem(space: &str) -> &str {
-    space.split("::").next().unwrap_or(space)
+pub(crate) fn space(word: &str) -> Option<Space> {
+    let stem = word.split("::").next().unwrap_or(word);
+    SPACES.iter().find(|(name, _)| *name == stem).map(|(_, space)| *space)
 }
 
-impl Spaces {
-    pub(crate) fn declare(&mut self, location: LocationId, space: &str) {
-        self.known.insert(location, (stem(space).to_string(), "its declaration".to_string()));
-    }
+fn word(space: Space) -> &'static str {
+    SPACES.iter().find(|(_, other)| *other == space).map_or("", |(name, _)| name)
+}
 
-    fn is_shared(&self, location: LocationId) -> bool {
-        self.known.get(&location).is_some_and(|(space, _)| space == "shared")
+/// The names that nothing declares a space for and code reaches as `.shared` first: which CTA's they are must be known
+/// before any code is lowered.
+pub(crate) fn shared_by_use(litmus: &Litmus) -> BTreeMap<String, String> {
+    let mut said: BTreeMap<String, (Space, String)> = BTreeMap::new();
+    for thread in &litmus.threads {
+        for statement in &thread.body {
+            let Statement::Instruction { instruction, .. } = statement else { continue };
+            let Some(space) = says(instruction) else { continue };
+            for name in instruction.operands.iter().filter_map(|operand| reached(&operand.node)) {
+                let by = format!("{}'s {}", thread.name.node, spelled(instruction));
+                said.entry(super::names::stem(name).to_string()).or_insert((space, by));
+            }
+        }
+    }
+    said.into_iter().filter(|(_, (space, _))| *space == Space::Shared).map(|(name, (_, by))| (name, by)).collect()
+}
+
+/// The space of the one address an instruction has.
+fn says(instruction: &Tree) -> Option<Space> {
+    match instruction.opcode.node.as_str() {
+        "ld" | "st" | "atom" | "red" => instruction.modifiers.iter().find_map(|modifier| space(&modifier.node)),
+        "mbarrier" => Some(Space::Shared),
+        _ => None,
+    }
+}
+
+fn reached(operand: &TreeOperand) -> Option<&str> {
+    match operand {
+        TreeOperand::Address(address) => match &address.base.node {
+            TreeOperand::Symbol(name) => Some(name),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
 impl Names {
+    /// The space of the name an address is of.
+    pub(crate) fn space(&self, address: AddressId) -> Option<Space> {
+        let (variable, _) = self.taken[address.index()];
+        self.name_of(variable).space.as_ref().map(|(space, _)| *space)
+    }
+
     fn qualify(&mut self, address: AddressId, qualifier: &Qualifier) -> Result<(), Refusal> {
-        let location = self.addresses[address.index()].location;
-        let said = stem(&qualifier.space.node);
-        let first = || (said.to_string(), qualifier.by.clone());
-        let (space, by) = self.spaces.known.entry(location).or_insert_with(first);
-        if space == said {
-            return Ok(());
-        }
-        let name = &self.locations[location.index()].name;
-        let message = format!("{} reaches `{name}` as `.{said}`, but it is `.{space}` by {by}", qualifier.by);
+        let Some(said) = space(&qualifier.space.node) else { return Ok(()) };
+        let (variable, _) = self.taken[address.index()];
+        let shown = self.variables[variable.0].name.clone();
+        let entry = self.by_name.entry(shown.clone()).and_modify(|entry| {
+            entry.space.get_or_insert_with(|| (said, qualifier.by.clone()));
+        });
+        let std::collections::btree_map::Entry::Occupied(entry) = entry else { return Ok(()) };
+        let Some((space, by)) = entry.get().space.clone().filter(|(space, _)| *space != said) else { return Ok(()) };
+        let (said, space) = (word(said), word(space));
+        let message = format!("{} reaches `{shown}` as `.{said}`, but it is `.{space}` by {by}", qualifier.by);
         let help = format!("write `.{space}`, or leave the state space out");
         Err(Refusal::Error(Diagnostic::error(qualifier.space.span, message).label("another state space").help(help)))
     }
@@ -86,43 +127,28 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mu
                 findings.refuse(refusal);
             }
         }
+        read_only(names, thread, findings);
     }
-    let mut ctas = BTreeMap::<LocationId, Place>::new();
-    let mut spread = BTreeMap::<LocationId, Span>::new();
-    for thread in threads {
-        let code = thread.code.iter().flat_map(|code| reached(names, code).into_iter().map(|at| (at, code.span)));
-        let declared = thread.initial_addresses().flat_map(|(address, span)| spanned(names, address, span));
-        for (location, span) in code.chain(declared).filter(|(location, _)| names.spaces.is_shared(*location)) {
-            if *ctas.entry(location).or_insert(thread.place) != thread.place {
-                spread.entry(location).or_insert(span);
-            }
+}
+
+/// `.const` and `.param` memory is written before the kernel starts (PTX ISA 5.1.3, 5.1.6).
+fn read_only(names: &Names, thread: &ThreadBuilder, findings: &mut Findings) {
+    for code in &thread.code {
+        let (Operation::Store { address, .. }
+        | Operation::VectorStore { address, .. }
+        | Operation::ReadModifyWrite { address, .. }) = &code.operation
+        else {
+            continue;
+        };
+        let address = match address {
+            AddressOperand::Static(address) => Some(*address),
+            AddressOperand::Register(register) => thread.fixed_address(*register),
+        };
+        let space = address.and_then(|address| names.space(address));
+        if let (Some(address), Some(space @ (Space::Const | Space::Param))) = (address, space) {
+            let name = &names.variables[names.taken[address.index()].0.0].shown;
+            let message = format!("`{name}` is `.{}` memory, which no kernel writes", word(space));
+            findings.diagnostics.push(Diagnostic::error(code.span, message).label("read-only"));
         }
     }
-    let what =
-        |location: &LocationId| format!("`.shared` `{}` in several CTAs", names.locations[location.index()].name);
-    findings
-        .unsupported
-        .extend(spread.iter().map(|(location, span)| Unsupported { span: *span, what: what(location) }));
-}
-
-fn spanned(names: &Names, address: AddressId, span: Span) -> impl Iterator<Item = (LocationId, Span)> {
-    names.siblings(address).map(move |address| (names.addresses[address].location, span))
-}
-
-/// The locations an instruction accesses, or whose address it takes: from that, pointer arithmetic reaches a whole array.
-fn reached(names: &Names, code: &Instruction) -> Vec<LocationId> {
-    if let Some((AddressOperand::Static(address), _)) = access(&code.operation) {
-        return vec![names.addresses[address.index()].location];
-    }
-    let Operation::Local { value, .. } = &code.operation else { return Vec::new() };
-    let operands = match *value {
-        LocalValue::Operand(operand) | LocalValue::Unary(_, operand) => vec![operand],
-        LocalValue::Binary(_, left, right) => vec![left, right],
-        LocalValue::Select { condition, then, otherwise } => vec![condition, then, otherwise],
-    };
-    let addresses = operands.into_iter().filter_map(|operand| match operand {
-        Operand::Address(address) => Some(address),
-        _ => None,
-    });
-    addresses.flat_map(|address| spanned(names, address, code.span)).map(|(location, _)| location).collect()
 }

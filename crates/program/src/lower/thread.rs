@@ -7,8 +7,10 @@ use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side, Statement
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::ids::{AddressId, KernelId, RegisterId};
+use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
+use crate::lower::names::Viewer;
 use crate::lower::spaces::Qualifier;
+use crate::lower::special::{self, Position, is_special};
 use crate::lower::{Context, Findings, Refusal, misfit, unwritten};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
@@ -21,6 +23,8 @@ use crate::value::{Type, Value};
 pub(crate) struct ThreadBuilder {
     name: String,
     pub(super) place: Place,
+    pub(super) id: ThreadId,
+    position: Position,
     registers: Vec<Register>,
     by_name: BTreeMap<String, RegisterId>,
     families: Vec<(String, Type)>,
@@ -51,7 +55,13 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
         }
         ThreadBuilder::new(thread.name.node.clone(), place(litmus.dialect, thread.placement))
     };
-    litmus.threads.iter().map(build).collect()
+    let mut builders: Vec<ThreadBuilder> = litmus.threads.iter().map(build).collect();
+    let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
+    for (index, (builder, position)) in builders.iter_mut().zip(special::positions(&places)).enumerate() {
+        builder.id = ThreadId::new(index);
+        builder.position = position;
+    }
+    builders
 }
 
 fn unplaced(name: &Spanned<String>) -> Diagnostic {
@@ -74,6 +84,8 @@ impl ThreadBuilder {
         ThreadBuilder {
             name,
             place,
+            id: ThreadId(0),
+            position: Position::default(),
             registers: Vec::new(),
             by_name: BTreeMap::new(),
             families: Vec::new(),
@@ -107,6 +119,14 @@ impl ThreadBuilder {
         });
         self.by_name.insert(name.to_string(), id);
         id
+    }
+
+    pub(crate) fn register_count(&self) -> usize {
+        self.registers.len()
+    }
+
+    pub(crate) fn viewer(&self) -> Viewer {
+        Viewer { thread: self.id, place: self.place }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<RegisterId> {
@@ -172,14 +192,6 @@ impl ThreadBuilder {
             };
         }
         None
-    }
-
-    /// The addresses the declarations put into registers.
-    pub(super) fn initial_addresses(&self) -> impl Iterator<Item = (AddressId, Span)> {
-        self.initialised.iter().filter_map(|(id, span)| match self.registers[id.index()].initial {
-            Initial::Address(address) => Some((address, *span)),
-            Initial::Value(_) => None,
-        })
     }
 
     /// Initial values as values of their register's type, which is known once the code is.
@@ -338,18 +350,28 @@ impl Context<'_> {
             TreeOperand::Integer(integer) => Ok(Operand::Constant(Value(*integer))),
             TreeOperand::Symbol(name) => match self.thread.find(name) {
                 Some(register) => Ok(Operand::Register(register)),
-                None => Ok(Operand::Address(self.names.address(name, 0, operand.span)?)),
+                None => Ok(Operand::Address(self.named(name, 0, operand.span)?)),
             },
             _ => Err(unmodelled(operand.span)),
         }
     }
 
-    /// A register that is read: special registers (`%tid.x`) have no value here unless the test gives them one.
+    /// The address of a name, as this thread sees it.
+    pub(crate) fn named(&mut self, name: &str, offset: i128, span: Span) -> Result<AddressId, Refusal> {
+        self.names.address(name, offset, self.thread.viewer(), span)
+    }
+
+    /// A register that is read: special registers (`%tid.x`) have the value that the placement or the test gives them.
     fn readable(&mut self, name: &str, span: Span) -> Result<RegisterId, Refusal> {
-        if self.thread.find(name).is_none() && is_special(name) {
-            return Err(Refusal::Unsupported(span, format!("the special register `{name}`")));
+        if self.thread.find(name).is_some() || !is_special(name) {
+            return Ok(self.thread.register(name, Type::UNTYPED));
         }
-        Ok(self.thread.register(name, Type::UNTYPED))
+        let Some(value) = self.thread.position.value(name) else {
+            return Err(Refusal::Unsupported(span, format!("the special register `{name}`")));
+        };
+        let register = self.thread.register(name, Type::U32);
+        self.thread.set_initial(register, Initial::Value(Value(value)), span);
+        Ok(register)
     }
 
     /// A destination register of the given type; `_` is none.
@@ -384,7 +406,10 @@ impl Context<'_> {
             _ => (operand, 0),
         };
         match &base.node {
-            TreeOperand::Symbol(name) => Ok(AddressOperand::Static(self.names.address(name, offset, operand.span)?)),
+            TreeOperand::Symbol(name) => match self.thread.find(name) {
+                Some(register) => Ok(AddressOperand::Register(self.with_offset(register, offset))),
+                None => Ok(AddressOperand::Static(self.named(name, offset, operand.span)?)),
+            },
             TreeOperand::Register(name) => {
                 let register = self.readable(name, base.span)?;
                 Ok(AddressOperand::Register(self.with_offset(register, offset)))
@@ -421,35 +446,4 @@ impl Context<'_> {
 
 pub(crate) fn unmodelled(span: Span) -> Refusal {
     Refusal::Unsupported(span, "this form of operand".to_string())
-}
-
-/// Special registers of PTX ISA chapter 10.
-fn is_special(name: &str) -> bool {
-    const STEMS: &[&str] = &[
-        "%tid",
-        "%ntid",
-        "%ctaid",
-        "%nctaid",
-        "%laneid",
-        "%warpid",
-        "%nwarpid",
-        "%smid",
-        "%nsmid",
-        "%gridid",
-        "%clusterid",
-        "%nclusterid",
-        "%cluster_",
-        "%is_explicit",
-        "%lanemask",
-        "%clock",
-        "%globaltimer",
-        "%pm",
-        "%envreg",
-        "%dynamic_smem",
-        "%total_smem",
-        "%aggr_smem",
-        "%reserved_smem",
-        "%current_graph",
-    ];
-    STEMS.iter().any(|stem| name.starts_with(stem))
 }

@@ -12,24 +12,24 @@ use crate::value::{Type, Value};
 
 impl Runner<'_> {
     pub(crate) fn access(&mut self, state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
-        let (Operation::Load { address, ty, .. }
-        | Operation::Store { address, ty, .. }
-        | Operation::ReadModifyWrite { address, ty, .. }) = &instruction.operation
-        else {
-            return Ok(());
+        let (address, ty, count) = match &instruction.operation {
+            Operation::Load { address, ty, .. }
+            | Operation::Store { address, ty, .. }
+            | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
+            Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
+            Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
+            _ => return Ok(()),
         };
-        let (alternatives, address_reads) = self.targets(state, address)?;
-        for (state, target) in alternatives {
-            let location = &self.program.locations[self.program.addresses[target.index()].location.index()];
-            if location.ty.bits != ty.bits {
-                let location = location.name.clone();
-                return Err(UnfoldError::MixedSize { span: instruction.span, location });
-            }
+        let bytes = i128::from(ty.bits / 8) * count as i128;
+        let (alternatives, address_reads) = self.range(state, address, bytes)?;
+        for (state, targets) in alternatives {
             let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };
             match &instruction.operation {
-                Operation::Load { .. } => self.load(state, &instruction.operation, target, deps)?,
-                Operation::Store { .. } => self.store(state, &instruction.operation, target, deps)?,
-                _ => self.modify(state, &instruction.operation, target, deps)?,
+                Operation::Load { .. } => self.load(state, &instruction.operation, &targets, deps)?,
+                Operation::Store { .. } => self.store(state, &instruction.operation, &targets, deps)?,
+                Operation::VectorLoad { .. } => self.vector_load(state, &instruction.operation, &targets, deps)?,
+                Operation::VectorStore { .. } => self.vector_store(state, &instruction.operation, &targets, deps)?,
+                _ => self.modify(state, &instruction.operation, &targets, deps)?,
             }
         }
         Ok(())
@@ -42,8 +42,22 @@ impl Runner<'_> {
         state: State,
         address: &AddressOperand,
     ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+        self.targets_where(state, address, |_, _| true)
+    }
+
+    /// As `targets`, of those that `fits` only where others are possible: the run that takes none of them ends.
+    pub(crate) fn targets_where(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+        fits: impl Fn(&Self, AddressId) -> bool,
+    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
         let register = match address {
-            AddressOperand::Static(address) => return Ok((vec![(state, *address)], Reads::new())),
+            AddressOperand::Static(address) => {
+                let canonical = self.program.addresses[address.index()].canonical;
+                let is_start = self.program.addresses[address.index()].within == 0;
+                return Ok((vec![(state, if is_start { canonical } else { *address })], Reads::new()));
+            }
             AddressOperand::Register(register) => *register,
         };
         let slot = state.registers[register.index()].clone();
@@ -55,6 +69,9 @@ impl Runner<'_> {
         let mut possible = fold::possible(&value);
         for (index, candidate) in self.program.addresses.iter().enumerate() {
             let Some(rest) = wild.as_mut() else { break };
+            if candidate.within == 0 && candidate.canonical.index() != index {
+                continue;
+            }
             if let Some(possible) = possible.as_mut() {
                 if !possible.remove(&candidate.value) {
                     continue;
@@ -69,6 +86,7 @@ impl Runner<'_> {
             match rest.decide(&condition) {
                 Decision::Never => {}
                 Decision::Always => alternatives.extend(wild.take().map(|state| (state, AddressId::new(index)))),
+                Decision::Open(..) if !fits(self, AddressId::new(index)) => {}
                 Decision::Open(yes, no) => {
                     let mut chosen = rest.clone();
                     self.constrain(&mut chosen, yes);
@@ -100,7 +118,7 @@ impl Runner<'_> {
         Ok((event, value))
     }
 
-    fn write_event(
+    pub(crate) fn write_event(
         &mut self,
         state: &mut State,
         target: AddressId,
@@ -126,17 +144,14 @@ impl Runner<'_> {
         &mut self,
         mut state: State,
         operation: &Operation,
-        target: AddressId,
+        targets: &[AddressId],
         deps: Deps,
     ) -> Result<(), UnfoldError> {
         let Operation::Load { destination, ty, tags, scope, assume, .. } = operation else { return Ok(()) };
-        let guard = deps.guard.clone();
-        let (event, value) = self.read_event(&mut state, target, Half { ty: *ty, tags: *tags, scope: *scope }, deps)?;
+        let half = Half { ty: *ty, tags: *tags, scope: *scope };
+        let (events, value) = self.read_events(&mut state, targets, half, &deps, &mut None)?;
         assume_value(&mut state, value.clone(), *assume);
-        if let Some(destination) = destination {
-            let reads = guard.into_iter().chain([event]).collect();
-            self.set(&mut state, *destination, Slot { value, reads })?;
-        }
+        self.deliver(&mut state, *destination, value, &events, &deps.guard)?;
         self.proceed(state);
         Ok(())
     }
@@ -145,13 +160,58 @@ impl Runner<'_> {
         &mut self,
         mut state: State,
         operation: &Operation,
-        target: AddressId,
+        targets: &[AddressId],
         deps: Deps,
     ) -> Result<(), UnfoldError> {
         let Operation::Store { value, ty, tags, scope, .. } = operation else { return Ok(()) };
         let slot = self.operand(&state, *value);
         let deps = Deps { data: slot.reads, ..deps };
-        self.write_event(&mut state, target, slot.value, Half { ty: *ty, tags: *tags, scope: *scope }, deps)?;
+        let half = Half { ty: *ty, tags: *tags, scope: *scope };
+        self.write_events(&mut state, targets, slot.value, half, &deps, &mut None)?;
+        state.effects += 1;
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn vector_load(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        targets: &[AddressId],
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::VectorLoad { destinations, ty, tags, scope, .. } = operation else { return Ok(()) };
+        let half = Half { ty: *ty, tags: *tags, scope: *scope };
+        let elements = self.elements(&state, targets, *ty)?;
+        let mut group = None;
+        for (targets, destination) in elements.iter().zip(destinations) {
+            let (events, value) = self.read_events(&mut state, targets, half, &deps, &mut group)?;
+            group = group.or(events.first().copied());
+            self.deliver(&mut state, *destination, value, &events, &deps.guard)?;
+        }
+        self.join(&state, group);
+        self.proceed(state);
+        Ok(())
+    }
+
+    fn vector_store(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        targets: &[AddressId],
+        deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::VectorStore { values, ty, tags, scope, .. } = operation else { return Ok(()) };
+        let half = Half { ty: *ty, tags: *tags, scope: *scope };
+        let elements = self.elements(&state, targets, *ty)?;
+        let mut group = None;
+        for (targets, value) in elements.iter().zip(values) {
+            let slot = self.operand(&state, *value);
+            let deps = Deps { data: slot.reads, ..deps.clone() };
+            let events = self.write_events(&mut state, targets, slot.value, half, &deps, &mut group)?;
+            group = group.or(events.first().copied());
+        }
+        self.join(&state, group);
         state.effects += 1;
         self.proceed(state);
         Ok(())
@@ -166,29 +226,29 @@ impl Runner<'_> {
         &mut self,
         state: State,
         operation: &Operation,
-        target: AddressId,
+        targets: &[AddressId],
         deps: Deps,
     ) -> Result<(), UnfoldError> {
         let Operation::ReadModifyWrite { update, .. } = operation else { return Ok(()) };
         let Update::CompareAndSwap { expected, new, on_failure } = update else {
-            return self.unconditional(state, operation, target, deps);
+            return self.unconditional(state, operation, targets, deps);
         };
         let compare = self.operand(&state, *expected);
         let mut data = compare.reads.clone();
         data.extend(self.operand(&state, *new).reads);
         let outcome = |on| Outcome { expected: compare.value.clone(), on, data: data.clone() };
         let new = self.operand(&state, *new).value;
-        self.swap(state.clone(), operation, target, &deps, outcome(Swap::Success(new)))?;
+        self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Success(new)))?;
         match on_failure {
-            FailedCas::NoWrite => self.swap(state, operation, target, &deps, outcome(Swap::Failure)),
+            FailedCas::NoWrite => self.swap(state, operation, targets, &deps, outcome(Swap::Failure)),
             FailedCas::WritesOldValue => {
                 let inside = self.flow.heads.iter().any(|(&head, &last)| (head..=last).contains(&state.at));
                 if inside {
                     let mut silent = state.clone();
                     silent.silent = silent.silent.or(Some(silent.path.len()));
-                    self.swap(silent, operation, target, &deps, outcome(Swap::Failure))?;
+                    self.swap(silent, operation, targets, &deps, outcome(Swap::Failure))?;
                 }
-                self.swap(state, operation, target, &deps, outcome(Swap::WriteBack))
+                self.swap(state, operation, targets, &deps, outcome(Swap::WriteBack))
             }
         }
     }
@@ -199,7 +259,7 @@ impl Runner<'_> {
         &mut self,
         mut state: State,
         operation: &Operation,
-        target: AddressId,
+        targets: &[AddressId],
         deps: &Deps,
         outcome: Outcome,
     ) -> Result<(), UnfoldError> {
@@ -207,8 +267,8 @@ impl Runner<'_> {
             return Ok(());
         };
         let copy = |data: Reads| Deps { address: deps.address.clone(), data, guard: deps.guard.clone() };
-        let (event, old) =
-            self.read_event(&mut state, target, Half { ty: *ty, tags: *read_tags, scope: *scope }, copy(Reads::new()))?;
+        let half = Half { ty: *ty, tags: *read_tags, scope: *scope };
+        let (events, old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
         let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected);
         let success = matches!(outcome.on, Swap::Success(_));
         self.constrain(&mut state, if success { equal } else { fold::is_false(equal) });
@@ -222,17 +282,12 @@ impl Runner<'_> {
             Swap::Failure => None,
         };
         if let Some(written) = written {
-            let data = outcome.data.into_iter().chain([event]).collect();
-            let write = self.write_event(
-                &mut state,
-                target,
-                written,
-                Half { ty: *ty, tags: *write_tags, scope: *scope },
-                copy(data),
-            )?;
-            self.pair(event, write);
+            let data = outcome.data.into_iter().chain(events.iter().copied()).collect();
+            let half = Half { tags: *write_tags, ..half };
+            let writes = self.write_events(&mut state, targets, written, half, &copy(data), &mut None)?;
+            events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
         }
-        self.deliver(&mut state, *destination, old, event, &deps.guard)?;
+        self.deliver(&mut state, *destination, old, &events, &deps.guard)?;
         self.proceed(state);
         Ok(())
     }
@@ -241,7 +296,7 @@ impl Runner<'_> {
         &mut self,
         mut state: State,
         operation: &Operation,
-        target: AddressId,
+        targets: &[AddressId],
         deps: Deps,
     ) -> Result<(), UnfoldError> {
         let Operation::ReadModifyWrite { destination, update, ty, read_tags, write_tags, scope, assume, .. } =
@@ -250,25 +305,20 @@ impl Runner<'_> {
             return Ok(());
         };
         let copy = |data: Reads| Deps { address: deps.address.clone(), data, guard: deps.guard.clone() };
-        let (event, old) =
-            self.read_event(&mut state, target, Half { ty: *ty, tags: *read_tags, scope: *scope }, copy(Reads::new()))?;
+        let half = Half { ty: *ty, tags: *read_tags, scope: *scope };
+        let (events, old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
         assume_value(&mut state, old.clone(), *assume);
         let operand = self.operand(&state, operand_of(update));
         let mut data = operand.reads;
         if !matches!(update, Update::Exchange(_)) {
-            data.insert(event);
+            data.extend(&events);
         }
         let value = updated(update, *ty, old.clone(), operand.value);
-        let write = self.write_event(
-            &mut state,
-            target,
-            value,
-            Half { ty: *ty, tags: *write_tags, scope: *scope },
-            copy(data),
-        )?;
-        self.pair(event, write);
+        let half = Half { tags: *write_tags, ..half };
+        let writes = self.write_events(&mut state, targets, value, half, &copy(data), &mut None)?;
+        events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
         state.effects += 1;
-        self.deliver(&mut state, *destination, old, event, &deps.guard)?;
+        self.deliver(&mut state, *destination, old, &events, &deps.guard)?;
         self.proceed(state);
         Ok(())
     }
@@ -283,13 +333,13 @@ impl Runner<'_> {
         state: &mut State,
         destination: Option<crate::ids::RegisterId>,
         value: Expression,
-        event: EventId,
+        events: &[EventId],
         guard: &Reads,
     ) -> Result<(), UnfoldError> {
         match destination {
             None => Ok(()),
             Some(destination) => {
-                let reads = guard.iter().copied().chain([event]).collect();
+                let reads = guard.iter().chain(events).copied().collect();
                 self.set(state, destination, Slot { value, reads })
             }
         }
@@ -297,10 +347,11 @@ impl Runner<'_> {
 }
 
 /// How one access is made.
-pub(super) struct Half {
-    pub(super) ty: Type,
-    pub(super) tags: Tags,
-    pub(super) scope: Option<Scope>,
+#[derive(Copy, Clone)]
+pub(crate) struct Half {
+    pub(crate) ty: Type,
+    pub(crate) tags: Tags,
+    pub(crate) scope: Option<Scope>,
 }
 
 struct Outcome {

@@ -24,7 +24,7 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
     let mut keep = used.iter();
     unfolding.events.retain(|_| keep.next().copied().unwrap_or(false));
     for event in &mut unfolding.events {
-        event.parent.iter_mut().chain(&mut event.rmw_partner).for_each(rename);
+        event.parent.iter_mut().chain(&mut event.rmw_partner).chain(&mut event.group).for_each(rename);
         event.address_deps.iter_mut().chain(&mut event.data_deps).chain(&mut event.control_deps).for_each(rename);
         event.completes.iter_mut().for_each(rename);
         if let Some(strand) = &mut event.strand {

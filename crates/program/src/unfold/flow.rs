@@ -110,6 +110,7 @@ pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
         Operation::Local { destination, .. } => Some(*destination),
         Operation::MbarrierWait(wait) => wait.destination,
         Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
+        Operation::VectorLoad { destinations, .. } => return destinations.iter().flatten().copied().collect(),
         Operation::Async(operation) => return operation.defined(),
         _ => None,
     };
@@ -125,7 +126,11 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         }
     };
     match &instruction.operation {
-        Operation::Load { address, .. } => address_use(address, &mut operand),
+        Operation::Load { address, .. } | Operation::VectorLoad { address, .. } => address_use(address, &mut operand),
+        Operation::VectorStore { address, values, .. } => {
+            address_use(address, &mut operand);
+            values.iter().for_each(operand);
+        }
         Operation::Store { address, value, .. } => {
             address_use(address, &mut operand);
             operand(value);

@@ -11,6 +11,7 @@ mod flow;
 mod fold;
 mod objects;
 mod run;
+mod span;
 mod state;
 mod strand;
 mod strand_effect;
@@ -212,7 +213,11 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
 fn init_writes(program: &Program) -> Vec<Event> {
     let write = |(index, location): (usize, &crate::program::Location)| {
         let id = LocationId::new(index);
-        let address = program.addresses.iter().position(|address| address.location == id);
+        let address = program
+            .addresses
+            .iter()
+            .enumerate()
+            .position(|(own, address)| address.location == id && address.canonical.index() == own);
         let address = AddressId::new(address.expect("invariant: every location has an address"));
         Event {
             thread: None,

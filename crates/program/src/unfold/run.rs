@@ -37,7 +37,7 @@ pub(crate) struct Runner<'a> {
 }
 
 /// What the event of one instruction depends on.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Deps {
     pub(crate) address: Reads,
     pub(crate) data: Reads,
@@ -174,7 +174,11 @@ impl<'a> Runner<'a> {
         let here = state.at;
         self.note_registers(&mut state, instruction);
         match &instruction.operation {
-            Operation::Load { .. } | Operation::Store { .. } | Operation::ReadModifyWrite { .. } => {
+            Operation::Load { .. }
+            | Operation::Store { .. }
+            | Operation::VectorLoad { .. }
+            | Operation::VectorStore { .. }
+            | Operation::ReadModifyWrite { .. } => {
                 return self.access(state, instruction, guard);
             }
             Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
@@ -363,6 +367,7 @@ impl<'a> Runner<'a> {
         let is_main = |event: &&EventId| self.unfolding.events[event.index()].strand.is_none();
         let parent = state.path.iter().rev().find(is_main).copied();
         let control: Reads = state.control.union(&deps.guard).copied().collect();
+        let tags = self.space_tags(&kind, tags);
         self.unfolding.events.push(Event {
             thread: Some(self.id),
             kind,

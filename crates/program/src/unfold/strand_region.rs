@@ -120,11 +120,8 @@ impl Runner<'_> {
     /// How many bytes the location at this address has.
     pub(crate) fn width(&self, address: AddressId) -> i128 {
         let location = &self.program.locations[self.program.addresses[address.index()].location.index()];
-        match (location.role, location.ty.bits) {
-            (LocationRole::TensorMap, _) => 128,
-            (LocationRole::Mbarrier, _) | (_, 0) => 8,
-            (_, bits) => i128::from(bits.max(8) / 8),
-        }
+        // A location without a size is one of eight bytes.
+        if location.bytes == 0 { 8 } else { i128::from(location.bytes) }
     }
 
     /// The locations from this one to the end of its variable.

@@ -55,6 +55,18 @@ pub(crate) fn skip_instruction(cursor: &mut Cursor, ends: Ends) {
     }
 }
 
+/// The `1` of `s@1`, directly after the name.
+pub(crate) fn instance(cursor: &mut Cursor) -> Option<(String, Span)> {
+    let number = cursor.ahead(1);
+    let is_instance = cursor.at("@") && !cursor.peek().spaced && number.kind == Kind::Number && !number.spaced;
+    if !is_instance {
+        return None;
+    }
+    cursor.bump();
+    cursor.bump();
+    Some((cursor.str(number).to_owned(), cursor.span(number)))
+}
+
 /// `r1`, the register names of Dartagnan's dialect and of NVLitmus.
 pub(crate) fn is_numbered_register(name: &str) -> bool {
     name.strip_prefix('r').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))

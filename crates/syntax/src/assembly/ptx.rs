@@ -3,7 +3,7 @@
 //!
 //! The shape only: that `ld` has two operands is no business of this file.
 
-use super::{Ends, Marks, Names, at_end_of_instruction, is_numbered_register};
+use super::{Ends, Marks, Names, at_end_of_instruction, instance, is_numbered_register};
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Address, Guard, Instruction, Operand};
 use crate::span::{Span, Spanned};
@@ -145,6 +145,13 @@ impl PtxReader<'_, '_> {
         }
         if !name.starts_with('%') {
             let register = self.names == Names::Litmus && is_numbered_register(&name);
+            if !register
+                && self.names == Names::Litmus
+                && let Some((cta, end)) = instance(self.cursor)
+            {
+                name = format!("{name}@{cta}");
+                span = span.to(end);
+            }
             return Spanned::new(if register { Operand::Register(name) } else { Operand::Symbol(name) }, span);
         }
         self.marks.percent.get_or_insert(span);

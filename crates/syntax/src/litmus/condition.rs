@@ -4,7 +4,7 @@
 
 use super::parse::Parser;
 use super::tree::{Arch, Comparison, Condition, Term};
-use crate::assembly::{is_numbered_register, ptx::bad_number, x86};
+use crate::assembly::{instance, is_numbered_register, ptx::bad_number, x86};
 use crate::diagnostic::Diagnostic;
 use crate::span::Spanned;
 use crate::text::{DEPTH_LIMIT, Kind, LeadingZero, integer, nearest};
@@ -108,7 +108,7 @@ impl Parser<'_> {
             return self.location(start);
         }
         if self.cursor.eat("[").is_some() {
-            let name = self.location_name()?;
+            let name = self.instance_name()?;
             let end = self.cursor.expect("]", "to close the location")?;
             return Some(Spanned::new(Term::Location { name: name.node, index: None }, start.to(end)));
         }
@@ -146,7 +146,7 @@ impl Parser<'_> {
     }
 
     fn location(&mut self, start: crate::span::Span) -> Option<Spanned<Term>> {
-        let name = self.location_name()?;
+        let name = self.instance_name()?;
         let mut span = start.to(name.span);
         let mut index = None;
         if self.cursor.eat("[").is_some() {
@@ -159,6 +159,15 @@ impl Parser<'_> {
             span = span.to(self.cursor.expect("]", "to close the index")?);
         }
         Some(Spanned::new(Term::Location { name: name.node, index }, span))
+    }
+
+    /// `s`, or `s@1`: the instance of CTA 1.
+    pub(super) fn instance_name(&mut self) -> Option<Spanned<String>> {
+        let mut name = self.location_name()?;
+        if let Some((cta, span)) = instance(&mut self.cursor) {
+            name = Spanned::new(format!("{}@{cta}", name.node), name.span.to(span));
+        }
+        Some(name)
     }
 
     /// A name that can be a location's: no register.

@@ -11,10 +11,12 @@ use crate::text::{Kind, nearest};
 
 type Declarations = Vec<Spanned<Declaration>>;
 
-const SPACES: [&str; 5] = ["global", "shared", "const", "local", "param"];
+const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
 const PROXIES: [&str; 4] = ["generic", "constant", "texture", "surface"];
-const DIRECTIVES: [&str; 10] =
-    ["global", "shared", "const", "local", "param", "reg", "texref", "surfref", "constref", "launch"];
+const DIRECTIVES: [&str; 13] = [
+    "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "constref", "version", "target",
+    "launch",
+];
 
 impl Parser<'_> {
     pub(super) fn declarations(&mut self) -> Declarations {
@@ -190,7 +192,7 @@ impl Parser<'_> {
             self.cursor.unexpected("an integer or the name of a location");
             return None;
         }
-        let name = self.location_name()?;
+        let name = self.instance_name()?;
         Some(Spanned::new(InitialValue::Name(name.node), name.span))
     }
 
@@ -234,6 +236,9 @@ impl Parser<'_> {
         }
         if word == "launch" && self.arch == Arch::Ptx {
             return self.launch(start, declarations);
+        }
+        if matches!(word.as_str(), "version" | "target") {
+            return self.module_directive(start, &word, declarations);
         }
         let kind = match word.as_str() {
             "texref" => Some(AliasKind::Texture),
@@ -281,6 +286,37 @@ impl Parser<'_> {
     fn kernel(&mut self) -> Option<Spanned<u32>> {
         let number = self.integer()?;
         Some(Spanned::new(self.small(&number)?, number.span))
+    }
+
+    /// `.version 8.6` and `.target sm_90a, debug`, after their word.
+    fn module_directive(&mut self, start: Span, word: &str, declarations: &mut Declarations) -> Option<()> {
+        if word == "version" {
+            let token = self.cursor.bump();
+            let mut text = self.cursor.str(token).to_owned();
+            let mut span = self.cursor.span(token);
+            // The number may come as one token or as three.
+            while self.cursor.at(".") || (text.ends_with('.') && self.cursor.at_kind(Kind::Number)) {
+                let token = self.cursor.bump();
+                text.push_str(self.cursor.str(token));
+                span = span.to(self.cursor.span(token));
+            }
+            let number =
+                text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+            let Some((major, minor)) = number else {
+                let diagnostic = Diagnostic::error(span, format!("`{text}` is no version of the PTX ISA"));
+                self.cursor.report(diagnostic.label("not a version").help("write `.version 8.6`"));
+                return None;
+            };
+            declarations.push(Spanned::new(Declaration::Version { major, minor }, start.to(span)));
+            return Some(());
+        }
+        let mut targets = vec![self.cursor.word("a target such as `sm_90a`")?];
+        while self.cursor.eat(",").is_some() {
+            targets.push(self.cursor.word("a target such as `sm_90a`")?);
+        }
+        let span = targets.iter().fold(start, |span, target| span.to(target.span));
+        declarations.push(Spanned::new(Declaration::Target { targets }, span));
+        Some(())
     }
 
     fn unknown_directive(&mut self, word: &str, span: Span) {

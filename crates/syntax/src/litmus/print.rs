@@ -77,6 +77,11 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             let owner = thread.map_or(String::new(), |thread| format!("P{thread}:"));
             format!("{owner}.reg .{} {}", ty.node, register.node)
         }
+        Declaration::Version { major, minor } => format!(".version {major}.{minor}"),
+        Declaration::Target { targets } => {
+            let targets: Vec<&str> = targets.iter().map(|target| target.node.as_str()).collect();
+            format!(".target {}", targets.join(", "))
+        }
         Declaration::Alias { name, kind, target } if dialect == Dialect::NvLitmus => {
             let (space, how) = match kind {
                 AliasKind::Generic => ("global", "physically"),

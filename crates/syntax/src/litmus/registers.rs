@@ -13,7 +13,11 @@ pub(super) fn resolve(declarations: &[Spanned<Declaration>], threads: &mut [Thre
         let (owner, register) = match &declaration.node {
             Declaration::Register { thread, register, .. } => (Some(*thread), &register.node),
             Declaration::TypedRegister { thread, register, .. } => (*thread, &register.node),
-            Declaration::Location { .. } | Declaration::Alias { .. } | Declaration::Launch { .. } => continue,
+            Declaration::Location { .. }
+            | Declaration::Alias { .. }
+            | Declaration::Version { .. }
+            | Declaration::Target { .. }
+            | Declaration::Launch { .. } => continue,
         };
         if !register.starts_with('%') {
             declared.entry(owner).or_default().insert(register);

@@ -70,6 +70,10 @@ pub enum Declaration {
     /// `.reg .u32 %r<4>;`-like typed registers of one thread or all: (`thread`, name, type without the dot). The name is as
     /// written, so that `%r<4>` stands for `%r0` to `%r3`.
     TypedRegister { thread: Option<u32>, register: Spanned<String>, ty: Spanned<String> },
+    /// `.version 8.6`: which version of the PTX ISA the test is written for.
+    Version { major: u8, minor: u8 },
+    /// `.target sm_90a`: kept as written.
+    Target { targets: Vec<Spanned<String>> },
     /// `t @ texture aliases x`, `.surfref s virtually aliases x`, `.global y physically aliases x`.
     Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
     /// `.launch 0 -> 1`, `.launch 0 => 1`: how the second kernel follows the first.
@@ -97,7 +101,8 @@ pub struct LocationType {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum InitialValue {
     Integer(i128),
-    /// A name: the address of a location for a register, a copy of its initial value for a location.
+    /// A name: the address of a location for a register, a copy of its initial value for a location. `s@1` is the instance
+    /// of CTA 1.
     Name(String),
 }
 
@@ -206,7 +211,7 @@ pub enum Term {
         thread: Option<u32>,
         name: String,
     },
-    /// Final memory value, `x`, `[x]` or `x[2]`.
+    /// Final memory value, `x`, `[x]` or `x[2]`; `s@1` is the instance of CTA 1.
     Location {
         name: String,
         index: Option<u32>,

@@ -1,0 +1,186 @@
+//! Locations and addresses out of a cut (see [`crate::lower::sizes`]): names, types and initial values of each atom.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{AddressId, LocationId};
+use crate::lower::Names;
+use crate::lower::names::{Atom, Name, Sharing, VariableId};
+use crate::lower::sizes::{Cut, Scalar, Uses, bytes};
+use crate::mbarrier;
+use crate::program::{Address, Location, LocationRole, Space};
+use crate::value::{Type, Value};
+
+/// The widest scalar (`.b128`).
+const WIDEST: i128 = 16;
+
+/// `x`, or `x[2]` for an element of an array.
+pub(super) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
+    match entry.length {
+        Some(_) => format!("{shown}[{}]", offset / entry.step),
+        None => shown.to_string(),
+    }
+}
+
+/// The declared type, else that of the first access: one that names the place before one through a register.
+pub(super) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<Type> {
+    if entry.role != LocationRole::Data || entry.ty.is_some() {
+        return entry.ty;
+    }
+    let scalars = || uses.into_iter().flat_map(|uses| &uses.scalars);
+    let named = scalars().find(|scalar| scalar.is_named);
+    named.or_else(|| scalars().next()).map(|scalar| scalar.ty).or(fallback)
+}
+
+pub(super) fn make(names: &mut Names, cut: &Cut) {
+    let mut order: Vec<usize> = (0..names.variables.len()).filter(|id| names.variables[*id].target.is_none()).collect();
+    order.sort_by_key(|id| names.variables[*id].order);
+    for id in order {
+        let (atoms, locations) = variable(names, VariableId(id), cut);
+        names.variables[id].atoms = atoms;
+        names.locations.extend(locations);
+    }
+    let targets: Vec<Option<VariableId>> =
+        names.variables.iter().map(|variable| variable.target.map(|(target, _)| target)).collect();
+    for (id, target) in targets.into_iter().enumerate() {
+        if let Some(target) = target {
+            names.variables[id].atoms = names.variables[target.0].atoms.clone();
+        }
+    }
+    addresses(names);
+}
+
+fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Location>) {
+    let variable = &names.variables[id.0];
+    let entry = names.name_of(id);
+    let uses = cut.uses.get(&variable.name);
+    let size = bytes(entry, uses, cut.fallback);
+    let edges: Vec<i128> = cut.edges.get(&variable.name).into_iter().flatten().copied().collect();
+    let spans: Vec<(i128, i128)> = match size {
+        Some(_) => edges.windows(2).map(|pair| (pair[0], pair[1] - pair[0])).collect(),
+        // Without a size: elements as they are declared.
+        None => (0..entry.length.unwrap_or(1)).map(|index| (i128::from(index) * entry.step, 0)).collect(),
+    };
+    let is_only = spans.len() == 1;
+    let (mut atoms, mut locations) = (Vec::new(), Vec::new());
+    for (offset, bytes) in spans {
+        atoms.push(Atom { offset, bytes, location: LocationId::new(names.locations.len() + locations.len()) });
+        let role = match uses {
+            Some(uses) if uses.objects.contains(&offset) => LocationRole::Mbarrier,
+            _ => entry.role,
+        };
+        let (ty, initial) = content(entry, uses, cut.fallback, (offset, bytes, role));
+        let is_element = bytes == 0 || (bytes == entry.step && offset % entry.step == 0 && entry.length.is_some());
+        let name = match (is_element, is_only) {
+            (true, _) => element_name(&variable.shown, entry, offset),
+            (_, true) => variable.shown.clone(),
+            _ => format!("{}+{offset}", variable.shown),
+        };
+        let space = entry.space.as_ref().map(|(space, _)| *space);
+        let bytes = match space {
+            Some(Space::TensorMemory) => i128::from(ty.bits / 8),
+            _ => bytes,
+        };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        locations.push(Location { name, initial, ty, bytes, space, owner: variable.owner, role });
+    }
+    (atoms, locations)
+}
+
+/// The type and initial value of an atom.
+fn content(
+    entry: &Name,
+    uses: Option<&Uses>,
+    fallback: Option<Type>,
+    (offset, bytes, role): (i128, i128, LocationRole),
+) -> (Type, Value) {
+    match role {
+        LocationRole::Mbarrier if entry.role == role && entry.given.is_some() => {
+            return (Type::UNTYPED, initialised(entry.initial));
+        }
+        LocationRole::Mbarrier => return (Type::UNTYPED, Value(0)),
+        LocationRole::TensorMap => return (Type::UNTYPED, entry.initial),
+        LocationRole::Data => {}
+    }
+    let element = element_type(entry, uses, fallback).unwrap_or(Type::UNTYPED);
+    let width = i128::from(element.bits / 8);
+    let is_columns = matches!(entry.space, Some((Space::TensorMemory, _)));
+    if is_columns || bytes == 0 || (bytes == width && offset % width == 0) {
+        return (element, element.wrap(entry.initial));
+    }
+    let inside = |scalar: &Scalar| {
+        let whole = i128::from(scalar.ty.bits / 8);
+        let at = scalar.offset.unwrap_or(offset - offset % whole.max(1));
+        at <= offset && offset + bytes <= at + whole
+    };
+    let is_scalar = uses.is_some_and(|uses| uses.scalars.iter().any(inside));
+    if !is_scalar && bytes > 8 || bytes > WIDEST {
+        // Opaque: what it holds is told apart from nothing, and stands for the sum of its elements.
+        return (Type::UNTYPED, Value(entry.initial.0.wrapping_mul(bytes / width.max(1))));
+    }
+    let exact = |scalar: &&Scalar| scalar.offset == Some(offset) && i128::from(scalar.ty.bits / 8) == bytes;
+    let unsigned = Type { bits: u8::try_from(bytes * 8).unwrap_or(128), signed: false };
+    let ty = uses.and_then(|uses| uses.scalars.iter().find(exact)).map_or(unsigned, |scalar| scalar.ty);
+    // Bytes of the elements it lies in, the lowest first.
+    let byte = |at: i128| (entry.initial.0 >> (8 * (at % width.max(1))).min(127)) & 0xff;
+    let value = (0..bytes).rev().fold(0i128, |value, index| value.wrapping_shl(8) | byte(offset + index));
+    (ty, ty.wrap(Value(value)))
+}
+
+/// An mbarrier that is initialised before the start.
+fn initialised(count: Value) -> Value {
+    mbarrier::State::init(count.0).pack()
+}
+
+/// Settles what each address taken so far is, and gives every atom one. The addresses of a variable's atoms follow each
+/// other; where those taken do not, new ones stand for them.
+fn addresses(names: &mut Names) {
+    let mut runs: BTreeMap<VariableId, AddressId> = BTreeMap::new();
+    let mut next = names.taken.len();
+    for (index, variable) in names.variables.iter().enumerate() {
+        let id = VariableId(index);
+        let first = variable.first.index();
+        let is_run = (variable.atoms.iter().enumerate())
+            .all(|(at, atom)| names.taken.get(first + at) == Some(&(id, atom.offset)));
+        let run = if is_run {
+            first
+        } else {
+            next += variable.atoms.len();
+            next - variable.atoms.len()
+        };
+        runs.insert(id, AddressId::new(run));
+    }
+    let mut made: Vec<Address> = Vec::new();
+    let places: Vec<(VariableId, i128)> = names.taken.clone();
+    for (variable, offset) in places {
+        made.push(address(names, &runs, variable, offset));
+    }
+    for index in 0..names.variables.len() {
+        let id = VariableId(index);
+        if runs[&id].index() < names.taken.len() {
+            continue;
+        }
+        for atom in names.variables[index].atoms.clone() {
+            made.push(address(names, &runs, id, atom.offset));
+        }
+    }
+    names.addresses = made;
+}
+
+fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId, offset: i128) -> Address {
+    let variable = &names.variables[id.0];
+    let holds = |atom: &Atom| atom.offset <= offset && (atom.bytes == 0 || offset < atom.offset + atom.bytes);
+    let at = variable.atoms.iter().rposition(holds).unwrap_or(0);
+    let atom = variable.atoms[at];
+    let own = AddressId::new(runs[&id].index() + at);
+    let generic = match variable.target {
+        Some((target, Sharing::VirtualAddress)) => AddressId::new(runs[&target].index() + at),
+        _ => own,
+    };
+    let name = match variable.target {
+        Some(_) if variable.atoms.len() == 1 => variable.shown.clone(),
+        Some(_) => format!("{}+{}", variable.shown, atom.offset),
+        None => names.locations[atom.location.index()].name.clone(),
+    };
+    let value = Value(variable.base + offset);
+    Address { name, location: atom.location, generic, value, canonical: own, within: offset - atom.offset }
+}

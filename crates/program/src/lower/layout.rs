@@ -1,0 +1,111 @@
+//! Where names lie in the address space: numbers that fit 32-bit registers.
+//!
+//! Shared memory is laid out as hardware does it, so that address arithmetic of kernels works: each CTA of a cluster has a
+//! window of 2^24 bytes, numbered by its rank, and one offset means the same variable in each. `mapa` then replaces the
+//! rank, and clearing bit 24 names the even CTA of a pair. The generic address of shared memory is the same number
+//! (`cvta` changes nothing).
+
+use std::collections::BTreeSet;
+
+use crate::program::{Place, Space};
+
+const FIRST_ADDRESS: i128 = 0x1000_0000;
+const TENSOR_MEMORY: i128 = 0x2000_0000;
+const SHARED: i128 = 0x4000_0000;
+const LAST_ADDRESS: i128 = 0xffff_ffff;
+pub(crate) const ALIGNMENT: i128 = 256;
+
+/// Bits of a shared-memory address below the CTA's rank.
+pub(crate) const RANK_SHIFT: i128 = 24;
+/// The rank's bits, shifted down.
+pub(crate) const RANK_MASK: i128 = 0xf;
+const CLUSTER_BYTES: i128 = (RANK_MASK + 1) << RANK_SHIFT;
+/// Tensor memory has 512 columns; the bits above 16 of an address count lanes.
+const TENSOR_WINDOW: i128 = 0x0100_0000;
+
+pub(crate) struct Layout {
+    /// The CTAs that have threads, ascending.
+    ctas: BTreeSet<Place>,
+    next: i128,
+    next_shared: i128,
+    next_column: i128,
+}
+
+impl Layout {
+    pub(crate) fn new(places: &[Place]) -> Layout {
+        let ctas = places.iter().copied().filter(|place| *place != Place::Host).collect();
+        Layout { ctas, next: FIRST_ADDRESS, next_shared: 0, next_column: 0 }
+    }
+
+    pub(crate) fn ctas(&self) -> Vec<Place> {
+        self.ctas.iter().copied().collect()
+    }
+
+    pub(crate) fn only_cta(&self) -> Option<Place> {
+        self.ctas.first().copied().filter(|_| self.ctas.len() == 1)
+    }
+
+    /// The CTAs of the cluster this one is in, by rank.
+    pub(crate) fn cluster(&self, of: Place) -> Vec<Place> {
+        self.ctas.iter().copied().filter(|other| cluster(*other) == cluster(of)).collect()
+    }
+
+    /// The index of the CTA among those of its cluster.
+    pub(crate) fn rank(&self, place: Place) -> i128 {
+        self.cluster(place).iter().position(|other| *other == place).map_or(0, |rank| rank as i128)
+    }
+
+    fn clusters(&self) -> Vec<(u32, u32)> {
+        let found: BTreeSet<(u32, u32)> = self.ctas.iter().filter_map(|place| cluster(*place)).collect();
+        found.into_iter().collect()
+    }
+
+    /// The clusters of the GPU this CTA is on.
+    pub(crate) fn clusters_beside(&self, of: Place) -> Vec<(u32, u32)> {
+        let Some((gpu, _)) = cluster(of) else { return Vec::new() };
+        self.clusters().into_iter().filter(|(other, _)| *other == gpu).collect()
+    }
+
+    /// Where the memory of a CTA begins, if it has room in 32 bits.
+    pub(crate) fn window(&self, space: Space, place: Place) -> Option<i128> {
+        if space == Space::TensorMemory {
+            let index = self.ctas.iter().position(|other| *other == place)? as i128;
+            let base = TENSOR_MEMORY + index * TENSOR_WINDOW;
+            return (base + TENSOR_WINDOW <= SHARED).then_some(base);
+        }
+        let cluster = self.clusters().iter().position(|other| Some(*other) == cluster(place))? as i128;
+        let rank = self.rank(place);
+        let base = SHARED + cluster * CLUSTER_BYTES + (rank << RANK_SHIFT);
+        (rank <= RANK_MASK && base <= LAST_ADDRESS).then_some(base)
+    }
+
+    /// Room for so many bytes in memory that all threads share.
+    pub(crate) fn reserve(&mut self, bytes: i128) -> i128 {
+        bump(&mut self.next, bytes)
+    }
+
+    /// Room in each window of the space; None where it has none.
+    pub(crate) fn reserve_in_window(&mut self, space: Space, bytes: i128) -> Option<i128> {
+        match space {
+            Space::Shared => Some(bump(&mut self.next_shared, bytes)),
+            Space::TensorMemory => Some(bump(&mut self.next_column, bytes)),
+            Space::Global | Space::Local | Space::Const | Space::Param => None,
+        }
+    }
+}
+
+/// Whether an address is of shared memory.
+pub(crate) const FIRST_SHARED: i128 = SHARED;
+
+fn bump(next: &mut i128, bytes: i128) -> i128 {
+    let at = *next;
+    *next += (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    at
+}
+
+fn cluster(place: Place) -> Option<(u32, u32)> {
+    match place {
+        Place::Gpu { gpu, cluster, .. } => Some((gpu, cluster)),
+        Place::Host => None,
+    }
+}

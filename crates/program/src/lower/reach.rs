@@ -1,0 +1,168 @@
+//! Which addresses a register may hold: every value it may have, while those are few, else the variables they may lie in.
+//!
+//! Flow does not matter here: a register's values are those of all its definitions. The result only decides how fine memory
+//! is cut, and the unfolding refuses an access that does not fit the cut, so that missing a value costs an answer and never
+//! makes a wrong one.
+
+use std::collections::BTreeSet;
+
+use crate::ids::RegisterId;
+use crate::lower::ThreadBuilder;
+use crate::lower::names::{Names, VariableId};
+use crate::program::{AddressOperand, Initial, LocalValue, Operand, Operation, Update};
+use crate::unfold::{defined, used};
+use crate::value::Value;
+
+/// More values than this are not listed.
+const MOST_VALUES: usize = 64;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    Values(BTreeSet<i128>),
+    /// Some address in these variables, or no address.
+    Within(BTreeSet<VariableId>),
+}
+
+impl Reach {
+    fn nothing() -> Reach {
+        Reach::Values(BTreeSet::new())
+    }
+
+    fn one(value: i128) -> Reach {
+        Reach::Values(BTreeSet::from([value]))
+    }
+
+    fn variables(&self, names: &Names) -> BTreeSet<VariableId> {
+        match self {
+            Reach::Values(values) => values.iter().filter_map(|value| names.at(*value)).map(|(id, _)| id).collect(),
+            Reach::Within(variables) => variables.clone(),
+        }
+    }
+
+    fn join(self, other: Reach, names: &Names) -> Reach {
+        match (self, other) {
+            (Reach::Values(mut values), Reach::Values(others)) => {
+                values.extend(others);
+                Reach::Values(values).bounded(names)
+            }
+            (one, other) => Reach::Within(one.variables(names).union(&other.variables(names)).copied().collect()),
+        }
+    }
+
+    fn bounded(self, names: &Names) -> Reach {
+        match &self {
+            Reach::Values(values) if values.len() > MOST_VALUES => Reach::Within(self.variables(names)),
+            _ => self,
+        }
+    }
+}
+
+/// The values of every register of every thread.
+pub(crate) struct Reaches {
+    registers: Vec<Vec<Reach>>,
+}
+
+impl Reaches {
+    pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
+        let mut reaches = Reaches { registers: threads.iter().map(|thread| initial(names, thread)).collect() };
+        let mut memory = BTreeSet::new();
+        loop {
+            let before = (reaches.registers.clone(), memory.clone());
+            for (index, thread) in threads.iter().enumerate() {
+                for code in &thread.code {
+                    memory.extend(reaches.stored(names, index, &code.operation));
+                    let value = reaches.result(names, index, &code.operation, &memory);
+                    for register in defined(&code.operation) {
+                        let slot = &mut reaches.registers[index][register.index()];
+                        let old = std::mem::replace(slot, Reach::nothing());
+                        *slot = old.join(value.clone(), names);
+                    }
+                }
+            }
+            if before == (reaches.registers.clone(), memory.clone()) {
+                return reaches;
+            }
+        }
+    }
+
+    pub(crate) fn address(&self, names: &Names, thread: usize, address: &AddressOperand) -> Reach {
+        match address {
+            AddressOperand::Static(address) => Reach::one(names.value(*address)),
+            AddressOperand::Register(register) => self.registers[thread][register.index()].clone(),
+        }
+    }
+
+    pub(crate) fn operand(&self, names: &Names, thread: usize, operand: Operand) -> Reach {
+        match operand {
+            Operand::Register(register) => self.registers[thread][register.index()].clone(),
+            Operand::Constant(Value(value)) => Reach::one(value),
+            Operand::Address(address) => Reach::one(names.value(address)),
+        }
+    }
+
+    /// The variables whose addresses an operation may put into memory.
+    fn stored(&self, names: &Names, thread: usize, operation: &Operation) -> BTreeSet<VariableId> {
+        let of = |operand: &Operand| self.operand(names, thread, *operand).variables(names);
+        match operation {
+            Operation::Store { value, .. } => of(value),
+            Operation::VectorStore { values, .. } => values.iter().flat_map(of).collect(),
+            Operation::ReadModifyWrite { update, .. } => match update {
+                Update::Exchange(value)
+                | Update::Apply(_, value)
+                | Update::Increment(value)
+                | Update::Decrement(value)
+                | Update::CompareAndSwap { new: value, .. } => of(value),
+            },
+            Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => BTreeSet::new(),
+            other => registers(other).iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
+        }
+    }
+
+    /// What an operation may put into the registers it writes.
+    fn result(&self, names: &Names, thread: usize, operation: &Operation, memory: &BTreeSet<VariableId>) -> Reach {
+        let Operation::Local { ty, value, .. } = operation else { return Reach::Within(memory.clone()) };
+        let of = |operand: &Operand| self.operand(names, thread, *operand);
+        match value {
+            LocalValue::Operand(operand) => map(of(operand), |value| ty.wrap(value)),
+            LocalValue::Unary(operator, operand) => map(of(operand), |value| operator.apply(*ty, value)),
+            LocalValue::Binary(operator, left, right) => match (of(left), of(right)) {
+                (Reach::Values(left), Reach::Values(right)) if left.len() * right.len() <= MOST_VALUES * 4 => {
+                    let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
+                    let values = pairs.map(|(left, right)| operator.apply(*ty, Value(left), Value(right)).0);
+                    Reach::Values(values.collect()).bounded(names)
+                }
+                (left, right) => Reach::Within(left.variables(names).union(&right.variables(names)).copied().collect()),
+            },
+            LocalValue::Select { then, otherwise, .. } => {
+                map(of(then), |value| ty.wrap(value)).join(map(of(otherwise), |value| ty.wrap(value)), names)
+            }
+        }
+    }
+}
+
+fn map(reach: Reach, change: impl Fn(Value) -> Value) -> Reach {
+    match reach {
+        Reach::Values(values) => Reach::Values(values.into_iter().map(|value| change(Value(value)).0).collect()),
+        within => within,
+    }
+}
+
+/// What registers hold before any instruction. One that code writes first holds nothing else worth knowing.
+fn initial(names: &Names, thread: &ThreadBuilder) -> Vec<Reach> {
+    let written: BTreeSet<RegisterId> = thread.code.iter().flat_map(|code| defined(&code.operation)).collect();
+    let start = |id: RegisterId| match thread.initial(id) {
+        Initial::Address(address) => Reach::one(names.value(address)),
+        Initial::Value(_) if written.contains(&id) && !thread.is_initialised(id) => Reach::nothing(),
+        Initial::Value(Value(value)) => Reach::one(value),
+    };
+    (0..thread.register_count()).map(|index| start(RegisterId::new(index))).collect()
+}
+
+/// The registers an operation reads.
+fn registers(operation: &Operation) -> Vec<RegisterId> {
+    used(&crate::program::Instruction {
+        operation: operation.clone(),
+        span: fencepost_syntax::Span::default(),
+        guard: None,
+    })
+}

@@ -1,0 +1,116 @@
+//! Which memory an operation touches and in what portions, as far as its own words say it.
+
+use crate::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
+use crate::program::{AddressOperand, Operand, Operation};
+use crate::tag::{Tag, Tags};
+use crate::value::Type;
+
+/// Memory an operation touches, from an address on.
+pub(super) struct Touch<'p> {
+    pub(super) address: &'p AddressOperand,
+    pub(super) portion: Portion,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Portion {
+    /// So many values of a type, each a scalar operation.
+    Scalars(Type, u32),
+    /// A run of bytes.
+    Bytes(Operand),
+    /// As much as another touch of the operation.
+    Like(usize),
+    /// To the end of the variable.
+    Rest,
+    /// An mbarrier.
+    Object,
+    /// The tensor that the map at the address describes: as much as another touch.
+    Behind(usize),
+    /// The address only.
+    Nothing,
+}
+
+/// What one operation touches. Of a copy, which touch goes to which.
+#[derive(Default)]
+pub(super) struct Touches<'p> {
+    pub(super) all: Vec<Touch<'p>>,
+    pub(super) copies: Vec<(usize, usize)>,
+}
+
+pub(super) fn touches(operation: &Operation) -> Touches<'_> {
+    let scalars = |address, ty, count, tags: Tags| {
+        let portion = if tags.has(Tag::Mbarrier) { Portion::Object } else { Portion::Scalars(ty, count) };
+        Touches { all: vec![Touch { address, portion }], copies: Vec::new() }
+    };
+    let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+    match operation {
+        Operation::Load { address, ty, tags, .. } | Operation::Store { address, ty, tags, .. } => {
+            scalars(address, *ty, 1, *tags)
+        }
+        Operation::ReadModifyWrite { address, ty, read_tags, .. } => scalars(address, *ty, 1, *read_tags),
+        Operation::VectorLoad { address, ty, destinations, tags, .. } => {
+            scalars(address, *ty, count(destinations.len()), *tags)
+        }
+        Operation::VectorStore { address, ty, values, tags, .. } => scalars(address, *ty, count(values.len()), *tags),
+        Operation::MbarrierWait(wait) => {
+            Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
+        }
+        Operation::Async(operation) => asynchronous(&operation.action),
+        _ => Touches::default(),
+    }
+}
+
+fn asynchronous(action: &Action) -> Touches<'_> {
+    let one = |address, portion| Touches { all: vec![Touch { address, portion }], copies: Vec::new() };
+    match action {
+        Action::Start(start) => started(start),
+        Action::Arrive(arrive) => one(&arrive.mbarrier, Portion::Object),
+        Action::Allocate { destination, .. } => one(destination, Portion::Scalars(Type::U32, 1)),
+        Action::Deallocate { address, .. } => one(address, Portion::Nothing),
+        _ => Touches::default(),
+    }
+}
+
+fn started(start: &Start) -> Touches<'_> {
+    let mut all: Vec<Touch<'_>> = Vec::new();
+    for (index, region) in start.regions.iter().enumerate() {
+        let portion = match region.size {
+            Size::Bytes(bytes) => Portion::Bytes(bytes),
+            Size::Variable => Portion::Rest,
+            Size::Like(RegionId(other)) => Portion::Like(other),
+            Size::Locations(count) => match scalar_type(start, index) {
+                Some(ty) => Portion::Scalars(ty, count),
+                None => Portion::Nothing,
+            },
+        };
+        match &region.base {
+            Base::Address(address) => all.push(Touch { address, portion }),
+            Base::Tensor { map: RegionId(map), .. } => {
+                let other = if let Size::Like(RegionId(other)) = region.size { other } else { *map };
+                if let Some(Base::Address(address)) = start.regions.get(*map).map(|region| &region.base) {
+                    all.push(Touch { address, portion: Portion::Behind(other) });
+                }
+            }
+        }
+    }
+    let is_whole = all.len() == start.regions.len();
+    let copies = match &start.effect {
+        Effect::Copy { source, destination, .. } if is_whole => vec![(source.0, destination.0)],
+        _ => Vec::new(),
+    };
+    if let Completion::Transaction { mbarrier, .. } = &start.completion {
+        all.push(Touch { address: mbarrier, portion: Portion::Object });
+    }
+    Touches { all, copies }
+}
+
+/// The type of the registers that go to or come from a region.
+fn scalar_type(start: &Start, region: usize) -> Option<Type> {
+    match &start.effect {
+        Effect::Store { destination: RegionId(at), ty, .. } | Effect::Load { source: RegionId(at), ty, .. }
+            if *at == region =>
+        {
+            Some(*ty)
+        }
+        _ => None,
+    }
+}
