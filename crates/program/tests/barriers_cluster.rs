@@ -147,7 +147,7 @@ impl Machine {
     fn can_step(&self, threads: &[(usize, usize)], thread: usize) -> bool {
         let (cluster, length) = threads[thread];
         let at = self.next[thread];
-        !self.exited[thread] && (at == length || at % 2 == 0 || self.phase[cluster] > self.mine[thread])
+        !self.exited[thread] && (at == length || at.is_multiple_of(2) || self.phase[cluster] > self.mine[thread])
     }
 
     fn step(&mut self, threads: &[(usize, usize)], thread: usize) {
@@ -155,7 +155,7 @@ impl Machine {
         let at = self.next[thread];
         if at == length {
             self.exited[thread] = true;
-        } else if at % 2 == 0 {
+        } else if at.is_multiple_of(2) {
             self.mine[thread] = self.phase[cluster];
             self.arrived[cluster].insert(thread);
             self.arrives.push((cluster, self.phase[cluster], (thread, at)));
