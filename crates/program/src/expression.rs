@@ -24,6 +24,10 @@ pub enum UnaryOperator {
     Not,
     /// Reinterpret in the given type (`cvt`, a typed load).
     Convert,
+    /// `brev`, `clz`, `popc`, of the bits of the type.
+    ReverseBits,
+    LeadingZeros,
+    PopulationCount,
     /// What an arrive returns, of the packed state of an mbarrier before it (see [`crate::mbarrier`]).
     MbarrierToken,
     /// `mbarrier.pending_count`, of a token.
@@ -113,10 +117,23 @@ impl UnaryOperator {
             UnaryOperator::Negate => Value(operand.0.wrapping_neg()),
             UnaryOperator::Not => Value(!operand.0),
             UnaryOperator::Convert => operand,
+            UnaryOperator::ReverseBits => Value((bits(ty, operand).reverse_bits() >> unused(ty)).cast_signed()),
+            UnaryOperator::LeadingZeros => Value(i128::from(bits(ty, operand).leading_zeros() - unused(ty))),
+            UnaryOperator::PopulationCount => Value(i128::from(bits(ty, operand).count_ones())),
             UnaryOperator::MbarrierToken => mbarrier::State::unpack(operand).token(),
             UnaryOperator::MbarrierPendingCount => mbarrier::pending_count(operand),
         })
     }
+}
+
+/// The bits of a value of this type, the others 0.
+fn bits(ty: Type, value: Value) -> u128 {
+    Type { signed: false, ..ty }.wrap(value).0.cast_unsigned()
+}
+
+/// How many of 128 bits the type leaves out; an unbounded one has them all.
+fn unused(ty: Type) -> u32 {
+    if ty.bits == 0 { 0 } else { 128u32.saturating_sub(u32::from(ty.bits)) }
 }
 
 impl BinaryOperator {

@@ -53,8 +53,9 @@ fn real_ptx_has_no_subtracting_atomic() {
 fn forms_without_a_model_are_unsupported() {
     for (code, what) in [
         ("ld.global.nc.u32 %r1, [x];", "`ld.global.nc.u32`"),
-        ("ld.global.v2.u32 {%r1, %r2}, [x];", "`ld.global.v2.u32`"),
-        ("ld.f32 %f1, [x];", "`ld.f32`"),
+        ("add.f32 %f1, %f2, %f3;", "`add.f32`"),
+        ("atom.add.f32 %f1, [x], %f2;", "`atom.add.f32`"),
+        ("mov.f32 %f1, 1.5;", "the floating-point number `1.5`"),
         ("fence.proxy.async;", "`fence.proxy.async`"),
         ("bar.warp.sync 1;", "`bar.warp.sync`"),
         ("barrier.cluster.arrive;", "`barrier.cluster.arrive`"),
@@ -185,7 +186,7 @@ fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
         ("ld.wek.u32 %r1, [x];", "`ld.wek.u32` (did you mean `.weak`?)"),
         ("atom.relaxed.gpu.exhc.b32 %r1, [x], 1;", "`atom.relaxed.gpu.exhc.b32` (did you mean `.exch`?)"),
         ("abs.s32 %r1, %r2;", "`abs.s32`"),
-        ("ld.weak.f32 %r1, [x];", "`ld.weak.f32`"),
+        ("add.rn.f32 %r1, %r2, %r3;", "`add.rn.f32`"),
         ("frobnicate %r1;", "`frobnicate`"),
     ] {
         assert_eq!(unsupported(&ptx("x = 0;", &[code])), [said], "{code}");

@@ -7,7 +7,7 @@ use crate::ids::ThreadId;
 use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
 use crate::program::{Feature, Initial, LocationRole, Place, Space, Version};
-use crate::table::modifier::integer_type;
+use crate::table::modifier::bits_type;
 use crate::table::x86::canonical;
 use crate::value::{Type, Value};
 
@@ -193,7 +193,9 @@ fn location_type(name: &str) -> Option<Type> {
         "uint16_t" => unsigned(16),
         "char" | "int8_t" => signed(8),
         "uint8_t" => unsigned(8),
-        other => integer_type(other),
+        "float" => unsigned(32),
+        "double" => unsigned(64),
+        other => bits_type(other),
     }
 }
 
@@ -236,7 +238,7 @@ fn typed(
     ty: &Spanned<String>,
     span: Span,
 ) -> Result<(), Refusal> {
-    let Some(kind) = integer_type(&ty.node) else {
+    let Some(kind) = bits_type(&ty.node) else {
         return Err(Refusal::Unsupported(ty.span, format!("registers of type `.{}`", ty.node)));
     };
     let chosen: &mut [ThreadBuilder] = match thread {

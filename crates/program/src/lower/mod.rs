@@ -29,7 +29,7 @@ use crate::table;
 use crate::value::Type;
 
 pub(crate) use names::Names;
-pub(crate) use thread::ThreadBuilder;
+pub(crate) use thread::{ThreadBuilder, unmodelled};
 
 /// Why an instruction has no operation.
 #[derive(Clone, Debug)]
@@ -166,6 +166,18 @@ pub enum Support {
     Wrong(Diagnostic),
 }
 
+/// The names that addresses start with, as large as may be.
+fn declare_bases(instruction: &Tree, names: &mut Names) {
+    use fencepost_syntax::instruction::Operand;
+    for operand in &instruction.operands {
+        let Operand::Address(address) = &operand.node else { continue };
+        let Operand::Symbol(name) = &address.base.node else { continue };
+        let made = names::Made { ty: Some(Type::U64), length: Some(names::LONGEST_ARRAY), ..names::Made::default() };
+        // A name that cannot be declared is reported by the instruction.
+        let _ = names.get(name).is_some() || names.declare(name, made).is_ok();
+    }
+}
+
 /// Looks one real-PTX instruction up, its names and labels taken as declared.
 pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
@@ -177,6 +189,7 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {
         thread.register(name, crate::value::Type::UNTYPED);
     }
+    declare_bases(instruction, &mut names);
     let mut context = Context {
         dialect: Dialect::Ptx,
         names: &mut names,

@@ -348,6 +348,10 @@ impl Context<'_> {
         match &operand.node {
             TreeOperand::Register(name) => Ok(Operand::Register(self.readable(name, operand.span)?)),
             TreeOperand::Integer(integer) => Ok(Operand::Constant(Value(*integer))),
+            TreeOperand::Float(text) => match table::float_bits(text) {
+                Some(bits) => Ok(Operand::Constant(bits)),
+                None => Err(Refusal::Unsupported(operand.span, format!("the floating-point number `{text}`"))),
+            },
             TreeOperand::Symbol(name) => match self.thread.find(name) {
                 Some(register) => Ok(Operand::Register(register)),
                 None => Ok(Operand::Address(self.named(name, 0, operand.span)?)),

@@ -3,10 +3,12 @@
 pub(crate) mod form;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
+mod ptx_address;
 mod ptx_async;
 mod ptx_async_store;
 mod ptx_async_tensor;
 mod ptx_barrier;
+mod ptx_bits;
 mod ptx_fence;
 mod ptx_launch;
 mod ptx_local;
@@ -16,6 +18,8 @@ mod ptx_tensor;
 mod ptx_tensor_memory;
 mod ptx_tensor_product;
 mod ptx_tensormap;
+mod ptx_vector;
+mod ptx_warp;
 pub(crate) mod supported;
 mod typo;
 pub(crate) mod x86;
@@ -24,6 +28,7 @@ mod x86_locked;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Dialect;
 
+pub(crate) use ptx_bits::float_bits;
 pub(crate) use ptx_local::operator as comparison_operator;
 
 use crate::lower::{Context, Refusal};

@@ -80,8 +80,11 @@ const COMPARISONS: &[(&str, Comparison)] = &[
     ("hs", Comparison::GreaterEqual),
 ];
 
-/// State spaces through which a location is reached generically. `.local` and `.const` are no shared writable memory.
-const SPACES: &[&str] = &["global", "shared", "shared::cta", "shared::cluster", "param", "param::entry"];
+/// State spaces of an access (PTX ISA 5.1).
+const SPACES: &[&str] =
+    &["global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry", "param::func"];
+
+const VECTORS: &[(&str, u8)] = &[("v2", 2), ("v4", 4), ("v8", 8)];
 
 /// Performance hints: no effect on values (PTX ISA 9.7.9.1 and 9.7.9.2).
 const HINTS: &[&str] = &["ca", "cg", "cs", "lu", "wb", "wt"];
@@ -117,6 +120,12 @@ pub(crate) enum Class {
     Scope,
     Space,
     Type,
+    /// A type whose values are only moved: of floating point, the bits.
+    Bits,
+    /// `.b128`.
+    Wide,
+    /// `.v2`, `.v4`, `.v8`.
+    Vector,
     Hint,
     Update,
     Comparison,
@@ -136,6 +145,7 @@ pub(crate) struct Modifiers {
     pub(crate) scope: Option<Spanned<Scope>>,
     pub(crate) space: Option<Spanned<String>>,
     pub(crate) types: Vec<Type>,
+    pub(crate) vector: Option<u8>,
     pub(crate) update: Option<UpdateWord>,
     pub(crate) comparison: Option<Comparison>,
     pub(crate) proxy: Option<Spanned<Tag>>,
@@ -152,7 +162,16 @@ pub(crate) fn find<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
 /// The spellings [`integer_type`] takes.
 const TYPES: &[&str] = &["u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "b8", "b16", "b32", "b64", "pred"];
 
-/// `.u32`, `.s64`, `.b16`, `.pred`; floating-point and packed types have no model.
+/// Types that are bits to an instruction that computes nothing.
+const BITS: &[(&str, u8)] =
+    &[("f16", 16), ("bf16", 16), ("f16x2", 32), ("bf16x2", 32), ("f32", 32), ("tf32", 32), ("f64", 64), ("b128", 128)];
+
+/// As [`integer_type`], with floating-point and packed types as bits of their size.
+pub(crate) fn bits_type(word: &str) -> Option<Type> {
+    integer_type(word).or_else(|| find(BITS, word).map(|bits| Type { bits, signed: false }))
+}
+
+/// `.u32`, `.s64`, `.b16`, `.pred`; arithmetic on floating-point and packed types has no model.
 pub(crate) fn integer_type(word: &str) -> Option<Type> {
     if word == "pred" {
         return Some(Type::PREDICATE);
@@ -199,14 +218,17 @@ impl Modifiers {
             Class::Sem => fill(&mut self.sem, find(SEMS, word).map(|sem| Spanned::new(sem, modifier.span))),
             Class::Scope => fill(&mut self.scope, find(SCOPES, word).map(|scope| Spanned::new(scope, modifier.span))),
             Class::Space => fill(&mut self.space, SPACES.contains(&word).then(|| modifier.clone())),
-            Class::Type if self.types.len() < 2 => match integer_type(word) {
-                Some(ty) => {
-                    self.types.push(ty);
-                    true
-                }
-                None => false,
-            },
-            Class::Type => false,
+            Class::Type | Class::Bits | Class::Wide if self.types.len() >= 2 => false,
+            Class::Type | Class::Bits | Class::Wide => {
+                let ty = match class {
+                    Class::Type => integer_type(word),
+                    Class::Wide => bits_type(word).filter(|ty| ty.bits > 64),
+                    _ => bits_type(word),
+                };
+                self.types.extend(ty);
+                ty.is_some()
+            }
+            Class::Vector => fill(&mut self.vector, find(VECTORS, word)),
             Class::Hint => is_hint(word),
             Class::Update => fill(&mut self.update, find(UPDATES, word)),
             Class::Comparison => fill(&mut self.comparison, find(COMPARISONS, word)),
@@ -269,6 +291,9 @@ pub(crate) fn candidates(classes: &[Class]) -> Vec<&'static str> {
         Class::Scope => names(SCOPES),
         Class::Space => SPACES.to_vec(),
         Class::Type => TYPES.to_vec(),
+        Class::Bits => TYPES.iter().copied().chain(names(BITS)).collect(),
+        Class::Wide => vec!["b128"],
+        Class::Vector => names(VECTORS),
         Class::Hint => Vec::new(),
         Class::Update => names(UPDATES),
         Class::Comparison => names(COMPARISONS),

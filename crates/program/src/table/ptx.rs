@@ -9,6 +9,7 @@ use crate::ids::KernelId;
 use crate::lower::{Context, Refusal};
 use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
+use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
 use crate::table::{
     ptx_async, ptx_async_store, ptx_async_tensor, ptx_launch, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
     ptx_tensormap,
@@ -81,12 +82,16 @@ const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
 /// PTX ISA 9.7.13 `red`; Dartagnan also takes the acquiring ones.
 const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
 
-const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
-const ATOMIC: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Update, Class::Hint];
+const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Vector, Class::Bits, Class::Hint];
+/// Opcodes of the mixed-proxy model and of no ISA.
+const PROXIED: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
+const ATOMIC: &[Class] =
+    &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Wide, Class::Update, Class::Hint];
 const FENCE: &[Class] = &[Class::Sem, Class::Scope, Class::Word("proxy"), Class::Proxy];
 const MEMBAR: &[Class] = &[Class::Scope, Class::Word("proxy"), Class::Proxy];
 const BARRIER: &[Class] = &[Class::Word("cta"), Class::Barrier, Class::Word("aligned"), Class::Reduction, Class::Type];
 const TYPED: &[Class] = &[Class::Type];
+const MOVED: &[Class] = &[Class::Bits];
 const PRODUCT: &[Class] = &[Class::Part, Class::Type];
 const SETP: &[Class] = &[Class::Comparison, Class::Type];
 const CVTA: &[Class] = &[Class::Word("to"), Class::Space, Class::Type];
@@ -104,12 +109,12 @@ const fn local(opcode: &'static str, place: In, kind: Kind, classes: &'static [C
 const TABLE: &[Row] = &[
     // Memory. The opcodes of non-generic proxies are those of the mixed-proxy model. `ld` without modifiers is a move in Dartagnan's dialect; see `lower`.
     row("ld", In::All, Kind::Load { legal: LD }, Tag::Generic, ACCESS),
-    row("tld", In::All, Kind::Load { legal: LD }, Tag::Texture, ACCESS),
-    row("suld", In::All, Kind::Load { legal: LD }, Tag::Surface, ACCESS),
-    row("cold", In::All, Kind::Load { legal: LD }, Tag::Constant, ACCESS),
-    row("ldc", In::All, Kind::Load { legal: LD }, Tag::Constant, ACCESS),
+    row("tld", In::All, Kind::Load { legal: LD }, Tag::Texture, PROXIED),
+    row("suld", In::All, Kind::Load { legal: LD }, Tag::Surface, PROXIED),
+    row("cold", In::All, Kind::Load { legal: LD }, Tag::Constant, PROXIED),
+    row("ldc", In::All, Kind::Load { legal: LD }, Tag::Constant, PROXIED),
     row("st", In::All, Kind::Store { legal: ST }, Tag::Generic, ACCESS),
-    row("sust", In::All, Kind::Store { legal: ST }, Tag::Surface, ACCESS),
+    row("sust", In::All, Kind::Store { legal: ST }, Tag::Surface, PROXIED),
     row("atom", In::All, Kind::Atom { legal: ATOM }, Tag::Generic, ATOMIC),
     row("suatom", In::All, Kind::Atom { legal: ATOM }, Tag::Surface, ATOMIC),
     row("red", In::Dartagnan, Kind::Red { legal: ATOM }, Tag::Generic, ATOMIC),
@@ -125,7 +130,7 @@ const TABLE: &[Row] = &[
     row("sync", In::Ptx, Kind::Host(HostCall::Sync), Tag::Generic, NONE),
     row("mbarrier", In::Ptx, Kind::Mbarrier, Tag::Generic, NONE),
     // Registers.
-    local("mov", In::All, Kind::Move, TYPED),
+    local("mov", In::All, Kind::Move, MOVED),
     local("add", In::All, Kind::Binary(BinaryOperator::Add), TYPED),
     local("sub", In::All, Kind::Binary(BinaryOperator::Subtract), TYPED),
     local("mul", In::Dartagnan, Kind::Binary(BinaryOperator::Multiply), NONE),
@@ -143,7 +148,7 @@ const TABLE: &[Row] = &[
     local("neg", In::All, Kind::Unary(UnaryOperator::Negate), TYPED),
     local("mad", In::Ptx, Kind::MultiplyAdd, PRODUCT),
     local("setp", In::Ptx, Kind::SetPredicate, SETP),
-    local("selp", In::Ptx, Kind::Select, TYPED),
+    local("selp", In::Ptx, Kind::Select, MOVED),
     local("cvt", In::Ptx, Kind::Convert, TYPED),
     local("cvta", In::Ptx, Kind::Move, CVTA),
     // Control.
@@ -237,4 +242,8 @@ fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), R
         .or_else(|| ptx_tensor_product::lower(context, tree))
         .or_else(|| ptx_tensor_memory::lower(context, tree))
         .or_else(|| ptx_tensormap::lower(context, tree))
+        .or_else(|| ptx_address::lower(context, tree))
+        .or_else(|| ptx_bits::lower(context, tree))
+        .or_else(|| ptx_warp::lower(context, tree))
+        .or_else(|| ptx_vector::lower(context, tree))
 }

@@ -10,6 +10,7 @@ use crate::lower::{Context, Refusal};
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
 use crate::table::modifier::{self, Modifiers, Part};
 use crate::table::ptx::Kind;
+use crate::table::ptx_bits;
 use crate::value::Type;
 
 pub(crate) fn lower(
@@ -21,6 +22,9 @@ pub(crate) fn lower(
     match kind {
         Kind::Move => {
             let ty = immediate_type(context, tree, modifiers)?;
+            if let Some(result) = ptx_bits::parts(context, tree, ty) {
+                return result;
+            }
             let [destination, source] = context.operands(tree)?;
             let value = LocalValue::Operand(context.value(source)?);
             assign(context, destination, ty, value)

@@ -5,9 +5,10 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal, misfit};
+use crate::lower::{Context, Refusal, misfit, unmodelled};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update};
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
+use crate::table::ptx_vector;
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -152,6 +153,30 @@ fn assumed(tree: &Instruction, ty: Type, assume: Option<Value>) -> Result<Option
     }
 }
 
+/// How many elements an access has, if that many bits can be accessed at once (PTX ISA 5.4.2).
+fn length(context: &Context<'_>, tree: &Instruction, modifiers: &Modifiers, ty: Type) -> Result<usize, Refusal> {
+    let Some(length) = modifiers.vector else { return Ok(1) };
+    let bits = u32::from(length) * u32::from(ty.bits);
+    if context.dialect != Dialect::Ptx {
+        return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
+    }
+    // 256 bits as `.v4.b64` or `.v8.b32`, in global memory.
+    if bits > 256 || (bits > 128 && ty.bits < 32) || (length == 8 && ty.bits != 32) {
+        let message = format!("{} would be {bits} bits at once", modifier::spelled(tree));
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("128 bits are, and 256 as `.v8.b32`")));
+    }
+    Ok(usize::from(length))
+}
+
+/// The operands without the cache policy that `.L2::cache_hint` adds.
+fn access_operands<'t>(context: &Context<'_>, tree: &'t Instruction) -> Result<&'t [Spanned<TreeOperand>; 2], Refusal> {
+    let is_hinted = tree.modifiers.iter().any(|word| word.node.eq_ignore_ascii_case("L2::cache_hint"));
+    match tree.operands.as_slice() {
+        [first @ .., _] if is_hinted && first.len() == 2 => first.try_into().map_err(|_| unmodelled(tree.span())),
+        _ => context.operands(tree),
+    }
+}
+
 pub(crate) fn load(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -163,13 +188,22 @@ pub(crate) fn load(
     let order = order(context, tree, modifiers, legal, Default::Weak)?;
     note_proxy(context, proxy, tree.opcode.span);
     let ty = access_type(context, tree, modifiers)?;
-    let [destination, address] = context.operands(tree)?;
+    let length = length(context, tree, modifiers, ty)?;
+    let [destination, address] = access_operands(context, tree)?;
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
     let assume = assumed(tree, ty, assume)?;
-    let destination = context.destination(destination, ty)?;
+    let elements = ptx_vector::elements(tree, destination, length)?;
+    let destinations = elements.iter().map(|element| context.destination(element, ty));
+    let mut destinations = destinations.collect::<Result<Vec<_>, _>>()?;
     let (tags, scope) = (order.read_tags(proxy), order.scope);
-    context.thread.emit(Operation::Load { destination, address, ty, tags, scope, assume });
+    if length > 1 {
+        ptx_vector::note(context, tree, length);
+        context.thread.emit(Operation::VectorLoad { destinations, address, ty, tags, scope });
+    } else {
+        let destination = destinations.pop().flatten();
+        context.thread.emit(Operation::Load { destination, address, ty, tags, scope, assume });
+    }
     Ok(())
 }
 
@@ -183,13 +217,21 @@ pub(crate) fn store(
     let order = order(context, tree, modifiers, legal, Default::Weak)?;
     note_proxy(context, proxy, tree.opcode.span);
     let ty = access_type(context, tree, modifiers)?;
-    let [address, value] = context.operands(tree)?;
+    let length = length(context, tree, modifiers, ty)?;
+    let [address, value] = access_operands(context, tree)?;
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
-    context.immediates(tree, ty);
-    let value = context.value(value)?;
+    let elements = ptx_vector::elements(tree, value, length)?;
+    elements.iter().for_each(|element| context.immediate(tree, element, ty));
+    let values = elements.iter().map(|element| context.value(element)).collect::<Result<Vec<_>, _>>()?;
     let (tags, scope) = (order.write_tags(proxy), order.scope);
-    context.thread.emit(Operation::Store { address, value, ty, tags, scope });
+    match values.as_slice() {
+        [value] => context.thread.emit(Operation::Store { address, value: *value, ty, tags, scope }),
+        _ => {
+            ptx_vector::note(context, tree, length);
+            context.thread.emit(Operation::VectorStore { address, values, ty, tags, scope });
+        }
+    }
     Ok(())
 }
 
@@ -265,6 +307,12 @@ fn update<'t>(
     operands: &'t [Spanned<TreeOperand>],
 ) -> Result<(&'t Spanned<TreeOperand>, Update), Refusal> {
     let opcode = &tree.opcode.node;
+    if modifiers.types.iter().any(|ty| ty.bits > 64)
+        && !matches!(modifiers.update, Some(UpdateWord::Exchange | UpdateWord::Cas))
+    {
+        let message = format!("PTX has no {}", modifier::spelled(tree));
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("`.b128` has `.exch` and `.cas`")));
+    }
     let Some(word) = modifiers.update else {
         let help = "add an operation: `.add`, `.exch`, `.cas`, …";
         let message = format!("`{opcode}` does not say what it does");

@@ -4,8 +4,8 @@ use crate::program::Version;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
-    ptx, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_fence, ptx_launch, ptx_mbarrier, ptx_tensor,
-    ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_launch,
+    ptx_mbarrier, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap, ptx_vector, ptx_warp,
 };
 
 /// A form of real PTX that has a model.
@@ -33,6 +33,10 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_fence::FORMS);
     add(&mut found, ptx_barrier::FORMS);
     add(&mut found, ptx_launch::FORMS);
+    add(&mut found, ptx_address::FORMS);
+    add(&mut found, ptx_bits::FORMS);
+    add(&mut found, ptx_warp::FORMS);
+    add(&mut found, ptx_vector::FORMS);
     for row in ptx::rows() {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });
@@ -55,7 +59,7 @@ fn pattern(opcode: &str, classes: &[Class]) -> String {
     let mut text = opcode.to_string();
     for class in classes {
         let words: Vec<String> = match class {
-            Class::Type => vec![".type".to_string()],
+            Class::Type | Class::Bits => vec![".type".to_string()],
             Class::Hint => continue,
             class => modifier::candidates(&[*class]).iter().map(|word| format!(".{word}")).collect(),
         };

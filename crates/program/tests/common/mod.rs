@@ -149,3 +149,35 @@ pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
     };
     events.iter().map(line).collect()
 }
+
+/// One thread run alone, its first trace: what its registers and its locations hold at the end, by name.
+pub(crate) fn alone(text: &str) -> std::collections::BTreeMap<String, i128> {
+    use fencepost_program::expression::Leaf;
+    use fencepost_program::unfolding::EventKind;
+    let program = program(text);
+    assert!(program.unsupported.is_empty(), "{:?}", program.unsupported);
+    let unfolding = unfold(&program, &UnfoldOptions::default()).expect("an unfolding");
+    let mut memory: Vec<_> = unfolding.locations.iter().map(|location| location.initial).collect();
+    let mut values = std::collections::BTreeMap::new();
+    let trace = &unfolding.traces[0];
+    let known = |values: &std::collections::BTreeMap<_, _>, leaf| match leaf {
+        Leaf::Read(event) => values.get(&event).copied(),
+        Leaf::BarrierResult(_) => None,
+    };
+    for id in &trace.events {
+        match &unfolding.event(*id).kind {
+            EventKind::Read { location, .. } => {
+                values.insert(*id, memory[location.index()]);
+            }
+            EventKind::Write { location, value, .. } => {
+                memory[location.index()] = value.evaluate(&mut |leaf| known(&values, leaf)).expect("known");
+            }
+            _ => {}
+        }
+    }
+    let names = program.threads[0].registers.iter().map(|register| register.name.clone());
+    let registers = trace.registers.iter().map(|value| value.evaluate(&mut |leaf| known(&values, leaf)));
+    let locations = unfolding.locations.iter().map(|location| location.name.clone()).zip(memory);
+    let named = names.zip(registers).filter_map(|(name, value)| Some((name, value?)));
+    named.chain(locations).map(|(name, value)| (name, value.0)).collect()
+}

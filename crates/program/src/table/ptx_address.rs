@@ -1,0 +1,142 @@
+//! Addresses in a cluster's shared memory (PTX ISA 9.7.10.24 `mapa`, 9.7.10.25 `getctarank`, 9.7.10.20 `isspacep`). The
+//! rank of a CTA is part of the address (see `lower::layout`), so that these are arithmetic.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use crate::expression::BinaryOperator;
+use crate::ids::RegisterId;
+use crate::lower::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
+use crate::lower::{Context, Refusal};
+use crate::program::{Feature, LocalValue, Operand, Operation, Space};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::modifier::spelled;
+use crate::value::{Type, Value};
+
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Kind {
+    MapRank,
+    Rank,
+    IsInSpace,
+}
+
+const WIDTH: Slot = Slot::One(&["u32", "u64"]);
+const CLUSTER: Slot = Slot::Maybe(&["shared::cluster"]);
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    Form { head: &["mapa"], slots: &[CLUSTER, WIDTH], section: "9.7.10.24", since: version(7, 8), kind: Kind::MapRank },
+    Form {
+        head: &["getctarank"],
+        slots: &[CLUSTER, WIDTH],
+        section: "9.7.10.25",
+        since: version(7, 8),
+        kind: Kind::Rank,
+    },
+    Form {
+        head: &["isspacep"],
+        slots: &[Slot::One(&["global", "shared", "shared::cta", "shared::cluster"])],
+        section: "9.7.10.20",
+        since: version(2, 0),
+        kind: Kind::IsInSpace,
+    },
+];
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    let form = form::select(FORMS, tree)?;
+    Some(form::words(form, tree).and_then(|words| {
+        context.findings.floor(tree.span(), spelled(tree), form.since, form.section);
+        emit(context, tree, form.kind, &words)
+    }))
+}
+
+fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
+    let ty = if words.has("u64") { Type::U64 } else { Type::U32 };
+    match kind {
+        Kind::MapRank => {
+            let [destination, address, rank] = context.operands(tree)?;
+            let (address, rank) = (context.value(address)?, context.value(rank)?);
+            context.findings.feature(Feature::Cluster, tree.opcode.span);
+            // Ranks beyond the last stay beyond: no CTA of a test has the highest.
+            let rank = binary(context, BinaryOperator::Minimum, Type::U32, rank, constant(RANK_MASK));
+            let place = binary(context, BinaryOperator::ShiftLeft, ty, rank, constant(RANK_SHIFT));
+            let offset = binary(context, BinaryOperator::And, ty, address, constant(!(RANK_MASK << RANK_SHIFT)));
+            let Some(destination) = context.destination(destination, ty)? else { return Ok(()) };
+            let value = LocalValue::Binary(BinaryOperator::Or, offset, place);
+            context.thread.emit(Operation::Local { destination, ty, value });
+        }
+        Kind::Rank => {
+            let [destination, address] = context.operands(tree)?;
+            let address = context.value(address)?;
+            let shifted = binary(context, BinaryOperator::ShiftRight, ty, address, constant(RANK_SHIFT));
+            let Some(destination) = context.destination(destination, Type::U32)? else { return Ok(()) };
+            let value = LocalValue::Binary(BinaryOperator::And, shifted, constant(RANK_MASK));
+            context.thread.emit(Operation::Local { destination, ty: Type::U32, value });
+        }
+        Kind::IsInSpace => {
+            let [destination, address] = context.operands(tree)?;
+            let address = context.value(address)?;
+            let value = within(context, tree, words, address)?;
+            let Some(destination) = context.destination(destination, Type::PREDICATE)? else { return Ok(()) };
+            context.thread.emit(Operation::Local { destination, ty: Type::U64, value });
+        }
+    }
+    Ok(())
+}
+
+/// Whether an address lies in a window: compared where the window begins, after what varies within it is shifted out.
+fn within(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    words: &Words,
+    address: Operand,
+) -> Result<LocalValue, Refusal> {
+    let own = || {
+        let place = context.thread.viewer().place;
+        let none = || Refusal::Error(Diagnostic::error(tree.span(), "this thread has no shared memory"));
+        context.names.layout.window(Space::Shared, place).ok_or_else(none)
+    };
+    if words.has("global") {
+        return Ok(LocalValue::Binary(BinaryOperator::Less, address, constant(FIRST_SHARED)));
+    }
+    let shift = match words {
+        words if words.has("shared::cluster") => RANK_SHIFT + 4,
+        _ => RANK_SHIFT,
+    };
+    let own = own()? >> shift;
+    let shifted = binary(context, BinaryOperator::ShiftRight, Type::U64, address, constant(shift));
+    Ok(LocalValue::Binary(BinaryOperator::Equal, shifted, constant(own)))
+}
+
+pub(crate) fn constant(value: i128) -> Operand {
+    Operand::Constant(Value(value))
+}
+
+/// The result, in a register of our own.
+pub(crate) fn binary(
+    context: &mut Context<'_>,
+    operator: BinaryOperator,
+    ty: Type,
+    left: Operand,
+    right: Operand,
+) -> Operand {
+    Operand::Register(temporary(context, ty, LocalValue::Binary(operator, left, right)))
+}
+
+pub(crate) fn temporary(context: &mut Context<'_>, ty: Type, value: LocalValue) -> RegisterId {
+    let destination = context.thread.temporary(ty);
+    context.thread.emit(Operation::Local { destination, ty, value });
+    destination
+}
+
+/// Assigns to a destination that may be `_`.
+pub(crate) fn assign(
+    context: &mut Context<'_>,
+    destination: &Spanned<fencepost_syntax::instruction::Operand>,
+    ty: Type,
+    value: LocalValue,
+) -> Result<(), Refusal> {
+    if let Some(destination) = context.destination(destination, ty)? {
+        context.thread.emit(Operation::Local { destination, ty, value });
+    }
+    Ok(())
+}
