@@ -205,6 +205,11 @@ fn a_counted_loop_around_a_wait_is_followed_to_its_end() {
     ];
     let unfolding = unfolded(&ptx(".shared .b64 b; P0:%r2 = 0;", &code), 2);
     assert_eq!(ends(&unfolding), ["exit", "spin", "spin", "spin", "spin", "spin"]);
+    // The two loops begin at one instruction; still a run that sits in the inner one says why: its phase is not over.
+    for trace in unfolding.traces.iter().filter(|trace| matches!(trace.end, TraceEnd::Spin { .. })) {
+        let waits = trace.events.iter().filter(|event| unfolding.event(**event).rmw_partner.is_none()).count();
+        assert_eq!(trace.constraints.len(), waits);
+    }
 }
 
 /// A loop that counts its failures is no spin, and not followed for ever.
