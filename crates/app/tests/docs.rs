@@ -1,9 +1,12 @@
 //! Commands in the documentation are executed. A fenced block marked `console` holds `$ fencepost …` lines, each followed
 //! by what it prints; the test runs them in the repository's root and compares. `UPDATE=1` rewrites the blocks.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use fencepost_program::{SupportedForm, supported_forms};
 
 fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -65,6 +68,41 @@ fn executed(page: &str) -> (String, usize) {
         text.push('\n');
     }
     (text, commands)
+}
+
+/// The forms with a model, section by section, from the tables themselves.
+fn instructions() -> String {
+    let mut sections: BTreeMap<Vec<u32>, Vec<SupportedForm>> = BTreeMap::new();
+    for form in supported_forms() {
+        let key = form.section.split('.').map(|number| number.parse().unwrap_or(0)).collect();
+        sections.entry(key).or_default().push(form);
+    }
+    let mut text = String::from(
+        "# Supported instructions\n\n\
+         Every form of PTX that has a model, by section of the PTX ISA, with the version that brought it. Written by a test from\n\
+         the tables that read the instructions (`UPDATE=1 cargo test --test docs`): a form that is not here is `Unknown`, with\n\
+         its name and place, and never ignored. `(.a|.b)` is one of them, `{.a|.b}` one or none.\n",
+    );
+    for forms in sections.values() {
+        let Some(first) = forms.first() else { continue };
+        text += &format!("\n## {}\n\n", first.section);
+        for form in forms {
+            let pattern = form.pattern.replace('|', " | ");
+            text += &format!("* `{pattern}` ({}.{})\n", form.since.major, form.since.minor);
+        }
+    }
+    text
+}
+
+#[test]
+fn the_supported_instructions_are_listed() {
+    let path = root().join("docs/instructions.md");
+    let now = instructions();
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &now).expect("writable page");
+    }
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == now, "docs/instructions.md: run `UPDATE=1 cargo test --test docs` and read the diff");
 }
 
 #[test]

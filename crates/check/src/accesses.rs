@@ -13,8 +13,9 @@ use fencepost_program::program::Condition;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 
 use crate::models::LoadedModel;
-use crate::race::{Flags, RaceSet};
-use crate::report::{Count, RaceAnswer};
+use crate::protocol::{Examiner, ProtocolSet};
+use crate::race::{Example, Flags, RaceKey, RaceSet};
+use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 
 /// Whether a thread of the program can wait.
@@ -45,30 +46,39 @@ pub(crate) struct RaceSearch<'a> {
 #[derive(Default)]
 struct Seen {
     races: RaceSet,
+    protocol: ProtocolSet,
     executions: u64,
     capped: bool,
 }
 
+/// What the search saw, and how much of what there is.
+pub(crate) struct Met {
+    pub(crate) races: RaceSet,
+    pub(crate) protocol: ProtocolSet,
+    pub(crate) executions: Count,
+}
+
 impl RaceSearch<'_> {
-    pub(crate) fn run(&self, flags: &Flags, effort: Effort) -> (RaceAnswer, RaceSet) {
+    /// None if the independent evaluator does not confirm what was met.
+    pub(crate) fn run(&self, flags: &Flags, effort: Effort) -> Option<Met> {
         let mut all = RaceSet::default();
+        let mut protocol = ProtocolSet::default();
+        let examiner = Examiner::new(self.unfolding);
         let mut executions = Count { count: 0, complete: true };
         for ends in [Ends::Terminating, Ends::Stuck] {
             // An execution that never ends has no final state to pass a filter with.
             if ends == Ends::Stuck && self.filter.is_some() {
                 continue;
             }
-            let (seen, exploration) = self.explore(flags, ends, effort);
+            let (seen, exploration) = self.explore(flags, &examiner, ends, effort);
             executions.count = executions.count.saturating_add(seen.executions);
             executions.complete &= exploration == Exploration::Complete && !seen.capped;
             for (key, example) in seen.races.races {
                 all.races.entry(key).or_insert(example);
             }
+            protocol.extend(seen.protocol);
         }
-        if !self.confirmed(&all) {
-            return (RaceAnswer::Unknown, RaceSet::default());
-        }
-        (answer(&all, executions), all)
+        self.confirmed(&all, &protocol).then_some(Met { races: all, protocol, executions })
     }
 
     fn goal(&self, ends: Ends) -> Goal<'_> {
@@ -76,7 +86,7 @@ impl RaceSearch<'_> {
         Goal { filter, ..Goal::new(ends) }
     }
 
-    fn explore(&self, flags: &Flags, ends: Ends, effort: Effort) -> (Seen, Exploration) {
+    fn explore(&self, flags: &Flags, examiner: &Examiner<'_>, ends: Ends, effort: Effort) -> (Seen, Exploration) {
         let goal = self.goal(ends);
         let mut evaluators = flags.evaluators();
         let most = (effort == Effort::Capped).then(|| self.searcher.most_counted());
@@ -84,6 +94,7 @@ impl RaceSearch<'_> {
             for evaluator in &mut evaluators {
                 evaluator.add(self.unfolding, execution, &mut seen.races);
             }
+            examiner.add(execution, &mut seen.protocol);
             seen.executions += 1;
             seen.capped = most.is_some_and(|most| seen.executions >= most);
             if seen.capped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -96,8 +107,8 @@ impl RaceSearch<'_> {
     }
 
     /// The example of each race must be one for the independent evaluator too.
-    fn confirmed(&self, races: &RaceSet) -> bool {
-        if races.races.is_empty() {
+    fn confirmed(&self, races: &RaceSet, protocol: &ProtocolSet) -> bool {
+        if races.races.is_empty() && protocol.errors.is_empty() {
             return true;
         }
         let Ok(replayer) = self.model.replayer(self.unfolding) else { return false };
@@ -107,10 +118,15 @@ impl RaceSearch<'_> {
             };
             if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
         };
-        races.races.iter().all(|(key, example)| {
-            let judged = replayer.judge(&example.execution, &self.goal(ends(&example.execution)));
-            judged.is_ok_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag))
-        })
+        let judge = |execution: &Execution| {
+            let judged = replayer.judge(execution, &self.goal(ends(execution)));
+            judged.ok().filter(|judgement| judgement.violated.is_empty())
+        };
+        let raised = |(key, example): (&RaceKey, &Example)| {
+            let judged = judge(&example.execution);
+            judged.is_some_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag))
+        };
+        races.races.iter().all(raised) && protocol.errors.values().all(|error| judge(&error.execution).is_some())
     }
 }
 
@@ -122,5 +138,16 @@ pub(crate) fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
         RaceAnswer::None
     } else {
         RaceAnswer::Unknown
+    }
+}
+
+/// The same of broken rules about mbarriers.
+pub(crate) fn protocol_answer(protocol: &ProtocolSet, executions: Count) -> ProtocolAnswer {
+    if !protocol.errors.is_empty() {
+        ProtocolAnswer::Found
+    } else if executions.complete && executions.count > 0 {
+        ProtocolAnswer::None
+    } else {
+        ProtocolAnswer::Unknown
     }
 }

@@ -13,18 +13,20 @@ use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, S
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::Judgement;
 use fencepost_program::EventId;
-use fencepost_program::program::{Condition, Feature, Term};
+use fencepost_program::program::{Condition, Feature, LocationRole, Term};
 use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
+use crate::mixed;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
 use crate::outcome::{self, holds};
+use crate::protocol::{Examiner, ProtocolSet};
 use crate::race::{Flags, RaceSet};
-use crate::report::{Count, RaceAnswer, Report, TerminationAnswer};
+use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::search::{EngineName, Searcher};
 use crate::test::Test;
 use crate::verdict::{Verdict, Why};
@@ -72,6 +74,10 @@ pub(crate) struct Answers {
     pub(crate) outcomes: Vec<(outcome::State, u64)>,
     pub(crate) races: RaceSet,
     pub(crate) race_answer: RaceAnswer,
+    pub(crate) protocol: ProtocolSet,
+    pub(crate) protocol_answer: ProtocolAnswer,
+    /// Its executions are those of the unfolding that keeps failing iterations.
+    pub(crate) protocol_of_accesses: bool,
     pub(crate) termination: TerminationAnswer,
     pub(crate) termination_why: Option<Why>,
     pub(crate) stuck: Option<Execution>,
@@ -89,6 +95,9 @@ impl Answers {
             outcomes: Vec::new(),
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
+            protocol: ProtocolSet::default(),
+            protocol_answer: ProtocolAnswer::NotAsked,
+            protocol_of_accesses: false,
             termination: TerminationAnswer::NotAsked,
             termination_why: None,
             stuck: None,
@@ -154,6 +163,9 @@ pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, t
     }
     if options.races.is_yes() {
         answers.race_answer = RaceAnswer::Unknown;
+        if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
+            answers.protocol_answer = ProtocolAnswer::Unknown;
+        }
     }
     answers.refused = Some(why);
     let report = witness::report(test, model, None, None, terms, &answers);
@@ -219,8 +231,12 @@ impl Job<'_> {
         let targets: Vec<Target<'_>> = conditions.iter().map(|condition| Target { condition }).collect();
         let mut answers = Answers::new(Vec::new());
         let flags = Flags::new(&self.model.model);
+        let examiner = Examiner::new(self.unfolding);
         if self.options.races.is_yes() {
             answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
+            if !examiner.is_idle() {
+                answers.protocol_answer = ProtocolAnswer::Unknown;
+            }
         }
         if self.options.questions.is_yes() {
             let small = self.searcher.estimate.bits <= SMALL_BITS;
@@ -239,7 +255,27 @@ impl Job<'_> {
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
         }
+        self.examine_witnesses(&examiner, &mut answers);
+        mixed::apply(self.test, self.unfolding, &mut answers);
         answers
+    }
+
+    /// What was not found among the executions that were explored may be in those that are reported.
+    fn examine_witnesses(&self, examiner: &Examiner<'_>, answers: &mut Answers) {
+        if answers.protocol_answer != ProtocolAnswer::Unknown {
+            return;
+        }
+        let witnesses = answers.findings.iter().filter_map(|finding| match finding {
+            Some(Finding::Found(execution)) => Some(&**execution),
+            _ => None,
+        });
+        let mut found = ProtocolSet::default();
+        witnesses.chain(&answers.stuck).for_each(|execution| examiner.add(execution, &mut found));
+        if !found.errors.is_empty() {
+            answers.protocol_answer = ProtocolAnswer::Found;
+            answers.protocol = found;
+            answers.protocol_of_accesses = false;
+        }
     }
 
     /// What each question looks for: its condition, for `forall` and `assert` its negation, the filter included so that
@@ -281,9 +317,13 @@ impl Job<'_> {
             most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
         };
         let mut evaluators = if wants_races { flags.evaluators() } else { Vec::new() };
+        let examiner = wants_races.then(|| Examiner::new(self.unfolding));
         let visit = |totals: &mut Totals, execution: &Execution| {
             for evaluator in &mut evaluators {
                 evaluator.add(self.unfolding, execution, &mut totals.races);
+            }
+            if let Some(examiner) = &examiner {
+                examiner.add(execution, &mut totals.protocol);
             }
             collector.add(totals, execution)
         };
@@ -324,6 +364,10 @@ impl Job<'_> {
         if answers.race_answer == RaceAnswer::Unknown && !accesses::can_wait(self.unfolding) {
             answers.race_answer = accesses::answer(&totals.races, counted);
             answers.races = self.replayed_races(totals.races, answers);
+            if answers.protocol_answer == ProtocolAnswer::Unknown {
+                answers.protocol_answer = accesses::protocol_answer(&totals.protocol, counted);
+                answers.protocol = totals.protocol;
+            }
         }
     }
 
@@ -348,7 +392,14 @@ impl Job<'_> {
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
         let searcher = self.searcher.within(unfolding);
         let search = RaceSearch { unfolding, model: self.model, filter, searcher };
-        (answers.race_answer, answers.races) = search.run(flags, effort);
+        let Some(met) = search.run(flags, effort) else { return };
+        answers.race_answer = accesses::answer(&met.races, met.executions);
+        answers.races = met.races;
+        if answers.protocol_answer == ProtocolAnswer::Unknown {
+            answers.protocol_answer = accesses::protocol_answer(&met.protocol, met.executions);
+            answers.protocol = met.protocol;
+            answers.protocol_of_accesses = true;
+        }
     }
 
     /// The example of each race must be one for the independent evaluator too.

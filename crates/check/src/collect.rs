@@ -8,6 +8,7 @@ use fencepost_program::program::Term;
 use fencepost_program::unfolding::Unfolding;
 
 use crate::outcome::{Reader, State, holds};
+use crate::protocol::ProtocolSet;
 use crate::race::RaceSet;
 
 /// One thing somebody looks for among the executions: an index into the questions, and the condition that a final state
@@ -23,6 +24,7 @@ pub(crate) struct Totals {
     /// Per target, the first execution with a final state that satisfies it.
     pub(crate) found: Vec<Option<Execution>>,
     pub(crate) races: RaceSet,
+    pub(crate) protocol: ProtocolSet,
     /// Bytes held, roughly.
     held: u64,
     /// An execution without a final state, which is a defect.

@@ -15,7 +15,7 @@ use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome;
 use crate::readings::{Point, Settings};
-use crate::report::{Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
+use crate::report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use crate::test::Test;
 use crate::verdict::{Case, Dependence, Verdict, Why};
 
@@ -59,6 +59,7 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
 enum Aspect {
     Question(usize),
     Races,
+    Protocol,
     Termination,
 }
 
@@ -79,6 +80,7 @@ impl Outline {
             answers.insert(Aspect::Question(at), answer.verdict.word().to_owned());
         }
         answers.insert(Aspect::Races, race_word(report.races.answer).to_owned());
+        answers.insert(Aspect::Protocol, protocol_word(report.protocol.answer).to_owned());
         answers.insert(Aspect::Termination, end_word(report.termination.answer).to_owned());
         let why = report.questions.iter().find_map(|answer| answer.why.clone());
         let why = why.or_else(|| report.why.clone()).or_else(|| report.termination.why.clone());
@@ -94,6 +96,16 @@ fn race_word(answer: RaceAnswer) -> &'static str {
         RaceAnswer::Unknown => "unknown",
         RaceAnswer::NotDefined => "not defined",
         RaceAnswer::NotAsked => "not asked",
+    }
+}
+
+fn protocol_word(answer: ProtocolAnswer) -> &'static str {
+    match answer {
+        ProtocolAnswer::None => "kept",
+        ProtocolAnswer::Found => "broken",
+        ProtocolAnswer::Depends => "depends",
+        ProtocolAnswer::Unknown => "unknown",
+        ProtocolAnswer::NotAsked => "not asked",
     }
 }
 
@@ -229,6 +241,7 @@ fn leave_open(report: &mut Report, aspect: Aspect, why: Option<&Reason>) {
             answer.verdict = unknown();
         }
         Aspect::Races => report.races.answer = RaceAnswer::Unknown,
+        Aspect::Protocol => report.protocol.answer = ProtocolAnswer::Unknown,
         Aspect::Termination => {
             report.termination.answer = TerminationAnswer::Unknown;
             report.termination.why = report.termination.why.take().or_else(|| why.cloned());
@@ -246,6 +259,10 @@ fn depend(report: &mut Report, aspect: Aspect, dependence: Dependence) {
         Aspect::Races => {
             report.races.answer = RaceAnswer::Depends;
             report.races.depends = Some(dependence);
+        }
+        Aspect::Protocol => {
+            report.protocol.answer = ProtocolAnswer::Depends;
+            report.protocol.depends = Some(dependence);
         }
         Aspect::Termination => {
             report.termination.answer = TerminationAnswer::Depends;

@@ -16,7 +16,7 @@ use std::fmt::Write;
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::readings::Settings;
-use crate::report::{RaceAnswer, Report, TerminationAnswer};
+use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
 /// A file's expectations, in its order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,6 +36,7 @@ pub struct Expectation {
     pub executions: Option<u64>,
     pub outcomes: Option<u64>,
     pub races: Option<ExpectedRaces>,
+    pub protocol: Option<ExpectedProtocol>,
     pub termination: Option<ExpectedEnd>,
     /// The readings that some answer depends on, ascending. Empty: not mentioned.
     pub depends: Vec<String>,
@@ -45,6 +46,13 @@ pub struct Expectation {
 pub enum ExpectedRaces {
     None,
     Some,
+    Depends,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ExpectedProtocol {
+    Kept,
+    Broken,
     Depends,
 }
 
@@ -130,6 +138,7 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
         executions: None,
         outcomes: None,
         races: None,
+        protocol: None,
         termination: None,
         depends: Vec::new(),
     };
@@ -148,6 +157,9 @@ impl Expectation {
             "race-free" => self.races = Some(ExpectedRaces::None),
             "racy" => self.races = Some(ExpectedRaces::Some),
             "races depend" => self.races = Some(ExpectedRaces::Depends),
+            "protocol kept" => self.protocol = Some(ExpectedProtocol::Kept),
+            "protocol broken" => self.protocol = Some(ExpectedProtocol::Broken),
+            "protocol depends" => self.protocol = Some(ExpectedProtocol::Depends),
             "terminates" => self.termination = Some(ExpectedEnd::Terminates),
             "may hang" => self.termination = Some(ExpectedEnd::MayHang),
             "end depends" => self.termination = Some(ExpectedEnd::Depends),
@@ -180,6 +192,12 @@ impl Expectation {
                 RaceAnswer::Depends => Some(ExpectedRaces::Depends),
                 RaceAnswer::Unknown | RaceAnswer::NotDefined | RaceAnswer::NotAsked => None,
             },
+            protocol: match report.protocol.answer {
+                ProtocolAnswer::None => Some(ExpectedProtocol::Kept),
+                ProtocolAnswer::Found => Some(ExpectedProtocol::Broken),
+                ProtocolAnswer::Depends => Some(ExpectedProtocol::Depends),
+                ProtocolAnswer::Unknown | ProtocolAnswer::NotAsked => None,
+            },
             termination: match report.termination.answer {
                 TerminationAnswer::Terminates => Some(ExpectedEnd::Terminates),
                 TerminationAnswer::MayHang => Some(ExpectedEnd::MayHang),
@@ -210,6 +228,12 @@ impl Expectation {
             Some(ExpectedRaces::None) => ", race-free",
             Some(ExpectedRaces::Some) => ", racy",
             Some(ExpectedRaces::Depends) => ", races depend",
+        });
+        text.push_str(match self.protocol {
+            None => "",
+            Some(ExpectedProtocol::Kept) => ", protocol kept",
+            Some(ExpectedProtocol::Broken) => ", protocol broken",
+            Some(ExpectedProtocol::Depends) => ", protocol depends",
         });
         text.push_str(match self.termination {
             None => "",
@@ -245,6 +269,16 @@ impl Expectation {
                     ExpectedRaces::None => "expected race-free",
                     ExpectedRaces::Some => "expected racy",
                     ExpectedRaces::Depends => "expected that races depend on the reading",
+                }
+                .to_owned()
+            }));
+        }
+        if self.protocol != found.protocol {
+            differences.extend(self.protocol.map(|protocol| {
+                match protocol {
+                    ExpectedProtocol::Kept => "expected protocol kept",
+                    ExpectedProtocol::Broken => "expected protocol broken",
+                    ExpectedProtocol::Depends => "expected that the protocol depends on the reading",
                 }
                 .to_owned()
             }));
@@ -316,7 +350,7 @@ mod tests {
     #[test]
     fn printing_is_the_inverse_of_reading() {
         let text = "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\n\
-             ptx: Depends, races depend, end depends, depends async-cta async-fence\n\
+             ptx: Depends, races depend, protocol broken, end depends, depends async-cta async-fence\n\
              ptx async-fence=on-path row 2: Holds, racy, terminates\n";
         let (expectations, diagnostics) = parse(text);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");

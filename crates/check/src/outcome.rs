@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
         self.execution.values.get(at).copied().flatten()
     }
 
-    fn evaluate(&self, expression: &Expression) -> Option<Value> {
+    pub(crate) fn evaluate(&self, expression: &Expression) -> Option<Value> {
         expression.evaluate(&mut |leaf| match leaf {
             Leaf::Read(event) => self.value(event),
             Leaf::BarrierResult(event) => self.reduction(event),

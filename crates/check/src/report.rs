@@ -40,7 +40,10 @@ pub struct Report {
     /// The distinct final states, ascending; those that were met, where the executions were not all counted.
     pub outcomes: Vec<Outcome>,
     pub races: Races,
+    pub protocol: Protocol,
     pub termination: Termination,
+    /// Rules of the ISA that the program breaks whatever memory does, or is likely to break; in the text's order.
+    pub warnings: Vec<Warning>,
     /// The engine that answered.
     pub engine: String,
     /// Whether a second engine confirmed every unreachable question.
@@ -59,7 +62,8 @@ impl Report {
     /// The readings that some answer depends on, ascending, each once.
     pub fn depends_on(&self) -> Vec<String> {
         let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());
-        let all = of_questions.chain(&self.races.depends).chain(&self.termination.depends);
+        let all = of_questions.chain(&self.races.depends);
+        let all = all.chain(&self.protocol.depends).chain(&self.termination.depends);
         let mut names: Vec<String> = all.flat_map(|dependence| dependence.readings.iter().cloned()).collect();
         names.sort();
         names.dedup();
@@ -250,6 +254,80 @@ pub struct Access {
     pub line: u32,
     pub column: u32,
     pub text: String,
+}
+
+/// How the program uses its mbarriers.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Protocol {
+    pub answer: ProtocolAnswer,
+    /// One per mbarrier, instruction and kind.
+    pub errors: Vec<ProtocolError>,
+    /// Where the answer is `depends`; `errors` are then those under the weakest readings.
+    pub depends: Option<Dependence>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtocolAnswer {
+    /// Every execution was looked at, and none breaks a rule.
+    None,
+    Found,
+    /// A rule is broken under some readings of the specification only.
+    Depends,
+    /// Not every execution was looked at, and no broken rule was met.
+    Unknown,
+    /// There is no mbarrier, or nobody asked.
+    NotAsked,
+}
+
+/// A rule about mbarriers that some execution breaks.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct ProtocolError {
+    /// `uninitialised`, `init-of-live`, `count-range`, `too-many-arrivals`, `tx-range`, `drop-to-zero`,
+    /// `no-complete-completed`, `parity-aliasing`, `missing-wait`, `missing-bytes`, `missing-arrivals`, `used-as-data`.
+    pub kind: String,
+    pub mbarrier: String,
+    /// What happens to the mbarrier, in words.
+    pub message: String,
+    /// Of the PTX ISA.
+    pub section: String,
+    /// The instruction that does it.
+    pub access: Access,
+    /// The life of the mbarrier in an execution that does it, in coherence order.
+    pub timeline: Vec<Step>,
+}
+
+/// An operation on an mbarrier, and the state it leaves.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Step {
+    /// None for the initial state.
+    pub thread: Option<String>,
+    /// Part of an asynchronous operation of the thread.
+    pub asynchronous: bool,
+    pub line: Option<u32>,
+    pub text: String,
+    /// Of a wait: whether it returned true.
+    pub answer: Option<bool>,
+    /// False where the memory holds no mbarrier.
+    pub live: bool,
+    pub phase: u32,
+    pub pending: u32,
+    pub expected: u32,
+    pub tx: i32,
+    /// The operation that the error is about.
+    pub here: bool,
+}
+
+/// A rule that needs no other thread to be broken.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Warning {
+    pub message: String,
+    /// Of the PTX ISA.
+    pub section: String,
+    pub line: u32,
+    pub column: u32,
+    /// Another place it is about.
+    pub other: Option<Place>,
 }
 
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]

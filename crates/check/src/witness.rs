@@ -13,13 +13,16 @@ use crate::check::{Answers, Finding, verdict};
 use crate::models::LoadedModel;
 use crate::outcome::{Reader, State, holds};
 use crate::phrase::{self, Notation};
+use crate::protocol::{self, Key, ProtocolSet};
 use crate::race::{Example, RaceKey};
 use crate::report::{
-    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Race, Races, Reason, Report, SCHEMA,
-    Termination, TerminationAnswer, Witness, WitnessEvent,
+    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, Races, Reason,
+    Report, SCHEMA, Termination, TerminationAnswer, Witness, WitnessEvent,
 };
 use crate::test::Test;
+use crate::timeline::timeline;
 use crate::verdict::{Verdict, Why};
+use crate::warnings;
 
 pub(crate) fn report(
     test: &Test,
@@ -75,7 +78,13 @@ pub(crate) fn report(
             pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
             depends: None,
         },
+        protocol: Protocol {
+            answer: answers.protocol_answer,
+            errors: if answers.protocol_of_accesses { racing } else { writer }.protocol(&answers.protocol),
+            depends: None,
+        },
         termination: writer.termination(answers, assuming),
+        warnings: warnings::gather(test, unfolding),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
     }
@@ -217,6 +226,23 @@ impl Writer<'_> {
             contested: false,
             example: self.witness(&example.execution, None)?,
         })
+    }
+
+    fn protocol(&self, set: &ProtocolSet) -> Vec<ProtocolError> {
+        let Some(unfolding) = self.unfolding else { return Vec::new() };
+        let error = |(key, example): (&Key, &protocol::Example)| {
+            let event = unfolding.events.get(example.event.index())?;
+            let location = unfolding.locations.get(key.location.index())?;
+            Some(ProtocolError {
+                kind: key.kind.name().to_owned(),
+                mbarrier: location.name.clone(),
+                message: example.message.clone(),
+                section: key.kind.section().to_owned(),
+                access: self.access(unfolding, event, key.span),
+                timeline: timeline(self.test, unfolding, &example.execution, key.location, example.event),
+            })
+        };
+        set.errors.iter().filter_map(error).collect()
     }
 
     fn access(&self, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {

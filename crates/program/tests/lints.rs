@@ -58,3 +58,41 @@ fn a_dependent_kernel_waits() {
     only(&test(""), "griddepcontrol.launch_dependents", "kernel 1 may start here");
     none(&test("griddepcontrol.wait;"));
 }
+
+/// P0 in CTA 0 arrives on the mbarrier of CTA 1, where P1 waits.
+fn across(arrive: &str, wait: &str) -> String {
+    format!(
+        "PTX t\n{{ .shared .mbarrier b = 1; }}\nP0@cta 0, cluster 0, gpu 0 {{\nmbarrier.arrive.{arrive}.b64 _, [b@1];\n}}\n\
+         P1@cta 1, cluster 0, gpu 0 {{\nmbarrier.try_wait.parity.{wait}.b64 %p1, [b], 0;\n}}\n"
+    )
+}
+
+#[test]
+fn scopes_between_ctas() {
+    none(&across("release.cluster.shared::cluster", "acquire.cluster.shared"));
+    let arrive = across("shared::cluster", "acquire.cluster.shared");
+    only(&arrive, "mbarrier.arrive.shared::cluster.b64 _, [b@1]", "write `.release.cluster`");
+    let wait = across("release.cluster.shared::cluster", "shared");
+    only(&wait, "mbarrier.try_wait.parity.shared.b64 %p1, [b], 0", "write `.acquire.cluster`");
+    none(&ptx(".shared .mbarrier b = 1;", &["mbarrier.arrive.shared::cluster.b64 _, [b];"]));
+}
+
+#[test]
+fn fences_about_nothing() {
+    let shared = ptx(".global .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.shared::cta;"]);
+    only(&shared, "fence.proxy.async.shared::cta", "about shared memory");
+    let global = ptx(".shared .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.global;"]);
+    only(&global, "fence.proxy.async.global", "about global memory");
+    none(&ptx(".global .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.global;", "fence.proxy.async;"]));
+    let map = "fence.proxy.tensormap::generic.acquire.gpu [x], 128;";
+    only(&ptx(".shared .u32 x;", &[map]), map.trim_end_matches(';'), "must be in global memory");
+}
+
+#[test]
+fn forms_newer_than_the_version() {
+    let text = |version: &str| {
+        ptx(&format!(".version {version}; .shared .b64 b;"), &["mbarrier.arrive.relaxed.cta.shared.b64 _, [b];"])
+    };
+    only(&text("8.5"), "mbarrier.arrive.relaxed.cta.shared.b64 _, [b]", "came with PTX 8.6");
+    none(&text("8.6"));
+}

@@ -205,6 +205,11 @@ fn a_counted_loop_around_a_wait_is_followed_to_its_end() {
     ];
     let unfolding = unfolded(&ptx(".shared .b64 b; P0:%r2 = 0;", &code), 2);
     assert_eq!(ends(&unfolding), ["exit", "spin", "spin", "spin", "spin", "spin"]);
+    // The two loops begin at one instruction; still a run that sits in the inner one says why: its phase is not over.
+    for trace in unfolding.traces.iter().filter(|trace| matches!(trace.end, TraceEnd::Spin { .. })) {
+        let waits = trace.events.iter().filter(|event| unfolding.event(**event).rmw_partner.is_none()).count();
+        assert_eq!(trace.constraints.len(), waits);
+    }
 }
 
 /// A loop that counts its failures is no spin, and not followed for ever.
@@ -268,4 +273,21 @@ fn an_mbarrier_is_reached_by_mbarrier_operations_only() {
     let elsewhere =
         ptx(".shared .b64 b; .shared .u32 x; P0:%rd1 = x;", &["mbarrier.init.b64 [b], 1;", "ld.b32 %r1, [x];"]);
     assert!(program(&elsewhere).unsupported.is_empty());
+}
+
+#[test]
+fn no_wait_reaches_another_cta() {
+    let wait = |address: &str| {
+        let text = format!(
+            "PTX t\n{{ .shared .mbarrier b = 1; P0:%rd1 = b@1; }}\nP0@cta 0, cluster 0, gpu 0 {{\n\
+             mbarrier.try_wait.parity.b64 %p1, [{address}], 0;\n}}\nP1@cta 1, cluster 0, gpu 0 {{\n\
+             mbarrier.arrive.b64 _, [b];\n}}\n"
+        );
+        fencepost_program::unfold::unfold(&program(&text), &UnfoldOptions::default())
+    };
+    for address in ["b@1", "%rd1"] {
+        let error = wait(address).expect_err("no such wait");
+        assert!(error.to_string().contains("an mbarrier of another CTA"), "{error}");
+    }
+    assert!(wait("b@0").is_ok());
 }

@@ -155,6 +155,22 @@ fn allocation_writes_the_columns_and_their_address() {
 }
 
 #[test]
+fn what_is_done_with_tensor_memory_is_supported() {
+    let code = [
+        "tcgen05.st.sync.aligned.32x32b.x2.b32 [d], {%r1, %r1};",
+        "tcgen05.cp.cta_group::1.128x256b [d], a;",
+        "tcgen05.shift.cta_group::1.down [d];",
+        "tcgen05.mma.cta_group::1.kind::f16 [d], [d], b, 0, 1;",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [d+1];",
+    ];
+    let text = ptx(&format!("{TENSOR} P0:%r1 = 1;"), &code);
+    assert_eq!(common::program(&text).unsupported, []);
+    let found = strands(&unfolded(&text, 1));
+    assert!(found.contains(&"strand 3 write d[1] WEAK TMEM TCGEN05 after 5".to_string()), "{found:#?}");
+    assert!(found.last().is_some_and(|line| line.contains("read d[1]")), "{found:#?}");
+}
+
+#[test]
 fn tensor_fences_are_no_memory_fences() {
     let code = ["tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"];
     let unfolding = unfolded(&ptx("x = 0;", &[code[0], code[1], "ld.u32 %r1, [x];"]), 1);

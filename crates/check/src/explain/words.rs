@@ -118,6 +118,12 @@ const AXIOMS: &[Axiom] = &[
         rule: "no other write comes between the two halves of a read-modify-write",
     },
     Axiom {
+        name: "single-copy-atomicity",
+        title: "Single-copy atomicity",
+        section: Some("8.2.4"),
+        rule: "a morally strong read does not mix the bytes of one write with older ones",
+    },
+    Axiom {
         name: "no-thin-air",
         title: "No-Thin-Air",
         section: Some("8.10.4"),

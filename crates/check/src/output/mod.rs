@@ -1,5 +1,6 @@
 //! Reports as text: a table for people, JSON Lines, JUnit XML, herd's log. Pure functions to strings.
 
+mod details;
 pub mod herd;
 pub mod json;
 pub mod junit;

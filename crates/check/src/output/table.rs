@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use super::details;
 use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
 use crate::expectation::Comparison;
 use crate::phrase;
-use crate::report::{Answer, Count, RaceAnswer, Report, TerminationAnswer};
+use crate::report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::verdict::Verdict;
 
 /// Whether the text may carry terminal colours.
@@ -32,7 +33,17 @@ pub enum Histogram {
     Hide,
 }
 
-const HEADINGS: [&str; 7] = ["test", "model", "verdict", "executions", "outcomes", "races", "ends"];
+/// The column `protocol` is there where some test has an mbarrier.
+fn headings(rows: &[Row<'_>]) -> Vec<String> {
+    let mut headings = vec!["test", "model", "verdict", "executions", "outcomes", "races"];
+    if rows.iter().any(|row| row.report.protocol.answer != ProtocolAnswer::NotAsked) {
+        headings.push(PROTOCOL);
+    }
+    headings.push("ends");
+    headings.into_iter().map(str::to_owned).collect()
+}
+
+const PROTOCOL: &str = "protocol";
 
 /// The test's name keeps so much, however narrow the terminal.
 const SHORTEST_TITLE: usize = 16;
@@ -43,16 +54,17 @@ const EXPECTED: &str = "ok";
 /// A table of all rows, columns as wide as they need to be, and beside each what differs from an expectation. On a
 /// terminal that is too narrow, titles lose their front and remarks go on lines of their own.
 pub fn table(rows: &[Row<'_>], width: Width, colour: Colour) -> String {
-    let mut cells: Vec<[String; 7]> = rows.iter().map(|row| cells(row.report)).collect();
-    let others = widths(&cells).iter().skip(1).map(|width| width + 2).sum::<usize>();
+    let headings = headings(rows);
+    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row.report, &headings)).collect();
+    let others = widths(&headings, &cells).iter().skip(1).map(|width| width + 2).sum::<usize>();
     let room = width.left(others + AS_EXPECTED.len(), SHORTEST_TITLE);
-    for row in &mut cells {
-        row[0] = shortened(&row[0], room);
+    for title in cells.iter_mut().filter_map(|row| row.first_mut()) {
+        *title = shortened(title, room);
     }
-    let widths = widths(&cells);
+    let widths = widths(&headings, &cells);
     let used: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
     let mut text = String::new();
-    line(&mut text, &HEADINGS.map(str::to_owned), &widths, |_, cell| colour.paint("1", cell));
+    line(&mut text, &headings, &widths, |_, cell| colour.paint("1", cell));
     text.push('\n');
     for (row, cells) in rows.iter().zip(&cells) {
         line(&mut text, cells, &widths, |column, cell| match column {
@@ -79,8 +91,8 @@ pub fn table(rows: &[Row<'_>], width: Width, colour: Colour) -> String {
     text
 }
 
-fn widths(cells: &[[String; 7]]) -> [usize; 7] {
-    let mut widths = HEADINGS.map(str::len);
+fn widths(headings: &[String], cells: &[Vec<String>]) -> Vec<usize> {
+    let mut widths: Vec<usize> = headings.iter().map(String::len).collect();
     for row in cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
@@ -89,7 +101,7 @@ fn widths(cells: &[[String; 7]]) -> [usize; 7] {
     widths
 }
 
-fn line(text: &mut String, cells: &[String; 7], widths: &[usize; 7], paint: impl Fn(usize, &str) -> String) {
+fn line(text: &mut String, cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> String) {
     for (column, (cell, &width)) in cells.iter().zip(widths).enumerate() {
         let padding = if column + 1 == cells.len() { 0 } else { width - cell.chars().count() + 2 };
         text.push_str(&paint(column, cell));
@@ -139,20 +151,24 @@ pub fn title(report: &Report) -> String {
     }
 }
 
-fn cells(report: &Report) -> [String; 7] {
+fn cells(report: &Report, headings: &[String]) -> Vec<String> {
     let outcomes = match report.executions {
         Some(count) => executions(Some(Count { count: report.outcomes.len() as u64, ..count })),
         None => "-".to_owned(),
     };
-    [
+    let mut cells = vec![
         title(report),
         report.model.clone(),
         verdict(report),
         executions(report.executions),
         outcomes,
         races(report),
-        ends(report).to_owned(),
-    ]
+    ];
+    if headings.iter().any(|heading| heading == PROTOCOL) {
+        cells.push(protocol(report));
+    }
+    cells.push(ends(report).to_owned());
+    cells
 }
 
 /// With the readings it depends on.
@@ -179,6 +195,16 @@ fn races(report: &Report) -> String {
         RaceAnswer::Depends => "depends".to_owned(),
         RaceAnswer::Unknown => "?".to_owned(),
         RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
+    }
+}
+
+fn protocol(report: &Report) -> String {
+    match report.protocol.answer {
+        ProtocolAnswer::None => "kept".to_owned(),
+        ProtocolAnswer::Found => phrase::count(report.protocol.errors.len() as u64, "error"),
+        ProtocolAnswer::Depends => "depends".to_owned(),
+        ProtocolAnswer::Unknown => "?".to_owned(),
+        ProtocolAnswer::NotAsked => "-".to_owned(),
     }
 }
 
@@ -224,20 +250,7 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     } else if !matches!(report.verdict, Verdict::Unknown(_)) {
         text.push_str("  executions were not counted (--all counts them, however long it takes)\n");
     }
-    for race in &report.races.pairs {
-        let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
-        let (first, second) = (&race.first, &race.second);
-        let contested = if race.contested { " under the weakest readings only" } else { "" };
-        let _ = writeln!(text, "  {}{place}{contested}:", race.flag);
-        let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
-        let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
-    }
-    if let Some(dependence) = &report.races.depends {
-        let _ = writeln!(text, "  races: depends on {dependence}");
-    }
-    if let Some(dependence) = &report.termination.depends {
-        let _ = writeln!(text, "  end: depends on {dependence}");
-    }
+    details::write(&mut text, report);
     text.push_str(&closing(report));
     text
 }

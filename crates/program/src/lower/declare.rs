@@ -165,7 +165,8 @@ fn check_space(
     match (space, role) {
         (Space::Shared, LocationRole::Mbarrier) => Ok(()),
         (_, LocationRole::Mbarrier) => wrong("an mbarrier outside shared memory", "write `.shared .mbarrier`"),
-        (Space::Shared | Space::Local | Space::TensorMemory, LocationRole::TensorMap) => {
+        // In shared memory a map is changed, and copied to global memory for use.
+        (Space::Local | Space::TensorMemory, LocationRole::TensorMap) => {
             wrong("a tensor map in memory that cannot hold one", "write `.global .tensormap` (or `.const`, `.param`)")
         }
         (Space::TensorMemory, _) if ty.is_none_or(|ty| location_type(&ty.node.name).is_none_or(|ty| ty.bits != 32)) => {

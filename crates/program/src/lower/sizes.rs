@@ -322,7 +322,7 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
             if past && scalar.is_named && entry.role == LocationRole::Data && told.insert(offset) {
                 let what = format!("an access of {} bytes to `{name}`, past its {end}", offset + scalar.bytes());
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
-            } else if !past && edges.range(offset + 1..offset + scalar.bytes()).next().is_some() {
+            } else if !past && edges.range(offset + 1..offset + scalar.bytes().max(1)).next().is_some() {
                 findings.feature(Feature::Span, scalar.span);
             }
         }

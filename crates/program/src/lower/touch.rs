@@ -1,7 +1,7 @@
 //! Which memory an operation touches and in what portions, as far as its own words say it.
 
 use crate::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
-use crate::program::{AddressOperand, Operand, Operation};
+use crate::program::{AddressOperand, Operand, Operation, Space};
 use crate::tag::{Tag, Tags};
 use crate::value::Type;
 
@@ -74,6 +74,8 @@ fn started(start: &Start) -> Touches<'_> {
     let mut all: Vec<Touch<'_>> = Vec::new();
     for (index, region) in start.regions.iter().enumerate() {
         let portion = match region.size {
+            // A column of tensor memory is a location, whatever is accessed with it.
+            _ if region.space == Some(Space::TensorMemory) => Portion::Nothing,
             Size::Bytes(bytes) => Portion::Bytes(bytes),
             Size::Variable => Portion::Rest,
             Size::Like(RegionId(other)) => Portion::Like(other),
@@ -92,7 +94,8 @@ fn started(start: &Start) -> Touches<'_> {
             }
         }
     }
-    let is_whole = all.len() == start.regions.len();
+    let has_columns = start.regions.iter().any(|region| region.space == Some(Space::TensorMemory));
+    let is_whole = all.len() == start.regions.len() && !has_columns;
     let copies = match &start.effect {
         Effect::Copy { source, destination, .. } if is_whole => vec![(source.0, destination.0)],
         _ => Vec::new(),

@@ -100,7 +100,7 @@ impl Runner<'_> {
                 let mut runs = Vec::new();
                 match &start.completion {
                     Completion::Transaction { mbarrier, replicas } => {
-                        let (alternatives, reads) = self.targets(state, mbarrier)?;
+                        let (alternatives, reads) = self.mbarrier_targets(state, mbarrier)?;
                         located.reads.extend(reads);
                         for (state, target) in alternatives {
                             let copies = self.replicate(&state, &[target], *replicas)?;
@@ -342,7 +342,7 @@ impl Runner<'_> {
         arrive: &Arrive,
         guard: &Reads,
     ) -> Result<(), UnfoldError> {
-        let (alternatives, reads) = self.targets(state, &arrive.mbarrier)?;
+        let (alternatives, reads) = self.mbarrier_targets(state, &arrive.mbarrier)?;
         for (mut state, target) in alternatives {
             if arrive.counting == Counting::Added {
                 self.increment_pending(&mut state, target, &reads, guard)?;

@@ -317,7 +317,10 @@ impl Runner<'_> {
         address: &AddressOperand,
         guard: Reads,
     ) -> Result<(), UnfoldError> {
-        let (alternatives, _) = self.targets(state, address)?;
+        let (alternatives, _) = self.targets_where(state, address, |runner, target| {
+            let location = runner.location_of(target);
+            runner.program.locations[location.index()].space == Some(Space::TensorMemory)
+        })?;
         for (mut state, target) in alternatives {
             let columns = self.variable(target);
             self.rewrite_columns(&mut state, &columns, &guard)?;

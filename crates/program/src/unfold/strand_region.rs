@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::asynchronous::{Base, RegionId, Replicas, Size, Start};
+use crate::asynchronous::{Base, Region, RegionId, Replicas, Size, Start};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, LocationId};
-use crate::program::{Initial, LocalValue, LocationRole, Operand, Operation, Place, Space};
+use crate::program::{AddressOperand, Initial, LocalValue, LocationRole, Operand, Operation, Place, Space};
+use crate::tag::Tag;
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Decision, Reads, State};
 use crate::unfold::{UnfoldError, fold};
@@ -54,7 +55,8 @@ impl Runner<'_> {
             let Base::Address(address) = &region.base else { continue };
             let mut next = Vec::new();
             for (state, located) in runs {
-                let (alternatives, reads) = self.targets(state, address)?;
+                let (alternatives, reads) =
+                    self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
                 for (state, base) in alternatives {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
@@ -66,6 +68,26 @@ impl Runner<'_> {
             runs = next;
         }
         Ok(runs)
+    }
+
+    /// Whether an address that a register may hold is one the region can be at.
+    fn suits(&self, target: AddressId, region: &Region) -> bool {
+        let location = &self.program.locations[self.location_of(target).index()];
+        let wanted = if region.tags.has(Tag::TensorMap) { LocationRole::TensorMap } else { LocationRole::Data };
+        // Where nothing says the space of a location it is global.
+        let space = location.space.unwrap_or(Space::Global);
+        location.role == wanted && region.space.is_none_or(|own| own == space)
+    }
+
+    /// The ways an mbarrier operand may fall.
+    pub(crate) fn mbarrier_targets(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+    ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
+        self.targets_where(state, address, |runner, target| {
+            runner.program.locations[runner.location_of(target).index()].role == LocationRole::Mbarrier
+        })
     }
 
     /// The value of an operand that must not depend on memory: a size, a mask, a coordinate.
@@ -134,6 +156,7 @@ impl Runner<'_> {
             // Columns of tensor memory are numbered, not addressed by bytes.
             let step = next.value.0 - own.value.0;
             let is_next = step == self.width(*address) || (here.space == Some(Space::TensorMemory) && step == 1);
+            let is_next = is_next && next.canonical.index() == address.index() + 1;
             (is_next && here.owner == there.owner).then(|| AddressId::new(address.index() + 1))
         });
         from.collect()

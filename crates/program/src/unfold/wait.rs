@@ -10,6 +10,7 @@ use crate::ids::{AddressId, EventId};
 use crate::program::{Instruction, MbarrierWait, Operation, Patience, Program, Thread};
 use crate::tag::Tag;
 use crate::unfold::access::Half;
+use crate::unfold::flow::target;
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, Slot, State};
 use crate::unfold::{UnfoldError, fold};
@@ -79,8 +80,10 @@ impl Runner<'_> {
                     | Operation::Nothing
             )
         };
-        let loops = self.flow.heads.iter().filter(|(head, last)| (**head..=**last).contains(&at));
-        loops.into_iter().any(|(&head, &last)| !self.thread.code[head..=last].iter().any(has_effect))
+        // Each jump back is a loop of its own: an inner one may share its head with one around it.
+        let code = &self.thread.code;
+        let jumps = code.iter().enumerate().skip(at).filter_map(|(last, jump)| Some((target(&jump.operation)?, last)));
+        jumps.into_iter().any(|(head, last)| head <= at && !code[head..=last].iter().any(has_effect))
     }
 
     /// Whether races need no failing iteration of this loop: all it accesses are mbarriers it waits on. Operations on an

@@ -118,12 +118,14 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 
 pub(crate) use access::{same_cta, same_scope};
 
-/// The events of the first trace, numbered from 0: strand events with the number of their issue and what they come after,
+/// The events of the first trace that runs to its end, numbered from 0: strand events with the number of their issue and what they come after,
 /// waits with what they complete.
 pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
     use fencepost_program::tag::Tag;
     use fencepost_program::unfolding::EventKind;
-    let events = &unfolding.traces[0].events;
+    let is_whole =
+        |trace: &&fencepost_program::unfolding::Trace| trace.end == fencepost_program::unfolding::TraceEnd::Exit;
+    let events = &unfolding.traces.iter().find(is_whole).expect("a trace to the end").events;
     let number = |id: &fencepost_program::EventId| events.iter().position(|event| event == id).expect("on the trace");
     let list = |ids: &[fencepost_program::EventId]| ids.iter().map(|id| format!(" {}", number(id))).collect::<String>();
     let line = |id: &fencepost_program::EventId| {

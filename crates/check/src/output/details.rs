@@ -1,0 +1,67 @@
+//! What a paragraph says below its answers: the races, the broken rules about mbarriers with the life of the object, what
+//! an answer depends on, and warnings.
+
+use std::fmt::Write;
+
+use crate::report::{ProtocolAnswer, ProtocolError, Report, Step};
+
+pub(super) fn write(text: &mut String, report: &Report) {
+    for race in &report.races.pairs {
+        let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
+        let (first, second) = (&race.first, &race.second);
+        let contested = if race.contested { " under the weakest readings only" } else { "" };
+        let _ = writeln!(text, "  {}{place}{contested}:", race.flag);
+        let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
+        let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
+    }
+    if let Some(dependence) = &report.races.depends {
+        let _ = writeln!(text, "  races: depends on {dependence}");
+    }
+    report.protocol.errors.iter().for_each(|error| protocol(text, error));
+    if let Some(dependence) = &report.protocol.depends {
+        let _ = writeln!(text, "  protocol: depends on {dependence}");
+    }
+    if report.protocol.answer == ProtocolAnswer::Unknown {
+        text.push_str("  protocol: the use of the mbarriers was not decided\n");
+    }
+    if let Some(dependence) = &report.termination.depends {
+        let _ = writeln!(text, "  end: depends on {dependence}");
+    }
+    for warning in &report.warnings {
+        let other = warning.other.map_or(String::new(), |place| format!(" and line {}", place.line));
+        let section = &warning.section;
+        let _ = writeln!(text, "  warning: line {}{other}: {} (PTX ISA {section})", warning.line, warning.message);
+    }
+}
+
+fn protocol(text: &mut String, error: &ProtocolError) {
+    let _ = writeln!(text, "  protocol: {} {} (PTX ISA {}):", error.mbarrier, error.message, error.section);
+    let access = &error.access;
+    let _ = writeln!(text, "    {} line {}: {}", access.thread, access.line, access.text);
+    let lines: Vec<(String, String)> = error.timeline.iter().map(|step| (who(step), state(step))).collect();
+    let width = lines.iter().map(|(who, _)| who.chars().count()).max().unwrap_or(0);
+    for ((who, state), step) in lines.iter().zip(&error.timeline) {
+        let mark = if step.here { ">" } else { " " };
+        let _ = writeln!(text, "    {mark} {who:width$}  {state}");
+    }
+}
+
+fn who(step: &Step) -> String {
+    let thread = step.thread.as_deref().unwrap_or("");
+    let beside = if step.asynchronous { " (async)" } else { "" };
+    let line = step.line.map_or(String::new(), |line| format!(" line {line}: "));
+    let answer = match step.answer {
+        Some(true) => " -> true",
+        Some(false) => " -> false",
+        None => "",
+    };
+    format!("{thread}{beside}{line}{}{answer}", step.text)
+}
+
+fn state(step: &Step) -> String {
+    if step.live {
+        format!("phase {}, pending {} of {}, tx {}", step.phase, step.pending, step.expected, step.tx)
+    } else {
+        "no mbarrier".to_owned()
+    }
+}

@@ -1,0 +1,47 @@
+//! Rules of the ISA that a program breaks on its own, whatever memory does: what lowering and unfolding noticed, in words.
+
+use fencepost_program::unfolding::{HazardKind, Unfolding};
+
+use crate::report::{Place, Warning};
+use crate::test::Test;
+
+/// In the order of the text, each once.
+pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>) -> Vec<Warning> {
+    let place = |span: fencepost_syntax::Span| {
+        let position = test.source.position(span.start);
+        Place { line: position.line, column: position.column }
+    };
+    let mut warnings = Vec::new();
+    for lint in &test.program.lints {
+        let Place { line, column } = place(lint.span);
+        let (message, section) = (lint.message.clone(), lint.section.to_owned());
+        warnings.push(Warning { message, section, line, column, other: None });
+    }
+    for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards) {
+        let (message, section) = describe(hazard.kind);
+        let Place { line, column } = place(hazard.first);
+        let other = (hazard.first != hazard.second).then(|| place(hazard.second));
+        warnings.push(Warning { message: message.to_owned(), section: section.to_owned(), line, column, other });
+    }
+    warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+    warnings.dedup();
+    warnings
+}
+
+/// In words, with the section of the PTX ISA.
+fn describe(kind: HazardKind) -> (&'static str, &'static str) {
+    match kind {
+        HazardKind::RegisterInFlight => {
+            ("a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it", "9.7.17.5.2")
+        }
+        HazardKind::NoRegisterFence => (
+            "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
+            "9.7.17.5.2",
+        ),
+        HazardKind::AllocAfterRelinquish => ("tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1"),
+        HazardKind::NeverDeallocated => {
+            ("tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
+        }
+        HazardKind::MixedCtaGroup => ("two values of .cta_group are used in one kernel", "9.7.18.5"),
+    }
+}
