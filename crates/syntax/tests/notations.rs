@@ -61,6 +61,28 @@ fn real_ptx_in_columns() {
 }
 
 #[test]
+fn an_instance_is_part_of_a_name() {
+    let test = good(
+        "PTX t\n{ .version 8.6; .target sm_90a; .shared .mbarrier b = 2; .tmem .b32 d[4]; P0:%rd1 = s@1; }\n\
+         P0@cta 0, gpu 0 {\n  ld.shared.u32 %r1, [s@1+4]\n  @%p1 st.shared.u32 [s@0], 1\n}\n\
+         exists (s@1[2] = 2 /\\ [s@0] = 1 /\\ s@1=3)",
+    );
+    assert_eq!(test.declarations[0].node, Declaration::Version { major: 8, minor: 6 });
+    let Declaration::Register { value, .. } = &test.declarations[4].node else { panic!("a register") };
+    assert_eq!(value.node, InitialValue::Name("s@1".to_owned()));
+    let code = instructions(&test, 0);
+    let Operand::Address(address) = operands(code[0])[1] else { panic!("an address") };
+    assert_eq!((address.base.node.clone(), address.offset), (Operand::Symbol("s@1".to_owned()), 4));
+    assert!(code[1].guard.is_some(), "a guard on the next line is none of the name before it");
+    let Condition::And(parts) = &test.questions[0].condition.node else { panic!("a conjunction") };
+    let Condition::Compare { left, .. } = &parts[0].node else { panic!("a comparison") };
+    assert_eq!(left.node, Term::Location { name: "s@1".to_owned(), index: Some(2) });
+    for wrong in [".version x;", ".version 8;", ".target;"] {
+        assert!(!parse(&format!("PTX t\n{{ {wrong} }}\nP0 ;\n")).1.is_empty(), "{wrong}");
+    }
+}
+
+#[test]
 fn an_empty_first_cell_is_no_end_of_the_cell_before() {
     let test = good("PTX t\n{}\nP0 | P1 ;\n ld.weak r0, x | st.weak x, 1 ;\n | st.weak x, 2 ;\n");
     assert_eq!((test.threads[0].body.len(), test.threads[1].body.len()), (1, 2));

@@ -58,9 +58,19 @@ impl Maker {
         }
     }
 
+    /// `s`, or `s@1` where there are CTAs.
+    fn instance(&mut self) -> String {
+        let name = self.location();
+        if self.dialect == Dialect::Ptx && self.random.below(3) == 0 {
+            format!("{name}@{}", self.random.below(3))
+        } else {
+            name
+        }
+    }
+
     fn address(&mut self, depth: u32) -> Operand {
         let base = if self.random.below(2) == 0 {
-            Operand::Symbol(self.location())
+            Operand::Symbol(self.instance())
         } else {
             Operand::Register(self.register())
         };
@@ -121,10 +131,15 @@ impl Maker {
         let value = at(if self.random.below(2) == 0 {
             InitialValue::Integer(self.integer())
         } else {
-            InitialValue::Name(self.location())
+            InitialValue::Name(self.instance())
         });
         let nv = self.dialect == Dialect::NvLitmus;
-        match self.random.below(5) {
+        match self.random.below(7) {
+            5 if self.dialect == Dialect::Ptx => Declaration::Version { major: 8, minor: self.random.below(10) as u8 },
+            6 if self.dialect == Dialect::Ptx => {
+                let targets = vec![at(self.word(&["sm_90a", "sm_100f"])), at("debug".to_owned())];
+                Declaration::Target { targets }
+            }
             4 if !nv && self.dialect != Dialect::X86 => {
                 let order = [LaunchOrder::Stream, LaunchOrder::Dependent][self.random.below(2)];
                 Declaration::Launch { first: at(self.random.below(3) as u32), order, second: at(7) }
@@ -140,7 +155,7 @@ impl Maker {
                 Declaration::TypedRegister { thread: Some(1), register: at("R1".to_owned()), ty: at("b64".to_owned()) }
             }
             _ => {
-                let space = (nv || self.random.below(2) == 0).then(|| self.word(&["global", "shared"]));
+                let space = (nv || self.random.below(2) == 0).then(|| self.word(&["global", "shared", "tmem"]));
                 let length = (self.random.below(2) == 0).then_some(4);
                 let ty = (self.random.below(2) == 0).then(|| at(LocationType { name: "u32".to_owned(), length }));
                 Declaration::Location { name, space, ty, value: (self.random.below(2) == 0).then_some(value) }
