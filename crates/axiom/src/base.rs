@@ -106,13 +106,16 @@ impl Candidate {
         }
     }
 
-    /// Main events by their place in the trace. Strands run beside.
+    /// Main events by their place in the trace. Strands run beside, and a group has no order inside.
     fn fill_po(&self, unfolding: &Unfolding, out: &mut [u64]) {
         let event = |index: usize| &unfolding.events[self.events[index].index()];
         for thread in 0..self.threads() {
             for from in self.thread_events(thread).filter(|from| event(*from).is_main()) {
+                let group = event(from).group;
                 for to in (from + 1..self.bounds[thread + 1]).filter(|to| event(*to).is_main()) {
-                    kernel::relate(self.shape, out, from, to);
+                    if group.is_none() || group != event(to).group {
+                        kernel::relate(self.shape, out, from, to);
+                    }
                 }
             }
         }

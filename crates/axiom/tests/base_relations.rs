@@ -145,6 +145,23 @@ fn a_thread_and_its_strands_are_one_thread() {
 }
 
 #[test]
+fn a_group_has_no_order_inside() {
+    let mut build = Build::new(&["x", "y"]);
+    build.thread(place(0, 0));
+    for location in [0, 1, 0] {
+        build.read(location, &[Tag::Weak], None);
+    }
+    for event in [2, 3] {
+        build.event(EventId(event)).group = Some(EventId(2));
+    }
+    let e = EventId;
+    let execution = build.execution(&[(e(0), e(2)), (e(1), e(3)), (e(0), e(4))], &[], &[0; 5]);
+    let expected = [(2, 4), (3, 4)];
+    assert_eq!(replayed(&build.unfolding, &execution, "po"), expected);
+    assert_eq!(filled(&build.unfolding, &execution, "po"), expected);
+}
+
+#[test]
 fn fences_cover_what_they_name() {
     // Shared memory of the fence's own CTA is `s` (init 2, write 9); the other fence names `t`.
     relation("covers", &[(6, 2), (6, 9), (14, 3), (14, 10), (14, 11)]);

@@ -1,5 +1,5 @@
 //! Every axiom earns its place: without it, or without an ingredient of moral strength or causality, at least three tests
-//! of the corpus get another verdict. `fence-sc` is the exception: it is redundant (docs/models/ptx.md has the proof).
+//! of the corpus get another verdict. `fence-sc` is the exception: it is redundant (docs/models/ptx-7.5.md has the proof).
 
 use std::fs;
 use std::ops::ControlFlow;

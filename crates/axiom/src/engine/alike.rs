@@ -35,8 +35,14 @@ pub(super) fn same_beside(
         }
         _ => false,
     };
+    let group = match (a.group, b.group) {
+        (None, None) => true,
+        (Some(left), Some(right)) => rename(left) == Some(right),
+        _ => false,
+    };
     strand
         && extent
+        && group
         && a.call == b.call
         && all(&a.completes, &b.completes)
         && a.cover == b.cover

@@ -22,7 +22,7 @@ use crate::replay::{self, Candidate, Depends, Includes, Judge, Valuation};
 
 type Pair = (EventId, EventId);
 
-/// Judges by the cat tree; of the compiled model it uses only whether coherence is total.
+/// Judges by the cat tree; of the compiled model it uses only whether coherence is total, and the name of a flag.
 #[derive(Clone, Debug)]
 pub struct Brute<'a> {
     pub cat: &'a cat::Model,
@@ -58,6 +58,7 @@ impl Engine for Brute<'_> {
             coherence: &model.coherence,
             fences: judge.fence_order(),
             goal,
+            model,
             limits,
             visit,
             left: self.candidates,
@@ -79,6 +80,7 @@ struct Search<'s, 't> {
     coherence: &'s Coherence,
     fences: FenceOrder,
     goal: &'s Goal<'s>,
+    model: &'s Model,
     limits: &'s Limits<'s>,
     visit: &'s mut Visitor<'s>,
     left: u64,
@@ -297,13 +299,22 @@ impl<'t> Search<'_, 't> {
             values: fixed.events.iter().map(|event| choice.values.of(*event)).collect(),
             weight: 1,
         };
-        if !replay::meets_goal(self.unfolding, &execution, self.goal) {
+        if !replay::meets_goal(self.unfolding, &execution, self.goal) || !self.raises() {
             return Ok(());
         }
         match (self.visit)(&execution) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Exploration::Stopped),
         }
+    }
+
+    /// Whether the candidate raises the flag that the goal wants.
+    fn raises(&self) -> bool {
+        let Some(raised) = self.goal.raised else { return true };
+        let Some(name) = self.model.checks.get(raised.flag.index()).map(|check| &check.name) else { return false };
+        let Ok(judgement) = self.judge.judgement() else { return false };
+        let mut pairs = judgement.flags.iter().filter(|(flag, _)| flag == name).flat_map(|(_, pairs)| pairs);
+        pairs.any(|&(from, to)| !raised.beyond.contains(&(EventId(from), EventId(to))))
     }
 
     /// Whether the known values already take another way than the traces do.

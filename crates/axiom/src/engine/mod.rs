@@ -6,6 +6,7 @@ pub mod brute;
 mod cut;
 pub mod enumerate;
 mod may;
+mod raised;
 pub mod sat;
 
 use std::ops::ControlFlow;
@@ -19,6 +20,8 @@ use fencepost_syntax::Span;
 use crate::execution::Execution;
 use crate::model::Model;
 
+pub use raised::Raised;
+
 /// What is searched for.
 #[derive(Clone, Debug)]
 pub struct Goal<'a> {
@@ -30,12 +33,21 @@ pub struct Goal<'a> {
     pub multiplicity: Multiplicity,
     /// Which final values the visitor looks at, besides those the condition and the filter mention.
     pub observed: Observed<'a>,
+    /// Only executions that raise this flag of the model are reported. Each is reported by itself then.
+    pub raised: Option<Raised<'a>>,
 }
 
 impl Goal<'_> {
     /// Every execution that ends so, each reported by itself.
     pub fn new(ends: Ends) -> Self {
-        Goal { ends, filter: None, condition: None, multiplicity: Multiplicity::All, observed: Observed::Everything }
+        Goal {
+            ends,
+            filter: None,
+            condition: None,
+            multiplicity: Multiplicity::All,
+            observed: Observed::Everything,
+            raised: None,
+        }
     }
 }
 

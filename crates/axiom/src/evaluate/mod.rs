@@ -4,7 +4,11 @@
 //! candidate, those that need reads-from once per choice of it, and only the rest for every choice of an order. Within a
 //! stage a check follows its node at once, so that a violation ends the evaluation early. All values lie in one
 //! allocation; `[S] ; r` and `r ; [S]` are masks, not compositions.
+//!
+//! A node is computed again only if the value of an operand has changed since: between two candidates that differ by an
+//! edge most of a large model stays as it was.
 
+mod adjoint;
 mod plan;
 
 use fencepost_program::unfolding::Unfolding;
@@ -14,6 +18,7 @@ use crate::base::Candidate;
 use crate::bits::{Shape, kernel};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
 
+pub use adjoint::Adjoint;
 pub use plan::{Occurrence, Plan, Pruning};
 
 use plan::{Operation, Slot, Step};
@@ -51,17 +56,35 @@ pub struct Evaluator<'m> {
     /// Where each slot starts in `data`.
     offsets: Vec<usize>,
     scratch: Vec<u64>,
+    /// Where a value is computed before it is compared with the one it replaces.
+    fresh: Vec<u64>,
+    clock: u64,
+    /// By slot: when its value last changed, and when it was last computed; 0 is never.
+    changed: Vec<u64>,
+    computed: Vec<u64>,
+    /// By check: the time of the value it was last judged on, and whether that violates it.
+    judged: Vec<(u64, bool)>,
 }
 
 impl<'m> Evaluator<'m> {
     pub fn new(model: &'m Model) -> Evaluator<'m> {
+        Evaluator::with_roots(model, &[])
+    }
+
+    /// Also keeps the values of these nodes, which no axiom may need.
+    pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Evaluator<'m> {
         Evaluator {
             model,
-            plan: Plan::new(model),
+            plan: Plan::new(model, roots),
             shape: Shape::default(),
             data: Vec::new(),
             offsets: Vec::new(),
             scratch: Vec::new(),
+            fresh: Vec::new(),
+            clock: 0,
+            changed: Vec::new(),
+            computed: Vec::new(),
+            judged: Vec::new(),
         }
     }
 
@@ -98,6 +121,15 @@ impl<'m> Evaluator<'m> {
         self.data.resize(at, 0);
         self.scratch.clear();
         self.scratch.resize(self.shape.words(), 0);
+        self.fresh.clear();
+        self.fresh.resize(self.shape.matrix().max(self.shape.words()), 0);
+        self.clock = 1;
+        self.changed.clear();
+        self.changed.resize(self.offsets.len(), 1);
+        self.computed.clear();
+        self.computed.resize(self.offsets.len(), 0);
+        self.judged.clear();
+        self.judged.resize(self.model.checks.len(), (0, false));
         for index in 0..self.plan.static_bases.len() {
             let (slot, base) = self.plan.static_bases[index];
             let range = self.range(slot);
@@ -115,8 +147,7 @@ impl<'m> Evaluator<'m> {
         for index in 0..self.plan.chosen_bases.len() {
             let (slot, base) = self.plan.chosen_bases[index];
             if base == plan::Base::Relation(relation) {
-                let range = self.range(slot);
-                self.data[range].copy_from_slice(bits);
+                self.replace(slot, bits);
             }
         }
         if relation == BaseRelation::Co {
@@ -137,8 +168,18 @@ impl<'m> Evaluator<'m> {
                         set[event / 64] &= !(1 << (event % 64));
                     }
                 }
-                self.data[range].copy_from_slice(&set);
+                debug_assert_eq!(range.len(), set.len());
+                self.replace(slot, &set);
             }
+        }
+    }
+
+    fn replace(&mut self, slot: Slot, bits: &[u64]) {
+        let range = self.range(slot);
+        if self.data[range.clone()] != *bits {
+            self.data[range].copy_from_slice(bits);
+            self.clock += 1;
+            self.changed[slot.index()] = self.clock;
         }
     }
 
@@ -191,19 +232,34 @@ impl<'m> Evaluator<'m> {
         self.offsets[slot.index()]..self.offsets[slot.index() + 1]
     }
 
-    fn violates(&mut self, check: CheckId) -> bool {
-        let check = &self.model.checks[check.index()];
-        let range = self.range(self.plan.slot(check.node));
+    fn violates(&mut self, id: CheckId) -> bool {
+        let check = &self.model.checks[id.index()];
+        let slot = self.plan.slot(check.node);
+        let (then, answer) = self.judged[id.index()];
+        if then == self.changed[slot.index()] {
+            return answer;
+        }
+        let range = self.range(slot);
         let value = &self.data[range];
         let holds = match check.kind {
             CheckKind::Empty => kernel::is_empty(value),
             CheckKind::Irreflexive => !kernel::has_reflexive(self.shape, value),
             CheckKind::Acyclic => kernel::is_acyclic(self.shape, value, &mut self.scratch),
         };
-        holds == check.negated
+        let violated = holds == check.negated;
+        self.judged[id.index()] = (self.changed[slot.index()], violated);
+        violated
     }
 
     fn fixpoint(&mut self, group: usize) {
+        let plan = &self.plan.groups[group];
+        let Some(&(first, _)) = plan.steps.first() else { return };
+        let then = self.computed[first.index()];
+        if then > 0 && plan.inputs.iter().all(|input| self.changed[input.index()] <= then) {
+            return;
+        }
+        let members: Vec<Slot> = plan.steps.iter().map(|(slot, _)| *slot).collect();
+        let before: Vec<Vec<u64>> = members.iter().map(|slot| self.data[self.range(*slot)].to_vec()).collect();
         for index in 0..self.plan.groups[group].variables.len() {
             let range = self.range(self.plan.groups[group].variables[index].0);
             self.data[range].fill(0);
@@ -213,7 +269,9 @@ impl<'m> Evaluator<'m> {
         for _ in 0..rounds {
             for index in 0..self.plan.groups[group].steps.len() {
                 let (slot, operation) = self.plan.groups[group].steps[index];
-                self.compute(slot, operation);
+                self.evaluate(slot, operation);
+                let own = self.range(slot);
+                self.data[own.clone()].copy_from_slice(&self.fresh[..own.len()]);
             }
             let mut changed = false;
             for index in 0..self.plan.groups[group].variables.len() {
@@ -225,19 +283,45 @@ impl<'m> Evaluator<'m> {
                 }
             }
             if !changed {
-                return;
+                break;
             }
+        }
+        self.clock += 1;
+        for (slot, before) in members.iter().zip(before) {
+            let same = then > 0 && self.data[self.range(*slot)] == before[..];
+            self.computed[slot.index()] = self.clock;
+            if !same {
+                self.changed[slot.index()] = self.clock;
+            }
+        }
+        // A variable has the value of its body.
+        for index in 0..self.plan.groups[group].variables.len() {
+            let (variable, body) = self.plan.groups[group].variables[index];
+            self.changed[variable.index()] = self.changed[body.index()];
         }
     }
 
     fn compute(&mut self, slot: Slot, operation: Operation) {
-        let shape = self.shape;
+        let then = self.computed[slot.index()];
+        if then > 0 && operation.operands().all(|operand| self.changed[operand.index()] <= then) {
+            return;
+        }
+        self.evaluate(slot, operation);
+        self.clock += 1;
+        self.computed[slot.index()] = self.clock;
         let own = self.range(slot);
-        let length = own.len();
-        let offsets = &self.offsets;
-        let (before, rest) = self.data.split_at_mut(own.start);
-        let out = &mut rest[..length];
-        let value = |slot: Slot| &before[offsets[slot.index()]..offsets[slot.index() + 1]];
+        if self.data[own.clone()] != self.fresh[..own.len()] {
+            self.data[own.clone()].copy_from_slice(&self.fresh[..own.len()]);
+            self.changed[slot.index()] = self.clock;
+        }
+    }
+
+    /// The value of an operation, into `fresh`.
+    fn evaluate(&mut self, slot: Slot, operation: Operation) {
+        let shape = self.shape;
+        let length = self.range(slot).len();
+        let out = &mut self.fresh[..length];
+        let value = |slot: Slot| &self.data[self.offsets[slot.index()]..self.offsets[slot.index() + 1]];
         match operation {
             Operation::Empty => out.fill(0),
             Operation::Union(a, b) => kernel::union(out, value(a), value(b)),

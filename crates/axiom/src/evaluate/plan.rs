@@ -49,6 +49,30 @@ pub(super) enum Operation {
     Product(Slot, Slot),
 }
 
+impl Operation {
+    pub(super) fn operands(self) -> impl Iterator<Item = Slot> {
+        let (first, second) = match self {
+            Operation::Empty => (None, None),
+            Operation::Complement(a)
+            | Operation::Domain(a)
+            | Operation::Range(a)
+            | Operation::Inverse(a)
+            | Operation::Plus(a)
+            | Operation::Star(a)
+            | Operation::Optional(a)
+            | Operation::Identity(a) => (Some(a), None),
+            Operation::Union(a, b)
+            | Operation::Intersection(a, b)
+            | Operation::Difference(a, b)
+            | Operation::Sequence(a, b)
+            | Operation::From(a, b)
+            | Operation::Into(a, b)
+            | Operation::Product(a, b) => (Some(a), Some(b)),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Step {
     Compute(Slot, Operation),
@@ -60,6 +84,8 @@ pub(super) enum Step {
 pub(super) struct GroupPlan {
     pub(super) steps: Vec<(Slot, Operation)>,
     pub(super) variables: Vec<(Slot, Slot)>,
+    /// What the members look at outside the group.
+    pub(super) inputs: Vec<Slot>,
 }
 
 /// A place where an order occurs as part of a relation that must be acyclic: every pair that is in all of `masks` is,
@@ -116,6 +142,7 @@ impl Polarity {
 pub struct Plan {
     slots: Vec<Slot>,
     slot_kinds: Vec<NodeKind>,
+    dynamic: Vec<bool>,
     stages: Vec<Stage>,
     polarity: Vec<Polarity>,
     pub(super) steps: [Vec<Step>; 5],
@@ -137,12 +164,14 @@ pub enum Pruning {
 }
 
 impl Plan {
-    pub fn new(model: &Model) -> Plan {
+    /// Of the axioms and demands, and of these nodes too.
+    pub fn new(model: &Model, roots: &[NodeId]) -> Plan {
         let polarity = polarities(model);
         let stages: Vec<Stage> = polarity.iter().map(|polarity| polarity.stage()).collect();
         let mut plan = Plan {
             slots: vec![Slot(u32::MAX); model.nodes.len()],
             slot_kinds: Vec::new(),
+            dynamic: Vec::new(),
             stages,
             polarity,
             steps: Default::default(),
@@ -154,8 +183,12 @@ impl Plan {
             occurrences: Vec::new(),
             prunes_reads_from: Pruning::None,
         };
-        let (wanted, last_only) = plan.live(model);
+        let (wanted, last_only) = plan.live(model, roots);
         plan.assign_slots(model, &wanted);
+        plan.dynamic = vec![false; plan.slot_kinds.len()];
+        for (index, slot) in plan.slots.iter().enumerate().filter(|(index, _)| wanted[*index]) {
+            plan.dynamic[slot.index()] |= plan.stages[index] > Stage::Static;
+        }
         plan.schedule(model, &wanted, &last_only);
         plan.find_occurrences(model);
         plan
@@ -163,6 +196,11 @@ impl Plan {
 
     pub(super) fn slot(&self, node: NodeId) -> Slot {
         self.slots[node.index()]
+    }
+
+    /// Whether the value of a slot depends on what is chosen.
+    pub(super) fn is_dynamic(&self, slot: Slot) -> bool {
+        self.dynamic[slot.index()]
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = NodeKind> + '_ {
@@ -176,6 +214,11 @@ impl Plan {
     /// Whether a larger choice of orders can only add pairs to the node.
     pub fn grows_with_orders(&self, node: NodeId) -> bool {
         self.polarity[node.index()].shrinks & (CO | SYNC_FENCE) == 0
+    }
+
+    /// Whether more of any choice can only add pairs to the node.
+    pub fn is_monotone(&self, node: NodeId) -> bool {
+        self.polarity[node.index()].shrinks == 0
     }
 
     /// Whether some check prunes while reads-from is only partly chosen.
@@ -202,7 +245,7 @@ impl Plan {
     }
 
     /// Which nodes the axioms and demands need, and which of them only checks that come last need.
-    fn live(&self, model: &Model) -> (Vec<bool>, Vec<bool>) {
+    fn live(&self, model: &Model, roots: &[NodeId]) -> (Vec<bool>, Vec<bool>) {
         let mut early = vec![false; model.nodes.len()];
         let mut any = vec![false; model.nodes.len()];
         for (index, check) in axioms(model) {
@@ -212,6 +255,10 @@ impl Plan {
         for demand in &model.demands {
             any[demand.wanted.index()] = true;
             early[demand.wanted.index()] = true;
+        }
+        for root in roots {
+            any[root.index()] = true;
+            early[root.index()] = true;
         }
         mark(model, &mut early);
         mark(model, &mut any);
@@ -310,10 +357,14 @@ impl Plan {
         let Some(&any) = members.first() else { return };
         let steps =
             members.iter().map(|&index| (self.slots[index], self.operation(model, &model.nodes[index].operator)));
-        let steps = steps.collect();
+        let steps: Vec<(Slot, Operation)> = steps.collect();
         let variables = source.variables.iter().filter(|(variable, _)| live[variable.index()]);
-        let variables = variables.map(|(variable, body)| (self.slot(*variable), self.slot(*body))).collect();
-        self.groups.push(GroupPlan { steps, variables });
+        let variables: Vec<(Slot, Slot)> =
+            variables.map(|(variable, body)| (self.slot(*variable), self.slot(*body))).collect();
+        let own =
+            |slot: &Slot| steps.iter().any(|(own, _)| own == slot) || variables.iter().any(|(own, _)| own == slot);
+        let inputs = steps.iter().flat_map(|(_, operation)| operation.operands()).filter(|slot| !own(slot)).collect();
+        self.groups.push(GroupPlan { steps, variables, inputs });
         let late = members.iter().all(|&index| last_only[index]) && self.stages[any] >= Stage::Fences;
         let number = self.groups.len() as u32 - 1;
         self.push(self.stages[any], late, Step::Group(number));

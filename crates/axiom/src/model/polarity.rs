@@ -38,7 +38,7 @@ impl Occurrence {
 }
 
 impl Polarity {
-    pub(super) fn flipped(self) -> Polarity {
+    pub(crate) fn flipped(self) -> Polarity {
         Polarity {
             rf: self.rf.flipped(),
             co: self.co.flipped(),

@@ -38,9 +38,14 @@ pub struct Matrices<'m> {
 
 impl<'m> Matrices<'m> {
     pub fn new(model: &'m Model) -> Matrices<'m> {
+        Matrices::with_roots(model, &[])
+    }
+
+    /// Also computes these nodes, which no axiom may need.
+    pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Matrices<'m> {
         let mut live = vec![false; model.nodes.len()];
         let axioms = model.checks.iter().filter(|check| check.role == CheckRole::Axiom).map(|check| check.node);
-        let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted));
+        let roots = axioms.chain(model.demands.iter().map(|demand| demand.wanted)).chain(roots.iter().copied());
         let mut todo: Vec<NodeId> = roots.collect();
         while let Some(node) = todo.pop() {
             if std::mem::replace(&mut live[node.index()], true) {

@@ -193,11 +193,13 @@ impl<'t> Candidate<'t> {
         Some(BaseValue::Pairs(Rc::new(relation)))
     }
 
-    /// Strands are beside program order.
+    /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4).
     fn program_order(&self) -> Pairs {
         self.relate(|x, a, y, b| {
             let main = a.strand.is_none() && b.strand.is_none();
-            main && a.thread.is_some() && a.thread == b.thread && self.position(x) < self.position(y)
+            let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
+            let later = self.position(x) < self.position(y);
+            main && !one_group && a.thread.is_some() && a.thread == b.thread && later
         })
     }
 

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::brute::Brute;
-use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateNarrowing};
 use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed, Raised, Stop};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::compile::compile_text;
-use fencepost_axiom::model::{self, Coherence, Model};
+use fencepost_axiom::model::compile::{Options, compile, compile_text};
+use fencepost_axiom::model::{self, CheckId, Coherence, Model};
 use fencepost_axiom::replay::{Includes, Replay, check_execution, final_states};
 use fencepost_program::program::{Condition, Feature, Program, Term};
 use fencepost_program::unfold::{UnfoldError, UnfoldOptions};
@@ -18,7 +18,7 @@ use fencepost_program::unfolding::{BarrierMatching, FinalState, Trace, TraceEnd,
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId};
 use fencepost_syntax::litmus::Arch;
-use fencepost_syntax::{cat, litmus};
+use fencepost_syntax::{Source, cat, litmus};
 
 use super::program::Test;
 
@@ -60,6 +60,15 @@ impl Subject {
         assert!(diagnostics.iter().all(|found| !found.is_error()), "{name}: {diagnostics:?}");
         let model = compile_text(name, text).model.expect("a model that compiles");
         Subject { name, cat, includes: Includes::new(), variants: BTreeSet::new(), model }
+    }
+
+    /// With these variants on.
+    pub(crate) fn with_variants(name: &'static str, text: &str, variants: &[&str]) -> Subject {
+        let variants: BTreeSet<String> = variants.iter().map(|variant| (*variant).to_owned()).collect();
+        let options = Options { variants: variants.clone(), ..Options::default() };
+        let compilation = compile(Source::new(name, text), &options, &mut |_| None);
+        let model = compilation.model.expect("a model that compiles");
+        Subject { name, cat: cat::parse(text).0, includes: Includes::new(), variants, model }
     }
 
     pub(crate) fn model(&self) -> &Model {
@@ -107,6 +116,8 @@ pub(crate) struct Counts {
     pub(crate) executions: u64,
     pub(crate) stuck: u64,
     pub(crate) reachable: u64,
+    /// Pairs of events that raise a flag, found by searching for it.
+    pub(crate) races: u64,
     /// Searches the oracle gave up: too many candidates.
     pub(crate) too_large: u64,
     /// Searches that end without an answer by right: cut at the unrolling bound, or out of thin air.
@@ -120,11 +131,11 @@ impl Tally {
     pub(crate) fn summary(&self) -> String {
         let mut text = format!("{} programs ({} refused)", self.programs, self.refused);
         for (name, counts) in &self.models {
-            let Counts { compared, executions, stuck, reachable, too_large, cut, declined } = counts;
+            let Counts { compared, executions, stuck, reachable, races, too_large, cut, declined } = counts;
             let rate = 100.0 * *too_large as f64 / (compared + too_large + cut).max(1) as f64;
             text.push_str(&format!(
                 "\n{name}: {compared} searches compared, {executions} executions, {stuck} with stuck ones, \
-                 {reachable} reachable questions, {too_large} given up ({rate:.1} %), {cut} cut, {declined} declined by one engine"
+                 {reachable} reachable questions, {races} racy pairs, {too_large} given up ({rate:.1} %), {cut} cut, {declined} declined by one engine"
             ));
         }
         text
@@ -181,6 +192,19 @@ pub(crate) fn compare_text(text: &str, subjects: &[Subject], tally: &mut Tally) 
     Ok(())
 }
 
+/// Compares everything about the executions that end of an unfolding made otherwise.
+pub(crate) fn compare_unfolding(
+    unfolding: &Unfolding,
+    condition: &Condition,
+    subject: &Subject,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    tally.programs += 1;
+    let counts = tally.models.entry(subject.name).or_default();
+    let run = Run { subject, unfolding, ends: Ends::Terminating, filter: None };
+    run.compare(condition, counts).map_err(|message| Failure { stage: Stage::Engines, message })
+}
+
 struct Run<'r> {
     subject: &'r Subject,
     unfolding: &'r Unfolding,
@@ -217,9 +241,10 @@ impl Run<'_> {
                 counts.reachable += u64::from(expected);
                 self.same_answer(&*engine, &asked, expected)?;
             }
-            if engine.name() == Enumerate.name() {
+            if engine.name() != Sat.name() {
                 self.same_weights(&*engine, condition, &truth)?;
             }
+            counts.races += self.same_races(&*engine, &truth)?;
         }
         Ok(())
     }
@@ -312,6 +337,65 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Searching for a flag, again and again beyond the pairs found, finds every pair that raises it in some execution.
+    fn same_races(&self, engine: &dyn Engine, truth: &[Execution]) -> Result<u64, String> {
+        let mut total = 0;
+        for (index, check) in self.subject.model.checks.iter().enumerate() {
+            if check.role != cat::CheckRole::Flag {
+                continue;
+            }
+            let flag = CheckId(index as u32);
+            let mut expected = BTreeSet::new();
+            for execution in truth {
+                expected.extend(self.raised(execution, &check.name)?);
+            }
+            let mut found: BTreeSet<(EventId, EventId)> = BTreeSet::new();
+            loop {
+                let beyond: Vec<(EventId, EventId)> = found.iter().copied().collect();
+                let raised = Some(Raised { flag, beyond: &beyond });
+                let goal = Goal { raised, multiplicity: Multiplicity::First, ..self.goal() };
+                let mut witness = None;
+                let end = engine.explore(self.unfolding, &self.subject.model, &goal, &NO_LIMITS, &mut |execution| {
+                    witness = Some(execution.clone());
+                    ControlFlow::Break(())
+                });
+                let Some(witness) = witness else {
+                    if end != Exploration::Complete {
+                        return Err(format!("{} looks for `{}` and ends with {end:?}", engine.name(), check.name));
+                    }
+                    break;
+                };
+                self.check(engine.name(), &witness, &goal)?;
+                let before = found.len();
+                found.extend(self.raised(&witness, &check.name)?);
+                if found.len() == before {
+                    return Err(format!(
+                        "{} finds `{}` where it is not raised: {witness:?}",
+                        engine.name(),
+                        check.name
+                    ));
+                }
+            }
+            if found != expected {
+                let name = engine.name();
+                return Err(format!("{name} finds `{}` at {found:?}, the oracle at {expected:?}", check.name));
+            }
+            total += found.len() as u64;
+        }
+        Ok(total)
+    }
+
+    /// The pairs that raise a flag in an execution; an error if the model refuses it.
+    fn raised(&self, execution: &Execution, flag: &str) -> Result<BTreeSet<(EventId, EventId)>, String> {
+        let Subject { cat, includes, variants, .. } = self.subject;
+        let replay = Replay::with_variants(cat, includes, variants, self.unfolding);
+        let judged = replay.and_then(|replay| replay.judge(execution));
+        let judgement = judged.ok().filter(|judgement| judgement.violated.is_empty());
+        let judgement = judgement.ok_or_else(|| format!("replay refuses {execution:?}"))?;
+        let pairs = judgement.flags.iter().filter(|(name, _)| name == flag).flat_map(|(_, pairs)| pairs);
+        Ok(pairs.map(|&(from, to)| (EventId(from), EventId(to))).collect())
+    }
+
     /// How many executions allow each outcome of the terms.
     fn histogram(&self, executions: &[Execution], terms: &[Term]) -> BTreeMap<Vec<Value>, u64> {
         let mut histogram = BTreeMap::new();
@@ -369,7 +453,7 @@ impl Run<'_> {
 
 /// The engines that answer questions.
 fn engines() -> Vec<Box<dyn Engine>> {
-    vec![Box::new(Enumerate), Box::new(Sat)]
+    vec![Box::new(Enumerate), Box::new(EnumerateNarrowing), Box::new(Sat)]
 }
 
 fn key(execution: &Execution) -> Key {

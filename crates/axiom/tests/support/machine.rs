@@ -191,6 +191,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         Operation::Fence { .. } | Operation::Nothing => {}
         Operation::Mark { .. } => unreachable!("the machine has no launches"),
         Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
+        Operation::VectorLoad { .. } | Operation::VectorStore { .. } => unreachable!("the machine has no vectors"),
     }
     Some(())
 }

@@ -3,10 +3,13 @@
 
 #![allow(dead_code, unused_imports, reason = "the test and the example use different parts")]
 
+pub(crate) mod asynchronous;
 pub(crate) mod barriers;
 mod compare;
 pub(crate) mod generate;
+pub(crate) mod handmade;
 pub(crate) mod machine;
+pub(crate) mod pipelines;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod shrink;
@@ -34,6 +37,26 @@ pub(crate) fn run(seed: u64, subjects: &[Subject], tally: &mut Tally) -> Result<
 pub(crate) fn run_text(text: &str) -> Result<(), String> {
     let mut tally = Tally::default();
     compare::compare_text(text, &subjects(), &mut tally).map_err(|failure| format!("{text}\n{}", failure.message))
+}
+
+/// The model `ptx`, as it is for old programs and as it is for new ones with its readings the other way.
+pub(crate) fn asynchronous_subjects() -> Vec<Subject> {
+    let text = include_str!("../../../../models/ptx.cat");
+    let plain = Subject::with_variants("ptx", text, &[]);
+    let newest = Subject::with_variants("ptx", text, &["9.4"]);
+    let readings: Vec<String> = (plain.model().readings.iter())
+        .flat_map(|reading| reading.values.iter().map(move |value| format!("{}={value}", reading.name)))
+        .collect();
+    let all: Vec<&str> = readings.iter().map(String::as_str).chain(["9.4"]).collect();
+    let other = Subject::with_variants("ptx", text, &all);
+    vec![plain, newest, other]
+}
+
+/// Compares the random unfolding of one seed; the error says which it is.
+pub(crate) fn run_asynchronous(seed: u64, subject: &Subject, tally: &mut Tally) -> Result<(), String> {
+    let (unfolding, condition) = asynchronous::program(&mut Random::new(seed));
+    compare::compare_unfolding(&unfolding, &condition, subject, tally)
+        .map_err(|failure| format!("seed {seed}: {}\n{:#?}", failure.message, unfolding.events))
 }
 
 /// The program of one seed.

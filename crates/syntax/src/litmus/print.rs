@@ -101,12 +101,15 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             format!("{} @ {proxy} aliases {}", name.node, target.node)
         }
         Declaration::Launch { first, order, second } => {
-            let arrow = match order {
-                LaunchOrder::Stream => "->",
-                LaunchOrder::Dependent => "=>",
-            };
-            format!(".launch {} {arrow} {}", first.node, second.node)
+            format!(".launch {} {} {}", first.node, arrow(*order), second.node)
         }
+    }
+}
+
+fn arrow(order: LaunchOrder) -> &'static str {
+    match order {
+        LaunchOrder::Stream => "->",
+        LaunchOrder::Dependent => "=>",
     }
 }
 

@@ -44,7 +44,7 @@ impl<'a> Budget<'a> {
 
     /// Counts a search node of the given weight (its cost in units of a small evaluation).
     pub(super) fn tick(&mut self, weight: u32) -> Flow {
-        self.nodes = self.nodes.saturating_add(u64::from(weight) * self.scale);
+        self.spend(weight);
         if self.nodes < INTERVAL {
             return Flow::Continue(());
         }
@@ -56,6 +56,11 @@ impl<'a> Budget<'a> {
             }
         }
         self.check()
+    }
+
+    /// Counts work within a search node; the next [`Budget::tick`] looks at the limits.
+    pub(super) fn spend(&mut self, weight: u32) {
+        self.nodes = self.nodes.saturating_add(u64::from(weight) * self.scale);
     }
 
     pub(super) fn check(&self) -> Flow {

@@ -4,7 +4,8 @@
 //! * Before any search, may-values ([`super::may`]) drop traces and reads-from choices that the constraints, the filter or the
 //!   condition rule out; in many large tests every read is then pinned.
 //! * While reads-from is partly chosen ([`reads`]), checks that are monotone in it prune, and so does a table of pairs of
-//!   choices that cannot go together (two exchanges of one location reading the same write).
+//!   choices that cannot go together (two exchanges of one location reading the same write). With many reads the model
+//!   is also evaluated backwards, and says after each choice what is left of the others ([`narrow`]).
 //! * The orders ([`orders`], [`propagate`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
 //!   then both ways of a pair are tried. Permutations are never listed, and an order that is already impossible is never
 //!   completed. Before branching, every pair is tried both ways once (failed literals).
@@ -14,6 +15,7 @@
 //! literals at every node (doubles the time of counting).
 
 mod budget;
+mod narrow;
 mod orders;
 mod propagate;
 mod question;
@@ -35,10 +37,15 @@ use self::question::Question;
 use self::reads::Reads;
 use self::values::{Consistent, Values};
 use crate::base::Candidate;
+use crate::bits::Relation;
+use crate::engine::raised::{Wanted, exceeds};
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
 use crate::evaluate::Evaluator;
 use crate::execution::Execution;
-use crate::model::{Coherence, Model};
+use crate::model::{Coherence, Model, NodeId};
+
+/// From this many combinations of reads-from on, the model narrows the choice after each step (see [`narrow`]).
+const NARROW_FROM: u64 = 4096;
 
 /// The enumeration engine.
 #[derive(Copy, Clone, Debug, Default)]
@@ -57,7 +64,7 @@ impl Engine for Enumerate {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, Budget::new(limits, None), visit)
+        explore(unfolding, model, goal, (Budget::new(limits, None), NARROW_FROM), visit)
     }
 }
 
@@ -80,7 +87,29 @@ impl Engine for EnumerateUpTo {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, Budget::new(limits, Some(self.work)), visit)
+        explore(unfolding, model, goal, (Budget::new(limits, Some(self.work)), NARROW_FROM), visit)
+    }
+}
+
+/// The enumeration engine, which narrows the choice of reads-from by propagation however few there are. It finds the same
+/// as [`Enumerate`], which does so for many only: a second opinion for tests.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct EnumerateNarrowing;
+
+impl Engine for EnumerateNarrowing {
+    fn name(&self) -> &'static str {
+        "enumerate, narrowing"
+    }
+
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration {
+        explore(unfolding, model, goal, (Budget::new(limits, None), 2), visit)
     }
 }
 
@@ -88,7 +117,7 @@ fn explore(
     unfolding: &Unfolding,
     model: &Model,
     goal: &Goal<'_>,
-    budget: Budget<'_>,
+    (budget, narrow_from): (Budget<'_>, u64),
     visit: &mut Visitor<'_>,
 ) -> Exploration {
     if model.coherence == Coherence::Partial
@@ -97,14 +126,26 @@ fn explore(
         let what = unrecognised.message.clone();
         return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
     }
+    let wanted = match Wanted::new(model, goal) {
+        Ok(wanted) => wanted,
+        Err(stop) => return Exploration::Incomplete(stop),
+    };
     let question = Question::new(goal);
     let choices = traces::choices(unfolding, &question, goal.ends);
-    let mut search = Search::new(unfolding, model, question, goal.ends, budget, visit);
+    let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
+    search.narrow_from = narrow_from;
     match search.choose_traces(&choices, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
         ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding)),
     }
+}
+
+/// How much of an execution is chosen.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Progress {
+    Partial,
+    Complete,
 }
 
 /// The state of one exploration. The fields from `candidate` on belong to the current choice of traces.
@@ -117,10 +158,16 @@ struct Search<'a, 'v> {
     visit: &'v mut Visitor<'v>,
     /// What kept a part of the search from being decided, if anything did.
     gap: Option<Stop>,
+    /// From this many combinations of reads-from on, they are narrowed by propagation.
+    narrow_from: u64,
     /// How often the visitor was called.
     reported: u64,
     evaluator: Evaluator<'a>,
+    /// The flag that must be raised, if one must.
+    wanted: Option<Wanted>,
     execution: Execution,
+    /// The pairs that do not count as raising it.
+    mask: Relation,
     candidate: Candidate,
     values: Values<'a>,
     reads: Reads,
@@ -131,11 +178,12 @@ impl<'a, 'v> Search<'a, 'v> {
     fn new(
         unfolding: &'a Unfolding,
         model: &'a Model,
-        question: Question<'a>,
+        (question, wanted): (Question<'a>, Option<Wanted>),
         ends: Ends,
         budget: Budget<'a>,
         visit: &'v mut Visitor<'_>,
     ) -> Search<'a, 'v> {
+        let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
         let candidate = Candidate::default();
         let values = Values::new(unfolding, &candidate, &question);
         Search {
@@ -146,8 +194,11 @@ impl<'a, 'v> Search<'a, 'v> {
             budget,
             visit,
             gap: None,
+            narrow_from: NARROW_FROM,
             reported: 0,
-            evaluator: Evaluator::new(model),
+            evaluator: Evaluator::with_roots(model, &roots),
+            wanted,
+            mask: Relation::default(),
             execution: report::empty(),
             candidate,
             values,
@@ -184,6 +235,9 @@ impl<'a, 'v> Search<'a, 'v> {
             return Flow::Continue(());
         }
         self.candidate.choose(self.unfolding, traces);
+        if let Some(wanted) = &self.wanted {
+            self.mask = wanted.mask(&self.candidate);
+        }
         self.budget.resize(self.candidate.shape);
         // The model's values, and the orders of as many levels as there may be undecided pairs at a time.
         let matrix = self.candidate.shape.matrix() as u64 * 8;
@@ -250,6 +304,16 @@ impl<'a, 'v> Search<'a, 'v> {
             Stop::Unsupported { span, what: "a barrier operand that rests on what `bar.red` returned".to_owned() }
         } else {
             Stop::ThinAir
+        }
+    }
+
+    /// Whether the flag that must be raised still can be, with the values the evaluator holds.
+    fn can_raise(&self, chosen: Progress) -> bool {
+        match &self.wanted {
+            Some(wanted) if wanted.shrinks || chosen == Progress::Complete => {
+                exceeds(self.evaluator.relation(wanted.node), &self.mask)
+            }
+            _ => true,
         }
     }
 

@@ -11,14 +11,14 @@ use fencepost_program::program::Term;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 
-use super::Search;
 use super::budget::Flow;
 use super::propagate::Step;
 use super::symmetry;
 use super::values::Consistent;
+use super::{Progress, Search};
 use crate::base::mutually_in_scope;
 use crate::bits::Relation;
-use crate::evaluate::{Chosen, Pruning, Stage};
+use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
 
 /// With more undecided pairs than this, each is tried both ways before branching.
@@ -52,6 +52,9 @@ pub(super) struct Orders {
     pub(super) memory_parts: Vec<(usize, LocationId)>,
     states: Vec<State>,
     pub(super) closure: Relation,
+    /// Pairs of `open` that every execution of these traces relates.
+    pub(super) ordered_pairs: Vec<Pair>,
+    pub(super) adjoint: Adjoint,
 }
 
 impl Orders {
@@ -173,7 +176,10 @@ impl Search<'_, '_> {
         }
         orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
-        self.extend_root()
+        let possible = self.extend_root();
+        let ordered = self.orders.open.iter().copied().filter(|(a, b)| self.always_ordered(*a, *b)).collect();
+        self.orders.ordered_pairs = ordered;
+        possible
     }
 
     fn pair_fences(&mut self, fences: &[usize]) {
@@ -271,6 +277,9 @@ impl Search<'_, '_> {
         if self.evaluator.run(Stage::ReadsFrom, Stage::Fences, Chosen::ReadsFrom).is_some() {
             return Flow::Continue(());
         }
+        if self.flag_stage() <= Stage::Fences && !self.can_raise(Progress::Partial) {
+            return Flow::Continue(());
+        }
         self.find_maximal();
         let mut state = std::mem::take(self.state(0));
         state.co.assign(&self.orders.root);
@@ -290,6 +299,11 @@ impl Search<'_, '_> {
             return Flow::Continue(());
         }
         self.choose_pair(0)
+    }
+
+    /// When the relation of the flag that must be raised is known.
+    fn flag_stage(&self) -> Stage {
+        self.wanted.as_ref().map_or(Stage::Static, |wanted| self.evaluator.plan().stage(wanted.node))
     }
 
     fn state(&mut self, level: usize) -> &mut State {
@@ -382,7 +396,7 @@ impl Search<'_, '_> {
     }
 
     fn all_chosen(&mut self, level: usize) -> Flow {
-        if self.evaluator.run_final().is_some() {
+        if self.evaluator.run_final().is_some() || !self.can_raise(Progress::Complete) {
             return Flow::Continue(());
         }
         let state = std::mem::take(&mut self.orders.states[level]);

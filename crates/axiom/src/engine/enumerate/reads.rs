@@ -1,12 +1,14 @@
 //! Reads-from: every read picks a same-location write of the chosen traces, the init write included.
 
+use std::collections::BTreeMap;
+
 use fencepost_program::EventId;
 use fencepost_program::unfolding::EventKind;
 
-use super::Search;
 use super::budget::Flow;
 use super::traces::{Test, register, tests_of};
 use super::values::Consistent;
+use super::{Progress, Search};
 use crate::base::location_of;
 use crate::bits::Relation;
 use crate::engine::may::MayValues;
@@ -29,7 +31,7 @@ pub(super) struct Reads {
     pub(super) source: Vec<usize>,
     pub(super) relation: Relation,
     /// Reads with more than one candidate, with the candidates.
-    open: Vec<(usize, Vec<usize>)>,
+    pub(super) open: Vec<(usize, Vec<usize>)>,
     pinned: Vec<(usize, usize)>,
     /// How many ways the open reads from this one on can be chosen.
     remaining: Vec<u64>,
@@ -40,6 +42,10 @@ pub(super) struct Reads {
     choices: usize,
     /// The location of each local event, by number.
     location: Vec<usize>,
+    /// The write half of each read half of a read-modify-write, `usize::MAX` for other events.
+    pub(super) partner: Vec<usize>,
+    /// By write and two reads: whether not both can read from it. Filled on demand.
+    pub(super) exclusive: BTreeMap<(usize, usize, usize), bool>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -70,6 +76,13 @@ impl Search<'_, '_> {
         let location = |event: &EventId| location_of(&unfolding.events[event.index()]);
         reads.location.clear();
         reads.location.extend(candidate.events.iter().map(|id| location(id).map_or(usize::MAX, |at| at.index())));
+        let partner = |id: &EventId| {
+            let event = &unfolding.events[id.index()];
+            event.rmw_partner.filter(|_| event.is_read()).and_then(|partner| candidate.local(partner))
+        };
+        reads.partner.clear();
+        reads.partner.extend(candidate.events.iter().map(|id| partner(id).unwrap_or(usize::MAX)));
+        reads.exclusive.clear();
         reads.all.clear();
         reads.open.clear();
         reads.pinned.clear();
@@ -112,9 +125,12 @@ impl Search<'_, '_> {
             remaining[index] = remaining[index + 1].saturating_mul(sources.len() as u64);
         }
         self.reads.remaining = remaining;
-        let prunes = self.evaluator.plan().prunes_reads_from() == Pruning::Some;
+        let prunes = self.prunes();
         if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
+        }
+        if prunes && self.reads.remaining[0] >= self.narrow_from {
+            return self.narrow_reads();
         }
         self.reads.pairs.clear();
         if prunes && self.reads.remaining[0] >= PAIRWISE_FROM {
@@ -124,7 +140,13 @@ impl Search<'_, '_> {
         self.choose_read(0)
     }
 
-    fn assign(&mut self, write: usize, read: usize) -> Consistent {
+    /// Whether a partial choice can be ruled out.
+    fn prunes(&self) -> bool {
+        let flag = self.wanted.as_ref().is_some_and(|wanted| wanted.shrinks);
+        flag || self.evaluator.plan().prunes_reads_from() == Pruning::Some
+    }
+
+    pub(super) fn assign(&mut self, write: usize, read: usize) -> Consistent {
         self.reads.source[read] = write;
         self.reads.relation.insert(write, read);
         self.values.assign(self.unfolding, &self.candidate, &self.question, write, read)
@@ -136,8 +158,7 @@ impl Search<'_, '_> {
             return self.reads_chosen();
         }
         let read = self.reads.open[depth].0;
-        let check =
-            self.evaluator.plan().prunes_reads_from() == Pruning::Some && self.reads.remaining[depth + 1] >= CHECK_FROM;
+        let check = self.prunes() && self.reads.remaining[depth + 1] >= CHECK_FROM;
         for index in 0..self.reads.open[depth].1.len() {
             if !self.compatible_with_chosen(depth, index) {
                 continue;
@@ -160,7 +181,7 @@ impl Search<'_, '_> {
         let root = std::mem::take(&mut self.orders.root);
         let violated = self.check_partly(&root);
         self.orders.root = root;
-        violated.is_some()
+        violated.is_some() || !self.can_raise(Progress::Partial)
     }
 
     /// The checks that count on a partial choice.
@@ -242,8 +263,12 @@ impl Search<'_, '_> {
         true
     }
 
-    /// Two choices with the pinned ones only: violated at once, or by both orders of two of their writes.
     fn try_pair(&mut self, a: (usize, usize), b: (usize, usize)) -> Compatible {
+        if self.go_together(a, b) { Compatible::Yes } else { Compatible::No }
+    }
+
+    /// Two choices with the pinned ones only: violated at once, or by both orders of two of their writes.
+    pub(super) fn go_together(&mut self, a: (usize, usize), b: (usize, usize)) -> bool {
         let saved = std::mem::take(&mut self.reads.relation);
         let mut two = Relation::empty(self.candidate.shape);
         for (write, read) in self.reads.pinned.iter().chain([&a, &b]) {
@@ -252,7 +277,7 @@ impl Search<'_, '_> {
         self.reads.relation = two;
         let compatible = self.writes_can_be_ordered(a, b);
         self.reads.relation = saved;
-        if compatible { Compatible::Yes } else { Compatible::No }
+        compatible
     }
 
     /// With the reads of `relation`: whether some check fails, or fails for both orders of two of the writes involved.

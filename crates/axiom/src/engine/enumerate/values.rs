@@ -280,6 +280,38 @@ impl<'a> Values<'a> {
         question.conjuncts[index].holds(&mut |term| self.term(unfolding, candidate, term))
     }
 
+    /// Whether a constraint or a part of the condition depends on the event.
+    pub(super) fn decides(&self, event: usize) -> bool {
+        !self.constraint_users[event].is_empty() || !self.conjunct_users[event].is_empty()
+    }
+
+    /// Whether a read may have a value: no constraint and no part of the condition says no to it, with the others as far
+    /// as they are known.
+    pub(super) fn passes(
+        &self,
+        unfolding: &Unfolding,
+        candidate: &Candidate,
+        question: &Question<'_>,
+        read: usize,
+        value: Value,
+    ) -> bool {
+        let value = self.types[read].wrap(value);
+        let evaluate = |expression: &Expression| {
+            expression.evaluate(&mut |leaf| match leaf {
+                Leaf::Read(event) if candidate.local(event) == Some(read) => Some(value),
+                Leaf::Read(event) => self.values[candidate.local(event)?],
+                Leaf::BarrierResult(event) => self.results[candidate.local(event)?],
+            })
+        };
+        let constraints = self.constraint_users[read].iter().map(|index| self.constraints[*index as usize]);
+        let mut conjuncts = self.conjunct_users[read].iter().map(|index| &question.conjuncts[*index as usize]);
+        constraints.into_iter().all(|constraint| evaluate(constraint) != Some(Value(0)))
+            && conjuncts.all(|conjunct| {
+                let term = &mut |term: &Term| evaluate(register(unfolding, &candidate.traces, term)?);
+                conjunct.holds(term) != Some(false)
+            })
+    }
+
     /// The final value of a register, if known.
     pub(super) fn term(&self, unfolding: &Unfolding, candidate: &Candidate, term: &Term) -> Option<Value> {
         self.evaluate(candidate, register(unfolding, &candidate.traces, term)?)

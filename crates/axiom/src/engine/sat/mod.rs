@@ -12,6 +12,7 @@
 
 mod barriers;
 mod encode;
+mod raised;
 mod solver;
 mod symmetry;
 mod theory;
@@ -24,6 +25,7 @@ use fencepost_program::TraceId;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
+use crate::engine::raised::Wanted;
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::model::{BaseSet, Coherence, Model, Operator};
 
@@ -52,7 +54,11 @@ impl Engine for Sat {
         if let Some(stop) = refused(model) {
             return Exploration::Incomplete(stop);
         }
-        let mut search = Search { unfolding, model, goal, limits, theory: Theory::new(model), doubt: None };
+        let wanted = match Wanted::new(model, goal) {
+            Ok(wanted) => wanted,
+            Err(stop) => return Exploration::Incomplete(stop),
+        };
+        let mut search = Search { unfolding, model, goal, limits, theory: Theory::new(model, wanted), doubt: None };
         match search.run(visit) {
             Err(exploration) => exploration,
             Ok(()) => {
@@ -106,6 +112,7 @@ impl<'a> Search<'a> {
         let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
         let mut encoding = Encoding::new(self.unfolding, self.model, space, solver);
         self.question(&mut encoding)?;
+        self.theory.start();
         loop {
             self.tick()?;
             if self.limits.memory.is_some_and(|most| encoding.solver.bytes() > most) {
@@ -145,7 +152,7 @@ impl<'a> Search<'a> {
             let literal = values.condition(encoding, condition, Truth::Holds).map_err(refuse)?;
             encoding.solver.clause(&[literal]);
         }
-        if self.goal.multiplicity == Multiplicity::First {
+        if self.goal.multiplicity == Multiplicity::First && self.goal.raised.is_none() {
             symmetry::break_symmetry(encoding, self.model, self.goal);
         }
         Ok(())

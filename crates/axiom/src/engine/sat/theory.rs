@@ -9,11 +9,13 @@ use fencepost_syntax::cat::CheckRole;
 
 use crate::base::Candidate;
 use crate::bits::{Relation, ones};
+use crate::engine::raised::Wanted;
 use crate::execution::Execution;
-use crate::model::{CheckId, Coherence, DemandedRelation, Direction, Model};
+use crate::model::{CheckId, Coherence, DemandedRelation, Direction, Model, NodeId};
 use crate::reason::{Amount, Choice, Chosen, Explainer, Matrices, Reason, Valuation as _};
 
 use super::encode::Encoding;
+use super::raised::{Raising, Verdict};
 use super::solver::Lit;
 use super::values;
 
@@ -27,6 +29,7 @@ pub(super) struct Theory<'m> {
     matrices: Matrices<'m>,
     candidate: Candidate,
     chosen: Chosen,
+    raising: Option<Raising>,
 }
 
 /// What became of a propositional model.
@@ -41,9 +44,16 @@ pub(super) enum Outcome {
 }
 
 impl<'m> Theory<'m> {
-    pub(super) fn new(model: &'m Model) -> Theory<'m> {
+    pub(super) fn new(model: &'m Model, wanted: Option<Wanted>) -> Theory<'m> {
         let (candidate, chosen) = (Candidate::default(), Chosen::default());
-        Theory { model, matrices: Matrices::new(model), candidate, chosen }
+        let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
+        let matrices = Matrices::with_roots(model, &roots);
+        Theory { model, matrices, candidate, chosen, raising: wanted.map(Raising::new) }
+    }
+
+    /// A new problem begins.
+    pub(super) fn start(&mut self) {
+        self.raising.iter_mut().for_each(Raising::start);
     }
 
     /// Judges the solver's last model.
@@ -73,7 +83,16 @@ impl<'m> Theory<'m> {
                 return Outcome::NotMonotone(check);
             }
         }
-        Outcome::Consistent(Box::new(self.execution(encoding, values)))
+        let execution = Box::new(self.execution(encoding, values));
+        let Some(raising) = &mut self.raising else { return Outcome::Consistent(execution) };
+        match raising.judge(encoding, self.model, &mut self.matrices, &self.candidate, &self.chosen) {
+            Verdict::Raised => Outcome::Consistent(execution),
+            Verdict::Refuted => Outcome::Refuted,
+            Verdict::NotRaised => {
+                block(encoding, &execution);
+                Outcome::Refuted
+            }
+        }
     }
 
     /// Reads the choices off the solver's model.
@@ -160,41 +179,12 @@ impl<'m> Theory<'m> {
                 reasons.insert(explainer.reason(&violation.facts, events));
             }
         }
-        reasons.iter().map(|reason| self.clause(encoding, reason)).collect()
+        reasons.iter().map(|reason| clause(encoding, &self.candidate, reason)).collect()
     }
 
     fn violated(&self) -> Option<CheckId> {
         let mut explainer = Explainer::new(self.model, &self.matrices);
         self.axioms().find(|check| !explainer.violations(*check, &self.candidate.events, Amount::UpTo(1)).is_empty())
-    }
-
-    /// Not all of these choices together.
-    fn clause(&self, encoding: &Encoding<'_>, reason: &Reason) -> Vec<Lit> {
-        let mut clause = Vec::new();
-        for choice in &reason.present {
-            match *choice {
-                Choice::Executed(event) => clause.push(!encoding.executed[event.index()]),
-                Choice::Rf(write, read) => clause.push(!encoding.rf(write, read)),
-                Choice::Co(a, b) => clause.push(!encoding.co(a, b)),
-                Choice::SyncFence(a, b) => clause.push(!encoding.fence_edge(a, b)),
-                Choice::Traces => {
-                    clause.extend(self.candidate.traces.iter().map(|trace| !encoding.taken[trace.index()]))
-                }
-                // Fixed for the whole space; models with FW are refused beforehand.
-                Choice::Syncbar(..) | Choice::Final(_) => {}
-            }
-        }
-        for choice in &reason.absent {
-            match *choice {
-                Choice::Rf(write, read) => clause.push(encoding.rf(write, read)),
-                Choice::Co(a, b) => clause.push(encoding.co(a, b)),
-                Choice::SyncFence(a, b) => clause.push(encoding.fence_edge(a, b)),
-                Choice::Executed(_) | Choice::Syncbar(..) | Choice::Final(_) | Choice::Traces => {}
-            }
-        }
-        clause.sort_unstable();
-        clause.dedup();
-        clause
     }
 
     /// The value of each event, or the reads-from edges of a circle of dependencies.
@@ -283,6 +273,33 @@ impl<'m> Theory<'m> {
             weight: 1,
         }
     }
+}
+
+/// Not all of these choices together.
+pub(super) fn clause(encoding: &Encoding<'_>, candidate: &Candidate, reason: &Reason) -> Vec<Lit> {
+    let mut clause = Vec::new();
+    for choice in &reason.present {
+        match *choice {
+            Choice::Executed(event) => clause.push(!encoding.executed[event.index()]),
+            Choice::Rf(write, read) => clause.push(!encoding.rf(write, read)),
+            Choice::Co(a, b) => clause.push(!encoding.co(a, b)),
+            Choice::SyncFence(a, b) => clause.push(!encoding.fence_edge(a, b)),
+            Choice::Traces => clause.extend(candidate.traces.iter().map(|trace| !encoding.taken[trace.index()])),
+            // Fixed for the whole space; models with FW are refused beforehand.
+            Choice::Syncbar(..) | Choice::Final(_) => {}
+        }
+    }
+    for choice in &reason.absent {
+        match *choice {
+            Choice::Rf(write, read) => clause.push(encoding.rf(write, read)),
+            Choice::Co(a, b) => clause.push(encoding.co(a, b)),
+            Choice::SyncFence(a, b) => clause.push(encoding.fence_edge(a, b)),
+            Choice::Executed(_) | Choice::Syncbar(..) | Choice::Final(_) | Choice::Traces => {}
+        }
+    }
+    clause.sort_unstable();
+    clause.dedup();
+    clause
 }
 
 /// Excludes an execution, and with it every one that differs only by coherence edges that nothing asks for.

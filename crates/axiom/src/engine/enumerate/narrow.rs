@@ -1,0 +1,245 @@
+//! Reads-from by propagation, for many reads: after every choice, the model itself says which other choices are left.
+//!
+//! With part of reads-from chosen, the model is evaluated once, forwards and backwards ([`Adjoint`]). Forwards it gives
+//! the coherence edges its axioms demand already; backwards the reads-from and coherence edges that would violate a
+//! check. Sources that are ruled out, or whose known value fails a test of the read, are dropped; a read with one source
+//! left is assigned, a pair of writes with one order left is ordered; until nothing changes. Then the read with the
+//! fewest sources is chosen. Chains of read-modify-writes with computed values (mbarriers) are found in the order of
+//! causality this way, and values become known along them.
+//!
+//! Tried and rejected: trying each source by itself (failed literals), which finds a little more and costs an
+//! evaluation each.
+
+use super::budget::Flow;
+use super::values::Consistent;
+use super::{Progress, Search};
+use crate::bits::{Relation, kernel, ones};
+use crate::evaluate::Chosen;
+use crate::model::{BaseRelation, DemandedRelation, Direction};
+
+/// What is left to choose, at one level of the search.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Level {
+    /// By open read: the writes it may still read from. One that is assigned has one.
+    sources: Vec<Vec<usize>>,
+    co: Relation,
+    /// The reads assigned at this level, in order.
+    assigned: Vec<usize>,
+}
+
+impl Search<'_, '_> {
+    /// Searches the open reads; those that are pinned are assigned.
+    pub(super) fn narrow_reads(&mut self) -> Flow {
+        let sources = self.reads.open.iter().map(|(_, sources)| sources.clone()).collect();
+        let mut level = Level { sources, co: self.orders.root.clone(), assigned: Vec::new() };
+        let mark = self.values.mark();
+        let flow = match self.narrow(&mut level) {
+            Consistent::Yes => self.narrow_next(&level),
+            Consistent::No => Flow::Continue(()),
+        };
+        self.take_back(&level);
+        self.values.undo(mark);
+        flow
+    }
+
+    fn narrow_next(&mut self, level: &Level) -> Flow {
+        self.budget.tick(1)?;
+        let Some(open) = self.next_read(level) else {
+            let root = self.orders.root.clone();
+            self.orders.root.assign(&level.co);
+            let flow = self.reads_chosen();
+            self.orders.root = root;
+            return flow;
+        };
+        let read = self.reads.open[open].0;
+        for &write in &level.sources[open] {
+            if self.shares_source(write, read) {
+                continue;
+            }
+            let mut next = level.clone();
+            next.assigned.clear();
+            next.sources[open] = vec![write];
+            let mark = self.values.mark();
+            let flow = match self.narrow(&mut next) {
+                Consistent::Yes => self.narrow_next(&next),
+                Consistent::No => Flow::Continue(()),
+            };
+            self.take_back(&next);
+            self.values.undo(mark);
+            flow?;
+        }
+        Flow::Continue(())
+    }
+
+    /// The open read with the fewest sources; among those, one whose sources have known values. Reads that only look
+    /// come after those that decide something: whatever they see, the rest stays possible.
+    fn next_read(&self, level: &Level) -> Option<usize> {
+        let open = (0..level.sources.len()).filter(|&open| self.reads.source[self.reads.open[open].0] == usize::MAX);
+        open.min_by_key(|&open| {
+            let sources = &level.sources[open];
+            let unknown = sources.iter().filter(|write| self.values.of(**write).is_none()).count();
+            let read = self.reads.open[open].0;
+            let decides = self.reads.partner[read] != usize::MAX || self.values.decides(read);
+            (!decides, sources.len(), unknown)
+        })
+    }
+
+    /// Whether another read-modify-write reads from the write already, and the two cannot both.
+    fn shares_source(&mut self, write: usize, read: usize) -> bool {
+        if self.reads.partner[read] == usize::MAX {
+            return false;
+        }
+        let rival = |&other: &usize| {
+            other != read && self.reads.source[other] == write && self.reads.partner[other] != usize::MAX
+        };
+        let rivals: Vec<usize> = self.reads.all.iter().copied().filter(rival).collect();
+        rivals.into_iter().any(|other| self.exclusive(write, other, read))
+    }
+
+    /// Whether two reads cannot read from one write; kept, since it does not depend on the other choices.
+    fn exclusive(&mut self, write: usize, a: usize, b: usize) -> bool {
+        let key = (write, a.min(b), a.max(b));
+        if let Some(known) = self.reads.exclusive.get(&key) {
+            return *known;
+        }
+        let answer = !self.go_together((write, a), (write, b));
+        self.reads.exclusive.insert(key, answer);
+        answer
+    }
+
+    fn take_back(&mut self, level: &Level) {
+        for &read in level.assigned.iter().rev() {
+            let write = self.reads.source[read];
+            self.values.unassign(write);
+            self.reads.relation.remove(write, read);
+            self.reads.source[read] = usize::MAX;
+        }
+    }
+
+    /// What follows from the choices made, to a fixed point.
+    fn narrow(&mut self, level: &mut Level) -> Consistent {
+        loop {
+            if self.assign_single(level) == Consistent::No {
+                return Consistent::No;
+            }
+            self.budget.spend(1);
+            let co = std::mem::take(&mut level.co);
+            let violated = self.check_partly(&co);
+            level.co = co;
+            if violated.is_some() || !self.can_raise(Progress::Partial) {
+                return Consistent::No;
+            }
+            let Some(demanded) = self.demanded_partly(level) else { return Consistent::No };
+            if demanded {
+                continue;
+            }
+            let mut adjoint = std::mem::take(&mut self.orders.adjoint);
+            adjoint.run(&self.evaluator, Chosen::Partly);
+            let dropped = adjoint.ruled_out(&self.evaluator, BaseRelation::Rf).is_some_and(|bad| self.drop(level, bad));
+            let ordered = match adjoint.ruled_out(&self.evaluator, BaseRelation::Co) {
+                Some(bad) => self.order_forced(level, bad),
+                None => Some(false),
+            };
+            self.orders.adjoint = adjoint;
+            match ordered {
+                None => return Consistent::No,
+                Some(false) if !dropped => return Consistent::Yes,
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Drops sources whose value fails, and assigns the reads that have one source left.
+    fn assign_single(&mut self, level: &mut Level) -> Consistent {
+        loop {
+            let mut changed = false;
+            for open in 0..level.sources.len() {
+                let read = self.reads.open[open].0;
+                if self.reads.source[read] != usize::MAX {
+                    continue;
+                }
+                level.sources[open].retain(|&write| self.value_passes(write, read));
+                match level.sources[open].as_slice() {
+                    [] => return Consistent::No,
+                    &[write] => {
+                        level.assigned.push(read);
+                        changed = true;
+                        if self.assign(write, read) == Consistent::No {
+                            return Consistent::No;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if !changed {
+                return Consistent::Yes;
+            }
+        }
+    }
+
+    /// Drops sources that a check rules out; whether there are any.
+    fn drop(&self, level: &mut Level, bad: &[u64]) -> bool {
+        let mut dropped = false;
+        for (open, sources) in level.sources.iter_mut().enumerate() {
+            let read = self.reads.open[open].0;
+            if self.reads.source[read] == usize::MAX {
+                let before = sources.len();
+                sources.retain(|&write| !kernel::contains(self.candidate.shape, bad, write, read));
+                dropped |= sources.len() < before;
+            }
+        }
+        dropped
+    }
+
+    /// Coherence edges that axioms demand whatever else is chosen; whether there are new ones, None if one cannot be.
+    fn demanded_partly(&self, level: &mut Level) -> Option<bool> {
+        let words = self.candidate.shape.words();
+        let mut found = false;
+        for demand in &self.model.demands {
+            let is_forward = demand.relation == DemandedRelation::Co && demand.direction == Direction::Forward;
+            if !is_forward || !self.evaluator.plan().is_monotone(demand.wanted) {
+                continue;
+            }
+            let bits = self.evaluator.relation(demand.wanted);
+            for from in 0..self.candidate.shape.events() {
+                for to in ones(&bits[from * words..(from + 1) * words]) {
+                    if level.co.contains(from, to) {
+                        continue;
+                    }
+                    if !self.orders.same_location(from, to) || level.co.contains(to, from) {
+                        return None;
+                    }
+                    level.co.add_closed(from, to);
+                    found = true;
+                }
+            }
+        }
+        Some(found)
+    }
+
+    /// Pairs of writes that every execution orders, with one order ruled out; whether there are any, None if both are.
+    fn order_forced(&self, level: &mut Level, bad: &[u64]) -> Option<bool> {
+        let mut found = false;
+        for index in 0..self.orders.ordered_pairs.len() {
+            let (a, b) = self.orders.ordered_pairs[index];
+            if level.co.contains(a, b) || level.co.contains(b, a) {
+                continue;
+            }
+            let ruled_out = |from, to| kernel::contains(self.candidate.shape, bad, from, to);
+            match (ruled_out(a, b), ruled_out(b, a)) {
+                (true, true) => return None,
+                (true, false) => level.co.add_closed(b, a),
+                (false, true) => level.co.add_closed(a, b),
+                (false, false) => continue,
+            }
+            found = true;
+        }
+        Some(found)
+    }
+
+    /// With what is known of the write's value: whether the read may have it.
+    fn value_passes(&self, write: usize, read: usize) -> bool {
+        let Some(value) = self.values.of(write) else { return true };
+        self.values.passes(self.unfolding, &self.candidate, &self.question, read, value)
+    }
+}

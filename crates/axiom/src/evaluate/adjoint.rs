@@ -1,0 +1,206 @@
+//! Which single edges cannot be added to what is chosen: the derivative of the model's checks, computed backwards.
+//!
+//! Of each node, the pairs are kept that would violate a monotone check if they were added to it, everything else as it
+//! is: of a check these are all pairs (`empty`), the identity (`irreflexive`) or the converse of the closure (`acyclic`);
+//! from a node they pass to its operands through the other operand's value (for `a ; b`: to `a` through the converse of
+//! `b`). At the chosen relations the result is the edges that are ruled out. One pass costs as much as an evaluation and
+//! answers for every edge what trying it would; only violations that use the new edge twice are not seen.
+
+use fencepost_syntax::cat::CheckKind;
+
+use super::plan::{Base, Operation, Slot, Step};
+use super::{Chosen, Evaluator, Stage};
+use crate::bits::{Shape, kernel};
+use crate::model::{BaseRelation, CheckId};
+
+/// Buffers of the computation; sized by [`Adjoint::run`].
+#[derive(Debug, Default)]
+pub struct Adjoint {
+    shape: Shape,
+    /// By slot, with the evaluator's offsets: the pairs (or events) that may not be added.
+    bad: Vec<u64>,
+    /// Whether the slot has any.
+    any: Vec<bool>,
+    scratch: [Vec<u64>; 3],
+}
+
+impl Adjoint {
+    /// From the values the evaluator holds, which must be those of a complete run without a violation.
+    pub fn run(&mut self, evaluator: &Evaluator<'_>, chosen: Chosen) {
+        self.shape = evaluator.shape;
+        self.bad.clear();
+        self.bad.resize(evaluator.data.len(), 0);
+        self.any.clear();
+        self.any.resize(evaluator.offsets.len(), false);
+        for scratch in &mut self.scratch {
+            scratch.resize(self.shape.matrix().max(self.shape.words()), 0);
+        }
+        for stage in (Stage::ReadsFrom as usize..=Stage::Coherence as usize).rev() {
+            for step in evaluator.plan.steps[stage].iter().rev() {
+                match *step {
+                    Step::Check { check, needs } if needs <= chosen => self.seed(evaluator, check),
+                    Step::Check { .. } => {}
+                    Step::Compute(slot, operation) => {
+                        self.pass(evaluator, slot, operation);
+                    }
+                    Step::Group(group) => self.group(evaluator, group as usize),
+                }
+            }
+        }
+    }
+
+    /// The edges that cannot be added to a chosen relation; None if the model does not look at it.
+    pub fn ruled_out(&self, evaluator: &Evaluator<'_>, relation: BaseRelation) -> Option<&[u64]> {
+        let bases = &evaluator.plan.chosen_bases;
+        let (slot, _) = bases.iter().find(|(_, base)| *base == Base::Relation(relation))?;
+        Some(&self.bad[evaluator.range(*slot)])
+    }
+
+    fn seed(&mut self, evaluator: &Evaluator<'_>, check: CheckId) {
+        let check = &evaluator.model.checks[check.index()];
+        let slot = evaluator.plan.slot(check.node);
+        let range = evaluator.range(slot);
+        if check.negated || !evaluator.plan.is_dynamic(slot) {
+            return;
+        }
+        let shape = self.shape;
+        let [seed, closure, _] = &mut self.scratch;
+        let seed = &mut seed[..range.len()];
+        match check.kind {
+            CheckKind::Empty if range.len() == shape.words() => kernel::universe(shape, seed),
+            CheckKind::Empty => {
+                seed.fill(0);
+                kernel::complement(shape, &mut closure[..range.len()], seed);
+                seed.copy_from_slice(&closure[..range.len()]);
+            }
+            CheckKind::Irreflexive => {
+                seed.fill(0);
+                kernel::add_identity(shape, seed);
+            }
+            CheckKind::Acyclic => {
+                let closure = &mut closure[..range.len()];
+                closure.copy_from_slice(&evaluator.data[range.clone()]);
+                kernel::close(shape, closure);
+                kernel::inverse(shape, seed, closure);
+                kernel::add_identity(shape, seed);
+            }
+        }
+        self.add(evaluator, slot);
+    }
+
+    /// Adds the first scratch buffer to what is bad at a slot; whether that is more.
+    fn add(&mut self, evaluator: &Evaluator<'_>, slot: Slot) -> bool {
+        let range = evaluator.range(slot);
+        let length = range.len();
+        let mut more = 0;
+        for (bad, new) in self.bad[range].iter_mut().zip(&self.scratch[0][..length]) {
+            more |= new & !*bad;
+            *bad |= new;
+        }
+        self.any[slot.index()] |= more != 0;
+        more != 0
+    }
+
+    /// The variables of a group stand for their bodies: repeated until nothing new is bad.
+    fn group(&mut self, evaluator: &Evaluator<'_>, group: usize) {
+        let plan = &evaluator.plan.groups[group];
+        loop {
+            let mut more = false;
+            for (variable, body) in &plan.variables {
+                if self.any[variable.index()] {
+                    let range = evaluator.range(*variable);
+                    self.scratch[0][..range.len()].copy_from_slice(&self.bad[range]);
+                    more |= self.add(evaluator, *body);
+                }
+            }
+            for (slot, operation) in plan.steps.iter().rev() {
+                more |= self.pass(evaluator, *slot, *operation);
+            }
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// From a node to its operands; whether that is more.
+    fn pass(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation) -> bool {
+        if !self.any[slot.index()] {
+            return false;
+        }
+        let mut more = false;
+        for (position, operand) in operation.operands().enumerate() {
+            if evaluator.plan.is_dynamic(operand) {
+                self.to_operand(evaluator, slot, operation, position);
+                more |= self.add(evaluator, operand);
+            }
+        }
+        more
+    }
+
+    /// What is bad at an operand because of what is bad at the node, into the first scratch buffer.
+    fn to_operand(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation, position: usize) {
+        let shape = self.shape;
+        let value = |slot: Slot| &evaluator.data[evaluator.range(slot)];
+        let bad = &self.bad[evaluator.range(slot)];
+        let [out, left, right] = &mut self.scratch;
+        match (operation, position) {
+            (Operation::Union(..) | Operation::Optional(_), _) => out[..bad.len()].copy_from_slice(bad),
+            (Operation::Intersection(_, other), 0) | (Operation::Intersection(other, _), _) => {
+                kernel::intersection(&mut out[..bad.len()], bad, value(other));
+            }
+            (Operation::Difference(_, other), 0) => kernel::difference(&mut out[..bad.len()], bad, value(other)),
+            (Operation::Sequence(_, other), 0) => {
+                kernel::inverse(shape, left, value(other));
+                kernel::sequence(shape, out, bad, left);
+            }
+            (Operation::Sequence(other, _), _) => {
+                kernel::inverse(shape, left, value(other));
+                kernel::sequence(shape, out, left, bad);
+            }
+            (Operation::From(_, other), 0) => {
+                kernel::intersection(left, bad, value(other));
+                kernel::domain(shape, &mut out[..shape.words()], left);
+            }
+            (Operation::From(set, _), _) => super::restrict_domain(shape, out, value(set), bad),
+            (Operation::Into(_, set), 0) => super::restrict_range(shape, out, bad, value(set)),
+            (Operation::Into(other, _), _) => {
+                kernel::intersection(left, bad, value(other));
+                kernel::range(shape, &mut out[..shape.words()], left);
+            }
+            (Operation::Inverse(_), _) => kernel::inverse(shape, out, bad),
+            (Operation::Plus(_) | Operation::Star(_), _) => {
+                // The node's own value is the closure.
+                kernel::inverse(shape, left, value(slot));
+                kernel::add_identity(shape, left);
+                kernel::sequence(shape, right, left, bad);
+                kernel::sequence(shape, out, right, left);
+            }
+            (Operation::Identity(_), _) => {
+                out[..shape.words()].fill(0);
+                (0..shape.events()).filter(|&event| kernel::contains(shape, bad, event, event)).for_each(|event| {
+                    kernel::insert(out, event);
+                });
+            }
+            (Operation::Product(_, other), 0) => {
+                super::restrict_range(shape, left, bad, value(other));
+                kernel::domain(shape, &mut out[..shape.words()], left);
+            }
+            (Operation::Product(other, _), _) => {
+                super::restrict_domain(shape, left, value(other), bad);
+                kernel::range(shape, &mut out[..shape.words()], left);
+            }
+            (Operation::Domain(_), _) => {
+                right[..shape.words()].fill(0);
+                kernel::complement(shape, &mut left[..shape.words()], &right[..shape.words()]);
+                kernel::product(shape, out, bad, &left[..shape.words()]);
+            }
+            (Operation::Range(_), _) => {
+                for event in 0..shape.events() {
+                    out[event * shape.words()..(event + 1) * shape.words()].copy_from_slice(bad);
+                }
+            }
+            // A monotone check has nothing that is chosen under a complement or on the right of a difference.
+            (Operation::Difference(..) | Operation::Complement(_) | Operation::Empty, _) => out.fill(0),
+        }
+    }
+}
