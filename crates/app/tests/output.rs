@@ -77,12 +77,24 @@ fn every_report_follows_the_documented_schema() {
         "unknown.litmus",
         "PTX U\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n fnce.sc.gpu ;\n shfl.up r0, x ;\nexists (x == 1)\n",
     );
+    folder.write(
+        "broken.litmus",
+        "PTX B\n{ .shared .b64 b; }\nP0@cta 0, gpu 0 {\nmbarrier.init.shared.b64 [b], 1;\n\
+         mbarrier.arrive.shared.b64 _, [b];\nmbarrier.arrive.shared.b64 _, [b];\n\
+         mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p1, [b], 0;\n}\n",
+    );
+    folder.write(
+        "depends.litmus",
+        "PTX D\n{ .shared .b32 s[4]; .global .b32 g[4]; }\nP0@cta 0, gpu 0 {\nst.shared.b32 [s], 1;\nbar.sync 0;\n}\n\
+         P1@cta 0, gpu 0 {\nbar.sync 0;\nfence.proxy.async;\n\
+         cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;\n}\nexists (g[0]=0)\n",
+    );
     let run = fencepost(&folder, &["check", ".", "--models", "--json"]);
     let explained = fencepost(&folder, &["check", ".", "--models", "--json", "--explain"]);
     let schema = schema();
     let lines = run.out.lines().chain(explained.out.lines());
     let reports: Vec<Value> = lines.map(|line| serde_json::from_str(line).expect("JSON Lines")).collect();
-    assert_eq!(reports.len(), 30, "{}{}", run.out, run.err);
+    assert_eq!(reports.len(), 56, "{}{}", run.out, run.err);
     for report in &reports {
         let known = schema["properties"].as_object().expect("properties");
         for name in report.as_object().expect("an object").keys() {

@@ -9,13 +9,14 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
 use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
-use fencepost_program::program::{Feature, Program, Version};
+use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::litmus::{Arch, Declaration};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::readings::{Point, Settings};
+use crate::test::Test;
 use crate::variants::{self, Mentioned};
 
 #[derive(Clone, Debug)]
@@ -262,12 +263,17 @@ impl Models {
         }
     }
 
-    /// The same for one program: what only the whole PTX model speaks of is checked under that.
-    pub fn default_for(program: &Program) -> &'static str {
-        let newer = |feature: &Spanned<Feature>| feature.node != Feature::Proxy;
-        let newest = "ptx";
-        if program.arch == Arch::Ptx && program.features.iter().any(newer) && shipped::shipped(newest).is_some() {
-            newest
+    /// The same for one test: what only the whole PTX model speaks of is checked under that, and so is a test that says it
+    /// is written for a version with clusters (7.8) or a newer one.
+    pub fn default_for(test: &Test) -> &'static str {
+        const WHOLE: &str = "ptx";
+        let program = &test.program;
+        let newer = program.features.iter().any(|feature| feature.node != Feature::Proxy);
+        let says_newer = test.litmus.declarations.iter().any(
+            |declaration| matches!(declaration.node, Declaration::Version { major, minor } if (major, minor) >= (7, 8)),
+        );
+        if program.arch == Arch::Ptx && (newer || says_newer) && shipped::shipped(WHOLE).is_some() {
+            WHOLE
         } else {
             Models::default_of(program.arch)
         }

@@ -42,14 +42,7 @@ pub(crate) fn report(
         .zip(&answers.findings)
         .map(|(question, finding)| writer.answer(question, finding.as_ref().unwrap_or(&unanswered), answers))
         .collect();
-    let enforced = test.program.questions.iter().zip(&questions);
-    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
-    let verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));
-    let verdict = match (verdict, &answers.refused) {
-        // A test that asks nothing still has not been looked at.
-        (Verdict::Holds, Some(why)) => Verdict::Unknown(why.clone()),
-        (verdict, _) => verdict,
-    };
+    let verdict = overall(test, &questions, answers);
     let why = match &verdict {
         Verdict::Unknown(why) => Some(Reason::new(why, &test.source)),
         _ => None,
@@ -87,6 +80,17 @@ pub(crate) fn report(
         warnings: warnings::gather(test, unfolding),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
+    }
+}
+
+/// The worst of the questions that can be broken.
+fn overall(test: &Test, questions: &[Answer], answers: &Answers) -> Verdict {
+    let enforced = test.program.questions.iter().zip(questions);
+    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
+    match (Verdict::worst(enforced.map(|(_, answer)| &answer.verdict)), &answers.refused) {
+        // A test that asks nothing still has not been looked at.
+        (Verdict::Holds, Some(why)) => Verdict::Unknown(why.clone()),
+        (verdict, _) => verdict,
     }
 }
 

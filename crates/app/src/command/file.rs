@@ -160,13 +160,13 @@ fn models(
         }
         Choice::All => with_readings(owned(&Models::of_arch(arch))),
         Choice::Expected if file.expectations.lines.is_empty() => {
-            with_readings(vec![Models::default_for(&test.program).to_owned()])
+            with_readings(vec![Models::default_for(test).to_owned()])
         }
         Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_arch(arch))),
         Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),
     };
     let mut models = Vec::with_capacity(names.len());
-    for (name, readings) in names {
+    for (name, wanted) in names {
         let model = match library.get(&name) {
             Ok(model) => model,
             Err(refused) => {
@@ -177,7 +177,8 @@ fn models(
                 continue;
             }
         };
-        let readings = of_model(&readings, &model);
+        // What the command line chose need not be about every model; what an expectation chose is about its own.
+        let readings = if readings.is_empty() { wanted } else { of_model(&wanted, &model) };
         if let Err(bad) = readings.check(&model.points) {
             file.complain(&format!("the expectations name a reading that cannot be used: {bad}"));
             continue;

@@ -285,9 +285,13 @@ fn closing(report: &Report) -> String {
         TerminationAnswer::MayHang => "may hang",
         TerminationAnswer::Depends | TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
     };
+    let protocol = match report.protocol.answer {
+        ProtocolAnswer::None => "the rules of mbarriers are kept",
+        _ => "",
+    };
     let parts = match report.races.answer {
-        RaceAnswer::Unknown => [ends, races],
-        _ => [races, ends],
+        RaceAnswer::Unknown => [protocol, ends, races],
+        _ => [races, protocol, ends],
     };
     let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if said.is_empty() { String::new() } else { format!("  {}\n", said.join("; ")) }

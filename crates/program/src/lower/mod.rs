@@ -16,6 +16,7 @@ mod reach;
 mod sizes;
 mod spaces;
 mod special;
+mod tensor;
 mod thread;
 mod touch;
 mod unwritten;
@@ -114,6 +115,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     }
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
+    tensor::settle(&mut names, &builders);
     let launches = launches::settle(litmus, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));

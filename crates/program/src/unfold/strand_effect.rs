@@ -365,7 +365,11 @@ impl Runner<'_> {
             let location = &self.program.locations[self.location_of(*id).index()];
             location.space == Some(Space::TensorMemory) && location.owner.is_none_or(|owner| owner == self.thread.place)
         };
-        let mut columns = (0..self.program.addresses.len()).map(AddressId::new).filter(is_own).peekable();
+        let is_canonical = |id: &AddressId| self.program.addresses[id.index()].canonical == *id;
+        let all = (0..self.program.addresses.len()).map(AddressId::new);
+        let mut columns: Vec<AddressId> = all.filter(|id| is_own(id) && is_canonical(id)).collect();
+        columns.sort_by_key(|id| self.program.addresses[id.index()].value);
+        let mut columns = columns.into_iter().peekable();
         for _ in 0..before {
             let variable = self.variable(columns.next()?);
             while columns.peek().is_some_and(|next| variable.contains(next)) {

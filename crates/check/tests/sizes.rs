@@ -1,0 +1,52 @@
+//! Accesses of different sizes that overlap in part, and warnings that need no execution.
+
+use fencepost_check::output::{Row, table};
+use fencepost_check::report::{RaceAnswer, Report};
+use fencepost_check::{Models, Options, check, load};
+use fencepost_syntax::Source;
+
+fn report(text: &str) -> Report {
+    let (tests, diagnostics) = load(&Source::new("t.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    check(&tests[0], &Models::shipped("ptx").expect("a model"), &Options::default()).report
+}
+
+fn paragraph(report: &Report) -> String {
+    let row = Row { report, comparison: &fencepost_check::expectation::Comparison::NothingExpected };
+    table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain)
+}
+
+#[test]
+fn a_race_of_different_sizes_leaves_no_answer() {
+    let text = "PTX t\n{ .global .b32 x[2] = 0; }\n\
+                P0@cta 0, gpu 0 {\nst.relaxed.gpu.global.b64 [x], 4294967297;\n}\n\
+                P1@cta 0, gpu 0 {\nld.relaxed.gpu.global.b32 %r1, [x];\n}\nexists (P1:%r1=1)\n";
+    let found = report(text);
+    assert_eq!((found.verdict.word(), found.races.answer), ("Unknown", RaceAnswer::Found), "{found:?}");
+    let why = found.why.as_ref().expect("a reason");
+    assert_eq!((why.kind.as_str(), why.line), ("mixed-size", Some(4)));
+    assert!(why.message.contains("the axioms do not apply"), "{}", why.message);
+    assert!(why.message.contains("overlapping atomics in each other's scope do not interleave"), "{}", why.message);
+}
+
+#[test]
+fn ordered_accesses_of_different_sizes_are_as_good_as_others() {
+    let text = "PTX t\n{ .global .b32 x[2] = 0; }\n\
+                P0@cta 0, gpu 0 {\nst.global.b64 [x], 4294967297;\nbar.sync 0;\n}\n\
+                P1@cta 0, gpu 0 {\nbar.sync 0;\nld.global.b32 %r1, [x+4];\n}\nforall (P1:%r1=1)\n";
+    let found = report(text);
+    assert_eq!((found.verdict.word(), found.races.answer), ("Holds", RaceAnswer::None), "{found:?}");
+}
+
+#[test]
+fn what_lowering_notices_is_in_the_report() {
+    let text = "PTX t\n{ .shared .b64 b; .global .b32 x; }\nP0@cta 0, gpu 0 {\n\
+                mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p1, [b], 0;\nst.global.b32 [x], 1;\n}\nexists (x=1)\n";
+    let found = report(text);
+    assert!(!found.warnings.is_empty(), "{found:?}");
+    assert!(
+        paragraph(&found).contains("  warning: line 4: ") && paragraph(&found).contains("acquire fence"),
+        "{}",
+        paragraph(&found)
+    );
+}
