@@ -92,7 +92,7 @@ fn filled(unfolding: &Unfolding, execution: &Execution, name: &str) -> Vec<(u32,
     let mut relation = Relation::empty(candidate.shape);
     match model.nodes[model.checks[0].node.index()].operator {
         Operator::BaseRelation(which) => candidate.fill_relation(unfolding, which, relation.bits_mut()),
-        ref other => panic!("{name} is {other:?}"),
+        ref other => unreachable!("{name} is {other:?}"),
     }
     let mut pairs: Vec<(u32, u32)> =
         relation.iter().map(|(from, to)| (candidate.events[from].0, candidate.events[to].0)).collect();

@@ -130,7 +130,7 @@ impl Adjoint {
         let mut more = false;
         for (position, operand) in operation.operands().enumerate() {
             if evaluator.plan.is_dynamic(operand) {
-                self.to_operand(evaluator, slot, operation, position);
+                self.backwards(evaluator, slot, operation, position);
                 more |= self.add(evaluator, operand);
             }
         }
@@ -138,7 +138,7 @@ impl Adjoint {
     }
 
     /// What is bad at an operand because of what is bad at the node, into the first scratch buffer.
-    fn to_operand(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation, position: usize) {
+    fn backwards(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation, position: usize) {
         let shape = self.shape;
         let value = |slot: Slot| &evaluator.data[evaluator.range(slot)];
         let bad = &self.bad[evaluator.range(slot)];

@@ -90,7 +90,7 @@ impl Build {
 
     /// Makes the last two events, a read and a write, a read-modify-write.
     pub(crate) fn pair(&mut self) -> (EventId, EventId) {
-        let [.., read, write] = self.trace().events[..] else { panic!("two events") };
+        let [.., read, write] = self.trace().events[..] else { unreachable!("two events") };
         self.event(read).rmw_partner = Some(write);
         self.event(write).rmw_partner = Some(read);
         (read, write)

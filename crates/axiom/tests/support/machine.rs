@@ -136,7 +136,7 @@ fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
         Op::LessEqual => return i128::from(a <= b),
         Op::Greater => return i128::from(a > b),
         Op::GreaterEqual => return i128::from(a >= b),
-        Op::Mbarrier(_) => panic!("the machine has no mbarriers"),
+        Op::Mbarrier(_) => unreachable!("the machine has no mbarriers"),
     };
     wrap(ty, result)
 }
@@ -247,7 +247,7 @@ impl Cursor<'_, '_> {
             LocalValue::Unary(UnaryOperator::Negate, source) => wrap(ty, -self.value(*source)),
             LocalValue::Unary(UnaryOperator::Not, source) => wrap(ty, -1 - self.value(*source)),
             LocalValue::Unary(UnaryOperator::Convert, source) => wrap(ty, self.value(*source)),
-            LocalValue::Unary(other, _) => panic!("the machine has no {other:?}"),
+            LocalValue::Unary(other, _) => unreachable!("the machine has no {other:?}"),
             LocalValue::Binary(operator, left, right) => compute(*operator, ty, self.value(*left), self.value(*right)),
             LocalValue::Select { condition, then, otherwise } => {
                 let chosen = if self.value(*condition) != 0 { then } else { otherwise };
