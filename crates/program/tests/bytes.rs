@@ -4,7 +4,7 @@ mod common;
 
 use common::{alone, attempt, program, ptx, unfolded};
 use fencepost_program::program::{Feature, Program};
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::unfolding::{TraceEnd, Unfolding};
 
 fn locations(program: &Program) -> Vec<&str> {
     program.locations.iter().map(|location| location.name.as_str()).collect()
@@ -138,4 +138,24 @@ fn an_element_of_a_cut_array_has_its_name() {
     assert_eq!(locations(&program), ["s[0]", "s[1]", "s+4"]);
     let asked = ptx(".shared .u16 s[4];", &["st.shared.u32 [s], 1;"]) + "exists (s[3] = 0)\n";
     assert_eq!(locations(&common::program(&asked)), ["s+0", "s[2]", "s[3]"]);
+}
+
+#[test]
+fn a_pointer_that_may_not_fit_is_not_taken_for_one_that_does() {
+    let declarations = ".global .u32 y; .global .u32 x; .global .u32 z;";
+    let code = [
+        "ld.u32 %r1, [z];",
+        "setp.eq.u32 %p1, %r1, 1;",
+        "mov.u64 %rd1, x;",
+        "mov.u64 %rd2, y;",
+        "add.u64 %rd2, %rd2, 2;",
+        "selp.u64 %rd3, %rd1, %rd2, %p1;",
+        "ld.u32 %r2, [%rd3];",
+    ];
+    let unfolding = unfolded(&ptx(declarations, &code), 1);
+    let ends: Vec<_> = unfolding.traces.iter().map(|trace| (&trace.end, trace.constraints.len())).collect();
+    let wild = ends.iter().filter(|(end, _)| matches!(end, TraceEnd::Wild { .. })).count();
+    let exits: Vec<_> = ends.iter().filter(|(end, _)| **end == TraceEnd::Exit).collect();
+    assert_eq!((wild, exits.len()), (1, 1));
+    assert!(exits[0].1 > 0, "only where the predicate holds");
 }

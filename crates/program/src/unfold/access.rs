@@ -86,7 +86,12 @@ impl Runner<'_> {
             match rest.decide(&condition) {
                 Decision::Never => {}
                 Decision::Always => alternatives.extend(wild.take().map(|state| (state, AddressId::new(index)))),
-                Decision::Open(..) if !fits(self, AddressId::new(index)) => {}
+                // Still possible: what remains of the run is not sure to be the last of the others.
+                Decision::Open(..) if !fits(self, AddressId::new(index)) => {
+                    possible.iter_mut().for_each(|possible| {
+                        possible.insert(candidate.value);
+                    });
+                }
                 Decision::Open(yes, no) => {
                     let mut chosen = rest.clone();
                     self.constrain(&mut chosen, yes);
