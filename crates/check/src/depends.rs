@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use fencepost_syntax::litmus::QuestionKind;
 
+use crate::diagnosis;
 use crate::check::{Checked, check_as_read, refused};
 use crate::models::LoadedModel;
 use crate::options::Options;
@@ -21,6 +22,12 @@ use crate::verdict::{Case, Dependence, Verdict, Why};
 
 /// Answers one test under one model.
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let mut checked = check_readings(test, model, options);
+    diagnosis::apply(test, model, options, &mut checked);
+    checked
+}
+
+fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let mut runs = Runs { test, model, options, start: Instant::now(), done: BTreeMap::new() };
     let mut checked = runs.check(&options.readings);
     let touched = |point: &&Point| {

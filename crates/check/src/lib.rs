@@ -14,6 +14,7 @@ mod check;
 mod collect;
 pub mod conform;
 mod depends;
+mod diagnosis;
 mod estimate;
 pub mod expectation;
 pub mod explain;

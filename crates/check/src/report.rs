@@ -245,7 +245,45 @@ pub struct Race {
     pub location: Option<String>,
     /// No race under the strongest readings.
     pub contested: bool,
+    /// What is missing; None where the model knows no asynchronous operations.
+    pub diagnosis: Option<Diagnosis>,
     pub example: Witness,
+}
+
+/// What a race lacks.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Diagnosis {
+    pub first: RacingAccess,
+    pub second: RacingAccess,
+    /// Why nothing orders the two, in words.
+    pub why: String,
+    /// Together they order the two accesses; empty where no small change does.
+    pub missing: Vec<Missing>,
+    /// The test was checked again with the missing pieces, and this race was gone and no other came.
+    pub confirmed: bool,
+}
+
+/// An access of a race in plain words; all elements of one instruction are one access.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct RacingAccess {
+    /// `reads s`, `writes s`, `updates s`.
+    pub what: String,
+    /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`.
+    pub proxy: String,
+    /// Part of an asynchronous operation of the thread.
+    pub asynchronous: bool,
+}
+
+/// A piece of synchronisation that is not there.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Missing {
+    /// What and where: "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9".
+    pub text: String,
+    pub thread: String,
+    /// The instruction beside which it belongs, or which is to change.
+    pub line: u32,
+    /// Of the PTX ISA.
+    pub section: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

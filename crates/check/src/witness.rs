@@ -230,6 +230,7 @@ impl Writer<'_> {
             second: self.access(unfolding, second, key.second),
             location: self.location(first),
             contested: false,
+            diagnosis: None,
             example: self.witness(&example.execution, None)?,
         })
     }

@@ -7,6 +7,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Check, Model, NodeId, NodeKind};
 use fencepost_axiom::reason::{Chosen, Matrices, Valuation};
 use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckRole;
 
 use super::Context;
@@ -20,6 +21,8 @@ const NAMES: &[&str] = &[
     "base-causality",
     "leaves-proxy",
     "enters-proxy",
+    "synchronizes-with",
+    "warp-synchronizes",
 ];
 
 fn node(model: &Model, name: &str) -> Option<NodeId> {
@@ -30,7 +33,7 @@ fn node(model: &Model, name: &str) -> Option<NodeId> {
 }
 
 /// The model with the relations of [`NAMES`] among its checks: only what a check needs is evaluated.
-pub(super) fn watching(model: &Model) -> Model {
+pub(crate) fn watching(model: &Model) -> Model {
     let mut watching = model.clone();
     let Some(pattern) = model.checks.first() else { return watching };
     let watched = NAMES.iter().filter_map(|name| node(model, name));
@@ -52,7 +55,7 @@ pub(super) fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
     }
 }
 
-pub(super) struct Facts<'m> {
+pub(crate) struct Facts<'m> {
     model: &'m Model,
     matrices: Matrices<'m>,
     candidate: Candidate,
@@ -61,28 +64,32 @@ pub(super) struct Facts<'m> {
 impl<'m> Facts<'m> {
     /// `model` is one of [`watching`].
     pub(super) fn new(context: &Context<'_>, model: &'m Model, execution: &Execution) -> Facts<'m> {
+        Facts::of(context.unfolding, model, execution)
+    }
+
+    pub(crate) fn of(unfolding: &Unfolding, model: &'m Model, execution: &Execution) -> Facts<'m> {
         let mut candidate = Candidate::default();
-        candidate.choose(context.unfolding, &execution.traces);
+        candidate.choose(unfolding, &execution.traces);
         let mut matrices = Matrices::new(model);
-        matrices.begin(context.unfolding, &candidate);
+        matrices.begin(unfolding, &candidate);
         matrices.choose(&chosen(&candidate, execution));
         Facts { model, matrices, candidate }
     }
 
     /// Whether the pair is in the relation of this name; None if the model has none.
-    pub(super) fn holds(&self, name: &str, from: EventId, to: EventId) -> Option<bool> {
+    pub(crate) fn holds(&self, name: &str, from: EventId, to: EventId) -> Option<bool> {
         let (from, to) = (self.candidate.local(from)?, self.candidate.local(to)?);
         Some(self.matrices.pair(node(self.model, name)?, from, to))
     }
 
     /// What the relation leads to from the event, ascending.
-    pub(super) fn after(&self, name: &str, from: EventId) -> Option<Vec<EventId>> {
+    pub(crate) fn after(&self, name: &str, from: EventId) -> Option<Vec<EventId>> {
         let row = self.matrices.row(node(self.model, name)?, self.candidate.local(from)?);
         Some(row.into_iter().filter_map(|to| self.candidate.events.get(to).copied()).collect())
     }
 
     /// What the relation leads from to the event, ascending.
-    pub(super) fn before(&self, name: &str, to: EventId) -> Option<Vec<EventId>> {
+    pub(crate) fn before(&self, name: &str, to: EventId) -> Option<Vec<EventId>> {
         let (node, to) = (node(self.model, name)?, self.candidate.local(to)?);
         let events = self.candidate.events.iter().enumerate();
         Some(events.filter(|(from, _)| self.matrices.pair(node, *from, to)).map(|(_, event)| *event).collect())

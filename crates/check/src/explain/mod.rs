@@ -11,7 +11,7 @@
 
 mod apart;
 mod chain;
-mod facts;
+pub(crate) mod facts;
 mod forbidden;
 mod interleave;
 mod name;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::report::{ProtocolAnswer, ProtocolError, Report, Step};
+use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 pub(super) fn write(text: &mut String, report: &Report) {
     for race in &report.races.pairs {
@@ -11,8 +11,12 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let (first, second) = (&race.first, &race.second);
         let contested = if race.contested { " under the weakest readings only" } else { "" };
         let _ = writeln!(text, "  {}{place}{contested}:", race.flag);
-        let _ = writeln!(text, "    {} line {}: {}", first.thread, first.line, first.text);
-        let _ = writeln!(text, "    {} line {}: {}", second.thread, second.line, second.text);
+        let told = race.diagnosis.as_ref();
+        for (access, told) in [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))] {
+            let how = told.map_or(String::new(), through);
+            let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
+        }
+        race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis));
     }
     if let Some(dependence) = &report.races.depends {
         let _ = writeln!(text, "  races: depends on {dependence}");
@@ -31,6 +35,25 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let other = warning.other.map_or(String::new(), |place| format!(" and line {}", place.line));
         let section = &warning.section;
         let _ = writeln!(text, "  warning: line {}{other}: {} (PTX ISA {section})", warning.line, warning.message);
+    }
+}
+
+/// " (asynchronously reads s, async proxy)".
+fn through(access: &RacingAccess) -> String {
+    let how = if access.asynchronous { "asynchronously " } else { "" };
+    format!(" ({how}{}, {})", access.what, access.proxy)
+}
+
+fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
+    let _ = writeln!(text, "    {}", diagnosis.why);
+    let last = diagnosis.missing.len().saturating_sub(1);
+    for (at, missing) in diagnosis.missing.iter().enumerate() {
+        let claim = match (at == last, diagnosis.confirmed) {
+            (true, true) if last == 0 => ": with it this race is gone",
+            (true, true) => ": with these this race is gone",
+            _ => "",
+        };
+        let _ = writeln!(text, "    missing: {}{claim}", missing.sentence());
     }
 }
 

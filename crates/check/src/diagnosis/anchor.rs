@@ -1,0 +1,89 @@
+//! Where in the text an event stands: its statement in the tree, and what stands around it.
+
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::Span;
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::{Litmus, Statement};
+
+use super::scene::Scene;
+
+/// A place beside an instruction of a thread.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Anchor {
+    pub(super) thread: ThreadId,
+    pub(super) span: Span,
+    pub(super) side: Side,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Before,
+    After,
+}
+
+/// The position of the one instruction of the thread that starts there; several may in rows of templates.
+pub(super) fn position(litmus: &Litmus, thread: ThreadId, span: Span) -> Option<usize> {
+    let body = &litmus.threads.get(thread.index())?.body;
+    let here = |statement: &Statement| instruction(statement).is_some_and(|found| found.span().start == span.start);
+    let mut found = body.iter().enumerate().filter(|(_, statement)| here(statement));
+    let (at, _) = found.next()?;
+    found.next().is_none().then_some(at)
+}
+
+pub(super) fn instruction(statement: &Statement) -> Option<&Instruction> {
+    match statement {
+        Statement::Instruction { instruction, .. } => Some(instruction),
+        Statement::Label(_) => None,
+    }
+}
+
+impl Scene<'_> {
+    pub(super) fn anchor(&self, id: EventId, side: Side) -> Option<Anchor> {
+        let event = self.event(id);
+        Some(Anchor { thread: event.thread?, span: event.span, side })
+    }
+
+    pub(super) fn statement(&self, id: EventId) -> Option<&Instruction> {
+        let event = self.event(id);
+        let at = position(&self.test.litmus, event.thread?, event.span)?;
+        instruction(self.test.litmus.threads.get(event.thread?.index())?.body.get(at)?)
+    }
+
+    /// The instructions of a thread from one event to another, both left out; to the end without the second.
+    pub(super) fn between(&self, from: EventId, to: Option<EventId>) -> Vec<&Instruction> {
+        let Some(thread) = self.thread(from) else { return Vec::new() };
+        let litmus = &self.test.litmus;
+        let Some(body) = litmus.threads.get(thread.index()).map(|thread| &thread.body) else { return Vec::new() };
+        let Some(start) = position(litmus, thread, self.event(from).span) else { return Vec::new() };
+        let end = to.and_then(|to| position(litmus, thread, self.event(to).span)).unwrap_or(body.len());
+        body.iter().take(end).skip(start + 1).filter_map(instruction).collect()
+    }
+
+    /// "in P0 between lines 8 and 9", "in P0 behind line 9".
+    pub(super) fn place_words(&self, anchor: &Anchor) -> String {
+        let thread = self.thread_name(anchor.thread);
+        let line = self.test.source.position(anchor.span.start).line;
+        let litmus = &self.test.litmus;
+        let body = litmus.threads.get(anchor.thread.index()).map(|thread| &thread.body);
+        let at = position(litmus, anchor.thread, anchor.span);
+        let lines: Vec<(usize, u32)> = body.map_or(Vec::new(), |body| {
+            let line = |span: Span| self.test.source.position(span.start).line;
+            let numbered = body.iter().enumerate();
+            numbered.filter_map(|(at, statement)| Some((at, line(instruction(statement)?.span())))).collect()
+        });
+        let other = match anchor.side {
+            Side::Before => lines.iter().rev().find(|(found, _)| at.is_some_and(|at| *found < at)),
+            Side::After => lines.iter().find(|(found, _)| at.is_some_and(|at| *found > at)),
+        };
+        match (anchor.side, other) {
+            (Side::Before, Some((_, before))) if *before != line => {
+                format!("in {thread} between lines {before} and {line}")
+            }
+            (Side::After, Some((_, after))) if *after != line => {
+                format!("in {thread} between lines {line} and {after}")
+            }
+            (Side::Before, _) => format!("in {thread} before line {line}"),
+            (Side::After, _) => format!("in {thread} behind line {line}"),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The fences that the proxies of two accesses need on a way from one to the other (PTX ISA 8.6, 8.9.5, 9.7.15.4), and
+//! what is the matter with a fence that is there.
+
+use fencepost_program::EventId;
+use fencepost_program::access::covers;
+use fencepost_program::program::{Place, Space};
+use fencepost_program::tag::Tag;
+use fencepost_syntax::instruction::Operand;
+
+use super::anchor::{Anchor, Side};
+use super::edit::{Edit, scope_word};
+use super::paths::{Kind, Link, Node, end};
+use super::scene::Scene;
+use super::words;
+
+const FENCE: u32 = 1000;
+
+/// Fences in the thread of the first access behind it, and in that of the second before it.
+#[derive(Default)]
+pub(super) struct Gates {
+    pub(super) leaving: Vec<Edit>,
+    pub(super) entering: Vec<Edit>,
+}
+
+/// How an access reaches memory.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Proxy {
+    Generic,
+    Async,
+    TensorMap,
+    TensorMemory,
+    Texture,
+    Surface,
+    Constant,
+}
+
+pub(super) fn proxy(scene: &Scene<'_>, id: EventId) -> Proxy {
+    words::proxy_of(scene.event(id))
+}
+
+pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Gates {
+    let mut gates = Gates::default();
+    let leave = leaving(scene, from, to, links);
+    let enter = scene.anchor(scene.at(to), Side::Before);
+    let (Some(leave), Some(enter)) = (leave, enter) else { return gates };
+    let apart = apart(scene, from, to);
+    let put = |anchor: Anchor, text: &str, reason: &str, section: &'static str| {
+        Edit::insert(anchor, text, reason.to_owned(), section, FENCE)
+    };
+    match (proxy(scene, from), proxy(scene, to)) {
+        (Proxy::Generic, Proxy::Async) => {
+            let text = async_fence(scene, from, leave);
+            let reason = format!("{apart}{}", beside(scene, from, leave));
+            gates.leaving.push(put(leave, &text, &reason, "9.7.15.4, 9.7.10.28.2"));
+        }
+        // The completion of bulk operations and of `wgmma` carries the fence.
+        (Proxy::Async, Proxy::Generic) if !scene.has(from, Tag::Tcgen05) => {}
+        (Proxy::Async, Proxy::Generic) => {
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, "9.7.15.4"));
+        }
+        (Proxy::Async, Proxy::Async) if scene.place(from) != scene.place(to) => {
+            let reason = "the async proxies of two CTAs are two proxies";
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), reason, "9.7.15.4, 8.6"));
+        }
+        (Proxy::Generic | Proxy::Async, Proxy::TensorMap) => {
+            let scope = scope_word(scene.common(from, to));
+            let release = format!("fence.proxy.tensormap::generic.release.{scope}");
+            gates.leaving.push(put(leave, &release, &apart, "9.7.15.4"));
+            let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map(scene, to));
+            gates.entering.push(put(enter, &acquire, &apart, "9.7.15.4, 8.9.4"));
+        }
+        (Proxy::TensorMemory, Proxy::TensorMemory) => tensor(scene, from, to, (leave, enter), &mut gates),
+        (Proxy::Generic, Proxy::Generic) if !scene.same_address(from, to) => {
+            let reason = "they use two virtual addresses of one location";
+            gates.entering.push(put(enter, "fence.proxy.alias", reason, "9.7.15.4, 8.6"));
+        }
+        (first, second) => {
+            if let Some(kind) = kind(first) {
+                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), &apart, "9.7.15.4"));
+            }
+            if let Some(kind) = kind(second) {
+                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), &apart, "9.7.15.4"));
+            }
+        }
+    }
+    gates
+}
+
+fn kind(proxy: Proxy) -> Option<&'static str> {
+    match proxy {
+        Proxy::Texture => Some("texture"),
+        Proxy::Surface => Some("surface"),
+        Proxy::Constant => Some("constant"),
+        _ => None,
+    }
+}
+
+fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
+    let (first, second) = (words::proxy(scene.event(from)), words::proxy(scene.event(to)));
+    let place = |id: EventId| words::place(scene, id);
+    format!("no fence leads from its {first} to the {second} of {}", place(to))
+}
+
+/// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).
+fn tensor(scene: &Scene<'_>, from: EventId, to: EventId, (leave, enter): (Anchor, Anchor), gates: &mut Gates) {
+    let section = "9.7.18.6.4";
+    if scene.thread(from) != scene.thread(to) {
+        let reason = format!("{}'s tcgen05 operations are not ordered before its synchronisation", scene.name(from));
+        gates.leaving.push(Edit::insert(leave, "tcgen05.fence::before_thread_sync", reason, section, FENCE));
+    }
+    if !scene.is_main(to) {
+        let reason = format!("{}'s tcgen05 operations are not ordered after its synchronisation", scene.name(to));
+        gates.entering.push(Edit::insert(enter, "tcgen05.fence::after_thread_sync", reason, section, FENCE));
+    }
+}
+
+/// Behind the access (or the wait for it) in its own thread, before what tells others.
+fn leaving(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Option<Anchor> {
+    let own = scene.thread(from);
+    let thread = |node: Node| match node {
+        Node::Event(event) => scene.thread(event),
+        Node::End(thread) => Some(thread),
+    };
+    let out = links.iter().find(|link| thread(link.to) != own || link.to == Node::Event(to));
+    let Some(out) = out else { return scene.anchor(scene.at(from), Side::After) };
+    match out.from {
+        Node::End(thread) => end(scene, thread),
+        // The strand itself tells of its end.
+        Node::Event(event) if !scene.is_main(event) => scene.anchor(scene.at(to), Side::Before),
+        Node::Event(event) if matches!(out.kind, Kind::Barrier | Kind::Move(_)) || event == from => {
+            scene.anchor(event, Side::After)
+        }
+        Node::Event(event) => scene.anchor(event, Side::Before),
+    }
+}
+
+/// The smallest fence that covers the access from a thread.
+fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> String {
+    let place = scene.unfolding.threads.get(at.thread.index()).map_or(Place::Host, |thread| thread.place);
+    let owner = scene.location(access).and_then(|location| location.owner);
+    let space = match scene.space(access) {
+        Space::Shared if owner.is_none_or(|owner| owner == place) => ".shared::cta",
+        Space::Shared => ".shared::cluster",
+        _ => ".global",
+    };
+    format!("fence.proxy.async{space}")
+}
+
+/// How the copy names its map.
+fn map(scene: &Scene<'_>, read: EventId) -> String {
+    let operand = scene.statement(scene.at(read)).and_then(|statement| {
+        statement.operands.iter().find_map(|operand| match &operand.node {
+            Operand::Address(address) if !address.rest.is_empty() => Some(address.base.span),
+            _ => None,
+        })
+    });
+    match operand {
+        Some(span) => scene.test.source.slice(span).to_owned(),
+        None => scene.variable(read),
+    }
+}
+
+/// What is the matter with a fence that is there but does not do it.
+fn beside(scene: &Scene<'_>, access: EventId, leave: Anchor) -> String {
+    let events = scene.execution.events.iter().copied();
+    let fences: Vec<EventId> = events.filter(|id| scene.has(*id, Tag::ProxyFence) && !halves(scene, *id)).collect();
+    let own = |id: &&EventId| scene.thread(**id) == scene.thread(access);
+    let at = |id: EventId| format!("the `{}` of line {}", scene.text(id), scene.line(id));
+    let start = scene.at(access);
+    if let Some(alias) = fences.iter().filter(own).find(|id| scene.has(**id, Tag::Alias) && **id > start) {
+        return format!("; {} is about virtual aliases, not about the async proxy", at(*alias));
+    }
+    let gates: Vec<EventId> = fences.into_iter().filter(|id| scene.has(*id, Tag::Async)).collect();
+    let space = match scene.space(access) {
+        Space::Shared => "shared memory",
+        _ => "global memory",
+    };
+    if let Some(gate) = gates.iter().filter(own).find(|id| **id > start && !covers(scene.unfolding, **id, access)) {
+        return format!("; {} is not about this access to {space}", at(*gate));
+    }
+    if let Some(gate) = gates.iter().filter(own).find(|id| **id > start) {
+        let line = scene.test.source.position(leave.span.start).line;
+        return format!("; {} comes after {} has synchronised (line {line})", at(*gate), scene.name(access));
+    }
+    if let Some(gate) = gates.iter().find(|id| scene.thread(**id) != scene.thread(access)) {
+        let whose = scene.name(*gate);
+        return format!("; {} orders the accesses of {whose}, not those of {}", at(*gate), scene.name(access));
+    }
+    match gates.iter().find(|id| own(id)) {
+        Some(gate) => format!("; {} comes before the access", at(*gate)),
+        None => String::new(),
+    }
+}
+
+fn halves(scene: &Scene<'_>, id: EventId) -> bool {
+    scene.has(id, Tag::Release) || scene.has(id, Tag::Acquire)
+}

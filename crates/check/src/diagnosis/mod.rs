@@ -1,0 +1,117 @@
+//! What a data race lacks: both accesses with their proxies, the missing piece, where it belongs, and the section of the ISA.
+//!
+//! A race of an asynchronous program is told in terms of what would order it. `paths` looks at the race's example for the
+//! cheapest way from one access to the other over the synchronisation that is there and that which almost is (a relaxed
+//! message, a scope too narrow, a wait that covers too little, an arrive too early); `gates` adds the fences that the
+//! proxies of the two accesses need on that way (PTX ISA 8.9.5, 9.7.15.4); `edit` makes these pieces changes of the
+//! program, and `verify` checks the changed program again with the same model and readings. What is not needed is left out
+//! again, so that only what is missing is named. That a piece makes the race go away is said only where that was checked.
+//!
+//! The search is bounded by counts, not by a clock: the same check gives the same text.
+
+mod anchor;
+mod edit;
+mod gates;
+mod message;
+mod paths;
+mod scene;
+mod verify;
+mod wait;
+mod words;
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
+
+use crate::check::Checked;
+use crate::models::LoadedModel;
+use crate::options::Options;
+use crate::report::{Diagnosis, Missing};
+use crate::test::Test;
+
+use edit::Edit;
+use paths::{Plan, plans};
+use scene::Scene;
+use verify::{Found, Verifier};
+
+/// Races of one test that are diagnosed; further ones are mostly more of the same.
+const MOST_RACES: usize = 16;
+/// Plans that are tried for one race.
+const MOST_PLANS: usize = 8;
+
+/// Says of each race of the report what is missing, where the model knows asynchronous operations.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+    let used = checked.model.clone();
+    let model = used.as_deref().unwrap_or(model);
+    if checked.evidence.races.is_empty() || !scene::has_strands(&model.model) {
+        return;
+    }
+    let evidence = &checked.evidence;
+    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
+    let keys = evidence.races.iter().map(|(pair, _)| verify::places(unfolding, *pair)).collect();
+    let verifier = Verifier::new(test, model, options, keys, &checked.report.termination);
+    let watching = scene::watching(&model.model);
+    let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
+    for (race, (pair, execution)) in races {
+        let scene = Scene::new(test, unfolding, execution, &watching);
+        race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair);
+    }
+}
+
+/// The same for an example of a race, without the report around it.
+fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Diagnosis> {
+    let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
+    let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
+    if flag == "mixed-size-race" {
+        diagnosis.why = words::mixed(scene, pair);
+        return Some(diagnosis);
+    }
+    let found = plans(scene, pair);
+    let mut best: Option<(&Plan, Vec<&Edit>)> = None;
+    for plan in found.iter().take(MOST_PLANS) {
+        let edits: Vec<&Edit> = plan.edits.iter().collect();
+        if verifier.check(&edits, pair, scene.unfolding) != Found::Gone {
+            continue;
+        }
+        best = Some((plan, smallest(verifier, edits, pair, scene.unfolding)));
+        break;
+    }
+    diagnosis.confirmed = best.is_some();
+    // Without a confirmed one, the cheapest says what kind of piece is missing.
+    let told = best.or_else(|| found.first().map(|plan| (plan, plan.edits.iter().collect())));
+    match told {
+        Some((plan, edits)) => {
+            diagnosis.why = words::why(scene, plan, &edits);
+            diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
+        }
+        None => diagnosis.why = words::nothing(scene, pair),
+    }
+    Some(diagnosis)
+}
+
+/// Leaves out what is not needed, the last pieces first.
+fn smallest<'e>(
+    verifier: &Verifier<'_>,
+    mut edits: Vec<&'e Edit>,
+    pair: (EventId, EventId),
+    unfolding: &Unfolding,
+) -> Vec<&'e Edit> {
+    for at in (0..edits.len()).rev() {
+        if edits.len() == 1 {
+            break;
+        }
+        let mut fewer = edits.clone();
+        fewer.remove(at);
+        if verifier.check(&fewer, pair, unfolding) == Found::Gone {
+            edits = fewer;
+        }
+    }
+    edits
+}
+
+impl Missing {
+    /// "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9 (PTX ISA 9.7.15.4)".
+    pub fn sentence(&self) -> String {
+        format!("{} (PTX ISA {})", self.text, self.section)
+    }
+}

@@ -1,0 +1,151 @@
+//! Accesses and proxies in plain words.
+
+use fencepost_program::EventId;
+use fencepost_program::program::{Place, Scope};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, TensorKind};
+
+use super::edit::Edit;
+use super::gates::Proxy;
+use super::paths::Plan;
+use super::scene::Scene;
+
+pub(super) fn proxy_of(event: &Event) -> Proxy {
+    let known = [
+        (Tag::TensorMemory, Proxy::TensorMemory),
+        (Tag::TensorMap, Proxy::TensorMap),
+        (Tag::Async, Proxy::Async),
+        (Tag::Texture, Proxy::Texture),
+        (Tag::Surface, Proxy::Surface),
+        (Tag::Constant, Proxy::Constant),
+    ];
+    known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or(Proxy::Generic, |(_, proxy)| proxy)
+}
+
+/// "async proxy".
+pub(crate) fn proxy(event: &Event) -> &'static str {
+    match proxy_of(event) {
+        Proxy::Generic => "generic proxy",
+        Proxy::Async => "async proxy",
+        Proxy::TensorMap => "tensormap proxy",
+        Proxy::TensorMemory => "tensor memory",
+        Proxy::Texture => "texture proxy",
+        Proxy::Surface => "surface proxy",
+        Proxy::Constant => "constant proxy",
+    }
+}
+
+/// What an asynchronous operation is called: "the bulk copy".
+pub(crate) fn asynchronous(event: &Event, instruction: &str) -> &'static str {
+    let has = |tag| event.tags.has(tag);
+    let tensor = event.strand.as_ref().and_then(|strand| strand.tensor).map(|tensor| tensor.kind);
+    match tensor {
+        Some(TensorKind::Mma) => return "the tcgen05.mma",
+        Some(TensorKind::Cp { .. }) => return "the tcgen05.cp",
+        Some(TensorKind::Shift) => return "the tcgen05.shift",
+        Some(TensorKind::Ld) => return "the tcgen05.ld",
+        Some(TensorKind::St) => return "the tcgen05.st",
+        None => {}
+    }
+    match () {
+        () if has(Tag::Wgmma) => "the wgmma",
+        () if has(Tag::Tcgen05) => "the tcgen05 operation",
+        () if instruction.contains("cp.reduce") => "the bulk reduction",
+        () if instruction.contains(".tensor") => "the tensor copy",
+        () if instruction.contains("cp.async.bulk") => "the bulk copy",
+        () if instruction.contains("try_cancel") => "the cluster launch request",
+        () if instruction.contains("st.async") => "the asynchronous store",
+        () if instruction.contains("red.async") => "the asynchronous reduction",
+        () if has(Tag::CpAsync) => "the cp.async",
+        () => "the asynchronous operation",
+    }
+}
+
+/// "P1's bulk copy of line 16".
+pub(super) fn operation(scene: &Scene<'_>, id: EventId) -> String {
+    let name = asynchronous(scene.event(id), &scene.text(id));
+    let name = name.strip_prefix("the ").unwrap_or(name);
+    format!("{}'s {name} of line {}", scene.name(id), scene.line(id))
+}
+
+/// What two threads share that have this scope in common.
+pub(super) fn shared(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cta => "a CTA",
+        Scope::Cluster => "a cluster",
+        Scope::Gpu => "a GPU",
+        Scope::Sys => "the system",
+    }
+}
+
+/// "writes s", "updates s".
+pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
+    let event = scene.event(id);
+    let verb = match () {
+        () if event.rmw_partner.is_some() => "updates",
+        () if event.is_write() => "writes",
+        () => "reads",
+    };
+    format!("{verb} {}", scene.variable(id))
+}
+
+/// "P1's bulk copy of line 16 writes s", "P0 reads s in line 8".
+pub(super) fn access(scene: &Scene<'_>, id: EventId) -> String {
+    let event = scene.event(id);
+    let verb = verb(scene, id);
+    if event.strand.is_some() {
+        format!("{} {verb}", operation(scene, id))
+    } else {
+        format!("{} {verb} in line {}", scene.name(id), scene.line(id))
+    }
+}
+
+/// "P0's line 8", "P1's bulk copy of line 16".
+pub(super) fn place(scene: &Scene<'_>, id: EventId) -> String {
+    if scene.is_main(id) {
+        format!("{}'s line {}", scene.name(id), scene.line(id))
+    } else {
+        operation(scene, id)
+    }
+}
+
+pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {
+    let mut reasons: Vec<&str> = Vec::new();
+    for edit in edits {
+        if !reasons.contains(&edit.reason.as_str()) {
+            reasons.push(&edit.reason);
+        }
+    }
+    let reasons = reasons.join("; ");
+    if scene.holds("base-causality", plan.from, plan.to) {
+        return format!("{} comes first in base causality order, but {reasons}", place(scene, plan.from));
+    }
+    reasons
+}
+
+/// There is no way that a small change would open.
+pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+    let (a, b) = (scene.name(first), scene.name(second));
+    let asynchronous = [first, second].into_iter().find(|id| !scene.is_main(*id));
+    match asynchronous {
+        Some(id) if scene.thread(first) == scene.thread(second) => {
+            format!("nothing waits for {} before the other access (PTX ISA 9.7.10.28.1)", operation(scene, id))
+        }
+        _ if scene.thread(first) == scene.thread(second) => "nothing orders the two accesses".to_owned(),
+        _ => {
+            let how = match (scene.place(first), scene.place(second)) {
+                (a, b) if a == b && a != Place::Host => "no barrier and no release and acquire",
+                _ => "no release and acquire in each other's scope",
+            };
+            format!("{how} leads from {a} to {b} or back (PTX ISA 8.9.5)")
+        }
+    }
+}
+
+pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+    format!(
+        "{} and {} overlap only in part: the memory model gives such a race no meaning (PTX ISA 8.7.1)",
+        access(scene, first),
+        access(scene, second)
+    )
+}
