@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::diagnosis;
 use crate::check::{Checked, check_as_read, refused};
+use crate::diagnosis;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome;

@@ -25,14 +25,40 @@ pub(super) struct Edit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Change {
     /// Instructions, each with its semicolon.
-    Insert { at: Vec<(Anchor, String)> },
+    Insert {
+        at: Vec<(Anchor, String)>,
+    },
+    /// A loop that waits for a phase of an mbarrier: the wait, and the label it is known by.
+    Poll {
+        at: Anchor,
+        wait: String,
+        label: String,
+    },
     /// Other semantics or a wider scope.
-    Strengthen { thread: ThreadId, span: Span, semantics: Option<Semantics>, scope: Option<Scope> },
+    Strengthen {
+        thread: ThreadId,
+        span: Span,
+        semantics: Option<Semantics>,
+        scope: Option<Scope>,
+    },
     /// Another count of groups, or all of their accesses.
-    Wait { thread: ThreadId, span: Span, newest: i128, whole: Whole },
-    Replace { thread: ThreadId, span: Span, by: String },
+    Wait {
+        thread: ThreadId,
+        span: Span,
+        newest: i128,
+        whole: Whole,
+    },
+    Replace {
+        thread: ThreadId,
+        span: Span,
+        by: String,
+    },
     /// The instruction goes behind another of its thread.
-    Move { thread: ThreadId, span: Span, behind: Span },
+    Move {
+        thread: ThreadId,
+        span: Span,
+        behind: Span,
+    },
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -71,6 +97,7 @@ impl Edit {
     pub(super) fn missing(&self, scene: &Scene<'_>) -> Missing {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
+            Change::Poll { at, .. } => Some((at.thread, at.span)),
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
             | Change::Replace { thread, span, .. }
@@ -91,6 +118,9 @@ impl Edit {
                 let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
                 let places: Vec<String> = at.iter().map(place).collect();
                 format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
+            }
+            Change::Poll { at, wait, .. } => {
+                format!("a loop around `{wait}` {}", scene.place_words(at))
             }
             Change::Strengthen { thread, span, semantics, scope } => {
                 let words: Vec<String> = semantics
@@ -183,6 +213,9 @@ impl Work {
                     self.put(anchor, parsed(text)?)?;
                 }
             }
+            Change::Poll { at, wait, label } => {
+                self.put(at, parsed(&format!("{label}: {wait};\n@!%waited bra {label};"))?)?;
+            }
             Change::Strengthen { thread, span, semantics, scope } => {
                 strengthen(self.instruction(*thread, *span)?, *semantics, *scope)?;
             }
@@ -230,7 +263,8 @@ impl Work {
 
     fn finish(self) -> Litmus {
         let mut litmus = self.litmus;
-        for (thread, (body, around)) in litmus.threads.iter_mut().map(|thread| &mut thread.body).zip(self.around).enumerate()
+        for (thread, (body, around)) in
+            litmus.threads.iter_mut().map(|thread| &mut thread.body).zip(self.around).enumerate()
         {
             let old = std::mem::take(body);
             for (at, (statement, (before, after))) in old.into_iter().zip(around).enumerate() {
@@ -292,7 +326,10 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
     let old = instruction.modifiers.iter().find(|word| SEMANTICS.contains(&word.node.as_str()));
     let old = old.map(|word| word.node.clone());
     if let Some(old) = &old
-        && matches!((old.as_str(), word), ("acquire" | "acq_rel", Some("release")) | ("release" | "acq_rel", Some("acquire")))
+        && matches!(
+            (old.as_str(), word),
+            ("acquire" | "acq_rel", Some("release")) | ("release" | "acq_rel", Some("acquire"))
+        )
     {
         word = Some("acq_rel");
     }

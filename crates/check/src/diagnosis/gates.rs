@@ -9,11 +9,12 @@ use fencepost_syntax::instruction::Operand;
 
 use super::anchor::{Anchor, Side};
 use super::edit::{Edit, scope_word};
-use super::paths::{Kind, Link, Node, end};
+use super::paths::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::words;
 
 const FENCE: u32 = 1000;
+const HALF: u32 = 900;
 
 /// Fences in the thread of the first access behind it, and in that of the second before it.
 #[derive(Default)]
@@ -123,6 +124,9 @@ fn leaving(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Opt
     };
     let out = links.iter().find(|link| thread(link.to) != own || link.to == Node::Event(to));
     let Some(out) = out else { return scene.anchor(scene.at(from), Side::After) };
+    if scene.thread(to) == own && links.iter().all(|link| thread(link.to) == own) {
+        return within(scene, from, to, links);
+    }
     match out.from {
         Node::End(thread) => end(scene, thread),
         // The strand itself tells of its end.
@@ -132,6 +136,42 @@ fn leaving(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Opt
         }
         Node::Event(event) => scene.anchor(event, Side::Before),
     }
+}
+
+/// In one thread: before the first thing that may tell others, else before the second access.
+fn within(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Option<Anchor> {
+    let passed = links.iter().filter(|link| link.kind == Kind::Program).filter_map(|link| match link.to {
+        Node::Event(event) => Some(event),
+        Node::End(_) => None,
+    });
+    let tells = |id: &EventId| {
+        let released = scene.has(*id, Tag::Write) && scene.has(*id, Tag::Release);
+        scene.has(*id, Tag::Barrier) || released
+    };
+    // The write of an arrive; its read is the instruction's first event.
+    let first = passed.filter(|id| *id > scene.at(from)).find(tells).unwrap_or(scene.at(to));
+    scene.anchor(first, Side::Before)
+}
+
+/// Two fences with any cluster barrier between them, a relaxed one too (PTX ISA 9.7.15.18 has the example).
+pub(super) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Plan> {
+    let across = proxy(scene, from) == Proxy::Generic && proxy(scene, to) == Proxy::Async && scene.is_main(from);
+    if !across || scene.space(from) != Space::Shared || scene.place(from) == scene.place(to) {
+        return None;
+    }
+    let (leaves, enters) = (scene.thread(from)?, scene.thread(to)?);
+    let met = |(one, other): &&(EventId, EventId)| {
+        let threads = scene.thread(*one) == Some(leaves) && scene.thread(*other) == Some(enters);
+        threads && *one > from && *other < scene.at(to) && scene.has(*one, Tag::BarrierCluster)
+    };
+    let (one, _) = scene.execution.barriers.synchronises.iter().find(met)?;
+    let reason = apart(scene, from, to);
+    let (leave, enter) = (scene.anchor(*one, Side::Before)?, scene.anchor(scene.at(to), Side::Before)?);
+    let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
+    let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
+    let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), "9.7.15.4", HALF);
+    let edits = vec![put(leave, release), put(enter, acquire)];
+    Some(Plan { from, to, links: Vec::new(), edits, cost: 2 * HALF })
 }
 
 /// The smallest fence that covers the access from a thread.

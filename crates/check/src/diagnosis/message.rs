@@ -41,8 +41,9 @@ fn messages(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Message> {
     let reads = reads.filter(|id| scene.has(*id, Tag::Read) && scene.is_main(*id) && apart(*id));
     let mut found = Vec::new();
     for read in reads {
-        // An arrival is no wait.
-        if scene.has(read, Tag::Mbarrier) && !scene.has(read, Tag::MbarrierWait) {
+        // An arrival is no wait, and a race about an mbarrier is not settled by its own messages.
+        let arrives = scene.has(read, Tag::Mbarrier) && !scene.has(read, Tag::MbarrierWait);
+        if arrives || scene.event(read).location() == scene.event(from).location() {
             continue;
         }
         let sources = scene.sources(read).into_iter().filter(|write| apart(*write));
@@ -218,7 +219,7 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
     let access = scene.at(to);
     let early = scene.thread(access) == scene.thread(read) && access < read;
     let (Some(thread), true) = (scene.thread(access), early) else { return Vec::new() };
-    if scene.has(read, Tag::NoReturn) || scene.statement(access).is_none() {
+    if scene.has(read, Tag::NoReturn) || scene.has(access, Tag::Mbarrier) || scene.statement(access).is_none() {
         return Vec::new();
     }
     let Some(behind) = loop_end(scene, read) else { return Vec::new() };
@@ -240,7 +241,8 @@ fn loop_end(scene: &Scene<'_>, read: EventId) -> Option<Span> {
     let thread = scene.test.litmus.threads.get(scene.thread(read)?.index())?;
     let at = super::anchor::position(&scene.test.litmus, scene.thread(read)?, scene.event(read).span)?;
     let near = thread.body.iter().skip(at + 1).take(3).filter_map(instruction);
-    let branch = near.filter(|found| found.opcode.node == "bra").map(fencepost_syntax::instruction::Instruction::span).next();
+    let branch =
+        near.filter(|found| found.opcode.node == "bra").map(fencepost_syntax::instruction::Instruction::span).next();
     Some(branch.unwrap_or(scene.event(read).span))
 }
 

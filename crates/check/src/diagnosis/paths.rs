@@ -65,6 +65,7 @@ const WAYS: usize = 4;
 pub(super) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     let mut found = Vec::new();
     for (from, to) in [pair, (pair.1, pair.0)] {
+        found.extend(gates::halves_plan(scene, from, to));
         let links = links(scene, from, to);
         let mut banned: Vec<Kind> = Vec::new();
         for _ in 0..WAYS {
@@ -149,8 +150,12 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
 fn relaxed_barriers(scene: &Scene<'_>) -> Vec<Link> {
     let relaxed = |(from, to): &(EventId, EventId)| {
         let event = scene.event(*from);
-        let change =
-            Change::Strengthen { thread: event.thread?, span: event.span, semantics: Some(Semantics::Release), scope: None };
+        let change = Change::Strengthen {
+            thread: event.thread?,
+            span: event.span,
+            semantics: Some(Semantics::Release),
+            scope: None,
+        };
         let reason = format!("{} is relaxed, so the barrier orders no memory", scene.called(*from));
         let edit = Edit { change, reason, section: "9.7.15.3", cost: 1000 };
         let kind = Kind::Message(*from, *to);
@@ -204,8 +209,7 @@ fn barrier_cost(threads: &[(ThreadId, Place)], a: Place, b: Place) -> Option<u32
     if cta == cta_b {
         return Some(BARRIER);
     }
-    let inside =
-        |place: &Place| matches!(place, Place::Gpu { gpu: g, cluster: c, .. } if *g == gpu && *c == cluster);
+    let inside = |place: &Place| matches!(place, Place::Gpu { gpu: g, cluster: c, .. } if *g == gpu && *c == cluster);
     // All threads of the cluster would have to take part.
     (threads.iter().filter(|(_, place)| inside(place)).count() == 2).then_some(CLUSTER_BARRIER)
 }
@@ -266,7 +270,10 @@ fn unused_barrier(scene: &Scene<'_>, threads: &[usize]) -> i128 {
 /// Both accesses strong, for those that are meant to race: flags and counters.
 fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
     let plain = |id: EventId| {
-        scene.is_main(id) && scene.has(id, Tag::Generic) && !scene.has(id, Tag::Mbarrier) && scene.statement(id).is_some()
+        scene.is_main(id)
+            && scene.has(id, Tag::Generic)
+            && !scene.has(id, Tag::Mbarrier)
+            && scene.statement(id).is_some()
     };
     if !plain(pair.0) || !plain(pair.1) || !scene.same_address(pair.0, pair.1) {
         return None;

@@ -58,7 +58,11 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
     }
     match strand.tensor.map(|tensor| tensor.kind) {
         Some(kind @ (TensorKind::Ld | TensorKind::St)) => {
-            let wait = if kind == TensorKind::Ld { "tcgen05.wait::ld.sync.aligned;" } else { "tcgen05.wait::st.sync.aligned;" };
+            let wait = if kind == TensorKind::Ld {
+                "tcgen05.wait::ld.sync.aligned;"
+            } else {
+                "tcgen05.wait::st.sync.aligned;"
+            };
             links.extend(inserted(scene, from, |_| wait.to_owned(), "9.7.18.6.4"));
         }
         Some(_) => links.extend(commits(scene, from)),
@@ -72,7 +76,9 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
 fn in_groups(scene: &Scene<'_>, from: EventId) -> bool {
     let Some(statement) = scene.statement(from) else { return false };
     let has = |word: &str| statement.modifiers.iter().any(|found| found.node == word);
-    !scene.has(from, Tag::Bulk) || has("bulk_group") || !statement.modifiers.iter().any(|word| word.node.starts_with("mbarrier"))
+    !scene.has(from, Tag::Bulk)
+        || has("bulk_group")
+        || !statement.modifiers.iter().any(|word| word.node.starts_with("mbarrier"))
 }
 
 fn unfinished(scene: &Scene<'_>, from: EventId) -> String {
@@ -168,7 +174,8 @@ fn mbarrier_operand(scene: &Scene<'_>, id: EventId) -> Option<String> {
 fn commits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
     let issue = scene.at(from);
     let Some(thread) = scene.thread(issue) else { return Vec::new() };
-    let group = scene.event(from).strand.as_ref().and_then(|strand| strand.tensor).map_or(1, |tensor| tensor.group.max(1));
+    let group =
+        scene.event(from).strand.as_ref().and_then(|strand| strand.tensor).map_or(1, |tensor| tensor.group.max(1));
     let mut links = Vec::new();
     for read in scene.execution.events.iter().copied().filter(|id| scene.has(*id, Tag::MbarrierWait)) {
         for write in scene.sources(read) {
@@ -194,20 +201,21 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
         speaks && scene.has(*id, Tag::Completion) && scene.has(*id, Tag::Read)
     });
     let Some(completion) = completion else { return Vec::new() };
-    let (Some(location), Some(value)) = (scene.location(completion), value(scene, completion)) else { return Vec::new() };
+    let (Some(location), Some(value)) = (scene.location(completion), value(scene, completion)) else {
+        return Vec::new();
+    };
     let name = location.name.split('@').next().unwrap_or_default();
     let parity = State::unpack(value).parity();
-    let near = |id: EventId| location.owner.is_none_or(|owner| scene.place(id) == owner) && scene.place(id) != Place::Host;
+    let near =
+        |id: EventId| location.owner.is_none_or(|owner| scene.place(id) == owner) && scene.place(id) != Place::Host;
     let mut links = Vec::new();
     for event in events.filter(|id| scene.is_main(*id) && scene.thread(*id).is_some() && near(*id)) {
         let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
         let label = format!("WAIT{}", event.0);
-        let text = format!(
-            "{label}: mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity};\n@!%waited bra {label};"
-        );
+        let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity}");
         let what = words::operation(scene, from);
         let reason = format!("{} does not wait until {what} is complete at {name}", scene.name(event));
-        let change = Change::Insert { at: vec![(anchor, text)] };
+        let change = Change::Poll { at: anchor, wait, label };
         let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
         let (start, end) = (Node::Event(from), Node::Event(event));
         links.push(Link { from: start, to: end, kind: Kind::Wait, cost: MBARRIER, edits: vec![edit] });

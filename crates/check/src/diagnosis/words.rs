@@ -102,11 +102,7 @@ pub(super) fn access(scene: &Scene<'_>, id: EventId) -> String {
 
 /// "P0's line 8", "P1's bulk copy of line 16".
 pub(super) fn place(scene: &Scene<'_>, id: EventId) -> String {
-    if scene.is_main(id) {
-        format!("{}'s line {}", scene.name(id), scene.line(id))
-    } else {
-        operation(scene, id)
-    }
+    if scene.is_main(id) { format!("{}'s line {}", scene.name(id), scene.line(id)) } else { operation(scene, id) }
 }
 
 pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {

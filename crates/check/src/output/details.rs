@@ -48,12 +48,13 @@ fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
     let _ = writeln!(text, "    {}", diagnosis.why);
     let last = diagnosis.missing.len().saturating_sub(1);
     for (at, missing) in diagnosis.missing.iter().enumerate() {
+        let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
         let claim = match (at == last, diagnosis.confirmed) {
-            (true, true) if last == 0 => ": with it this race is gone",
-            (true, true) => ": with these this race is gone",
+            (true, true) if last == 0 => "; with it this race is gone",
+            (true, true) => "; with these this race is gone",
             _ => "",
         };
-        let _ = writeln!(text, "    missing: {}{claim}", missing.sentence());
+        let _ = writeln!(text, "    {word}: {}{claim}", missing.sentence());
     }
 }
 
