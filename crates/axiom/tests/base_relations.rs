@@ -251,6 +251,7 @@ fn both_ways_of_computing_agree() {
         "launch",
         "gridwait",
         "gridstart",
+        "home",
     ] {
         let (one, other) = (replayed(&build.unfolding, &execution, name), filled(&build.unfolding, &execution, name));
         assert_eq!(one, other, "{name}");

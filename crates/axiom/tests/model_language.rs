@@ -3,7 +3,7 @@
 #![allow(clippy::panic)] // a shape that is not the expected one fails the test
 
 use fencepost_axiom::model::compile::{Compilation, Options, Replacement, compile, compile_text};
-use fencepost_axiom::model::{BaseRelation, Coherence, Model, NodeKind, Operator};
+use fencepost_axiom::model::{BaseRelation, Coherence, Direction, Model, NodeKind, Operator};
 use fencepost_syntax::Source;
 
 fn errors(compilation: &Compilation) -> Vec<String> {
@@ -49,6 +49,17 @@ fn names_of_both_dialects_are_predefined() {
         "ctrl",
         "sr",
         "scta",
+        "scluster",
+        "issue",
+        "so",
+        "done",
+        "pipelined",
+        "covers",
+        "complete",
+        "sameop",
+        "launch",
+        "gridwait",
+        "gridstart",
         "syncbar",
         "sync_fence",
         "sync_barrier",
@@ -382,4 +393,41 @@ fn a_definition_can_be_replaced() {
     assert!(errors(&missing)[0].contains("no definition of `nothing`"));
     let broken = compile(Source::new("m", text), &options("hb", "po |"), &mut |_| None);
     assert!(broken.model.is_none());
+}
+
+#[test]
+fn a_model_names_its_readings() {
+    let text = "PTX\n// readings: gate order, unused\n\
+        let a = if \"gate=wide\" then po else 0\n\
+        let b = if \"gate=none\" || \"gate=wide\" then 0 else rf\n\
+        if \"order=total\"\nacyclic co as total\nelse\nacyclic a | b as partial\nend";
+    let model = model(text);
+    let readings: Vec<(&str, Vec<&str>)> = (model.readings.iter())
+        .map(|reading| (reading.name.as_str(), reading.values.iter().map(String::as_str).collect()))
+        .collect();
+    assert_eq!(readings, [("gate", vec!["none", "wide"]), ("order", vec!["total"]), ("unused", vec![])]);
+    assert_eq!(model.checks[0].name, "partial");
+    let with = |variant: &str| {
+        let options = Options { variants: [variant.to_owned()].into(), ..Options::default() };
+        compile(Source::new("m", text), &options, &mut |_| None).model.expect("compiles")
+    };
+    assert_eq!(with("order=total").checks[0].name, "total");
+    assert_eq!(check_operator(&model, 0), &Operator::BaseRelation(BaseRelation::Rf));
+    assert_eq!(check_operator(&with("gate=wide"), 0), &Operator::BaseRelation(BaseRelation::Po));
+}
+
+/// Partial coherence that is total for some locations, and pairs that other choices want ordered.
+#[test]
+fn demands_are_recognised_in_unions() {
+    for wanted in [
+        "([W]; (po | rf); [W]) & loc",
+        "loc & (([W]; po; [W]) | ([W & MBAR]; ((_ * _) \\ id); [W & MBAR]))",
+        "([W & MBAR]; loc; [W & MBAR]) \\ id",
+        "((W * W) & loc & (po | (rf; po))) \\ id",
+    ] {
+        let model = model(&format!("let co = co+\nempty ({wanted}) \\ (co | co^-1) as either"));
+        assert!(model.unrecognised.is_empty() && !model.demands.is_empty(), "{wanted}");
+        assert_eq!(model.coherence, Coherence::Partial, "{wanted}");
+        assert!(model.demands.iter().all(|demand| demand.direction == Direction::EitherWay), "{wanted}");
+    }
 }

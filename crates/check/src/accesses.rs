@@ -132,7 +132,7 @@ impl RaceSearch<'_> {
 
 /// What so many executions say. Nothing is said of no execution.
 pub(crate) fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
-    if !races.races.is_empty() {
+    if races.has_race() {
         RaceAnswer::Found
     } else if executions.complete && executions.count > 0 {
         RaceAnswer::None

@@ -145,7 +145,8 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
         Some(Finding::Absent | Finding::Unknown(_)) | None => None,
     });
     let witnesses = witnesses.collect();
-    let races = answers.races.races.into_values().map(|example| (example.pair, example.execution)).collect();
+    let races = answers.races.races.into_iter().filter(|(key, _)| key.is_race());
+    let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
     Checked {
         report,
         evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },

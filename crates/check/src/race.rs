@@ -35,6 +35,20 @@ pub(crate) struct RaceSet {
     pub(crate) races: BTreeMap<RaceKey, Example>,
 }
 
+impl RaceKey {
+    /// A flag that says race is about one; any other marks something to warn of (an access that the memory may not
+    /// outlive).
+    pub(crate) fn is_race(&self) -> bool {
+        self.flag.ends_with("race")
+    }
+}
+
+impl RaceSet {
+    pub(crate) fn has_race(&self) -> bool {
+        self.races.keys().any(RaceKey::is_race)
+    }
+}
+
 /// The models with one flag each as their only axiom.
 pub(crate) struct Flags {
     models: Vec<(String, Model)>,

@@ -2,11 +2,12 @@
 
 use fencepost_program::unfolding::{HazardKind, Unfolding};
 
+use crate::race::RaceSet;
 use crate::report::{Place, Warning};
 use crate::test::Test;
 
 /// In the order of the text, each once.
-pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>) -> Vec<Warning> {
+pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, flagged: &RaceSet) -> Vec<Warning> {
     let place = |span: fencepost_syntax::Span| {
         let position = test.source.position(span.start);
         Place { line: position.line, column: position.column }
@@ -23,9 +24,26 @@ pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>) -> Vec<Warning>
         let other = (hazard.first != hazard.second).then(|| place(hazard.second));
         warnings.push(Warning { message: message.to_owned(), section: section.to_owned(), line, column, other });
     }
+    for key in flagged.races.keys().filter(|key| !key.is_race()) {
+        let Place { line, column } = place(key.first);
+        let (message, section) = flag(&key.flag);
+        let other = Some(place(key.second)).filter(|other| (other.line, other.column) != (line, column));
+        warnings.push(Warning { message, section: section.to_owned(), line, column, other });
+    }
     warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
     warnings.dedup();
     warnings
+}
+
+/// What a flag that is no race says, with the section of the PTX ISA if it is one of a shipped model.
+fn flag(name: &str) -> (String, &'static str) {
+    match name {
+        "exit-before-access" => {
+            let message = "shared memory is accessed from outside its CTA, and nothing keeps the CTA from exiting before that: end with a cluster barrier (a relaxed arrive is enough)";
+            (message.to_owned(), "9.7.15.3")
+        }
+        other => (format!("the model flags `{other}`"), ""),
+    }
 }
 
 /// In words, with the section of the PTX ISA.

@@ -68,7 +68,9 @@ pub(crate) fn report(
         races: Races {
             answer: answers.race_answer,
             assuming,
-            pairs: answers.races.races.iter().filter_map(|(key, example)| racing.race(key, example)).collect(),
+            pairs: (answers.races.races.iter().filter(|(key, _)| key.is_race()))
+                .filter_map(|(key, example)| racing.race(key, example))
+                .collect(),
             depends: None,
         },
         protocol: Protocol {
@@ -77,7 +79,7 @@ pub(crate) fn report(
             depends: None,
         },
         termination: writer.termination(answers, assuming),
-        warnings: warnings::gather(test, unfolding),
+        warnings: warnings::gather(test, unfolding, &answers.races),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
     }

@@ -217,6 +217,14 @@ pub fn lets_start(unfolding: &Unfolding, first: EventId, second: EventId) -> boo
     unfolding.event(first).has(Tag::LaunchDependents) && is_dependent(unfolding, first, second)
 }
 
+/// Whether the second event is one of a thread in whose CTA's memory the first is an access, the cat relation `home`:
+/// that memory is there until the last thread of the CTA exits.
+pub fn at_home(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
+    let Some(location) = unfolding.event(first).location() else { return false };
+    let owner = unfolding.locations[location.index()].owner;
+    owner.is_some() && unfolding.event(second).is_main() && unfolding.place(second) == owner
+}
+
 fn is_dependent(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
     let pair = kernel_of(unfolding, first).zip(kernel_of(unfolding, second));
     pair.is_some_and(|pair| unfolding.dependent_launches.contains(&pair))

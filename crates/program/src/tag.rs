@@ -119,6 +119,8 @@ tags! {
     LaunchDependents = "LAUNCH_DEPENDENTS",
     /// `griddepcontrol.wait`.
     GridWait = "GRID_WAIT",
+    /// The end of a thread, in programs whose shared memory may be in use then.
+    Exit = "EXIT",
     BarrierSync = "BAR_SYNC",
     BarrierArrive = "BAR_ARRIVE",
     BarrierRed = "BAR_RED",

@@ -36,6 +36,7 @@ impl Candidate {
             }
             BaseRelation::Gridwait => self.fill_ids(unfolding, out, |_| true, access::awaited_by),
             BaseRelation::Gridstart => self.fill_ids(unfolding, out, |_| true, access::lets_start),
+            BaseRelation::Home => self.fill_ids(unfolding, out, |_| true, access::at_home),
             _ => {}
         }
     }

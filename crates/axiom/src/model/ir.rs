@@ -255,6 +255,8 @@ pub enum BaseRelation {
     Gridwait,
     /// `griddepcontrol.launch_dependents` to every event of a kernel that depends on its kernel.
     Gridstart,
+    /// An access to the memory of a CTA to the main events of that CTA's threads.
+    Home,
     /// Barrier operations that met, into those that wait.
     Syncbar,
     /// One orientation of every pair of `fence.sc` in `sr`; acyclic.

@@ -53,6 +53,7 @@ fn relation(name: &str) -> Option<BaseRelation> {
         "launch" => BaseRelation::Launch,
         "gridwait" => BaseRelation::Gridwait,
         "gridstart" => BaseRelation::Gridstart,
+        "home" => BaseRelation::Home,
         "syncbar" => BaseRelation::Syncbar,
         "sync_fence" => BaseRelation::SyncFence,
         _ => return None,
@@ -88,6 +89,7 @@ pub fn relation_name(relation: BaseRelation) -> &'static str {
         BaseRelation::Launch => "launch",
         BaseRelation::Gridwait => "gridwait",
         BaseRelation::Gridstart => "gridstart",
+        BaseRelation::Home => "home",
         BaseRelation::Syncbar => "syncbar",
         BaseRelation::SyncFence => "sync_fence",
     }

@@ -185,7 +185,7 @@ impl<'t> Candidate<'t> {
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
             "issue" | "so" | "done" | "pipelined" | "covers" | "scluster" | "complete" | "sameop" | "launch"
-            | "gridwait" | "gridstart" => {
+            | "gridwait" | "gridstart" | "home" => {
                 self.relate(|x, a, y, b| beside::holds(self.unfolding, name, (x, a), (y, b)) == Some(true))
             }
             _ => return None,

@@ -39,6 +39,10 @@ pub(super) fn holds(
             has(a, Tag::LaunchDependents)
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
         }
+        "home" => {
+            let owner = location(a).and_then(|at| unfolding.locations[at.index()].owner);
+            owner.is_some() && b.strand.is_none() && place(unfolding, b) == owner
+        }
         _ => return None,
     })
 }

@@ -6,7 +6,8 @@ use fencepost_syntax::litmus::Comparison;
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::{
-    Barrier, BarrierKind, BarrierLevel, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope, Thread,
+    Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope,
+    Thread,
 };
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
@@ -99,9 +100,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
-    pub(crate) fn finish(&mut self, state: State, end: TraceEnd) -> Result<(), UnfoldError> {
+    pub(crate) fn finish(&mut self, mut state: State, end: TraceEnd) -> Result<(), UnfoldError> {
         if state.silent.is_some() && !matches!(end, TraceEnd::Spin { .. }) {
             return Ok(());
+        }
+        if end == TraceEnd::Exit {
+            self.exit(&mut state)?;
         }
         let limit = self.options.max_events;
         if self.unfolding.traces.len() >= limit as usize {
@@ -122,6 +126,17 @@ impl<'a> Runner<'a> {
             end,
             registers: state.registers.into_iter().map(|slot| slot.value).collect(),
         });
+        Ok(())
+    }
+
+    /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory.
+    fn exit(&mut self, state: &mut State) -> Result<(), UnfoldError> {
+        let outlives = |feature: Feature| matches!(feature, Feature::Async | Feature::Cluster);
+        if self.thread.code.is_empty() || !self.program.features.iter().any(|feature| outlives(feature.node)) {
+            return Ok(());
+        }
+        state.at = state.at.min(self.thread.code.len() - 1);
+        self.event(state, EventKind::Issue, Tags::from_iter([Tag::Exit]), None, Deps::default())?;
         Ok(())
     }
 

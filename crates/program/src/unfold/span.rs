@@ -4,7 +4,7 @@
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, Space};
+use crate::program::{AddressOperand, LocationRole, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::access::Half;
 use crate::unfold::run::{Deps, Runner};
@@ -46,6 +46,11 @@ impl Runner<'_> {
             return None;
         }
         let first = addresses[first.index()].canonical;
+        // A tensor map is one object: whatever touches it, touches its 128 bytes, and a store puts another tensor's address
+        // into it.
+        if self.program.locations[addresses[first.index()].location.index()].role == LocationRole::TensorMap {
+            return (bytes <= 128).then(|| vec![first]);
+        }
         let mut found = vec![first];
         let mut reached = width(first);
         while reached < bytes {
