@@ -241,6 +241,8 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     }
     for scalar in &uses.scalars {
         match scalar.offset {
+            // One that runs past the end is none of this memory.
+            Some(offset) if offset + scalar.bytes() > bytes => {}
             Some(offset) => edges.extend([offset, offset + scalar.bytes()]),
             None => edges.extend((0..bytes / scalar.bytes().max(1)).map(|index| index * scalar.bytes())),
         }
