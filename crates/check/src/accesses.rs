@@ -2,19 +2,28 @@
 //!
 //! A failing iteration of a spin loop accesses memory, and so does a thread before it is stuck for good. Outcomes need
 //! neither, races both: they are looked for in an unfolding that keeps a failing iteration
-//! ([`fencepost_program::unfold::unfold_accesses`]), among the executions that end and those that never do. A program that
-//! never waits has its races read off the executions that are counted anyway.
+//! ([`fencepost_program::unfold::unfold_accesses`]), among the executions that end and those that never do. Where that is
+//! the same unfolding, the races are read off the executions that are counted anyway.
+//!
+//! Where there are too many executions to look at each, the engines search for one with a race that is not known yet,
+//! until there is none.
 
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::{Ends, Exploration, Goal};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::CheckId;
+use fencepost_program::EventId;
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
+use fencepost_syntax::Span;
 
-use crate::models::LoadedModel;
+use crate::models::{LoadedModel, NotConfirmed, Replayer};
+use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
-use crate::race::{Example, Flags, RaceKey, RaceSet};
+use crate::race::{Example, FlagEvaluator, Flags, RaceKey, RaceSet, is_race};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 
@@ -35,12 +44,14 @@ pub(crate) enum Effort {
     Complete,
 }
 
-pub(crate) struct RaceSearch<'a> {
-    /// With failing iterations.
+pub(crate) struct RaceSearch<'a, 'r> {
+    /// With failing iterations, if there can be any.
     pub(crate) unfolding: &'a Unfolding,
     pub(crate) model: &'a LoadedModel,
     pub(crate) filter: Option<&'a Condition>,
     pub(crate) searcher: Searcher<'a>,
+    /// Of this unfolding, made ready when first needed.
+    pub(crate) replayer: &'r OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
 
 #[derive(Default)]
@@ -51,34 +62,116 @@ struct Seen {
     capped: bool,
 }
 
+/// The events of each instruction.
+struct Places {
+    events: BTreeMap<Span, Vec<EventId>>,
+}
+
+impl Places {
+    fn new(unfolding: &Unfolding) -> Places {
+        let mut events: BTreeMap<Span, Vec<EventId>> = BTreeMap::new();
+        for (at, event) in unfolding.events.iter().enumerate() {
+            events.entry(event.span).or_default().push(EventId(at as u32));
+        }
+        Places { events }
+    }
+
+    /// Every pair of events that is this race to a person: the same two instructions, in any iteration and order.
+    fn pairs(&self, key: &RaceKey) -> Vec<(EventId, EventId)> {
+        let of = |span: Span| self.events.get(&span).map_or(&[][..], Vec::as_slice);
+        let mut pairs = Vec::new();
+        for &first in of(key.first) {
+            pairs.extend(of(key.second).iter().flat_map(|&second| [(first, second), (second, first)]));
+        }
+        pairs
+    }
+}
+
 /// What the search saw, and how much of what there is.
 pub(crate) struct Met {
     pub(crate) races: RaceSet,
+    /// Those are all races.
+    pub(crate) complete: bool,
     pub(crate) protocol: ProtocolSet,
     pub(crate) executions: Count,
 }
 
-impl RaceSearch<'_> {
-    /// None if the independent evaluator does not confirm what was met.
-    pub(crate) fn run(&self, flags: &Flags, effort: Effort) -> Option<Met> {
-        let mut all = RaceSet::default();
-        let mut protocol = ProtocolSet::default();
+impl Met {
+    pub(crate) fn nothing() -> Met {
+        let executions = Count { count: 0, complete: true };
+        Met { races: RaceSet::default(), complete: true, protocol: ProtocolSet::default(), executions }
+    }
+}
+
+impl RaceSearch<'_, '_> {
+    /// Adds what the executions that end so show.
+    pub(crate) fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
         let examiner = Examiner::new(self.unfolding);
-        let mut executions = Count { count: 0, complete: true };
-        for ends in [Ends::Terminating, Ends::Stuck] {
-            // An execution that never ends has no final state to pass a filter with.
-            if ends == Ends::Stuck && self.filter.is_some() {
-                continue;
-            }
-            let (seen, exploration) = self.explore(flags, &examiner, ends, effort);
-            executions.count = executions.count.saturating_add(seen.executions);
-            executions.complete &= exploration == Exploration::Complete && !seen.capped;
-            for (key, example) in seen.races.races {
-                all.races.entry(key).or_insert(example);
-            }
-            protocol.extend(seen.protocol);
+        let (seen, exploration) = self.explore(flags, &examiner, ends, effort);
+        met.executions.count = met.executions.count.saturating_add(seen.executions);
+        met.executions.complete &= exploration == Exploration::Complete && !seen.capped;
+        met.complete &= met.executions.complete;
+        for (key, example) in seen.races.races {
+            met.races.races.entry(key).or_insert(example);
         }
-        self.confirmed(&all, &protocol).then_some(Met { races: all, protocol, executions })
+        met.protocol.extend(seen.protocol);
+    }
+
+    /// Completes a set of races: looks for an execution with a race that is none of them, until there is none. Whether there
+    /// is none in the end. Much less work than listing all executions, because a part of the search is left as soon as
+    /// everything in it is ordered.
+    pub(crate) fn hunt(&self, flags: &Flags, ends: &[Ends], effort: Effort, races: &mut RaceSet) -> bool {
+        let places = Places::new(self.unfolding);
+        let mut complete = true;
+        for mut evaluator in flags.evaluators() {
+            let found = ends.iter().all(|&ends| self.hunt_one(&mut evaluator, &places, (ends, effort), races));
+            // Of what is only warned of, nobody says that there is none.
+            complete &= found || !is_race(evaluator.name);
+        }
+        complete
+    }
+
+    fn hunt_one(
+        &self,
+        evaluator: &mut FlagEvaluator<'_>,
+        places: &Places,
+        (ends, effort): (Ends, Effort),
+        races: &mut RaceSet,
+    ) -> bool {
+        loop {
+            let known = races.races.keys().filter(|key| key.flag == evaluator.name);
+            let beyond: Vec<(EventId, EventId)> = known.flat_map(|key| places.pairs(key)).collect();
+            match self.another(evaluator.flag, &beyond, ends, effort) {
+                (Some(execution), _) => {
+                    let before = races.races.len();
+                    evaluator.add(self.unfolding, &execution, races);
+                    if races.races.len() == before {
+                        return false;
+                    }
+                }
+                (None, exploration) => return exploration == Exploration::Complete,
+            }
+        }
+    }
+
+    fn another(
+        &self,
+        flag: CheckId,
+        beyond: &[(EventId, EventId)],
+        ends: Ends,
+        effort: Effort,
+    ) -> (Option<Execution>, Exploration) {
+        let raised = Some(Raised { flag, beyond });
+        let goal = Goal { raised, multiplicity: Multiplicity::First, ..self.goal(ends) };
+        let first = |first: &mut Option<Execution>, execution: &Execution| {
+            *first = Some(execution.clone());
+            ControlFlow::Break(())
+        };
+        let found = match effort {
+            Effort::Complete => self.searcher.run(&goal, || None, first),
+            Effort::Capped => self.searcher.run_bounded(&goal, MOST_RACE_WORK, || None, first),
+        };
+        (found.results, found.exploration)
     }
 
     fn goal(&self, ends: Ends) -> Goal<'_> {
@@ -106,12 +199,13 @@ impl RaceSearch<'_> {
         (found.results, found.exploration)
     }
 
-    /// The example of each race must be one for the independent evaluator too.
-    fn confirmed(&self, races: &RaceSet, protocol: &ProtocolSet) -> bool {
-        if races.races.is_empty() && protocol.errors.is_empty() {
+    /// What is shown must be so for the independent evaluator too.
+    pub(crate) fn is_confirmed(&self, met: &Met) -> bool {
+        if met.races.races.is_empty() && met.protocol.errors.is_empty() {
             return true;
         }
-        let Ok(replayer) = self.model.replayer(self.unfolding) else { return false };
+        let replayer = self.replayer.get_or_init(|| self.model.replayer(self.unfolding));
+        let Ok(replayer) = replayer.as_ref() else { return false };
         let ends = |execution: &Execution| {
             let exits = |trace: &fencepost_program::TraceId| {
                 self.unfolding.traces.get(trace.index()).is_some_and(|trace| trace.end == TraceEnd::Exit)
@@ -126,7 +220,8 @@ impl RaceSearch<'_> {
             let judged = judge(&example.execution);
             judged.is_some_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag))
         };
-        races.races.iter().all(raised) && protocol.errors.values().all(|error| judge(&error.execution).is_some())
+        let errors = met.protocol.errors.values();
+        met.races.races.iter().all(raised) && errors.into_iter().all(|error| judge(&error.execution).is_some())
     }
 }
 

@@ -18,7 +18,7 @@ use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold, unfold_acces
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::accesses::{self, Effort, RaceSearch};
+use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
 use crate::mixed;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
@@ -72,6 +72,8 @@ pub(crate) struct Answers {
     pub(crate) findings: Vec<Option<Finding>>,
     pub(crate) executions: Option<Count>,
     pub(crate) outcomes: Vec<(outcome::State, u64)>,
+    /// What the counted executions show, before it is believed.
+    met: Met,
     pub(crate) races: RaceSet,
     pub(crate) race_answer: RaceAnswer,
     pub(crate) protocol: ProtocolSet,
@@ -93,6 +95,7 @@ impl Answers {
             findings,
             executions: None,
             outcomes: Vec::new(),
+            met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
             protocol: ProtocolSet::default(),
@@ -122,23 +125,21 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
-    // None where it would be too large, which leaves the races unknown.
-    let accesses = if options.races.is_yes() && accesses::can_wait(&unfolding) {
-        unfold_accesses(&test.program, &limits).ok()
+    let apart = if options.races.is_yes() && accesses::can_wait(&unfolding) {
+        match unfold_accesses(&test.program, &limits) {
+            Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
+            Ok(accesses) => Apart::In(Box::new(accesses)),
+            Err(_) => Apart::TooLarge,
+        }
     } else {
-        None
+        Apart::Same
     };
-    let job = Job {
-        test,
-        model,
-        options,
-        terms: &terms,
-        unfolding: &unfolding,
-        accesses: accesses.as_ref(),
-        searcher,
-        replayer,
-    };
+    let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let answers = job.run();
+    let accesses = match apart {
+        Apart::In(accesses) => Some(*accesses),
+        Apart::Same | Apart::TooLarge => None,
+    };
     let report = witness::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
         Some(Finding::Found(execution)) => Some(*execution),
@@ -214,14 +215,22 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     Some(Why::Unsupported { span: unknown.span, what })
 }
 
+/// Where races are looked for: with failing iterations of spin loops.
+enum Apart {
+    /// There are none that matter.
+    Same,
+    In(Box<Unfolding>),
+    /// Which leaves the races unknown.
+    TooLarge,
+}
+
 struct Job<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
     options: &'a Options<'a>,
     terms: &'a [Term],
     unfolding: &'a Unfolding,
-    /// Where races are looked for, if not there.
-    accesses: Option<&'a Unfolding>,
+    apart: &'a Apart,
     searcher: Searcher<'a>,
     replayer: OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
@@ -240,7 +249,7 @@ impl Job<'_> {
             }
         }
         if self.options.questions.is_yes() {
-            let small = self.searcher.estimate.bits <= SMALL_BITS;
+            let small = self.searcher.estimate.bits <= SMALL_BITS || self.searcher.has_strands;
             match self.options.outcomes {
                 Outcomes::All => self.count(&targets, &flags, Effort::Complete, &mut answers),
                 Outcomes::Capped if small => self.count(&targets, &flags, Effort::Capped, &mut answers),
@@ -251,10 +260,12 @@ impl Job<'_> {
                 self.count(&targets, &flags, Effort::Capped, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
-            self.races_while_waiting(&flags, &mut answers);
         }
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
+        }
+        if self.options.questions.is_yes() {
+            self.races(&flags, &mut answers);
         }
         self.examine_witnesses(&examiner, &mut answers);
         mixed::apply(self.test, self.unfolding, &mut answers);
@@ -303,7 +314,7 @@ impl Job<'_> {
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
     fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
-        let wants_races = self.options.races.is_yes() && !flags.is_empty() && !accesses::can_wait(self.unfolding);
+        let wants_races = self.options.races.is_yes() && !flags.is_empty() && matches!(self.apart, Apart::Same);
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
             // Which accesses race is no final value: executions must be kept apart.
@@ -361,15 +372,8 @@ impl Job<'_> {
             };
             answers.findings = targets.iter().zip(totals.found).map(answer).collect();
         }
-        // Unknown until here, where the model has flags and races were asked for.
-        if answers.race_answer == RaceAnswer::Unknown && !accesses::can_wait(self.unfolding) {
-            answers.race_answer = accesses::answer(&totals.races, counted);
-            answers.races = self.replayed_races(totals.races, answers);
-            if answers.protocol_answer == ProtocolAnswer::Unknown {
-                answers.protocol_answer = accesses::protocol_answer(&totals.protocol, counted);
-                answers.protocol = totals.protocol;
-            }
-        }
+        let complete = counted.complete;
+        answers.met = Met { races: totals.races, complete, protocol: totals.protocol, executions: counted };
     }
 
     /// Searches for what counting has not answered.
@@ -382,39 +386,58 @@ impl Job<'_> {
         }
     }
 
-    /// Races of a program that can wait; of others they were read off.
-    fn races_while_waiting(&self, flags: &Flags, answers: &mut Answers) {
+    /// Races, and broken rules about mbarriers: those of the counted executions, and what those did not show.
+    fn races(&self, flags: &Flags, answers: &mut Answers) {
         let effort = match self.options.outcomes {
             Outcomes::All => Effort::Complete,
             Outcomes::Capped => Effort::Capped,
             Outcomes::Skip => return,
         };
-        let Some(unfolding) = self.accesses.filter(|_| answers.race_answer == RaceAnswer::Unknown) else { return };
+        if answers.race_answer != RaceAnswer::Unknown {
+            return;
+        }
+        let own = OnceCell::new();
+        let (unfolding, replayer) = match self.apart {
+            Apart::TooLarge => return,
+            Apart::Same => (self.unfolding, &self.replayer),
+            Apart::In(accesses) => (&**accesses, &own),
+        };
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
         let searcher = self.searcher.within(unfolding);
-        let search = RaceSearch { unfolding, model: self.model, filter, searcher };
-        let Some(met) = search.run(flags, effort) else { return };
-        answers.race_answer = accesses::answer(&met.races, met.executions);
-        answers.races = met.races;
+        let search = RaceSearch { unfolding, model: self.model, filter, searcher, replayer };
+        // An execution that never ends has no final state to pass a filter with.
+        let always_ends = answers.termination == TerminationAnswer::Terminates || filter.is_some();
+        let may_hang = !always_ends && accesses::can_wait(unfolding);
+        let ends: &[Ends] = if may_hang { &[Ends::Terminating, Ends::Stuck] } else { &[Ends::Terminating] };
+        let mut met = std::mem::replace(&mut answers.met, Met::nothing());
+        if matches!(self.apart, Apart::In(_)) {
+            met = Met::nothing();
+            search.look(flags, Ends::Terminating, effort, &mut met);
+        }
+        if may_hang {
+            search.look(flags, Ends::Stuck, effort, &mut met);
+        }
+        if !met.complete {
+            met.complete = search.hunt(flags, ends, effort, &mut met.races);
+        }
+        if !search.is_confirmed(&met) {
+            return;
+        }
+        answers.race_answer = accesses::answer(&met.races, self.decided(met.executions, met.complete));
         if answers.protocol_answer == ProtocolAnswer::Unknown {
             answers.protocol_answer = accesses::protocol_answer(&met.protocol, met.executions);
-            answers.protocol = met.protocol;
-            answers.protocol_of_accesses = true;
+            answers.protocol_of_accesses = matches!(self.apart, Apart::In(_));
         }
+        (answers.races, answers.protocol) = (met.races, met.protocol);
     }
 
-    /// The example of each race must be one for the independent evaluator too.
-    fn replayed_races(&self, races: RaceSet, answers: &mut Answers) -> RaceSet {
-        for (key, example) in &races.races {
-            let goal = self.goal(None, Multiplicity::First);
-            let judged = self.replay(&example.execution, &goal);
-            let confirmed = judged.is_ok_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag));
-            if !confirmed {
-                answers.race_answer = RaceAnswer::Unknown;
-                return RaceSet::default();
-            }
-        }
-        races
+    /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an
+    /// execution, unless something is assumed of it.
+    fn decided(&self, counted: Count, complete: bool) -> Count {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let assuming = accesses::is_assuming(self.unfolding, filter);
+        let least = u64::from(!counted.complete && !assuming);
+        Count { count: counted.count.max(least), complete }
     }
 
     /// The first execution with a final state that satisfies the condition.

@@ -63,6 +63,13 @@ pub const MOST_COUNTED: u64 = 10_000;
 /// the same counts.
 pub const MOST_WORK: u64 = 20_000;
 
+/// With asynchronous operations or mbarriers more is worth it: one count answers every question, and what is wrong with
+/// them can only be seen execution by execution. Some seconds.
+pub const MOST_STRAND_WORK: u64 = 1_000_000;
+
+/// And no more for each race that is looked for after that.
+pub const MOST_RACE_WORK: u64 = 400_000;
+
 /// A SAT solver has no such measure, and an execution costs it far more.
 pub const MOST_COUNTED_BY_SAT: u64 = 100;
 

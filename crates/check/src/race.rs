@@ -9,7 +9,7 @@ use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{kernel, ones};
 use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{BaseRelation, Model};
+use fencepost_axiom::model::{BaseRelation, CheckId, Model};
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::Span;
@@ -39,8 +39,13 @@ impl RaceKey {
     /// A flag that says race is about one; any other marks something to warn of (an access that the memory may not
     /// outlive).
     pub(crate) fn is_race(&self) -> bool {
-        self.flag.ends_with("race")
+        is_race(&self.flag)
     }
+}
+
+/// Whether a flag of this name is about races.
+pub(crate) fn is_race(flag: &str) -> bool {
+    flag.ends_with("race")
 }
 
 impl RaceSet {
@@ -51,7 +56,14 @@ impl RaceSet {
 
 /// The models with one flag each as their only axiom.
 pub(crate) struct Flags {
-    models: Vec<(String, Model)>,
+    models: Vec<Alone>,
+}
+
+struct Alone {
+    /// In the whole model.
+    flag: CheckId,
+    name: String,
+    model: Model,
 }
 
 impl Flags {
@@ -59,8 +71,9 @@ impl Flags {
     /// each names pairs of events.
     pub(crate) fn new(model: &Model) -> Flags {
         let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
-        let racy = model.checks.iter().filter(|check| marks(check.role) && check.kind == CheckKind::Empty);
-        let alone = |check: &fencepost_axiom::model::Check| {
+        let racy = model.checks.iter().enumerate();
+        let racy = racy.filter(|(_, check)| marks(check.role) && check.kind == CheckKind::Empty);
+        let alone = |(at, check): (usize, &fencepost_axiom::model::Check)| {
             let axiom = fencepost_axiom::model::Check { role: CheckRole::Axiom, negated: false, ..check.clone() };
             let model = Model {
                 name: model.name.clone(),
@@ -75,7 +88,7 @@ impl Flags {
                 readings: Vec::new(),
                 files: Vec::new(),
             };
-            (check.name.clone(), model)
+            Alone { flag: CheckId(at as u32), name: check.name.clone(), model }
         };
         Flags { models: racy.map(alone).collect() }
     }
@@ -87,10 +100,11 @@ impl Flags {
     pub(crate) fn evaluators(&self) -> Vec<FlagEvaluator<'_>> {
         self.models
             .iter()
-            .map(|(name, model)| FlagEvaluator {
-                name,
-                model,
-                evaluator: Evaluator::new(model),
+            .map(|alone| FlagEvaluator {
+                flag: alone.flag,
+                name: &alone.name,
+                model: &alone.model,
+                evaluator: Evaluator::new(&alone.model),
                 candidate: Candidate::default(),
                 raised_by_traces: None,
                 bits: Vec::new(),
@@ -100,7 +114,8 @@ impl Flags {
 }
 
 pub(crate) struct FlagEvaluator<'a> {
-    name: &'a str,
+    pub(crate) flag: CheckId,
+    pub(crate) name: &'a str,
     model: &'a Model,
     evaluator: Evaluator<'a>,
     /// The traces of the last execution: most of what a flag looks at is theirs, and the next execution mostly has the

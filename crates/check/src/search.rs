@@ -13,10 +13,11 @@ use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 
 use crate::estimate::Estimate;
-use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_WORK, Options};
+use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
 
 /// Time for an engine's first turn when there is a second one to ask.
 const SOFT: Duration = Duration::from_millis(200);
@@ -51,6 +52,9 @@ pub(crate) struct Searcher<'a> {
     pub(crate) estimate: Estimate,
     choice: EngineChoice,
     limits: Limits<'a>,
+    /// There are asynchronous operations or mbarriers. Their executions are many to list for what they have to say, and few:
+    /// whatever is asked of them, counting first is best.
+    pub(crate) has_strands: bool,
 }
 
 /// What a search brought: the collected results, and whether it saw everything.
@@ -60,6 +64,10 @@ pub(crate) struct Found<T> {
     pub(crate) engine: EngineName,
 }
 
+fn has_strands(unfolding: &Unfolding) -> bool {
+    unfolding.events.iter().any(|event| !event.is_main() || event.has(Tag::Mbarrier))
+}
+
 impl<'a> Searcher<'a> {
     pub(crate) fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
         let limits = Limits {
@@ -67,13 +75,16 @@ impl<'a> Searcher<'a> {
             memory: options.memory_limit,
             cancelled: options.cancelled,
         };
-        Searcher { unfolding, model, estimate: Estimate::new(unfolding), choice: options.engine, limits }
+        let has_strands = has_strands(unfolding);
+        Searcher { unfolding, model, estimate: Estimate::new(unfolding), choice: options.engine, limits, has_strands }
     }
 
     /// The same search in another unfolding, by the same deadline.
     pub(crate) fn within(&self, unfolding: &'a Unfolding) -> Searcher<'a> {
         let limits = self.limits.clone();
-        Searcher { unfolding, model: self.model, estimate: Estimate::new(unfolding), choice: self.choice, limits }
+        let has_strands = self.has_strands;
+        let estimate = Estimate::new(unfolding);
+        Searcher { unfolding, model: self.model, estimate, choice: self.choice, limits, has_strands }
     }
 
     /// Explores with a fresh collection per engine that is asked.
@@ -105,6 +116,18 @@ impl<'a> Searcher<'a> {
         &self,
         goal: &Goal<'_>,
         fresh: impl Fn() -> T,
+        visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let work = if self.has_strands { MOST_STRAND_WORK } else { MOST_WORK };
+        self.run_bounded(goal, work, fresh, visit)
+    }
+
+    /// The same with so much work.
+    pub(crate) fn run_bounded<T>(
+        &self,
+        goal: &Goal<'_>,
+        work: u64,
+        fresh: impl Fn() -> T,
         mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
         if self.choice == EngineChoice::Sat {
@@ -112,7 +135,7 @@ impl<'a> Searcher<'a> {
         }
         let mut results = fresh();
         let mut visitor = |execution: &Execution| visit(&mut results, execution);
-        let engine = EnumerateUpTo { work: MOST_WORK };
+        let engine = EnumerateUpTo { work };
         let exploration = engine.explore(self.unfolding, self.model, goal, &self.limits, &mut visitor);
         Found { results, exploration, engine: EngineName::Enumerate }
     }
