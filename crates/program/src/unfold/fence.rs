@@ -2,7 +2,7 @@
 
 use crate::ids::{AddressId, LocationId};
 use crate::program::{FenceCover, Scope};
-use crate::tag::Tags;
+use crate::tag::{Tag, Tags};
 use crate::unfold::UnfoldError;
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, State};
@@ -29,6 +29,9 @@ impl Runner<'_> {
             }
         };
         for (mut state, cover) in alternatives {
+            // A fence about shared memory says so, as an access to it does.
+            let is_shared = matches!(cover, Cover::SharedCta | Cover::SharedCluster);
+            let tags = if is_shared { tags.with(Tag::Shared) } else { tags };
             let deps = Deps { address: address.clone(), data: Reads::new(), guard: guard.clone() };
             let event = self.event(&mut state, EventKind::Fence, tags, scope, deps)?;
             self.unfolding.events[event.index()].cover = cover;

@@ -132,10 +132,10 @@ impl<'a> Runner<'a> {
     /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory.
     fn exit(&mut self, state: &mut State) -> Result<(), UnfoldError> {
         let outlives = |feature: Feature| matches!(feature, Feature::Async | Feature::Cluster);
-        if self.thread.code.is_empty() || !self.program.features.iter().any(|feature| outlives(feature.node)) {
+        if !self.program.features.iter().any(|feature| outlives(feature.node)) {
             return Ok(());
         }
-        state.at = state.at.min(self.thread.code.len() - 1);
+        state.at = state.at.min(self.thread.code.len().saturating_sub(1));
         self.event(state, EventKind::Issue, Tags::from_iter([Tag::Exit]), None, Deps::default())?;
         Ok(())
     }
@@ -394,7 +394,7 @@ impl<'a> Runner<'a> {
             data_deps: deps.data.into_iter().collect(),
             control_deps: control.into_iter().collect(),
             span: self.span_at(state.at),
-            iteration: state.runs[state.at].saturating_sub(1),
+            iteration: state.runs.get(state.at).map_or(0, |runs| runs.saturating_sub(1)),
             ..Event::default()
         });
         state.path.push(id);
