@@ -83,6 +83,7 @@ fn cycle(name: &str, pairs: &[(&str, u32, u32)], built: &Built) -> (String, Opti
         caption: vec!["Forbidden by Causality (PTX ISA 8.10.6)".into(), "P1:r0=1 /\\ P1:r1=0".into()],
         highlight: highlight.collect(),
         relations: vec![DerivedRelation { name: "synchronizes-with".into(), pairs: vec![(EventId(3), EventId(4))] }],
+        ..Options::default()
     };
     (name.to_owned(), options)
 }

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use fencepost_program::program::Place;
 
 use super::escape;
+use super::marks::Gate;
 use super::palette::Relation;
 use super::scene::{Column, Heads, Role, Scene};
 
@@ -26,14 +27,16 @@ pub(super) fn write(scene: &Scene) -> String {
     write_columns(&mut out, scene);
     for edge in &scene.edges {
         let style = edge.relation.style();
-        let (from, to) = (scene.nodes[edge.from].event.0, scene.nodes[edge.to].event.0);
+        let (from, to) = (scene.nodes[edge.from].event().0, scene.nodes[edge.to].event().0);
         let label = match edge.relation {
             Relation::Po if !edge.highlighted => "\"\"".to_owned(),
             _ => escape::dot([edge.label.as_str()]),
         };
         let mut attributes = format!("label={label}, color=\"{0}\", fontcolor=\"{0}\"", style.colour);
-        if edge.heads == Heads::Both {
-            attributes.push_str(", dir=both");
+        match edge.heads {
+            Heads::Forward => {}
+            Heads::Both => attributes.push_str(", dir=both"),
+            Heads::None => attributes.push_str(", dir=none"),
         }
         if !style.dash.is_empty() {
             attributes.push_str(", style=dashed");
@@ -41,7 +44,7 @@ pub(super) fn write(scene: &Scene) -> String {
         if edge.highlighted {
             attributes.push_str(", penwidth=3");
         }
-        if !matches!(edge.relation, Relation::Po | Relation::Rmw) {
+        if !matches!(edge.relation, Relation::Po | Relation::Rmw | Relation::Then) {
             attributes.push_str(", constraint=false");
         }
         let _ = writeln!(out, "  e{from} -> e{to} [{attributes}];");
@@ -52,16 +55,31 @@ pub(super) fn write(scene: &Scene) -> String {
 
 fn write_node(out: &mut String, scene: &Scene, node: usize, indent: usize) {
     let drawn = &scene.nodes[node];
-    let label = escape::dot(drawn.lines.iter().map(String::as_str));
-    let fill = match drawn.role {
-        Role::Init => "#f1f3f4",
-        Role::Read => "#ffffff",
-        Role::Write => "#fffaf0",
-        Role::Fence => "#f3e8fd",
-        Role::Barrier => "#e0f2f1",
+    let lines: Vec<String> = drawn
+        .lines
+        .iter()
+        .map(|line| match line.mark {
+            Some(mark) => format!("{} ({})", line.text, mark.name()),
+            None => line.text.clone(),
+        })
+        .collect();
+    let label = escape::dot(lines.iter().map(String::as_str));
+    let (fill, shape) = match drawn.role {
+        Role::Init => ("#f1f3f4", ""),
+        Role::Read => ("#ffffff", ""),
+        Role::Write => ("#fffaf0", ""),
+        Role::Fence => ("#f3e8fd", ""),
+        Role::Gate(Gate::Whole) => ("#fdf2d0", ", shape=hexagon, style=filled"),
+        Role::Gate(Gate::Release) => ("#fdf2d0", ", shape=house, style=filled"),
+        Role::Gate(Gate::Acquire) => ("#fdf2d0", ", shape=invhouse, style=filled"),
+        Role::Gate(Gate::Before | Gate::After) => ("#f5f0ff", ", shape=underline"),
+        Role::Barrier => ("#e0f2f1", ""),
+        Role::Issue | Role::Wait => ("#e8f0fe", ""),
+        Role::Strand => ("#f5f9ff", ", style=\"rounded,filled,dashed\""),
+        Role::Completion => ("#e6f4ea", ", shape=ellipse"),
     };
     let pen = if drawn.highlighted { ", penwidth=2.2" } else { "" };
-    let _ = writeln!(out, "{:indent$}e{} [label={label}, fillcolor=\"{fill}\"{pen}];", "", drawn.event.0);
+    let _ = writeln!(out, "{:indent$}e{} [label={label}, fillcolor=\"{fill}\"{shape}{pen}];", "", drawn.event().0);
 }
 
 /// Nested clusters. Unlike columns, clusters of one CTA are gathered wherever the threads stand in the source.

@@ -19,7 +19,8 @@ pub(super) fn place(scene: &Scene, layout: &Layout) -> Vec<Option<Label>> {
     let mut taken: Vec<Rect> = Vec::new();
     let mut labels = Vec::new();
     for (index, edge) in scene.edges.iter().enumerate() {
-        if matches!(edge.relation, Relation::Po | Relation::Rmw) && !edge.highlighted {
+        let is_silent = edge.label.is_empty() || matches!(edge.relation, Relation::Po | Relation::Rmw);
+        if is_silent && !edge.highlighted {
             labels.push(None);
             continue;
         }

@@ -6,15 +6,17 @@ use std::collections::BTreeSet;
 use fencepost_program::program::Place;
 
 use super::labels::{self, Label};
+use super::legend;
 use super::plan::{Plan, Side, Way};
 use super::route::{self, Path};
 use super::rows::Rows;
-use super::scene::{Role, Scene};
+use super::scene::{ColumnKind, Role, Scene};
+use super::text::Line;
 
 pub(super) const CHARACTER: f64 = 7.3;
 pub(super) const LINE: f64 = 16.0;
 const PADDING: f64 = 9.0;
-const MARGIN: f64 = 18.0;
+pub(super) const MARGIN: f64 = 18.0;
 const LANE: f64 = 13.0;
 const FRAME_STEP: f64 = 9.0;
 const FRAME_LABEL: f64 = 17.0;
@@ -23,6 +25,8 @@ const CHANNEL: f64 = 30.0;
 const SLOT: f64 = 15.0;
 const INIT_STRIP: f64 = 40.0;
 const NARROWEST_GUTTER: f64 = 64.0;
+/// Between a thread and its strands.
+const LANE_GUTTER: f64 = 52.0;
 const INIT_GAP: f64 = 22.0;
 
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
@@ -83,6 +87,8 @@ pub(super) struct Layout {
     pub(super) channels: Vec<f64>,
     /// Between the init writes and the frames.
     pub(super) strip: (f64, f64),
+    /// Below the last row.
+    pub(super) ground: f64,
     /// Where captions and the legend start.
     pub(super) footer: f64,
 }
@@ -102,6 +108,7 @@ impl Layout {
             labels: Vec::new(),
             channels: Vec::new(),
             strip: (0.0, 0.0),
+            ground: 0.0,
             footer: 0.0,
         };
         let levels = levels(scene);
@@ -123,13 +130,16 @@ impl Layout {
         for (index, column) in scene.columns.iter().enumerate() {
             let texts = column.nodes.iter().flat_map(|node| &scene.nodes[*node].lines);
             let ending = column.ending.as_ref().map_or(0, |ending| characters(ending));
-            let widest =
-                texts.map(|text| characters(text)).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
+            let widest = texts.map(line_width).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
             let (left, right) = plan.lanes[index];
-            x += frame + lanes(left) + overhang(scene, rows, plan, index, Side::Left);
+            // No frame comes between a thread and its strands.
+            let is_lane = |at: usize| scene.columns.get(at).is_some_and(|it| it.kind == ColumnKind::Strands);
+            let (before, behind) =
+                (if is_lane(index) { 0.0 } else { frame }, if is_lane(index + 1) { 0.0 } else { frame });
+            x += before + lanes(left) + overhang(scene, rows, plan, index, Side::Left);
             let width = widest as f64 * CHARACTER + 2.0 * PADDING;
             self.headers.push(Rect { x, y: 0.0, width, height: HEADER });
-            x += width + frame + lanes(right) + overhang(scene, rows, plan, index, Side::Right);
+            x += width + behind + lanes(right) + overhang(scene, rows, plan, index, Side::Right);
             if index + 1 < scene.columns.len() {
                 x += gutters[index];
             }
@@ -150,7 +160,7 @@ impl Layout {
         wanted.sort();
         let mut x = MARGIN;
         for (pull, node) in &wanted {
-            let widest = scene.nodes[*node].lines.iter().map(|line| characters(line)).max().unwrap_or(0);
+            let widest = scene.nodes[*node].lines.iter().map(line_width).max().unwrap_or(0);
             let width = widest as f64 * CHARACTER + 2.0 * PADDING;
             x = x.max(*pull as f64 - width / 2.0);
             self.boxes[*node] = Rect { x, y: top, width, height };
@@ -219,6 +229,7 @@ impl Layout {
             y += height;
         }
         self.footer = y;
+        self.ground = y;
         for (column, header) in scene.columns.iter().zip(&self.headers) {
             let last = column.nodes.last().map_or(header.bottom(), |node| self.boxes[*node].bottom());
             self.endings.push(Point { x: header.x + header.width / 2.0, y: last + 15.0 });
@@ -256,36 +267,11 @@ impl Layout {
     fn place_footer(&mut self, scene: &Scene) {
         let longest = scene.caption.iter().chain([&scene.title]).map(|line| characters(line)).max().unwrap_or(0);
         self.width = self.width.max(longest as f64 * CHARACTER + 2.0 * MARGIN);
-        let legend = legend(scene, self);
+        let legend = legend::entries(scene, self);
         let bottom = legend.last().map_or(self.footer, |entry| entry.at.y + 8.0);
         let caption = self.footer + scene.caption.len() as f64 * 18.0;
         self.height = bottom.max(caption) + MARGIN - 8.0;
     }
-}
-
-pub(super) struct LegendEntry {
-    pub(super) at: Point,
-    pub(super) text: String,
-    /// Index into [`Scene::relations`].
-    pub(super) relation: usize,
-}
-
-pub(super) fn legend(scene: &Scene, layout: &Layout) -> Vec<LegendEntry> {
-    let mut at = Point { x: MARGIN, y: layout.footer + scene.caption.len() as f64 * 18.0 + 14.0 };
-    let mut entries = Vec::new();
-    for (relation, drawn) in scene.relations().into_iter().enumerate() {
-        let text = match drawn.words() {
-            "" => drawn.name().to_owned(),
-            words => format!("{}: {words}", drawn.name()),
-        };
-        let width = characters(&text) as f64 * 6.6 + 48.0;
-        if at.x > MARGIN && at.x + width > layout.width - MARGIN {
-            at = Point { x: MARGIN, y: at.y + 18.0 };
-        }
-        entries.push(LegendEntry { at, text, relation });
-        at.x += width;
-    }
-    entries
 }
 
 /// Columns of a terminal the text takes: letters of East Asian scripts and emoji are twice as wide.
@@ -295,9 +281,15 @@ pub(super) fn characters(text: &str) -> usize {
         .sum()
 }
 
+/// Text and the name of the proxy behind it.
+fn line_width(line: &Line) -> usize {
+    characters(&line.text) + line.mark.map_or(0, |mark| characters(mark.name()) + 1)
+}
+
 /// The width of the gutter right of each column: room for the longest name of an edge that stays in it.
 fn gutters(scene: &Scene, rows: &Rows) -> Vec<f64> {
-    let mut widths = vec![NARROWEST_GUTTER; scene.columns.len()];
+    let lanes = scene.columns.iter().skip(1).map(|column| column.kind == ColumnKind::Strands).chain([false]);
+    let mut widths: Vec<f64> = lanes.map(|is_lane| if is_lane { LANE_GUTTER } else { NARROWEST_GUTTER }).collect();
     for edge in &scene.edges {
         let (Some(from), Some(to)) = (rows.cell_of[edge.from], rows.cell_of[edge.to]) else { continue };
         let (a, b) = (rows.cells[from].column, rows.cells[to].column);

@@ -1,29 +1,42 @@
 //! Pictures of executions: a thread-per-column SVG with a layout of its own, and the same content as DOT.
 //!
-//! `scene` decides *what* is drawn (boxes, edges, captions), `rows`, `plan` and `layout` where the boxes are, `route` and
-//! `labels` how the edges run between them; `svg` and `dot` only write. Graphviz was not used for the layout: it is not
+//! `scene` decides *what* is drawn (`boxes` with their `text`, edges, those of strands in `beyond`), `rows`, `plan` and
+//! `layout` where the boxes are, `route` and `labels` how the edges run between them; `svg`, `shapes` and `dot` only write. Graphviz was not used for the layout: it is not
 //! on every machine, it does not keep threads in columns, and its output changes between versions. Coordinates are sums
 //! of constants over ordered data, rounded when written: the same execution gives the same bytes.
 //!
 //! What is shown: every event; program order between neighbours; reads-from; coherence and Fence-SC order without the
 //! edges that follow by transitivity; from-read to the coherence successors of the write that was read. Coherence out
-//! of initial writes is left out: an initial write precedes every write of its location.
+//! of initial writes is left out: an initial write precedes every write of its location. Operations on an mbarrier read
+//! from each other in coherence order, so reads-from alone is drawn for them, with the phase.
+//!
+//! Elements of an array that one instruction accesses share a box and its edges. An asynchronous operation is a strand: a
+//! lane beside its thread, with an edge from its issue and edges to what waits for it. A proxy fence is a gate.
 
+mod beyond;
+mod boxes;
 mod dot;
 mod escape;
 mod labels;
 mod layout;
+mod legend;
+mod marks;
 mod palette;
 mod picture;
 mod plan;
 mod route;
 mod rows;
 mod scene;
+mod shapes;
 mod svg;
+mod text;
+
+use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 
 pub use picture::{Format, picture};
@@ -43,6 +56,19 @@ pub struct Options {
     /// Edges to draw thick: the cycle that rules the execution out. Those of the standard relations are found by their
     /// name; others are added.
     pub highlight: Vec<HighlightedEdge>,
+    /// Pairs of events that race in the execution.
+    pub races: Vec<RacingPair>,
+    /// What the values of tensor maps stand for.
+    pub addresses: BTreeMap<Value, String>,
+}
+
+/// Two events that raise a flag of the model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RacingPair {
+    /// `data-race`.
+    pub flag: String,
+    pub first: EventId,
+    pub second: EventId,
 }
 
 /// A relation of the model with its pairs in this execution.

@@ -12,6 +12,13 @@ pub(super) enum Relation {
     Rmw,
     SyncFence,
     Syncbar,
+    /// From the instruction that starts an asynchronous operation to the operation.
+    Issue,
+    /// Inside an asynchronous operation.
+    Then,
+    /// From an asynchronous operation to the instruction that waits for it.
+    Done,
+    Launch,
     /// Of the model, by name.
     Named(String),
 }
@@ -31,6 +38,10 @@ const FR: Style = Style { colour: "#1a62c5", dash: "", width: 16 };
 const RMW: Style = Style { colour: "#5f6368", dash: "", width: 16 };
 const SYNC_FENCE: Style = Style { colour: "#7b1fa2", dash: "6 3", width: 16 };
 const SYNCBAR: Style = Style { colour: "#00796b", dash: "6 3", width: 16 };
+const ISSUE: Style = Style { colour: "#3f6ba8", dash: "5 3", width: 14 };
+const THEN: Style = Style { colour: "#7f93ad", dash: "", width: 12 };
+const DONE: Style = Style { colour: "#2e7d32", dash: "5 3", width: 16 };
+const LAUNCH: Style = Style { colour: "#00796b", dash: "8 3 2 3", width: 16 };
 
 /// Names the models and the literature use often.
 const NAMED: &[(&str, Style)] = &[
@@ -55,6 +66,10 @@ impl Relation {
             "rmw" | "amo" => Relation::Rmw,
             "sync_fence" | "sc-fence" => Relation::SyncFence,
             "syncbar" => Relation::Syncbar,
+            "issue" => Relation::Issue,
+            "so" => Relation::Then,
+            "done" => Relation::Done,
+            "launch" | "gridwait" => Relation::Launch,
             other => Relation::Named(other.to_owned()),
         }
     }
@@ -68,6 +83,10 @@ impl Relation {
             Relation::Rmw => "rmw",
             Relation::SyncFence => "sync_fence",
             Relation::Syncbar => "syncbar",
+            Relation::Issue => "issue",
+            Relation::Then => "so",
+            Relation::Done => "done",
+            Relation::Launch => "launch",
             Relation::Named(name) => name,
         }
     }
@@ -82,6 +101,11 @@ impl Relation {
             Relation::Rmw => "one read-modify-write",
             Relation::SyncFence => "Fence-SC order",
             Relation::Syncbar => "barrier",
+            Relation::Issue => "starts the operation beside it",
+            Relation::Then => "inside an operation",
+            Relation::Done => "the operation is complete",
+            Relation::Launch => "kernel order",
+            Relation::Named(name) if name == "data-race" => "nothing orders the two",
             Relation::Named(_) => "",
         }
     }
@@ -95,6 +119,10 @@ impl Relation {
             Relation::Rmw => &RMW,
             Relation::SyncFence => &SYNC_FENCE,
             Relation::Syncbar => &SYNCBAR,
+            Relation::Issue => &ISSUE,
+            Relation::Then => &THEN,
+            Relation::Done => &DONE,
+            Relation::Launch => &LAUNCH,
             Relation::Named(name) => {
                 let known = NAMED.iter().find(|(known, _)| known == name);
                 known.map_or(&OTHER, |(_, style)| style)

@@ -1,18 +1,23 @@
-//! Which execution of a checked test the picture shows: a witness of the first question that has one, an execution that
-//! never ends, or for an unreachable outcome the candidate that comes closest.
+//! Which execution of a checked test the picture shows: a witness of the first question that has one, one with a race, one
+//! that never ends, or for an unreachable outcome the candidate that comes closest.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
+use crate::race::{Flags, RaceSet};
 use crate::report::Assignment;
 use crate::test::Test;
 
-use super::Options;
+use super::{Options, RacingPair, marks, text};
+
+/// More racing pairs than these are in the report, not in the picture.
+const MOST_RACES: usize = 3;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -22,8 +27,9 @@ pub enum Format {
 
 /// The picture of the first execution behind a report; None if there is none.
 pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Format) -> Option<String> {
-    let unfolding = checked.evidence.unfolding.as_ref()?;
-    let (execution, options) = chosen(test, model, checked)?;
+    let Chosen { unfolding, execution, mut options } = chosen(test, model, checked)?;
+    options.title = format!("{} under {}", test.program.name, model.name);
+    options.addresses = addresses(test);
     let text = |span| test.instruction_text(span);
     Some(match format {
         Format::Svg => super::svg(unfolding, &text, &execution, &options),
@@ -58,23 +64,86 @@ fn unordered(unfolding: &Unfolding, execution: &Execution) -> Option<String> {
         .then(|| format!("Coherence order leaves writes of {} unordered: any last one may be final", names.join(", ")))
 }
 
-fn chosen(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<(Execution, Options)> {
-    let title = format!("{} under {}", test.program.name, model.name);
+struct Chosen<'a> {
+    unfolding: &'a Unfolding,
+    execution: Execution,
+    options: Options,
+}
+
+fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<Chosen<'a>> {
+    let unfolding = checked.evidence.unfolding.as_ref()?;
     let answers = checked.report.questions.iter().zip(&checked.evidence.witnesses);
     for (answer, witness) in answers {
         if let Some(execution) = witness {
             let mut caption = vec![format!("{} {}: {}", answer.kind, answer.condition, answer.verdict.word())];
             caption.extend(answer.witness.as_ref().and_then(|witness| final_state(&witness.state)));
-            caption.extend(unordered(checked.evidence.unfolding.as_ref()?, execution));
-            return Some((execution.clone(), Options { title, caption, ..Options::default() }));
+            caption.extend(unordered(unfolding, execution));
+            let races = races_in(model, checked, unfolding, execution);
+            caption.extend(races.iter().map(|race| race_words(test, unfolding, race)));
+            let options = Options { caption, races, ..Options::default() };
+            return Some(Chosen { unfolding, execution: execution.clone(), options });
         }
+    }
+    if let Some((_, execution)) = checked.evidence.races.first() {
+        let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
+        let races = races_in(model, checked, unfolding, execution);
+        let caption = races.iter().map(|race| race_words(test, unfolding, race)).collect();
+        let options = Options { caption, races, ..Options::default() };
+        return Some(Chosen { unfolding, execution: execution.clone(), options });
     }
     if let Some(execution) = checked.evidence.stuck.clone() {
         let caption = vec!["A fair execution that never ends".to_owned()];
-        return Some((execution, Options { title, caption, ..Options::default() }));
+        return Some(Chosen { unfolding, execution, options: Options { caption, ..Options::default() } });
     }
     let rejected = crate::explain::closest(test, model, checked)?;
     let mut caption = vec![format!("Forbidden by {}", rejected.title())];
     caption.extend(rejected.lines.last().map(|line| line.text.clone()));
-    Some((rejected.execution, Options { title, caption, highlight: rejected.highlight, ..Options::default() }))
+    let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
+    Some(Chosen { unfolding, execution: rejected.execution, options })
+}
+
+/// The pairs that race in the execution that is drawn: a race of another one would be no arrow of this picture.
+fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execution: &Execution) -> Vec<RacingPair> {
+    if checked.report.races.pairs.is_empty() {
+        return Vec::new();
+    }
+    let model = checked.model.as_deref().unwrap_or(model);
+    let flags = Flags::new(&model.model);
+    let mut found = RaceSet::default();
+    for mut evaluator in flags.evaluators() {
+        evaluator.add(unfolding, execution, &mut found);
+    }
+    let races = found.races.into_iter();
+    races
+        .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
+        .take(MOST_RACES)
+        .collect()
+}
+
+/// "Data race on s[0]: P0's `ld.shared.u32 %r1, [s]` (generic proxy) and P1's `cp.async.bulk…` (async proxy)".
+fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
+    let side = |id: EventId| {
+        let Some(event) = unfolding.events.get(id.index()) else { return "?".to_owned() };
+        let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
+        let thread = thread.map_or("", |thread| thread.name.as_str());
+        let proxy = match marks::proxy(event) {
+            name @ "tensor memory" => name.to_owned(),
+            name => format!("{name} proxy"),
+        };
+        format!("{thread}'s {} ({proxy})", text::shortened(&test.instruction_text(event.span)))
+    };
+    let location = unfolding.events.get(race.first.index()).and_then(|event| event.location());
+    let place = location.map_or(String::new(), |location| format!(" on {}", text::location_name(unfolding, location)));
+    let what = if race.flag == "data-race" { "Data race" } else { race.flag.as_str() };
+    format!("{what}{place}: {} and {}", side(race.first), side(race.second))
+}
+
+/// The variable an address belongs to.
+fn addresses(test: &Test) -> BTreeMap<Value, String> {
+    let mut names = BTreeMap::new();
+    for address in &test.program.addresses {
+        let name = address.name.strip_suffix("[0]").unwrap_or(&address.name);
+        names.entry(address.value).or_insert_with(|| name.to_owned());
+    }
+    names
 }

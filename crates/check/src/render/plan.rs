@@ -7,7 +7,7 @@
 
 use super::palette::Relation;
 use super::rows::Rows;
-use super::scene::Scene;
+use super::scene::{ColumnKind, Scene};
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Side {
@@ -49,15 +49,16 @@ impl Plan {
                 (Some(from), Some(to)) => {
                     let (a, b) = (&rows.cells[from], &rows.cells[to]);
                     match a.column.abs_diff(b.column) {
-                        0 if edge.to == edge.from + 1 && matches!(edge.relation, Relation::Po | Relation::Rmw) => {
-                            Way::Down
-                        }
-                        0 => plan.beside(a.column, scene.columns.len()),
+                        0 if edge.to == edge.from + 1 && is_straight(&edge.relation) => Way::Down,
+                        0 => plan.beside(a.column, outer(scene, a.column)),
                         1 => Way::Neighbour,
                         _ => plan.across(a.row, b.row),
                     }
                 }
-                (Some(cell), None) | (None, Some(cell)) => plan.above(rows.cells[cell].column, scene.columns.len()),
+                (Some(cell), None) | (None, Some(cell)) => {
+                    let column = rows.cells[cell].column;
+                    plan.above(column, outer(scene, column))
+                }
                 (None, None) => Way::Top,
             };
             plan.ways.push(way);
@@ -65,13 +66,11 @@ impl Plan {
         plan
     }
 
-    fn beside(&mut self, column: usize, columns: usize) -> Way {
-        let side = outer(column, columns);
+    fn beside(&mut self, column: usize, side: Side) -> Way {
         Way::Beside { side, lane: self.take_lane(column, side) }
     }
 
-    fn above(&mut self, column: usize, columns: usize) -> Way {
-        let side = outer(column, columns);
+    fn above(&mut self, column: usize, side: Side) -> Way {
         Way::Above { side, lane: self.take_lane(column, side) }
     }
 
@@ -96,7 +95,20 @@ impl Plan {
     }
 }
 
-/// The side of a column that looks away from the middle: edges to other columns mostly use the other one.
-fn outer(column: usize, columns: usize) -> Side {
-    if column * 2 < columns.saturating_sub(1) || columns == 1 { Side::Left } else { Side::Right }
+/// Whether an edge to the box below is a straight line: program order, and the order of what stands beside it.
+fn is_straight(relation: &Relation) -> bool {
+    matches!(relation, Relation::Po | Relation::Rmw | Relation::Then)
+}
+
+/// The side of a column that looks away from the middle: edges to other columns mostly use the other one. Between a
+/// thread and its strands are only the edges that connect them.
+fn outer(scene: &Scene, column: usize) -> Side {
+    let is_lane = |at: usize| scene.columns.get(at).is_some_and(|column| column.kind == ColumnKind::Strands);
+    let columns = scene.columns.len();
+    match () {
+        () if is_lane(column) => Side::Right,
+        () if is_lane(column + 1) => Side::Left,
+        () if column * 2 < columns.saturating_sub(1) || columns == 1 => Side::Left,
+        () => Side::Right,
+    }
 }

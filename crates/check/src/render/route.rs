@@ -128,7 +128,7 @@ impl Router<'_> {
             Way::Above { side, lane } => self.above(index, *side, *lane),
         };
         let samples = path.samples();
-        if let [.., before, tip] = samples.as_slice() {
+        if let ([.., before, tip], Heads::Forward | Heads::Both) = (samples.as_slice(), edge.heads) {
             path.heads.push((*tip, *before));
         }
         if let ([first, second, ..], Heads::Both) = (samples.as_slice(), edge.heads) {

@@ -1,5 +1,6 @@
 //! Which row of the grid each box is in. A thread's instructions take one row each, from the top; barrier operations
-//! that met stand side by side where that is possible (crossed barriers have no such arrangement).
+//! that met stand side by side where that is possible (crossed barriers have no such arrangement), and an asynchronous
+//! operation stands beside the instruction that issues it: as each has an issue of its own, no two come to overlap.
 
 use super::scene::Scene;
 
@@ -35,8 +36,19 @@ impl Rows {
             }
         }
         rows.align(scene);
+        rows.place_strands(scene);
         rows.count = rows.cells.iter().map(|cell| cell.row + 1).max().unwrap_or(0);
         rows
+    }
+
+    fn place_strands(&mut self, scene: &Scene) {
+        for at in 0..self.cells.len() {
+            let first = self.cells[at].nodes.first();
+            let issue = first.and_then(|node| scene.nodes[*node].anchor).and_then(|issue| self.cell_of[issue]);
+            if let Some(issue) = issue {
+                self.cells[at].row = self.cells[issue].row;
+            }
+        }
     }
 
     /// Pushes cells down until each meeting is in one row; gives up where that would never end.

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::program::{BarrierKind, Place};
-use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
+use fencepost_program::program::Place;
+use fencepost_program::unfolding::Unfolding;
 
+use super::marks::{Gate, Mark};
 use super::palette::Relation;
-use super::{Instructions, Options};
-
-/// Longer instructions are cut: a column stays a column.
-const LONGEST_TEXT: usize = 44;
+use super::text::{Line, Words};
+use super::{Instructions, Options, beyond, boxes};
 
 pub(super) struct Scene {
     pub(super) title: String,
@@ -33,16 +32,37 @@ pub(super) struct Column {
     pub(super) ending: Option<String>,
     /// Its nodes in program order.
     pub(super) nodes: Vec<usize>,
+    pub(super) kind: ColumnKind,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum ColumnKind {
+    Thread,
+    /// The asynchronous operations of the thread in the column before.
+    Strands,
 }
 
 pub(super) struct Node {
-    pub(super) event: EventId,
+    /// At least one; the first is its name.
+    pub(super) events: Vec<EventId>,
     /// `a: st.release.gpu [flag], 1`; what it did to memory.
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<Line>,
     pub(super) role: Role,
-    /// The write half of a read-modify-write: drawn directly under its read half.
+    /// The write half of a read-modify-write, or a completion: drawn directly under the box before it.
     pub(super) joined: bool,
+    /// Of a box of a strand: that of its issue.
+    pub(super) anchor: Option<usize>,
     pub(super) highlighted: bool,
+}
+
+impl Node {
+    pub(super) fn new(events: Vec<EventId>, lines: Vec<Line>, role: Role) -> Node {
+        Node { events, lines, role, joined: false, anchor: None, highlighted: false }
+    }
+
+    pub(super) fn event(&self) -> EventId {
+        *self.events.first().expect("invariant: a box shows an event")
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -51,7 +71,16 @@ pub(super) enum Role {
     Read,
     Write,
     Fence,
+    Gate(Gate),
     Barrier,
+    /// Starts an asynchronous operation.
+    Issue,
+    /// Waits for asynchronous operations, or for a grid.
+    Wait,
+    /// The accesses of an asynchronous operation.
+    Strand,
+    /// Tells an mbarrier of its end.
+    Completion,
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -69,6 +98,7 @@ pub(super) struct Edge {
 pub(super) enum Heads {
     Forward,
     Both,
+    None,
 }
 
 impl Scene {
@@ -87,12 +117,17 @@ impl Scene {
             edges: Vec::new(),
             meetings: Vec::new(),
         };
-        scene.add_nodes(unfolding, text, execution);
+        let words = Words::new(unfolding, execution, options);
+        boxes::add(&mut scene, &words, text, execution);
+        let drawn = scene.nodes.iter().enumerate();
         let index: BTreeMap<EventId, usize> =
-            scene.nodes.iter().enumerate().map(|(node, drawn)| (drawn.event, node)).collect();
-        scene.add_order(&index, execution);
+            drawn.flat_map(|(node, drawn)| drawn.events.iter().map(move |event| (*event, node))).collect();
+        scene.add_order(&index, &words, execution);
         scene.add_barriers(&index, execution);
+        beyond::strands(&mut scene, &words, &index);
+        beyond::launches(&mut scene, unfolding);
         scene.add_highlights(&index, options);
+        beyond::races(&mut scene, &words, &index, options);
         for relation in &options.relations {
             for pair in &relation.pairs {
                 scene.add(&index, &relation.name, *pair);
@@ -106,82 +141,55 @@ impl Scene {
         scene
     }
 
-    fn add_nodes(&mut self, unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution) {
-        let values = execution.events.iter().zip(&execution.values);
-        let values: BTreeMap<EventId, String> =
-            values.filter_map(|(event, value)| Some((*event, value.as_ref()?.to_string()))).collect();
-        let value = |event: EventId| values.get(&event).map_or("?", String::as_str);
-        for location in &unfolding.locations {
-            self.inits.push(self.nodes.len());
-            let lines = vec![format!("init {} = {}", location.name, value(location.init))];
-            self.nodes.push(Node { event: location.init, lines, role: Role::Init, joined: false, highlighted: false });
-        }
-        let mut letter = 0;
-        for (thread, trace) in unfolding.threads.iter().zip(&execution.traces) {
-            let Some(trace) = unfolding.traces.get(trace.index()) else { continue };
-            let mut nodes = Vec::new();
-            for event in &trace.events {
-                let Some(info) = unfolding.events.get(event.index()) else { continue };
-                let joined = matches!(info.kind, EventKind::Write { .. }) && info.rmw_partner.is_some();
-                let mut lines = Vec::new();
-                if !joined {
-                    let mut line = format!("{}: {}", letters(letter), shortened(&text(info.span)));
-                    if info.iteration > 0 {
-                        line.push_str(&format!(" (iteration {})", info.iteration + 1));
-                    }
-                    lines.push(line);
-                    letter += 1;
-                }
-                lines.extend(effect(unfolding, info, value(*event)));
-                nodes.push(self.nodes.len());
-                self.nodes.push(Node { event: *event, lines, role: role(info), joined, highlighted: false });
-            }
-            let ending = ending(&trace.end).map(str::to_owned);
-            self.columns.push(Column { name: thread.name.clone(), place: thread.place, ending, nodes });
-        }
+    fn add(&mut self, index: &BTreeMap<EventId, usize>, name: &str, pair: (EventId, EventId)) {
+        self.add_labelled(index, name, name.to_owned(), pair);
     }
 
-    fn add(&mut self, index: &BTreeMap<EventId, usize>, name: &str, (from, to): (EventId, EventId)) {
-        if let (Some(from), Some(to)) = (index.get(&from), index.get(&to)) {
+    fn add_labelled(
+        &mut self,
+        index: &BTreeMap<EventId, usize>,
+        name: &str,
+        label: String,
+        (from, to): (EventId, EventId),
+    ) {
+        let (Some(&from), Some(&to)) = (index.get(&from), index.get(&to)) else { return };
+        // Between the elements of one box there is nothing to draw.
+        if from != to || self.nodes[from].events.len() == 1 {
             let relation = Relation::of_name(name);
-            let edge = Edge {
-                relation,
-                from: *from,
-                to: *to,
-                label: name.to_owned(),
-                heads: Heads::Forward,
-                highlighted: false,
-            };
-            self.edges.push(edge);
+            self.edges.push(Edge { relation, from, to, label, heads: Heads::Forward, highlighted: false });
         }
     }
 
     /// Program order, reads-from, coherence, from-read, Fence-SC order.
-    fn add_order(&mut self, index: &BTreeMap<EventId, usize>, execution: &Execution) {
+    fn add_order(&mut self, index: &BTreeMap<EventId, usize>, words: &Words<'_>, execution: &Execution) {
         let neighbours: Vec<(EventId, EventId, &str)> = self
             .columns
             .iter()
+            .filter(|column| column.kind == ColumnKind::Thread)
             .flat_map(|column| column.nodes.windows(2))
             .map(|pair| {
                 let name = if self.nodes[pair[1]].joined { "rmw" } else { "po" };
-                (self.nodes[pair[0]].event, self.nodes[pair[1]].event, name)
+                (self.nodes[pair[0]].event(), self.nodes[pair[1]].event(), name)
             })
             .collect();
         for (from, to, name) in neighbours {
             self.add(index, name, (from, to));
         }
-        for pair in &execution.rf {
-            self.add(index, "rf", *pair);
+        for (write, read) in &execution.rf {
+            self.add_labelled(index, "rf", words.reads_from(*read), (*write, *read));
         }
         let co = reduced(&execution.co);
         let initial = |event: EventId| index.get(&event).is_none_or(|node| self.nodes[*node].role == Role::Init);
-        let drawn: Vec<(EventId, EventId)> = co.iter().copied().filter(|(from, _)| !initial(*from)).collect();
+        // The operations on an mbarrier read from each other in coherence order: reads-from says it all.
+        let told = |to: EventId| words.is_mbarrier(to) && words.event(to).is_some_and(|to| to.rmw_partner.is_some());
+        let drawn: Vec<(EventId, EventId)> =
+            co.iter().copied().filter(|(from, to)| !initial(*from) && !told(*to)).collect();
         for pair in drawn {
             self.add(index, "co", pair);
         }
         for (write, read) in &execution.rf {
             for (_, next) in co.iter().filter(|(from, _)| from == write) {
-                if !same_instruction(self, index, *read, *next) {
+                if !same_instruction(self, index, *read, *next) && !words.is_mbarrier(*next) {
                     self.add(index, "fr", (*read, *next));
                 }
             }
@@ -228,26 +236,52 @@ impl Scene {
             let (Some(&from), Some(&to)) = (index.get(&wanted.from), index.get(&wanted.to)) else { continue };
             self.nodes[from].highlighted = true;
             self.nodes[to].highlighted = true;
-            let relation = Relation::of_name(&wanted.name);
             let ends = |edge: &Edge| {
                 (edge.from, edge.to) == (from, to) || edge.heads == Heads::Both && (edge.to, edge.from) == (from, to)
             };
+            let relation = self.highlighted_relation(&wanted.name, (from, to));
             let known = self.edges.iter_mut().find(|edge| edge.relation == relation && ends(edge));
             match known {
                 Some(edge) => edge.highlighted = true,
                 None if from == to => {}
                 None => {
-                    let label = wanted.name.clone();
+                    let label = if relation == Relation::Then { "so" } else { &wanted.name }.to_owned();
                     self.edges.push(Edge { relation, from, to, label, heads: Heads::Forward, highlighted: true });
                 }
             }
         }
     }
 
+    /// Models call what comes before in a strand program order too; the picture has names of its own for it.
+    fn highlighted_relation(&self, name: &str, (from, to): (usize, usize)) -> Relation {
+        let relation = Relation::of_name(name);
+        let is_beside = self.nodes[from].anchor.is_some() || self.nodes[to].anchor.is_some();
+        if relation != Relation::Po || !is_beside {
+            return relation;
+        }
+        let drawn = self.edges.iter().filter(|edge| (edge.from, edge.to) == (from, to)).map(|edge| &edge.relation);
+        let known = drawn.into_iter().find(|it| matches!(it, Relation::Issue | Relation::Then | Relation::Done));
+        known.cloned().unwrap_or(Relation::Then)
+    }
+
     /// The relations drawn, in legend order.
     pub(super) fn relations(&self) -> Vec<&Relation> {
         let drawn: BTreeSet<&Relation> = self.edges.iter().map(|edge| &edge.relation).collect();
         drawn.into_iter().collect()
+    }
+
+    /// The proxies drawn, in legend order.
+    pub(super) fn marks(&self) -> BTreeSet<Mark> {
+        self.nodes.iter().flat_map(|node| &node.lines).filter_map(|line| line.mark).collect()
+    }
+
+    /// The shapes of fences between proxies that are drawn, in legend order.
+    pub(super) fn gates(&self) -> BTreeSet<Gate> {
+        let gates = self.nodes.iter().filter_map(|node| match node.role {
+            Role::Gate(gate) => Some(gate.legend()),
+            _ => None,
+        });
+        gates.collect()
     }
 }
 
@@ -271,72 +305,9 @@ fn reduced(pairs: &[(EventId, EventId)]) -> Vec<(EventId, EventId)> {
     all.iter().copied().filter(|(from, to)| !between(*from, *to)).collect()
 }
 
-/// 0 → a, 25 → z, 26 → aa.
-fn letters(mut number: usize) -> String {
-    let mut name = Vec::new();
-    loop {
-        name.push(b'a' + (number % 26) as u8);
-        number /= 26;
-        if number == 0 {
-            break;
-        }
-        number -= 1;
-    }
-    name.iter().rev().map(|byte| char::from(*byte)).collect()
-}
-
-fn shortened(instruction: &str) -> String {
-    let words: Vec<&str> = instruction.split_whitespace().collect();
-    let text = words.join(" ");
-    let text = text.trim_end_matches(';').trim_end();
-    if text.chars().count() <= LONGEST_TEXT {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(LONGEST_TEXT - 1).collect();
-    cut.push('…');
-    cut
-}
-
-fn effect(unfolding: &Unfolding, event: &Event, value: &str) -> Option<String> {
-    let name = |location: fencepost_program::LocationId| {
-        unfolding.locations.get(location.index()).map_or("?", |location| location.name.as_str())
-    };
-    match &event.kind {
-        EventKind::Read { location, .. } => Some(format!("R {} = {value}", name(*location))),
-        EventKind::Write { location, .. } => Some(format!("W {} = {value}", name(*location))),
-        EventKind::Barrier(barrier) if barrier.kind == BarrierKind::Red && value != "?" => Some(format!("→ {value}")),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
-    }
-}
-
-fn role(event: &Event) -> Role {
-    match event.kind {
-        EventKind::Read { .. } => Role::Read,
-        EventKind::Write { .. } => Role::Write,
-        EventKind::Fence | EventKind::Issue => Role::Fence,
-        EventKind::Barrier(_) => Role::Barrier,
-    }
-}
-
-fn ending(end: &TraceEnd) -> Option<&'static str> {
-    match end {
-        TraceEnd::Exit => None,
-        TraceEnd::Spin { .. } => Some("spins for ever"),
-        TraceEnd::Blocked { .. } => Some("waits for ever"),
-        TraceEnd::Bound { .. } => Some("cut at the bound"),
-        TraceEnd::Wild { .. } => Some("accesses no location"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn letters_continue_after_z() {
-        let names: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(letters).collect();
-        assert_eq!(names, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
-    }
 
     #[test]
     fn reduction_keeps_only_neighbours() {

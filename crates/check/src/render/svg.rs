@@ -5,13 +5,16 @@
 use std::fmt::Write as _;
 
 use super::escape::xml;
-use super::layout::{self, Frame, LINE, Layout, Level, Point, Rect};
-use super::palette::Relation;
+use super::labels::Label;
+use super::layout::{Frame, Layout, Level, Point, Rect};
+use super::legend::{self, Sample};
+use super::palette::{Relation, Style};
 use super::route::{Path, Piece};
-use super::scene::{Edge, Node, Role, Scene};
+use super::scene::{ColumnKind, Edge, Heads, Scene};
+use super::shapes;
 
-const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
-const SANS: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
+pub(super) const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
+pub(super) const SANS: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
 
 pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
     let mut out = String::new();
@@ -39,6 +42,7 @@ pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
         );
     }
     layout.frames.iter().for_each(|frame| write_frame(&mut out, frame));
+    write_lanes(&mut out, scene, layout);
     write_headers(&mut out, scene, layout);
     // Thin order below, then the other edges, the highlighted ones on top; boxes above all lines, names above the boxes.
     let plain = |edge: &&usize| !scene.edges[**edge].highlighted;
@@ -48,11 +52,11 @@ pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
         write_edge(&mut out, scene, &scene.edges[edge], &layout.paths[edge]);
     }
     for (node, rect) in scene.nodes.iter().zip(&layout.boxes) {
-        write_node(&mut out, node, *rect);
+        shapes::write_node(&mut out, node, *rect);
     }
     for (edge, label) in scene.edges.iter().zip(&layout.labels) {
         if let Some(label) = label {
-            write_label(&mut out, edge, label.centre);
+            write_label(&mut out, edge, label);
         }
     }
     write_footer(&mut out, scene, layout);
@@ -61,12 +65,12 @@ pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
 }
 
 /// One decimal is a tenth of a pixel; trailing zeros would only make files longer.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded.fract() == 0.0 { format!("{}", rounded as i64) } else { format!("{rounded:.1}") }
 }
 
-fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
+pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = writeln!(out, "{text}");
 }
 
@@ -102,13 +106,31 @@ fn write_frame(out: &mut String, frame: &Frame) {
     );
 }
 
+/// The ground strands stand on.
+fn write_lanes(out: &mut String, scene: &Scene, layout: &Layout) {
+    let lanes = scene.columns.iter().zip(&layout.headers).filter(|(column, _)| column.kind == ColumnKind::Strands);
+    for (_, header) in lanes {
+        line(
+            out,
+            format_args!(
+                "<rect class=\"lane\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"#ffffff\" fill-opacity=\"0.55\" stroke=\"#c3d3ec\" stroke-dasharray=\"2 4\"/>",
+                number(header.x - 6.0),
+                number(header.y + 2.0),
+                number(header.width + 12.0),
+                number(layout.ground - header.y)
+            ),
+        );
+    }
+}
+
 fn write_headers(out: &mut String, scene: &Scene, layout: &Layout) {
     for ((column, header), ending) in scene.columns.iter().zip(&layout.headers).zip(&layout.endings) {
         let at = Point { x: header.x + header.width / 2.0, y: header.y + 17.0 };
-        let style = format!(
-            "font-family=\"{SANS}\" font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#202124\""
-        );
-        line(out, format_args!("{}", text(at, &column.name, &style)));
+        let look = match column.kind {
+            ColumnKind::Thread => "font-size=\"13\" font-weight=\"bold\" text-anchor=\"middle\" fill=\"#202124\"",
+            ColumnKind::Strands => "font-size=\"11\" font-style=\"italic\" text-anchor=\"middle\" fill=\"#3f6ba8\"",
+        };
+        line(out, format_args!("{}", text(at, &column.name, &format!("font-family=\"{SANS}\" {look}"))));
         if let Some(words) = &column.ending {
             let style = format!(
                 "font-family=\"{SANS}\" font-size=\"11\" font-style=\"italic\" text-anchor=\"middle\" fill=\"#c5221f\""
@@ -116,37 +138,6 @@ fn write_headers(out: &mut String, scene: &Scene, layout: &Layout) {
             line(out, format_args!("{}", text(*ending, words, &style)));
         }
     }
-}
-
-fn write_node(out: &mut String, node: &Node, rect: Rect) {
-    let (fill, stroke) = match node.role {
-        Role::Init => ("#f1f3f4", "#9aa0a6"),
-        Role::Read => ("#ffffff", "#5f6368"),
-        Role::Write => ("#fffaf0", "#5f6368"),
-        Role::Fence => ("#f3e8fd", "#9334e6"),
-        Role::Barrier => ("#e0f2f1", "#00897b"),
-    };
-    let (stroke, width) = if node.highlighted { ("#202124", "2.2") } else { (stroke, "1.1") };
-    line(out, format_args!("<g class=\"event\" data-event=\"{}\">", node.event.0));
-    line(
-        out,
-        format_args!(
-            "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"6\" fill=\"{fill}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>",
-            number(rect.x),
-            number(rect.y),
-            number(rect.width),
-            number(rect.height)
-        ),
-    );
-    let memory = node.lines.len() - 1;
-    let top = rect.y + (rect.height - node.lines.len() as f64 * LINE) / 2.0 + 12.0;
-    for (index, content) in node.lines.iter().enumerate() {
-        let at = Point { x: rect.x + rect.width / 2.0, y: top + index as f64 * LINE };
-        let fill = if index == memory && memory > 0 || node.joined { "#1967d2" } else { "#202124" };
-        let style = format!("font-family=\"{MONO}\" text-anchor=\"middle\" fill=\"{fill}\"");
-        line(out, format_args!("{}", text(at, content, &style)));
-    }
-    out.push_str("</g>\n");
 }
 
 fn data(path: &Path) -> String {
@@ -163,7 +154,7 @@ fn data(path: &Path) -> String {
 
 fn write_edge(out: &mut String, scene: &Scene, edge: &Edge, path: &Path) {
     let style = edge.relation.style();
-    let (from, to) = (scene.nodes[edge.from].event.0, scene.nodes[edge.to].event.0);
+    let (from, to) = (scene.nodes[edge.from].event().0, scene.nodes[edge.to].event().0);
     line(
         out,
         format_args!(
@@ -220,8 +211,23 @@ fn head(tip: Point, direction: Point, size: f64) -> String {
     )
 }
 
-fn write_label(out: &mut String, edge: &Edge, centre: Point) {
-    let at = Point { x: centre.x, y: centre.y + 4.0 };
+fn write_label(out: &mut String, edge: &Edge, label: &Label) {
+    let at = Point { x: label.centre.x, y: label.centre.y + 4.0 };
+    if edge.heads == Heads::None {
+        // A race is the news: its name stands on a plate.
+        let Rect { x, y, width, height } = label.rect;
+        line(
+            out,
+            format_args!(
+                "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"#ffffff\" stroke=\"{}\"/>",
+                number(x - 6.0),
+                number(y - 3.0),
+                number(width + 12.0),
+                number(height + 6.0),
+                edge.relation.style().colour
+            ),
+        );
+    }
     let weight = if edge.highlighted { " font-weight=\"bold\"" } else { "" };
     let base = format!("font-family=\"{SANS}\" font-size=\"11\" text-anchor=\"middle\"{weight}");
     let halo = format!(
@@ -238,23 +244,23 @@ fn write_footer(out: &mut String, scene: &Scene, layout: &Layout) {
         let weight = if index == 0 { " font-weight=\"bold\"" } else { "" };
         line(out, format_args!("{}", text(at, caption, &format!("font-family=\"{SANS}\"{weight} fill=\"#202124\""))));
     }
-    let relations = scene.relations();
-    for entry in layout::legend(scene, layout) {
-        let style = relations[entry.relation].style();
-        let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
+    for entry in legend::entries(scene, layout) {
         let (x, y) = (entry.at.x, entry.at.y);
-        line(
-            out,
-            format_args!(
-                "<path d=\"M{} {}L{} {}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
-                number(x),
-                number(y),
-                number(x + 22.0),
-                number(y),
-                style.colour,
-                number(f64::from(style.width) / 10.0)
+        match entry.sample {
+            Sample::Relation(relation) => write_stroke(out, entry.at, relation.style()),
+            Sample::Mark(mark) => line(
+                out,
+                format_args!(
+                    "<rect x=\"{}\" y=\"{}\" width=\"5\" height=\"12\" fill=\"{}\"/>",
+                    number(x + 14.0),
+                    number(y - 6.0),
+                    mark.colour()
+                ),
             ),
-        );
+            Sample::Gate(gate) => {
+                shapes::write_gate(out, gate, Rect { x, y: y - 4.0, width: 22.0, height: 8.0 }, false);
+            }
+        }
         let at = Point { x: x + 28.0, y: y + 4.0 };
         line(
             out,
@@ -264,4 +270,20 @@ fn write_footer(out: &mut String, scene: &Scene, layout: &Layout) {
             ),
         );
     }
+}
+
+fn write_stroke(out: &mut String, at: Point, style: &Style) {
+    let dash = if style.dash.is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", style.dash) };
+    line(
+        out,
+        format_args!(
+            "<path d=\"M{} {}L{} {}\" stroke=\"{}\" stroke-width=\"{}\"{dash}/>",
+            number(at.x),
+            number(at.y),
+            number(at.x + 22.0),
+            number(at.y),
+            style.colour,
+            number(f64::from(style.width) / 10.0)
+        ),
+    );
 }

@@ -1,0 +1,154 @@
+//! Which boxes there are. A thread is a column with a box per instruction (two for a read-modify-write); its asynchronous
+//! operations stand in a lane beside it, each as one box for what it accesses and one per completion (PTX ISA 8.9.1.1).
+//! Copies of sixteen elements are one box: the engine's events are one per element, a reader's are not.
+
+use std::collections::BTreeMap;
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::program::BarrierKind;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, ThreadUnfolding, Trace, TraceEnd};
+
+use super::Instructions;
+use super::marks::{self, Gate};
+use super::scene::{Column, ColumnKind, Node, Role, Scene};
+use super::text::{self, Line, Words};
+
+pub(super) fn add(scene: &mut Scene, words: &Words<'_>, text: &Instructions<'_>, execution: &Execution) {
+    for (events, text) in words.inits() {
+        scene.inits.push(scene.nodes.len());
+        scene.nodes.push(Node::new(events, vec![Line::plain(text)], Role::Init));
+    }
+    let mut letter = 0;
+    for (thread, trace) in words.unfolding.threads.iter().zip(&execution.traces) {
+        let Some(trace) = words.unfolding.traces.get(trace.index()) else { continue };
+        let mut nodes = Vec::new();
+        for events in main_boxes(words, trace) {
+            let Some(node) = main_node(words, text, events, &mut letter) else { continue };
+            nodes.push(scene.nodes.len());
+            scene.nodes.push(node);
+        }
+        let ending = ending(&trace.end).map(str::to_owned);
+        let name = column_name(words, thread);
+        scene.columns.push(Column { name, place: thread.place, ending, nodes, kind: ColumnKind::Thread });
+        add_lane(scene, words, thread, trace);
+    }
+}
+
+fn column_name(words: &Words<'_>, thread: &ThreadUnfolding) -> String {
+    let kernels = words.unfolding.threads.iter().any(|other| other.kernel != thread.kernel);
+    match thread.kernel.filter(|_| kernels) {
+        Some(kernel) => format!("{}, kernel {}", thread.name, kernel.index()),
+        None => thread.name.clone(),
+    }
+}
+
+/// The events of a trace in program order, those of one box together.
+fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
+    let mut boxes: Vec<Vec<EventId>> = Vec::new();
+    let mut last: Option<&Event> = None;
+    for id in &trace.events {
+        let Some(event) = words.event(*id).filter(|event| event.is_main()) else { continue };
+        let in_group = event.group.is_some() && last.is_some_and(|last| last.group == event.group);
+        // The halves of an operation on an mbarrier are one change of its state.
+        let changes = event.is_write() && event.rmw_partner.is_some() && words.is_mbarrier(*id);
+        match boxes.last_mut().filter(|_| in_group || changes) {
+            Some(open) => open.push(*id),
+            None => boxes.push(vec![*id]),
+        }
+        last = Some(event);
+    }
+    boxes
+}
+
+fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, letter: &mut usize) -> Option<Node> {
+    let first = words.event(*events.first()?)?;
+    let joined = first.is_write() && first.rmw_partner.is_some();
+    let mut lines = Vec::new();
+    if !joined {
+        let mut line = format!("{}: {}", text::letters(*letter), text::shortened(&text(first.span)));
+        if first.iteration > 0 {
+            line.push_str(&format!(" (iteration {})", first.iteration + 1));
+        }
+        lines.push(Line::plain(line));
+        *letter += 1;
+    }
+    lines.extend(words.effects(&events));
+    lines.extend(marks::gate_words(words.unfolding, first).map(Line::plain));
+    let value = events.first().and_then(|event| words.value(*event));
+    if let (EventKind::Barrier(barrier), Some(value)) = (&first.kind, value)
+        && barrier.kind == BarrierKind::Red
+    {
+        lines.push(Line::plain(format!("→ {value}")));
+    }
+    Some(Node { joined, ..Node::new(events, lines, role(first)) })
+}
+
+/// The strands of a thread, in the order of their issue.
+fn add_lane(scene: &mut Scene, words: &Words<'_>, thread: &ThreadUnfolding, trace: &Trace) {
+    let mut strands: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
+    for id in &trace.events {
+        let strand = words.event(*id).and_then(|event| event.strand.as_ref());
+        if let Some(strand) = strand {
+            strands.entry(strand.issue).or_default().push(*id);
+        }
+    }
+    let mut nodes = Vec::new();
+    for (issue, events) in strands {
+        let anchor = scene.nodes.iter().position(|node| node.events.contains(&issue));
+        let mut joined = false;
+        for node in strand_nodes(words, &events) {
+            nodes.push(scene.nodes.len());
+            scene.nodes.push(Node { anchor, joined, ..node });
+            joined = true;
+        }
+    }
+    if !nodes.is_empty() {
+        let name = format!("{}, asynchronous", thread.name);
+        scene.columns.push(Column { name, place: thread.place, ending: None, nodes, kind: ColumnKind::Strands });
+    }
+}
+
+/// A box for the accesses of one operation, and one per completion.
+fn strand_nodes(words: &Words<'_>, events: &[EventId]) -> Vec<Node> {
+    let is_completion = |id: &EventId| words.event(*id).is_some_and(|event| event.has(Tag::Completion));
+    let (completions, accesses): (Vec<EventId>, Vec<EventId>) = events.iter().copied().partition(is_completion);
+    let mut nodes = Vec::new();
+    if !accesses.is_empty() {
+        let lines = words.effects(&accesses);
+        nodes.push(Node::new(accesses, lines, Role::Strand));
+    }
+    let mut rest = completions.as_slice();
+    while let [first, others @ ..] = rest {
+        let partner = words.event(*first).and_then(|event| event.rmw_partner);
+        let (events, lines) = match (partner, others) {
+            (Some(write), [next, ..]) if write == *next => (vec![*first, write], words.completion(*first, write)),
+            _ => (vec![*first], words.effects(&[*first])),
+        };
+        rest = rest.get(events.len()..).unwrap_or_default();
+        nodes.push(Node::new(events, lines, Role::Completion));
+    }
+    nodes
+}
+
+fn role(event: &Event) -> Role {
+    match event.kind {
+        EventKind::Read { .. } => Role::Read,
+        EventKind::Write { .. } => Role::Write,
+        EventKind::Fence => Gate::of(event).map_or(Role::Fence, Role::Gate),
+        EventKind::Issue if event.has(Tag::Issue) => Role::Issue,
+        EventKind::Issue => Role::Wait,
+        EventKind::Barrier(_) => Role::Barrier,
+    }
+}
+
+fn ending(end: &TraceEnd) -> Option<&'static str> {
+    match end {
+        TraceEnd::Exit => None,
+        TraceEnd::Spin { .. } => Some("spins for ever"),
+        TraceEnd::Blocked { .. } => Some("waits for ever"),
+        TraceEnd::Bound { .. } => Some("cut at the bound"),
+        TraceEnd::Wild { .. } => Some("accesses no location"),
+    }
+}
