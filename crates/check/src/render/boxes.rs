@@ -49,11 +49,17 @@ fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
     let mut boxes: Vec<Vec<EventId>> = Vec::new();
     let mut last: Option<&Event> = None;
     for id in &trace.events {
-        let Some(event) = words.event(*id).filter(|event| event.is_main()) else { continue };
+        // The end of a thread is no instruction.
+        let is_drawn = |event: &&Event| event.is_main() && !event.has(Tag::Exit);
+        let Some(event) = words.event(*id).filter(is_drawn) else { continue };
         let in_group = event.group.is_some() && last.is_some_and(|last| last.group == event.group);
+        // An instruction that copies reads, then writes.
+        let copies = event.is_write()
+            && event.rmw_partner.is_none()
+            && last.is_some_and(|last| last.is_read() && (last.span, last.iteration) == (event.span, event.iteration));
         // The halves of an operation on an mbarrier are one change of its state.
         let changes = event.is_write() && event.rmw_partner.is_some() && words.is_mbarrier(*id);
-        match boxes.last_mut().filter(|_| in_group || changes) {
+        match boxes.last_mut().filter(|_| in_group || changes || copies) {
             Some(open) => open.push(*id),
             None => boxes.push(vec![*id]),
         }

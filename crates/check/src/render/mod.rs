@@ -5,10 +5,10 @@
 //! on every machine, it does not keep threads in columns, and its output changes between versions. Coordinates are sums
 //! of constants over ordered data, rounded when written: the same execution gives the same bytes.
 //!
-//! What is shown: every event; program order between neighbours; reads-from; coherence and Fence-SC order without the
-//! edges that follow by transitivity; from-read to the coherence successors of the write that was read. Coherence out
-//! of initial writes is left out: an initial write precedes every write of its location. Operations on an mbarrier read
-//! from each other in coherence order, so reads-from alone is drawn for them, with the phase.
+//! What is shown: every event but the ends of threads; program order between neighbours; reads-from; coherence and
+//! Fence-SC order without the edges that follow by transitivity; from-read to the coherence successors of the write that
+//! was read. Coherence out of initial writes is left out: an initial write precedes every write of its location.
+//! Operations on an mbarrier read from each other in coherence order: reads-from alone is drawn, with the phase.
 //!
 //! Elements of an array that one instruction accesses share a box and its edges. An asynchronous operation is a strand: a
 //! lane beside its thread, with an edge from its issue and edges to what waits for it. A proxy fence is a gate.

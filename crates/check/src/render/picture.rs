@@ -1,12 +1,14 @@
 //! Which execution of a checked test the picture shows: a witness of the first question that has one, one with a race, one
-//! that never ends, or for an unreachable outcome the candidate that comes closest.
+//! that never ends, or for an unreachable outcome the candidate that comes closest. Pairs that race in it are marked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
+use fencepost_program::program::Question;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
@@ -84,22 +86,33 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
             return Some(Chosen { unfolding, execution: execution.clone(), options });
         }
     }
-    if let Some((_, execution)) = checked.evidence.races.first() {
-        let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
-        let races = races_in(model, checked, unfolding, execution);
-        let caption = races.iter().map(|race| race_words(test, unfolding, race)).collect();
-        let options = Options { caption, races, ..Options::default() };
-        return Some(Chosen { unfolding, execution: execution.clone(), options });
+    // Where all is well with the outcomes, a race is the news; where an outcome was asked for, why it cannot be.
+    let is_about_all = |question: &Question| matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert);
+    let race = || racing(test, model, checked, unfolding);
+    if test.program.questions.iter().all(is_about_all)
+        && let Some(chosen) = race()
+    {
+        return Some(chosen);
     }
     if let Some(execution) = checked.evidence.stuck.clone() {
         let caption = vec!["A fair execution that never ends".to_owned()];
         return Some(Chosen { unfolding, execution, options: Options { caption, ..Options::default() } });
     }
-    let rejected = crate::explain::closest(test, model, checked)?;
+    let Some(rejected) = crate::explain::closest(test, model, checked) else { return race() };
     let mut caption = vec![format!("Forbidden by {}", rejected.title())];
     caption.extend(rejected.lines.last().map(|line| line.text.clone()));
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
+}
+
+/// The example of the first race that was found.
+fn racing<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked, unfolding: &'a Unfolding) -> Option<Chosen<'a>> {
+    let (_, execution) = checked.evidence.races.first()?;
+    let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
+    let races = races_in(model, checked, unfolding, execution);
+    let caption = races.iter().map(|race| race_words(test, unfolding, race)).collect();
+    let options = Options { caption, races, ..Options::default() };
+    Some(Chosen { unfolding, execution: execution.clone(), options })
 }
 
 /// The pairs that race in the execution that is drawn: a race of another one would be no arrow of this picture.
@@ -113,7 +126,7 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     for mut evaluator in flags.evaluators() {
         evaluator.add(unfolding, execution, &mut found);
     }
-    let races = found.races.into_iter();
+    let races = found.races.into_iter().filter(|(key, _)| key.is_race());
     races
         .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
         .take(MOST_RACES)
