@@ -20,8 +20,7 @@ const MODEL: &str = "PTX\n// readings: idle=off|on writes=free|ordered reads=fre
     flag ~empty ((loc & ext & (W * R)) \\ (IW * _)) \\ (if \"writes=ordered\" then loc else 0) as data-race\n";
 
 fn model(text: &str) -> LoadedModel {
-    let loaded = Models::from_source("m.cat", Source::new("m.cat", text), &mut |_| None);
-    loaded.unwrap_or_else(|errors| panic!("{errors:?}"))
+    Models::from_source("m.cat", Source::new("m.cat", text), &mut |_| None).expect("a model")
 }
 
 fn test(text: &str) -> Test {
