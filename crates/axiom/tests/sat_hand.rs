@@ -190,12 +190,8 @@ impl Builder {
         let first = self.unfolding.traces.len();
         let ids = (first..first + traces.len()).map(TraceId::new).collect();
         self.unfolding.traces.extend(traces);
-        self.unfolding.threads.push(ThreadUnfolding {
-            name: format!("P{}", thread.0),
-            place,
-            traces: ids,
-            ..ThreadUnfolding::default()
-        });
+        let name = format!("P{}", thread.0);
+        self.unfolding.threads.push(ThreadUnfolding { name, place, traces: ids, ..ThreadUnfolding::default() });
     }
 
     /// A read-modify-write; its read half.

@@ -177,9 +177,8 @@ impl Adjoint {
             }
             (Operation::Identity(_), _) => {
                 out[..shape.words()].fill(0);
-                (0..shape.events()).filter(|&event| kernel::contains(shape, bad, event, event)).for_each(|event| {
-                    kernel::insert(out, event);
-                });
+                let is_bad = |event: &usize| kernel::contains(shape, bad, *event, *event);
+                (0..shape.events()).filter(is_bad).for_each(|event| kernel::insert(out, event));
             }
             (Operation::Product(_, other), 0) => {
                 super::restrict_range(shape, left, bad, value(other));
@@ -194,13 +193,16 @@ impl Adjoint {
                 kernel::complement(shape, &mut left[..shape.words()], &right[..shape.words()]);
                 kernel::product(shape, out, bad, &left[..shape.words()]);
             }
-            (Operation::Range(_), _) => {
-                for event in 0..shape.events() {
-                    out[event * shape.words()..(event + 1) * shape.words()].copy_from_slice(bad);
-                }
-            }
+            (Operation::Range(_), _) => every_row(shape, out, bad),
             // A monotone check has nothing that is chosen under a complement or on the right of a difference.
             (Operation::Difference(..) | Operation::Complement(_) | Operation::Empty, _) => out.fill(0),
         }
+    }
+}
+
+/// The relation from every event to this set.
+fn every_row(shape: Shape, out: &mut [u64], set: &[u64]) {
+    for event in 0..shape.events() {
+        out[event * shape.words()..(event + 1) * shape.words()].copy_from_slice(set);
     }
 }

@@ -3,7 +3,7 @@
 use crate::asynchronous::{Accumulator, Combine, Effect, Factor, Product, Region, RegionId, Start, Valid};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, Space};
+use crate::program::{AddressOperand, Operand, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, Slot, State};
@@ -41,18 +41,7 @@ impl Runner<'_> {
                 Ok(written)
             }
             Effect::Store { destination, values, ty, combine } => {
-                let range = located.first(*destination);
-                let fits = |address: &AddressId| self.width(*address) == i128::from(ty.bits / 8);
-                if range.len() != values.len() || !range.iter().all(fits) {
-                    let location = range.first().map(|first| self.program.addresses[first.index()].name.clone());
-                    let location = location.unwrap_or_default();
-                    return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
-                }
-                let mut given = Vec::new();
-                for value in values {
-                    let (value, reads) = self.read_operand(state, *value);
-                    given.push((fold::convert(*ty, value), reads, None));
-                }
+                let given = self.stored(state, located.first(*destination), values, *ty)?;
                 self.spread(state, opened, region(*destination), &given, *combine)
             }
             Effect::Load { source, destinations, ty } => {
@@ -87,6 +76,27 @@ impl Runner<'_> {
                 Ok(Vec::new())
             }
         }
+    }
+
+    /// The values of a store, one per location of its destination.
+    fn stored(
+        &self,
+        state: &State,
+        range: &[AddressId],
+        values: &[Operand],
+        ty: Type,
+    ) -> Result<Vec<Given>, UnfoldError> {
+        let fits = |address: &AddressId| self.width(*address) == i128::from(ty.bits / 8);
+        if range.len() != values.len() || !range.iter().all(fits) {
+            let location = range.first().map(|first| self.program.addresses[first.index()].name.clone());
+            let location = location.unwrap_or_default();
+            return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+        }
+        let given = |value: &Operand| {
+            let (value, reads) = self.read_operand(state, *value);
+            (fold::convert(ty, value), reads, None)
+        };
+        Ok(values.iter().map(given).collect())
     }
 
     /// Reads the source, location by location; where it does not reach, zeros.
