@@ -53,6 +53,11 @@ pub(super) enum Change {
         span: Span,
         by: String,
     },
+    /// A `red` becomes an `atom`.
+    Return {
+        thread: ThreadId,
+        span: Span,
+    },
     /// The instruction goes behind another of its thread.
     Move {
         thread: ThreadId,
@@ -101,6 +106,7 @@ impl Edit {
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
             | Change::Replace { thread, span, .. }
+            | Change::Return { thread, span }
             | Change::Move { thread, span, .. } => Some((*thread, *span)),
         }
         .map_or((String::new(), 0), |(thread, span)| {
@@ -139,6 +145,9 @@ impl Edit {
             Change::Replace { thread, span, by } => {
                 let by = by.trim_end_matches(';');
                 format!("`{by}` in {} instead of `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
+            }
+            Change::Return { thread, span } => {
+                format!("`atom` instead of {}'s `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
             }
             Change::Move { thread, span, behind } => {
                 let name = scene.thread_name(*thread);
@@ -233,6 +242,12 @@ impl Work {
                 self.gone.push((thread.index(), at));
                 self.around.get_mut(thread.index())?.get_mut(at)?.0.extend(statements);
             }
+            Change::Return { thread, span } => {
+                let instruction = self.instruction(*thread, *span)?;
+                instruction.opcode.node = "atom".to_owned();
+                let here = instruction.opcode.span;
+                instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".to_owned()), here));
+            }
             Change::Move { thread, span, behind } => {
                 let at = position(&self.litmus, *thread, *span)?;
                 let moved = self.litmus.threads.get(thread.index())?.body.get(at)?.clone();
@@ -307,57 +322,42 @@ fn blank(instruction: &mut Instruction) {
 
 /// None where the instruction has no such form.
 fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope: Option<Scope>) -> Option<()> {
-    let has = |instruction: &Instruction, word: &str| instruction.modifiers.iter().any(|found| found.node == word);
-    if has(instruction, "expect_tx") && !has(instruction, "arrive") || has(instruction, "complete_tx") {
-        return None;
-    }
+    let at = semantics_position(instruction)?;
     let here = instruction.opcode.span;
-    let at = match instruction.opcode.node.as_str() {
-        "mbarrier" | "barrier" => {
-            let heads = ["arrive", "expect_tx", "try_wait", "test_wait", "parity", "cluster", "wait", "arrive_drop"];
-            // The scope of an mbarrier operation is spelled like the level of a cluster barrier.
-            let heads = heads.iter().filter(|word| instruction.opcode.node == "barrier" || **word != "cluster");
-            heads.filter_map(|head| instruction.modifiers.iter().position(|word| word.node == *head)).max()? + 1
+    let is = |word: &Spanned<String>, words: &[&str]| words.contains(&word.node.as_str());
+    // A cluster barrier has no scope, and its level is spelled like one.
+    let scope = scope.filter(|_| instruction.opcode.node != "barrier").map(scope_word);
+    let (head, tail) = instruction.modifiers.split_at(at);
+    let old = tail.iter().find(|word| is(word, SEMANTICS)).map(|word| word.node.as_str());
+    let word = match (semantics.map(semantics_word), old) {
+        (Some("release"), Some("acquire" | "acq_rel")) | (Some("acquire"), Some("release" | "acq_rel")) => {
+            Some("acq_rel")
         }
-        "ld" | "st" | "atom" | "red" | "fence" => 0,
-        _ => return None,
+        (Some(word), _) => Some(word),
+        (None, old) => old,
     };
-    let mut word = semantics.map(semantics_word);
-    let old = instruction.modifiers.iter().find(|word| SEMANTICS.contains(&word.node.as_str()));
-    let old = old.map(|word| word.node.clone());
-    if let Some(old) = &old
-        && matches!(
-            (old.as_str(), word),
-            ("acquire" | "acq_rel", Some("release")) | ("release" | "acq_rel", Some("acquire"))
-        )
-    {
-        word = Some("acq_rel");
-    }
-    let is_barrier = instruction.opcode.node == "barrier";
-    let (head, mut tail) = (instruction.modifiers[..at].to_vec(), instruction.modifiers[at..].to_vec());
-    let mut head: Vec<Spanned<String>> = head;
-    if word.is_some() {
-        tail.retain(|word| !SEMANTICS.contains(&word.node.as_str()));
-    } else if scope.is_some() && !is_barrier {
-        // A scope stands behind the semantics; what has none by default gets its own.
-        let default = match instruction.opcode.node.as_str() {
-            "mbarrier" if has(instruction, "arrive") || has(instruction, "arrive_drop") => Some("release"),
-            "mbarrier" => Some("acquire"),
-            _ => None,
-        };
-        word = old.as_deref().map_or(default, |_| None);
-    }
-    if scope.is_some() && !is_barrier {
-        tail.retain(|word| !SCOPES.contains(&word.node.as_str()));
-    }
-    head.extend(word.map(|word| Spanned::new(word.to_owned(), here)));
-    let scope = scope.filter(|_| !is_barrier).map(|scope| Spanned::new(scope_word(scope).to_owned(), here));
-    // Behind the semantics that stay.
-    let kept = tail.iter().take_while(|word| SEMANTICS.contains(&word.node.as_str())).count();
-    let rest = tail.split_off(kept);
-    head.extend(tail);
-    head.extend(scope);
-    head.extend(rest);
-    instruction.modifiers = head;
+    let own = tail.iter().find(|word| is(word, SCOPES)).map(|word| word.node.as_str());
+    let scope = scope.or(own.filter(|_| instruction.opcode.node != "barrier"));
+    let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.to_owned(), here));
+    let kept = |word: &&Spanned<String>| !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES));
+    instruction.modifiers = head.iter().cloned().chain(put).chain(tail.iter().filter(kept).cloned()).collect();
     Some(())
+}
+
+/// Behind which modifiers semantics and scope stand; None for an instruction that has none.
+fn semantics_position(instruction: &Instruction) -> Option<usize> {
+    let position = |head: &str| instruction.modifiers.iter().position(|word| word.node == head);
+    match instruction.opcode.node.as_str() {
+        "ld" | "st" | "atom" | "red" | "fence" => Some(0),
+        // `expect_tx` and `complete_tx` alone are always relaxed.
+        "mbarrier" => {
+            let arrives = position("arrive").or(position("arrive_drop"));
+            let arrives = arrives.map(|at| position("expect_tx").map_or(at, |bytes| at.max(bytes)));
+            let waits = position("try_wait").or(position("test_wait"));
+            let waits = waits.map(|at| position("parity").map_or(at, |parity| at.max(parity)));
+            arrives.or(waits).map(|at| at + 1)
+        }
+        "barrier" => position("arrive").or(position("wait")).map(|at| at + 1),
+        _ => None,
+    }
 }

@@ -171,7 +171,7 @@ pub(super) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Opti
     let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
     let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), "9.7.15.4", HALF);
     let edits = vec![put(leave, release), put(enter, acquire)];
-    Some(Plan { from, to, links: Vec::new(), edits, cost: 2 * HALF })
+    Some(Plan { from, to, edits, cost: 2 * HALF })
 }
 
 /// The smallest fence that covers the access from a thread.

@@ -57,6 +57,8 @@ fn messages(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Message> {
 #[derive(Default)]
 struct Lacks {
     of: BTreeMap<Span, (EventId, Option<Semantics>, Option<Scope>)>,
+    /// What the two threads share: for operations that spell no scope.
+    common: Option<Scope>,
 }
 
 impl Lacks {
@@ -89,6 +91,7 @@ impl Lacks {
                     words::shared(scope)
                 ),
                 (Some(_), _) if weak => format!("{} is weak", scene.called(id)),
+                _ if event.tags.has(Tag::Volatile) => format!("{} is only volatile", scene.called(id)),
                 _ => format!("{} is relaxed", scene.called(id)),
             };
             let wider = scope.map_or(0, |scope| 100 * (1 + scope as u32));
@@ -101,7 +104,8 @@ impl Lacks {
                 (Some(_), false) => "8.8",
             };
             // A weak operation gets a scope with its semantics, a wait or an arrive spells its own out.
-            let scope = scope.or(if weak { Some(Scope::Cta) } else { None });
+            let bare = weak || event.tags.has(Tag::Volatile);
+            let scope = scope.or(self.common.filter(|_| bare && semantics.is_some()));
             let own = if event.tags.has(Tag::Release) { Semantics::Release } else { Semantics::Acquire };
             let semantics = semantics.or(mbarrier.then_some(own));
             let change = Change::Strengthen { thread: event.thread?, span, semantics, scope };
@@ -121,24 +125,47 @@ fn starts(scene: &Scene<'_>, write: EventId) -> Vec<(EventId, bool)> {
     found
 }
 
+/// What a `red` reads is no read operation (Table 20): an `atom` reads.
+fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
+    let statement = scene.statement(read)?;
+    if !scene.has(read, Tag::NoReturn) || statement.opcode.node != "red" {
+        return None;
+    }
+    let reason = format!("{} returns nothing and acquires nothing", scene.called(read));
+    let change = Change::Return { thread: scene.thread(read)?, span: scene.event(read).span };
+    Some(Edit { change, reason, section: "8.11.1, 8.8", cost: SEMANTICS })
+}
+
 fn ends(scene: &Scene<'_>, read: EventId) -> Vec<(EventId, bool)> {
     let patterns = scene.after("acquire-pattern", read).into_iter().map(|end| (end, true));
     let mut found: Vec<(EventId, bool)> = patterns.collect();
+    if scene.has(read, Tag::NoReturn) {
+        let own = scene.thread(read).map(|thread| scene.main_events(thread)).unwrap_or_default();
+        let fences = own.into_iter().filter(|id| *id > read && acquires(scene, *id));
+        found.extend(fences.map(|fence| (fence, true)));
+    }
     if found.iter().all(|(end, _)| *end != read) {
         found.push((read, false));
     }
     found
 }
 
+fn acquires(scene: &Scene<'_>, id: EventId) -> bool {
+    let acquiring = [Tag::Acquire, Tag::AcqRel, Tag::Sc].into_iter().any(|tag| scene.has(id, tag));
+    scene.has(id, Tag::Fence) && !scene.has(id, Tag::ProxyFence) && acquiring
+}
+
 fn repairs(scene: &Scene<'_>, message: Message) -> Vec<Link> {
     let Message { write, read } = message;
-    if scene.has(read, Tag::NoReturn) {
+    let returns = returning(scene, read);
+    if scene.has(read, Tag::NoReturn) && returns.is_none() {
         return Vec::new();
     }
     let mut links = Vec::new();
     for (start, released) in starts(scene, write) {
         for (end, acquired) in ends(scene, read) {
-            let Some(edits) = lacking(scene, message, (start, released), (end, acquired)) else { continue };
+            let Some(mut edits) = lacking(scene, message, (start, released), (end, acquired)) else { continue };
+            edits.extend(returns.clone());
             if edits.is_empty() {
                 continue;
             }
@@ -156,7 +183,7 @@ fn lacking(
     (start, released): (EventId, bool),
     (end, acquired): (EventId, bool),
 ) -> Option<Vec<Edit>> {
-    let mut lacks = Lacks::default();
+    let mut lacks = Lacks { common: Some(scene.common(message.write, message.read)), ..Lacks::default() };
     if !released {
         lacks.semantics(scene, message.write, Semantics::Release);
     }
@@ -234,6 +261,11 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
         links.push(Link { from: Node::Event(start), to: Node::Event(to), kind: Kind::Move(read), cost, edits });
     }
     links
+}
+
+/// Whether a loop repeats the read.
+pub(super) fn is_polled(scene: &Scene<'_>, read: EventId) -> bool {
+    loop_end(scene, read).is_some_and(|end| end != scene.event(read).span)
 }
 
 /// The branch that ends the polling loop of a read, or the read.

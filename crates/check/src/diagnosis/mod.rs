@@ -17,9 +17,8 @@ mod paths;
 mod scene;
 mod verify;
 mod wait;
-mod words;
+pub(crate) mod words;
 
-use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 
@@ -68,13 +67,20 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
     }
     let found = plans(scene, pair);
     let mut best: Option<(&Plan, Vec<&Edit>)> = None;
+    // Of several cures one that answers the questions too is what the author meant.
     for plan in found.iter().take(MOST_PLANS) {
         let edits: Vec<&Edit> = plan.edits.iter().collect();
-        if verifier.check(&edits, pair, scene.unfolding) != Found::Gone {
-            continue;
+        let cured = verifier.check(&edits, pair, scene.unfolding);
+        if cured == Found::Right || (cured == Found::Gone && best.is_none()) {
+            best = Some((plan, smallest(verifier, edits, cured, pair, scene.unfolding)));
         }
-        best = Some((plan, smallest(verifier, edits, pair, scene.unfolding)));
-        break;
+        if cured == Found::Right {
+            break;
+        }
+    }
+    let further = if best.is_none() { both_ways(scene, verifier, &found, pair) } else { None };
+    if let Some((plan, edits)) = &further {
+        best = Some((plan, edits.iter().collect()));
     }
     diagnosis.confirmed = best.is_some();
     // Without a confirmed one, the cheapest says what kind of piece is missing.
@@ -84,15 +90,51 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
             diagnosis.why = words::why(scene, plan, &edits);
             diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
         }
-        None => diagnosis.why = words::nothing(scene, pair),
+        None => {
+            diagnosis.why = words::nothing(scene, pair);
+            diagnosis.missing = words::pair(scene, pair).into_iter().collect();
+        }
     }
     Some(diagnosis)
+}
+
+/// Plans of which more is tried, and how many of the second.
+const FURTHER: usize = 2;
+
+/// What orders the accesses one way leaves the other way open where either may come first (locks): the rest is looked for
+/// in the test with the first changes.
+fn both_ways<'p>(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    found: &'p [Plan],
+    pair: (EventId, EventId),
+) -> Option<(&'p Plan, Vec<Edit>)> {
+    let race = verify::places(scene.unfolding, pair);
+    for plan in found.iter().take(FURTHER) {
+        let first: Vec<&Edit> = plan.edits.iter().collect();
+        let Some(litmus) = Edit::apply_all(&first, &scene.test.litmus) else { continue };
+        let Some(left) = verifier.example(&litmus, race) else { continue };
+        let mut changed = scene.test.clone();
+        changed.litmus = litmus;
+        let second = Scene::new(&changed, &left.unfolding, &left.execution, scene.model);
+        for more in plans(&second, left.pair).into_iter().take(FURTHER) {
+            let all: Vec<Edit> = plan.edits.iter().cloned().chain(more.edits).collect();
+            let edits: Vec<&Edit> = all.iter().collect();
+            let cured = verifier.check(&edits, pair, scene.unfolding);
+            if matches!(cured, Found::Right | Found::Gone) {
+                let edits = smallest(verifier, edits, cured, pair, scene.unfolding).into_iter().cloned().collect();
+                return Some((plan, edits));
+            }
+        }
+    }
+    None
 }
 
 /// Leaves out what is not needed, the last pieces first.
 fn smallest<'e>(
     verifier: &Verifier<'_>,
     mut edits: Vec<&'e Edit>,
+    cured: Found,
     pair: (EventId, EventId),
     unfolding: &Unfolding,
 ) -> Vec<&'e Edit> {
@@ -102,7 +144,7 @@ fn smallest<'e>(
         }
         let mut fewer = edits.clone();
         fewer.remove(at);
-        if verifier.check(&fewer, pair, unfolding) == Found::Gone {
+        if verifier.check(&fewer, pair, unfolding) == cured {
             edits = fewer;
         }
     }

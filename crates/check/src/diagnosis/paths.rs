@@ -47,7 +47,6 @@ pub(super) struct Link {
 pub(super) struct Plan {
     pub(super) from: EventId,
     pub(super) to: EventId,
-    pub(super) links: Vec<Link>,
     pub(super) edits: Vec<Edit>,
     pub(super) cost: u32,
 }
@@ -97,7 +96,7 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, links: Vec<Link>) -> Opti
     }
     let steps: u32 = links.iter().filter(|link| link.edits.is_empty()).map(|link| link.cost.min(STEP)).sum();
     let cost = edits.iter().map(|edit| edit.cost).sum::<u32>() + steps;
-    Some(Plan { from, to, links, edits, cost })
+    Some(Plan { from, to, edits, cost })
 }
 
 /// The changes of a link. Those of barriers are made only here: there is one between any two points of a CTA.
@@ -278,6 +277,11 @@ fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
     if !plain(pair.0) || !plain(pair.1) || !scene.same_address(pair.0, pair.1) {
         return None;
     }
+    // Two weak accesses are meant to be ordered, unless one is polled.
+    let polled = |id: EventId| scene.has(id, Tag::Read) && message::is_polled(scene, id);
+    if [pair.0, pair.1].iter().all(|id| scene.has(*id, Tag::Weak) && !polled(*id)) {
+        return None;
+    }
     let scope = scene.common(pair.0, pair.1);
     let mut edits = Vec::new();
     for id in [pair.0, pair.1] {
@@ -296,7 +300,7 @@ fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
         edits.push(Edit { change, reason, section: "8.7", cost: if weak { STRONG } else { 1500 } });
     }
     let cost = edits.iter().map(|edit| edit.cost).sum();
-    (!edits.is_empty()).then_some(Plan { from: pair.0, to: pair.1, links: Vec::new(), edits, cost })
+    (!edits.is_empty()).then_some(Plan { from: pair.0, to: pair.1, edits, cost })
 }
 
 /// Dijkstra's algorithm; ties go to the smaller node, so that the same test gives the same way.

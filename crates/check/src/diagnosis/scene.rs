@@ -18,6 +18,7 @@ pub(super) struct Scene<'a> {
     pub(super) test: &'a Test,
     pub(super) unfolding: &'a Unfolding,
     pub(super) execution: &'a Execution,
+    pub(super) model: &'a Model,
     facts: Facts<'a>,
 }
 
@@ -32,7 +33,7 @@ pub(super) fn watching(model: &Model) -> Model {
 
 impl<'a> Scene<'a> {
     pub(super) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Model) -> Self {
-        Scene { test, unfolding, execution, facts: Facts::of(unfolding, model, execution) }
+        Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution) }
     }
 
     pub(super) fn event(&self, id: EventId) -> &'a Event {
@@ -83,7 +84,8 @@ impl<'a> Scene<'a> {
 
     /// The main events of a thread in this execution, in program order.
     pub(super) fn main_events(&self, thread: ThreadId) -> Vec<EventId> {
-        let own = |id: &&EventId| self.thread(**id) == Some(thread) && self.is_main(**id);
+        // Nothing is put behind an exit, which stands nowhere in the text.
+        let own = |id: &&EventId| self.thread(**id) == Some(thread) && self.is_main(**id) && !self.has(**id, Tag::Exit);
         self.execution.events.iter().filter(own).copied().collect()
     }
 

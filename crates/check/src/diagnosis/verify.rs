@@ -9,14 +9,15 @@ use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
-use fencepost_program::program::Program;
+use fencepost_program::program::{Program, Term};
 use fencepost_program::unfold::{UnfoldOptions, unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::litmus::{Litmus, print};
+use fencepost_syntax::litmus::{Litmus, QuestionKind, print};
 
 use crate::accesses;
 use crate::models::LoadedModel;
 use crate::options::Options;
+use crate::outcome::{self, Reader};
 use crate::race::{Flags, RaceSet};
 use crate::report::{Termination, TerminationAnswer};
 use crate::test::Test;
@@ -28,15 +29,35 @@ const WORK: u64 = 100_000;
 /// Changed tests that are checked for one report.
 const MOST: u32 = 96;
 
+/// The flags that are about races; others are about the life of memory.
+const FLAGS: &[&str] = &["data-race", "mixed-size-race"];
+
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Found {
+    /// This race is gone, no other came, and every question has the answer it should.
+    Right,
     /// This race is gone and no other came.
     Gone,
     Stays,
     Unknown,
+}
+
+/// A race that is left: where, and an example.
+pub(super) struct Left {
+    pub(super) unfolding: Unfolding,
+    pub(super) execution: Execution,
+    pub(super) pair: (EventId, EventId),
+}
+
+/// What a changed test has.
+#[derive(Clone)]
+struct Races {
+    pairs: Vec<Places>,
+    /// Some execution breaks a `forall` or reaches what must not be.
+    broken: bool,
 }
 
 pub(super) struct Verifier<'a> {
@@ -48,7 +69,7 @@ pub(super) struct Verifier<'a> {
     known: Vec<Places>,
     may_hang: bool,
     /// What a changed test has, by its text: several races have one cure.
-    done: RefCell<BTreeMap<String, Option<Vec<Places>>>>,
+    done: RefCell<BTreeMap<String, Option<Races>>>,
     left: RefCell<u32>,
 }
 
@@ -56,6 +77,24 @@ pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places 
     let start = |id: EventId| unfolding.events.get(id.index()).map_or(0, |event| event.span.start);
     let (a, b) = (start(pair.0), start(pair.1));
     (a.min(b), a.max(b))
+}
+
+/// Whether a final state of the execution answers a question as it should not be answered.
+fn breaks(program: &Program, terms: &[Term], unfolding: &Unfolding, execution: &Execution) -> bool {
+    let states = Reader::new(unfolding, execution).states(terms);
+    let filter = program.filter.as_ref().map(|filter| &filter.node);
+    let passes = |state: &&outcome::State| filter.is_none_or(|filter| outcome::holds(filter, terms, state));
+    let wrong = |state: &outcome::State| {
+        program.questions.iter().any(|question| {
+            let holds = outcome::holds(&question.condition, terms, state);
+            match question.kind {
+                QuestionKind::Forall | QuestionKind::Assert => !holds,
+                QuestionKind::NotExists => holds,
+                QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check => false,
+            }
+        })
+    };
+    states.iter().filter(passes).any(wrong)
 }
 
 impl<'a> Verifier<'a> {
@@ -76,12 +115,25 @@ impl<'a> Verifier<'a> {
         let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Unknown };
         let Some(races) = self.races(&changed) else { return Found::Unknown };
         let race = places(unfolding, pair);
-        let gone = !races.contains(&race) && races.iter().all(|race| self.known.contains(race));
-        if gone { Found::Gone } else { Found::Stays }
+        let gone = !races.pairs.contains(&race) && races.pairs.iter().all(|race| self.known.contains(race));
+        match (gone, races.broken) {
+            (true, false) => Found::Right,
+            (true, true) => Found::Gone,
+            (false, _) => Found::Stays,
+        }
+    }
+
+    /// An example of the race in a changed test that still has it.
+    pub(super) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
+        let program = lower(changed).0?;
+        let (unfolding, races, _) = self.found(&program)?;
+        let mut left = races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
+        let example = left.next()?;
+        Some(Left { pair: example.pair, execution: example.execution, unfolding })
     }
 
     /// The races of a changed test; None if they were not decided, or if it cannot run.
-    fn races(&self, changed: &Litmus) -> Option<Vec<Places>> {
+    fn races(&self, changed: &Litmus) -> Option<Races> {
         let text = print(changed);
         if let Some(known) = self.done.borrow().get(&text) {
             return known.clone();
@@ -96,32 +148,52 @@ impl<'a> Verifier<'a> {
         races
     }
 
-    fn explored(&self, program: &Program) -> Option<Vec<Places>> {
+    fn explored(&self, program: &Program) -> Option<Races> {
+        let (unfolding, races, broken) = self.found(program)?;
+        let found = races.races.iter().filter(|(key, _)| FLAGS.contains(&key.flag.as_str()));
+        let pairs = found.map(|(_, example)| places(&unfolding, example.pair)).collect();
+        Some(Races { pairs, broken })
+    }
+
+    /// With an example of each race, and whether a question is answered as it should not be.
+    fn found(&self, program: &Program) -> Option<(Unfolding, RaceSet, bool)> {
         let limits = UnfoldOptions { bound: self.options.bound, ..UnfoldOptions::default() };
         let plain = unfold(program, &limits).ok()?;
         let unfolding = if accesses::can_wait(&plain) { unfold_accesses(program, &limits).ok()? } else { plain };
         let mut races = RaceSet::default();
         let filter = program.filter.as_ref().map(|filter| &filter.node);
         let ending = Goal { filter, ..Goal::new(Ends::Terminating) };
-        if self.explore(&unfolding, &ending, &mut races)? == 0 {
+        let mut broken = false;
+        let judged = Some((program, &mut broken));
+        if self.explore(&unfolding, &ending, &mut races, judged)? == 0 {
             return None;
         }
         if filter.is_none() {
-            let stuck = self.explore(&unfolding, &Goal::new(Ends::Stuck), &mut races)?;
+            let stuck = self.explore(&unfolding, &Goal::new(Ends::Stuck), &mut races, None)?;
             if stuck > 0 && !self.may_hang {
                 return None;
             }
         }
-        Some(races.races.values().map(|example| places(&unfolding, example.pair)).collect())
+        Some((unfolding, races, broken))
     }
 
     /// How many executions there are; None if they are too many.
-    fn explore(&self, unfolding: &Unfolding, goal: &Goal<'_>, races: &mut RaceSet) -> Option<u64> {
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        goal: &Goal<'_>,
+        races: &mut RaceSet,
+        mut judged: Option<(&Program, &mut bool)>,
+    ) -> Option<u64> {
+        let terms = judged.as_ref().map(|(program, _)| outcome::terms(program)).unwrap_or_default();
         let mut evaluators = self.flags.evaluators();
         let mut count = 0;
         let mut visit = |execution: &Execution| {
             evaluators.iter_mut().for_each(|evaluator| evaluator.add(unfolding, execution, races));
             count += 1;
+            if let Some((program, broken)) = &mut judged {
+                **broken = **broken || breaks(program, &terms, unfolding, execution);
+            }
             ControlFlow::Continue(())
         };
         let limits = Limits { deadline: None, memory: self.options.memory_limit, cancelled: self.options.cancelled };

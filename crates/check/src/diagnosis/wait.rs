@@ -206,8 +206,12 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
     };
     let name = location.name.split('@').next().unwrap_or_default();
     let parity = State::unpack(value).parity();
-    let near =
-        |id: EventId| location.owner.is_none_or(|owner| scene.place(id) == owner) && scene.place(id) != Place::Host;
+    let near = |id: EventId| {
+        let own = location.owner.is_none_or(|owner| scene.place(id) == owner) && scene.place(id) != Place::Host;
+        // A thread that waits before it starts what tells would wait for ever.
+        let started = scene.at(completion);
+        own && !scene.has(id, Tag::Exit) && (scene.thread(id) != scene.thread(started) || id > started)
+    };
     let mut links = Vec::new();
     for event in events.filter(|id| scene.is_main(*id) && scene.thread(*id).is_some() && near(*id)) {
         let Some(anchor) = scene.anchor(event, Side::Before) else { continue };

@@ -9,6 +9,7 @@ use super::edit::Edit;
 use super::gates::Proxy;
 use super::paths::Plan;
 use super::scene::Scene;
+use crate::report::Missing;
 
 pub(super) fn proxy_of(event: &Event) -> Proxy {
     let known = [
@@ -124,6 +125,12 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
     let (a, b) = (scene.name(first), scene.name(second));
     let asynchronous = [first, second].into_iter().find(|id| !scene.is_main(*id));
     match asynchronous {
+        Some(id) if scene.has(id, Tag::Tcgen05) && scene.thread(first) == scene.thread(second) => {
+            let what = operation(scene, id);
+            format!(
+                "nothing waits for {what}: `tcgen05.commit`, a wait for its mbarrier and a fence are missing (PTX ISA 9.7.18.6.4)"
+            )
+        }
         Some(id) if scene.thread(first) == scene.thread(second) => {
             format!("nothing waits for {} before the other access (PTX ISA 9.7.10.28.1)", operation(scene, id))
         }
@@ -136,6 +143,21 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
             format!("{how} leads from {a} to {b} or back (PTX ISA 8.9.5)")
         }
     }
+}
+
+/// The pair of operations that would order them, where there is nothing to build on.
+pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
+    if scene.thread(first) == scene.thread(second) || scene.event(second).is_init() {
+        return None;
+    }
+    let scope = super::edit::scope_word(scene.common(first, second));
+    let (one, other) = (scene.name(first), scene.name(second));
+    let (from, to) = (scene.line(first), scene.line(second));
+    let text = format!(
+        "a release of scope .{scope} in {one} behind line {from} and an acquire in {other} before line {to} that observes it, \
+         or the other way round"
+    );
+    Some(Missing { text, thread: one.to_owned(), line: from, section: "8.8, 8.9.4".to_owned() })
 }
 
 pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {

@@ -5,7 +5,7 @@
 use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::EventKind;
 
-use super::name::{capitalised, value_text};
+use super::name::capitalised;
 use super::steps::Step;
 use super::words::{self, Telling};
 use super::{Context, Line};
@@ -88,7 +88,7 @@ fn sentence(
         Some(Telling::ProgramOrder) => format!("{a} comes before {after} in program order"),
         Some(Telling::Kept(why)) => format!("{a} comes before {after} in program order, {why}"),
         Some(Telling::ReadsFrom) => {
-            format!("{b} returns {}, the value of {a}", value_text(execution, to))
+            format!("{b} returns {}, the value of {a}", context.value_text(execution, to))
         }
         Some(Telling::Coherence) if context.is_init(from) => format!("{b} overwrites the initial value"),
         Some(Telling::Coherence) => format!("{a} is before {b} in coherence order"),
@@ -149,7 +149,7 @@ fn from_read(
     write: fencepost_program::EventId,
 ) -> String {
     let source = execution.rf.iter().find(|(_, to)| *to == read).map(|(from, _)| *from);
-    let value = value_text(execution, read);
+    let value = context.value_text(execution, read);
     let which = match source {
         Some(source) if context.is_init(source) => "the initial value".to_owned(),
         Some(source) => format!("the value of {}", context.called(source)),
@@ -162,7 +162,7 @@ fn observation(context: &Context<'_>, execution: &Execution, step: &Step) -> Str
     let (a, b) = (context.called(step.from), context.called(step.to));
     let direct = execution.rf.contains(&(step.from, step.to));
     if direct {
-        format!("{b} observes {a}: it returns {}", value_text(execution, step.to))
+        format!("{b} observes {a}: it returns {}", context.value_text(execution, step.to))
     } else {
         format!("{b} observes {a} through read-modify-writes in between")
     }
@@ -197,7 +197,7 @@ fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (S
     let acquire =
         if seen.to == step.to { String::new() } else { format!(", after `{}`", context.instruction(seen.to)) };
     let how = if execution.rf.contains(&(seen.from, seen.to)) {
-        let value = value_text(execution, seen.to);
+        let value = context.value_text(execution, seen.to);
         if seen.to == step.to { format!("which reads its {value}") } else { format!("which read {value}") }
     } else {
         "which observes it through read-modify-writes".to_owned()

@@ -20,7 +20,7 @@ use fencepost_program::program::{Condition, Term};
 use fencepost_syntax::cat::CheckRole;
 
 use super::facts::chosen;
-use super::name::{value, value_text};
+use super::name::value;
 use super::steps::{self, Step};
 use super::words::{self, Telling};
 use super::{Context, Explanation, Line, Rejected, chain};
@@ -343,7 +343,7 @@ fn conclusion(
         ("causality", _, Some(step), Some(Telling::FromRead)) => format!(
             "so {} may not return {}: it must see {} or a write that is not older",
             context.called(step.from),
-            value_text(execution, step.from),
+            context.value_text(execution, step.from),
             context.called(step.to)
         ),
         ("causality", _, Some(step), Some(Telling::ReadsFrom)) => {
@@ -395,7 +395,7 @@ fn overwrites(context: &Context<'_>, execution: &Execution, first: EventId, seco
             && value(execution, **other) == value(execution, first)
     };
     let ends = match execution.events.iter().find(same) {
-        None => format!("{} cannot end as {}", context.location_name(first), value_text(execution, first)),
+        None => format!("{} cannot end as {}", context.location_name(first), context.value_text(execution, first)),
         Some(_) => format!("{} cannot end with this write", context.location_name(first)),
     };
     format!("so {} overwrites {}, and {ends}", context.called(second), context.called(first))

@@ -4,12 +4,14 @@
 //! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
 //! model has against them, `interleave` and `order` find an order to tell an execution in, `facts` checks reasons against the
 //! model's relations, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
-//! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered.
+//! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered, `beside` tells of
+//! asynchronous operations and mbarriers.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
 //! is found after the engines have answered, and says so where it had to stop looking.
 
 mod apart;
+mod beside;
 mod chain;
 pub(crate) mod facts;
 mod forbidden;

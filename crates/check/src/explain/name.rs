@@ -107,10 +107,6 @@ pub(super) fn value(execution: &Execution, id: EventId) -> Option<Value> {
     execution.values.get(at).copied().flatten()
 }
 
-pub(super) fn value_text(execution: &Execution, id: EventId) -> String {
-    value(execution, id).map_or_else(|| "?".to_owned(), |value| value.to_string())
-}
-
 pub(super) fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::Cta => ".cta",

@@ -49,7 +49,7 @@ pub(super) fn told(context: &Context<'_>, execution: &Execution, order: &[EventI
     let mut moments = Vec::new();
     for (at, &event) in order.iter().enumerate() {
         let later = |other: &EventId| position.get(other).is_some_and(|other| *other > at);
-        let own = context.event(event).and_then(|event| event.thread).and_then(|thread| threads.get(&thread));
+        let own = lane(context, event).and_then(|lane| threads.get(&lane));
         let ahead_of = own.into_iter().flatten().copied().filter(|other| *other < event && later(other)).collect();
         let odd = if context.is_read(event) {
             let source = execution.rf.iter().find(|(_, to)| *to == event).map(|(from, _)| *from);
@@ -93,11 +93,11 @@ pub(super) fn by_communication(context: &Context<'_>, execution: &Execution) -> 
         execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
     let mut told: Vec<EventId> = Vec::new();
     let total: usize = threads.values().map(Vec::len).sum();
-    let mut last_thread = None;
+    let mut last_lane = None;
     while told.len() < total {
         let pending = |event: EventId| -> Vec<EventId> {
-            let own = context.event(event).and_then(|event| event.thread);
-            let thread = own.and_then(|thread| threads.get(&thread)).map_or(&[][..], Vec::as_slice);
+            let own = lane(context, event);
+            let thread = own.and_then(|lane| threads.get(&lane)).map_or(&[][..], Vec::as_slice);
             thread.iter().copied().filter(|other| *other < event && !done.contains(other)).collect()
         };
         let satisfied =
@@ -106,24 +106,32 @@ pub(super) fn by_communication(context: &Context<'_>, execution: &Execution) -> 
         let best = open.min_by_key(|event| {
             let ahead = pending(*event);
             let cost: u32 = ahead.iter().map(|other| unlikely(context, *other, *event)).sum();
-            let moved = context.event(*event).and_then(|event| event.thread) != last_thread;
+            let moved = lane(context, *event) != last_lane;
             (!satisfied(*event), cost, ahead.len(), moved, *event)
         });
         let Some(event) = best else { break };
         told.push(event);
         done.insert(event);
-        last_thread = context.event(event).and_then(|event| event.thread);
+        last_lane = lane(context, event);
     }
     told
 }
 
-pub(super) type Threads = BTreeMap<fencepost_program::ThreadId, Vec<EventId>>;
+/// What happens in an order of its own: a thread's main events, and beside them each asynchronous operation, named by its
+/// issue.
+pub(super) type Lane = (fencepost_program::ThreadId, Option<EventId>);
+
+pub(super) type Threads = BTreeMap<Lane, Vec<EventId>>;
+
+pub(super) fn lane(context: &Context<'_>, id: EventId) -> Option<Lane> {
+    Some((context.event(id)?.thread?, context.issue(id)))
+}
 
 pub(super) fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
     let mut threads = Threads::new();
     for event in &execution.events {
-        if let Some(thread) = context.event(*event).and_then(|event| event.thread) {
-            threads.entry(thread).or_default().push(*event);
+        if let Some(lane) = lane(context, *event) {
+            threads.entry(lane).or_default().push(*event);
         }
     }
     threads
@@ -154,8 +162,16 @@ pub(super) fn communication(
     }
     // What follows a barrier waits for those it met.
     for (from, to) in &execution.barriers.synchronises {
-        let thread = context.event(*to).and_then(|event| event.thread).and_then(|thread| threads.get(&thread));
+        let thread = lane(context, *to).and_then(|lane| threads.get(&lane));
         thread.into_iter().flatten().filter(|event| *event > to).for_each(|event| add(*from, *event));
+    }
+    // An operation follows its issue, and a wait what it waits for.
+    for id in &execution.events {
+        let Some(event) = context.event(*id) else { continue };
+        for earlier in event.strand.iter().flat_map(|strand| strand.after.iter().chain([&strand.issue])) {
+            add(*earlier, *id);
+        }
+        event.completes.iter().filter(|done| execution.events.contains(done)).for_each(|done| add(*done, *id));
     }
     before
 }

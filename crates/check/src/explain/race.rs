@@ -6,8 +6,9 @@ use fencepost_program::EventId;
 
 use super::apart::Apart;
 use super::facts::{self, Facts};
-use super::name::{capitalised, value_text};
+use super::name::capitalised;
 use super::{Context, Explanation, Line};
+use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
 #[derive(Copy, Clone, Debug)]
@@ -34,11 +35,40 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     let reads = example.execution.events.iter().copied().filter(|event| {
         context.is_read(*event) && ![first, second].contains(event) && threads.contains(&context.thread(*event))
     });
-    let says = |event| format!("{} reads {}", context.called(event), value_text(example.execution, event));
+    let says = |event| format!("{} reads {}", context.called(event), context.value_text(example.execution, event));
     let reads: Vec<String> = reads.map(says).take(READS).collect();
     if !reads.is_empty() {
         lines.push(Line { text: format!("this happens where {}", reads.join(" and ")), ..Line::default() });
     }
+    Explanation { summary, lines, rejected: Vec::new(), remark: None }
+}
+
+/// The same with what is missing.
+pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> Explanation {
+    let accesses = [(example.pair.0, &diagnosis.first), (example.pair.1, &diagnosis.second)];
+    let told = |(id, access): (EventId, &RacingAccess)| {
+        let (how, what, proxy) =
+            (if access.asynchronous { "asynchronously " } else { "" }, &access.what, &access.proxy);
+        let through = if proxy.ends_with("proxy") { format!(" through the {proxy}") } else { format!(" ({proxy})") };
+        context.line(id, format!("`{}` {how}{what}{through}", context.instruction(id)))
+    };
+    let mut lines: Vec<Line> = accesses.into_iter().map(told).collect();
+    lines.push(Line { text: diagnosis.why.clone(), ..Line::default() });
+    let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
+    for missing in &diagnosis.missing {
+        let section = context.section(&missing.section);
+        lines.push(Line { text: format!("{word}: {}", missing.text), section, ..Line::default() });
+    }
+    if diagnosis.confirmed {
+        let with = if diagnosis.missing.len() == 1 { "it" } else { "these" };
+        let text = format!("with {with} this race is gone: the changed test was checked");
+        lines.push(Line { text, ..Line::default() });
+    }
+    let location = context.location_name(example.pair.0);
+    let summary = match example.flag {
+        "data-race" => capitalised(&format!("the location {location} has a data race:")),
+        flag => format!("These raise the flag `{flag}` of the model:"),
+    };
     Explanation { summary, lines, rejected: Vec::new(), remark: None }
 }
 

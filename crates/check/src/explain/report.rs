@@ -8,6 +8,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
 use super::forbidden::{Search, Subject, forbidden};
+use super::race::diagnosed;
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
@@ -58,7 +59,11 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
     let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let racing = Context { unfolding: accesses, ..context };
     parts.extend((0..).zip(races).map(|(index, (found, (pair, execution)))| {
-        let explanation = race(&racing, &Example { flag: &found.flag, execution, pair: *pair });
+        let example = Example { flag: &found.flag, execution, pair: *pair };
+        let explanation = match &found.diagnosis {
+            Some(diagnosis) => diagnosed(&racing, &example, diagnosis),
+            None => race(&racing, &example),
+        };
         Part { about: About::Race, index, explanation }
     }));
     parts.extend(checked.evidence.stuck.iter().map(|execution| {

@@ -3,6 +3,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::{Condition, Term};
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
@@ -10,10 +11,10 @@ use fencepost_program::{EventId, LocationId};
 use super::apart::{Apart, Because};
 use super::facts::{self, Facts};
 use super::interleave::{Finals, Interleaving, interleaving};
-use super::name::{value, value_text};
+use super::name::value;
 use super::order::{Moment, Odd, by_communication, overwriting, told};
 use super::words::Family;
-use super::{Context, Explanation, Line};
+use super::{Context, Explanation, Line, beside};
 use crate::outcome;
 use crate::phrase::{self, Notation};
 
@@ -23,15 +24,20 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let finals = ending.as_ref().map(Ending::finals).unwrap_or_default();
     let (summary, order) = match interleaving(context, execution, &finals) {
         Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
-        Interleaving::Impossible => (
+        Interleaving::Impossible if !beside::has_elements(context, execution) => (
             "This execution is allowed. No single interleaving explains it; what does not fit the order told here is marked.",
             by_communication(context, execution),
         ),
-        Interleaving::NotFound => (
+        // The elements of one asynchronous operation were kept together, which they need not be.
+        Interleaving::Impossible | Interleaving::NotFound => (
             "This execution is allowed. What does not fit the order told here is marked.",
             by_communication(context, execution),
         ),
     };
+    let mut moments = told(context, execution, &order);
+    // Where a thread ends says nothing of memory.
+    moments.retain(|moment| context.event(moment.event).is_none_or(|event| !event.tags.has(Tag::Exit)));
+    let order: Vec<EventId> = moments.iter().map(|moment| moment.event).collect();
     let moments = told(context, execution, &order);
     let model = facts::watching(context.model);
     let facts = Facts::new(context, &model, execution);
@@ -40,6 +46,19 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let partner = |moment: &Moment| context.event(moment.event).and_then(|event| event.rmw_partner);
     let mut rest = moments.iter().peekable();
     while let Some(moment) = rest.next() {
+        if is_plain_strand(context, moment.event) {
+            let issue = context.issue(moment.event);
+            let mut run = vec![moment];
+            let same = |next: &&Moment| context.issue(next.event) == issue && is_plain_strand(context, next.event);
+            while let Some(next) = rest.next_if(same) {
+                run.push(next);
+            }
+            let text = beside::accesses(context, execution, &run);
+            let events = run.iter().map(|moment| moment.event.0).collect();
+            lines.push(Line { events, ..context.line(moment.event, text) });
+            run.iter().for_each(|moment| asides(&apart, moment, None, &mut lines));
+            continue;
+        }
         // The two halves of a read-modify-write are one line where they are one step.
         let written = rest.next_if(|next| partner(moment) == Some(next.event));
         tell(&apart, moment, written, &mut lines);
@@ -51,24 +70,37 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
 }
 
+/// An access of an asynchronous operation to what is no mbarrier.
+fn is_plain_strand(context: &Context<'_>, id: EventId) -> bool {
+    context.issue(id).is_some() && !context.is_mbarrier(id) && context.location_of(id).is_some()
+}
+
 /// The event, then the reasons for what is odd about it, a line each.
 fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mut Vec<Line>) {
     let (context, execution) = (apart.context, apart.execution);
     let id = moment.event;
     let instruction = context.instruction(id);
-    let value = value_text(execution, id);
+    let value = context.value_text(execution, id);
     let location = context.location_name(id);
     let mut text = match context.event(id).map(|event| &event.kind) {
+        _ if context.is_mbarrier(id) => beside::mbarrier(context, execution, id, written.map(|written| written.event)),
+        Some(EventKind::Issue) => beside::start(context, execution, id),
         Some(EventKind::Read { .. }) => {
             format!("`{instruction}` reads {location} = {value}, {}", source(context, execution, id))
         }
         Some(EventKind::Write { .. }) => format!("`{instruction}` writes {location} = {value}"),
         _ => format!("`{instruction}`"),
     };
-    if let Some(written) = written {
-        text.push_str(&format!(", and writes {} in the same step", value_text(execution, written.event)));
+    if let Some(written) = written.filter(|_| !context.is_mbarrier(id)) {
+        text.push_str(&format!(", and writes {} in the same step", context.value_text(execution, written.event)));
     }
     lines.push(context.line(id, text));
+    asides(apart, moment, written, lines);
+}
+
+fn asides(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mut Vec<Line>) {
+    let (context, execution) = (apart.context, apart.execution);
+    let id = moment.event;
     let aside = |text: String, section: &str| Line {
         text: format!("- {text}"),
         section: context.section(section),
@@ -94,7 +126,7 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
 
 /// What does not fit the order of the telling.
 fn oddity(context: &Context<'_>, execution: &Execution, event: EventId, odd: Odd) -> String {
-    let value = |id: EventId| value_text(execution, id);
+    let value = |id: EventId| context.value_text(execution, id);
     let related = |a: EventId, b: EventId| execution.co.contains(&(a, b)) || execution.co.contains(&(b, a));
     match odd {
         Odd::Older(latest) => {
@@ -139,7 +171,7 @@ fn missed(apart: &Apart<'_>, moment: &Moment) -> Option<Because> {
     let own = context.event(read)?.rmw_partner;
     let newer: Vec<EventId> = overwriting(execution, read).into_iter().filter(|write| Some(*write) != own).collect();
     let need_not = |write: EventId, why: &str| {
-        let (location, value) = (context.location_name(write), value_text(execution, write));
+        let (location, value) = (context.location_name(write), context.value_text(execution, write));
         format!("it need not see {location} = {value} of {}: {why}", context.called(write))
     };
     let because = newer.iter().find_map(|write| Some((*write, apart.not_ordered(*write, read)?)));

@@ -3,7 +3,6 @@
 use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::TraceEnd;
 
-use super::name::value_text;
 use super::{Context, Explanation, Line};
 
 pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
@@ -15,7 +14,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
             TraceEnd::Spin { reads, span } => {
                 let seen: Vec<String> = reads
                     .iter()
-                    .map(|read| format!("{} = {}", context.location_name(*read), value_text(execution, *read)))
+                    .map(|read| format!("{} = {}", context.location_name(*read), context.value_text(execution, *read)))
                     .collect();
                 let why = if seen.is_empty() {
                     "spins for ever: its loop waits for nothing that could change".to_owned()

@@ -1,0 +1,138 @@
+//! What races lack, in words: each buggy skeleton of the corpus names its accesses, both proxies, the missing piece and the
+//! section, and the piece was checked to make the race go away.
+
+use std::path::{Path, PathBuf};
+
+use fencepost_check::output::{Row, table};
+use fencepost_check::report::{Diagnosis, Report};
+use fencepost_check::{Models, Options, check, explain, load};
+use fencepost_syntax::Source;
+
+fn file(path: &Path) -> (Report, String, String) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let (mut tests, _) = load(&Source::new(path.file_name().unwrap().to_str().unwrap(), &text));
+    let (test, model) = (tests.remove(0), Models::shipped("ptx").unwrap());
+    let checked = check(&test, &model, &Options::default());
+    let used = checked.model.clone();
+    let told = explain::explain(&test, used.as_deref().unwrap_or(&model), &checked);
+    let comparison = fencepost_check::expectation::Comparison::NothingExpected;
+    let row = Row { report: &checked.report, comparison: &comparison };
+    let shown = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
+    (checked.report, told, shown)
+}
+
+fn wild(name: &str) -> (Report, String, String) {
+    file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/wild").join(format!("{name}.litmus")))
+}
+
+fn diagnoses(report: &Report) -> Vec<&Diagnosis> {
+    report.races.pairs.iter().map(|race| race.diagnosis.as_ref().unwrap()).collect()
+}
+
+/// The test, the proxies of its first race, and what is missing in it.
+const SKELETONS: &[(&str, [&str; 2], &[&str])] = &[
+    ("w01-a1-cp-async-wgmma", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
+    ("w02-a3-writers-fence", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
+    ("w03-b2-stage-refill", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
+    ("w04-b4-fence-after-barrier", ["async proxy", "generic proxy"], &["`fence.proxy.async.shared::cta` in P1"]),
+    (
+        "w06-d1-wait-group-off-by-one",
+        ["async proxy", "async proxy"],
+        &["`cp.async.bulk.wait_group.read 0` in P0 instead"],
+    ),
+    ("w07-d2-groups-per-thread", ["async proxy", "generic proxy"], &["`bar.sync 0` in P0"]),
+    (
+        "w09-e1-map-of-earlier-kernel",
+        ["generic proxy", "tensormap proxy"],
+        &["`fence.proxy.tensormap::generic.acquire.gpu [map], 128` in P1"],
+    ),
+    (
+        "w10-f1-remote-arrive-scope",
+        ["generic proxy", "generic proxy"],
+        &["`.acquire.cluster` on P0's", "`.release.cluster` on P1's"],
+    ),
+    ("w12-g3-look-back-in-place", ["generic proxy", "generic proxy"], &["`.release` on P0's", "`.acquire` on P1's"]),
+    ("w15-h6-slot-freed-before-read", ["generic proxy", "generic proxy"], &["belongs behind line 18"]),
+    (
+        "w16-i1-tensor-store-not-waited",
+        ["tensor memory", "tensor memory"],
+        &[
+            "`tcgen05.wait::st.sync.aligned`",
+            "`tcgen05.fence::before_thread_sync`",
+            "`tcgen05.fence::after_thread_sync`",
+        ],
+    ),
+    ("w20-m1-red-is-no-acquire", ["generic proxy", "generic proxy"], &["`atom` instead of P1's `red"]),
+    ("tx1-completion-publishes-own-bytes", ["generic proxy", "generic proxy"], &["belongs behind line 6"]),
+    ("a7-wrong-fence-kind", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
+    ("i4-arrive-instead-of-commit", ["async proxy", "async proxy"], &["`tcgen05.commit"]),
+];
+
+#[test]
+fn every_skeleton_names_its_missing_piece() {
+    for (name, proxies, pieces) in SKELETONS {
+        let (report, _, shown) = wild(name);
+        let all = diagnoses(&report);
+        let first = all.first().unwrap_or_else(|| panic!("{name} has no race"));
+        assert_eq!([first.first.proxy.as_str(), first.second.proxy.as_str()], *proxies, "{name}");
+        assert!(first.confirmed, "{name}: {first:?}");
+        assert_eq!(first.missing.len(), pieces.len(), "{name}: {first:?}");
+        for (missing, piece) in first.missing.iter().zip(*pieces) {
+            assert!(missing.text.contains(piece), "{name}: {missing:?}");
+            assert!(!missing.section.is_empty(), "{name}");
+            assert!(shown.contains(&format!("missing: {} (PTX ISA {})", missing.text, missing.section)), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn every_race_in_the_wild_has_a_diagnosis() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/wild");
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let (mut races, mut confirmed) = (0, 0);
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|kind| kind == "litmus")) {
+        let (report, ..) = file(path);
+        for diagnosis in diagnoses(&report) {
+            assert!(!diagnosis.why.is_empty() && !diagnosis.missing.is_empty(), "{path:?}: {diagnosis:?}");
+            races += 1;
+            confirmed += u32::from(diagnosis.confirmed);
+        }
+    }
+    assert!(races > 60 && confirmed * 10 >= races * 9, "{confirmed} of {races}");
+}
+
+#[test]
+fn a_fence_that_does_not_do_it_is_named() {
+    let why = |name: &str| diagnoses(&wild(name).0).first().unwrap().why.clone();
+    assert!(why("a7-wrong-fence-kind").contains("is about virtual aliases"), "{}", why("a7-wrong-fence-kind"));
+    assert!(why("a5-narrow-fence").contains("is not about this access to global memory"), "{}", why("a5-narrow-fence"));
+    let one = why("w02-a3-writers-fence-one-writer");
+    assert!(one.contains("orders the accesses of P0, not those of P1"), "{one}");
+    let late = why("w04-b4-fence-after-barrier");
+    assert!(late.contains("comes after P1 has synchronised"), "{late}");
+}
+
+#[test]
+fn models_without_strands_have_no_diagnosis() {
+    let text =
+        "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak x, 1 | ld.weak r0, x ;\nexists (P1:r0 == 1)\n";
+    let (mut tests, _) = load(&Source::new("t.litmus", text));
+    let report = check(&tests.remove(0), &Models::shipped("ptx-7.5").unwrap(), &Options::default()).report;
+    assert!(report.races.pairs.iter().all(|race| race.diagnosis.is_none()) && !report.races.pairs.is_empty());
+}
+
+#[test]
+fn a_story_tells_of_phases_and_copies() {
+    let (_, told, _) = wild("w03-b2-stage-refill");
+    for said in [
+        "starts the bulk copy",
+        "the bulk copy completes at full: phase 0 is over, phase 1 begins: 1 of 1 arrivals pending, 0 bytes",
+        "is true: empty is in phase 1, phase 0 is over",
+        "reads s through the generic proxy",
+        "asynchronously writes s through the async proxy",
+        "with it this race is gone",
+    ] {
+        assert!(told.contains(said), "{said}\n{told}");
+    }
+}
