@@ -9,9 +9,9 @@ use fencepost_check::{Models, Options, check, explain, load};
 use fencepost_syntax::Source;
 
 fn file(path: &Path) -> (Report, String, String) {
-    let text = std::fs::read_to_string(path).unwrap();
-    let (mut tests, _) = load(&Source::new(path.file_name().unwrap().to_str().unwrap(), &text));
-    let (test, model) = (tests.remove(0), Models::shipped("ptx").unwrap());
+    let text = std::fs::read_to_string(path).expect("the file");
+    let (mut tests, _) = load(&Source::new(path.to_str().expect("a path"), &text));
+    let (test, model) = (tests.remove(0), Models::shipped("ptx").expect("a model"));
     let checked = check(&test, &model, &Options::default());
     let used = checked.model.clone();
     let told = explain::explain(&test, used.as_deref().unwrap_or(&model), &checked);
@@ -26,7 +26,7 @@ fn wild(name: &str) -> (Report, String, String) {
 }
 
 fn diagnoses(report: &Report) -> Vec<&Diagnosis> {
-    report.races.pairs.iter().map(|race| race.diagnosis.as_ref().unwrap()).collect()
+    report.races.pairs.iter().map(|race| race.diagnosis.as_ref().expect("a diagnosis")).collect()
 }
 
 /// The test, the proxies of its first race, and what is missing in it.
