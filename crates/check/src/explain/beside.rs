@@ -34,6 +34,20 @@ impl Context<'_> {
         self.event(id)?.strand.as_ref().map(|strand| strand.issue)
     }
 
+    /// "P1's bulk copy of line 13", "the completion of P1's bulk copy of line 13 at full".
+    pub(super) fn called_strand(&self, id: EventId) -> String {
+        let Some(event) = self.event(id) else { return String::new() };
+        let name = words::asynchronous(event, &self.instruction(id));
+        let name = name.strip_prefix("the ").unwrap_or(name);
+        let (thread, line) = (self.thread(id).unwrap_or_default(), self.line_number(id).unwrap_or_default());
+        let whole = format!("{thread}'s {name} of line {line}");
+        if event.tags.has(Tag::Completion) {
+            format!("the completion of {whole} at {}", self.location_name(id))
+        } else {
+            whole
+        }
+    }
+
     /// The variable of an access, without the element.
     fn variable(&self, id: EventId) -> &str {
         let name = self.location_name(id);
@@ -129,6 +143,47 @@ pub(super) fn start(context: &Context<'_>, execution: &Execution, id: EventId) -
             format!("`{instruction}` starts {}", words::asynchronous(event, &instruction))
         }
         _ => format!("`{instruction}`"),
+    }
+}
+
+/// The order in which a strand does things: "P1's bulk copy of line 13 writes s before it completes at full".
+pub(super) fn strand_order(context: &Context<'_>, from: EventId, to: EventId) -> String {
+    let verb = if context.is_write(from) { "writes" } else { "reads" };
+    let first = format!("{} {verb} {}", context.called(from), context.variable(from));
+    if context.event(to).is_some_and(|event| event.tags.has(Tag::Completion)) {
+        return format!("{first} before it is told complete at {}", context.location_name(to));
+    }
+    let verb = if context.is_write(to) { "writes" } else { "reads" };
+    format!("{first} before it {verb} {}", context.variable(to))
+}
+
+/// What an acquire of an mbarrier saw: "which sees that phase 0 of full is over".
+pub(super) fn seen(context: &Context<'_>, execution: &Execution, read: EventId) -> String {
+    let phase = value(execution, read).map(State::unpack).unwrap_or_default().phase;
+    format!("which sees that phase {} of {} is over", phase.wrapping_sub(1), context.location_name(read))
+}
+
+/// What a fence between proxies does; None for other events.
+pub(super) fn gate(context: &Context<'_>, id: EventId) -> Option<&'static str> {
+    let tags = context.event(id)?.tags;
+    let proxy = tags.has(Tag::ProxyFence);
+    match () {
+        () if tags.has(Tag::BeforeThreadSync) => Some("which orders tcgen05 operations before what follows"),
+        () if tags.has(Tag::AfterThreadSync) => Some("which orders later tcgen05 operations after it"),
+        () if proxy && tags.has(Tag::Async) => Some("the gate between the generic and the async proxy"),
+        () if proxy && tags.has(Tag::TensorMap) => Some("the gate from the generic to the tensormap proxy"),
+        () if proxy && tags.has(Tag::Alias) => Some("the gate between virtual aliases"),
+        () => None,
+    }
+}
+
+/// Where the ISA says what a wait for the operation means.
+pub(super) fn completion_section(context: &Context<'_>, id: EventId) -> &'static str {
+    let has = |tag| context.event(id).is_some_and(|event| event.tags.has(tag));
+    match () {
+        () if has(Tag::Tcgen05) => "9.7.18.6.4",
+        () if has(Tag::Wgmma) => "9.7.17.7",
+        () => "9.7.10.28.1",
     }
 }
 

@@ -8,7 +8,7 @@ use fencepost_program::unfolding::EventKind;
 use super::name::capitalised;
 use super::steps::Step;
 use super::words::{self, Telling};
-use super::{Context, Line};
+use super::{Context, Line, beside};
 
 /// The steps that are told, in order: names resolved, steps that stay on an event left out.
 pub(super) fn tellable<'p>(context: &Context<'_>, steps: &'p [Step], found: &mut Vec<&'p Step>) {
@@ -67,7 +67,8 @@ fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> 
         let entry = words::relation(&step.name);
         !step.inverse && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
     };
-    po(a) && po(b) && a.to == b.from
+    // A gate between proxies is worth a sentence of its own.
+    po(a) && po(b) && a.to == b.from && beside::gate(context, a.to).is_none()
 }
 
 fn sentence(
@@ -85,7 +86,10 @@ fn sentence(
     let text = match telling {
         _ if inverse => format!("{a} comes after {b} in `{}`", &step.name),
         Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
-        Some(Telling::ProgramOrder) => format!("{a} comes before {after} in program order"),
+        Some(Telling::ProgramOrder) => match beside::gate(context, to) {
+            Some(gate) => format!("{a} comes before {after}, {gate}"),
+            None => format!("{a} comes before {after} in program order"),
+        },
         Some(Telling::Kept(why)) => format!("{a} comes before {after} in program order, {why}"),
         Some(Telling::ReadsFrom) => {
             format!("{b} returns {}, the value of {a}", context.value_text(execution, to))
@@ -109,6 +113,13 @@ fn sentence(
         Some(Telling::Proxy) if context.is_proxy_fence(from) => {
             format!("{a} comes before {after} and orders the generic proxy with it")
         }
+        Some(Telling::Issue) => format!("`{}` starts {b}", context.instruction(from)),
+        Some(Telling::Strand) => beside::strand_order(context, from, to),
+        Some(Telling::Done) => {
+            section = beside::completion_section(context, from);
+            format!("{b} waits for {a}")
+        }
+        Some(Telling::Launch) => format!("the kernel of {a} ends before {b}"),
         Some(Telling::Proxy | Telling::Through) | None => format!("{a} is before {b} in `{}`", step.name),
     };
     let mut line = context.line(if context.is_init(from) { to } else { from }, capitalised(&text));
@@ -131,7 +142,8 @@ fn told(
         return (telling, own);
     }
     let pair = (step.from, step.to);
-    let same_thread = context.thread(pair.0).is_some() && context.thread(pair.0) == context.thread(pair.1);
+    let in_order = context.issue(pair.0).is_none() && context.issue(pair.1).is_none();
+    let same_thread = in_order && context.thread(pair.0).is_some() && context.thread(pair.0) == context.thread(pair.1);
     match () {
         () if same_thread && pair.0 < pair.1 => (Some(Telling::ProgramOrder), "8.9.1"),
         () if execution.rf.contains(&pair) => (Some(Telling::ReadsFrom), "8.9.7"),
@@ -161,7 +173,10 @@ fn from_read(
 fn observation(context: &Context<'_>, execution: &Execution, step: &Step) -> String {
     let (a, b) = (context.called(step.from), context.called(step.to));
     let direct = execution.rf.contains(&(step.from, step.to));
-    if direct {
+    if context.is_mbarrier(step.to) {
+        let seen = beside::seen(context, execution, step.to);
+        format!("{b} observes {a}: it {}", seen.trim_start_matches("which "))
+    } else if direct {
         format!("{b} observes {a}: it returns {}", context.value_text(execution, step.to))
     } else {
         format!("{b} observes {a} through read-modify-writes in between")
@@ -198,9 +213,16 @@ fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (S
         if seen.to == step.to { String::new() } else { format!(", after `{}`", context.instruction(seen.to)) };
     let how = if execution.rf.contains(&(seen.from, seen.to)) {
         let value = context.value_text(execution, seen.to);
-        if seen.to == step.to { format!("which reads its {value}") } else { format!("which read {value}") }
+        if context.is_mbarrier(seen.to) {
+            beside::seen(context, execution, seen.to)
+        } else if seen.to == step.to {
+            format!("which reads its {value}")
+        } else {
+            format!("which read {value}")
+        }
     } else {
-        "which observes it through read-modify-writes".to_owned()
+        let mbarrier = context.is_mbarrier(seen.to).then(|| beside::seen(context, execution, seen.to));
+        mbarrier.unwrap_or_else(|| "which observes it through read-modify-writes".to_owned())
     };
     (format!("{a}{release} synchronises with {b}{acquire}, {how}"), "8.8, 8.9.4")
 }

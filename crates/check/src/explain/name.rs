@@ -69,6 +69,7 @@ impl<'a> Context<'a> {
     /// "P0's `st.release.gpu flag, 1`".
     pub(super) fn called(&self, id: EventId) -> String {
         match self.thread(id) {
+            Some(_) if self.issue(id).is_some() => self.called_strand(id),
             Some(thread) => {
                 let half = match self.event(id).map(|event| (&event.kind, event.rmw_partner)) {
                     Some((EventKind::Read { .. }, Some(_))) => "the read of ",

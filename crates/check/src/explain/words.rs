@@ -24,6 +24,14 @@ pub(super) enum Telling {
     Atomic,
     /// An access leaves or enters its proxy at a fence.
     Proxy,
+    /// An instruction starts an asynchronous operation.
+    Issue,
+    /// What an asynchronous operation does first.
+    Strand,
+    /// A wait is for an asynchronous operation.
+    Done,
+    /// One kernel after another.
+    Launch,
 }
 
 pub(super) struct Entry {
@@ -67,6 +75,13 @@ const RELATIONS: &[Entry] = &[
     entry("sync_barrier", Telling::Barrier, "8.9.4"),
     entry("leaves-proxy", Telling::Proxy, "8.9.5"),
     entry("enters-proxy", Telling::Proxy, "8.9.5"),
+    entry("issue", Telling::Issue, "8.9.1.1"),
+    entry("so", Telling::Strand, "8.9.1.1"),
+    entry("done", Telling::Done, "9.7.10.28.1"),
+    entry("launch", Telling::Launch, "8.9.4"),
+    entry("gridwait", Telling::Launch, "9.7.15.14"),
+    entry("gridstart", Telling::Launch, "9.7.15.14"),
+    entry("warp-synchronizes", Telling::Barrier, "9.7.15.2"),
     entry("causality", Telling::Through, "8.9.5"),
     entry("cause", Telling::Through, "8.9.5"),
     entry("base-causality", Telling::Through, "8.9.5"),
