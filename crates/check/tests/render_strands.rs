@@ -128,7 +128,7 @@ fn fences_between_proxies_are_gates() {
     assert_eq!(count(&svg, "event half-gate"), 2);
     assert!(svg.contains(">half gate: generic → tensormap, release.gpu<"));
     assert!(svg.contains(">half gate: generic → tensormap, acquire.gpu, map<"));
-    assert!(svg.contains(">R map = old<tspan"), "a tensor map is named by what it describes");
+    assert!(svg.contains(">R map = new<tspan"), "a tensor map is named by what it describes");
     let svg = drawn(BRACKETS, "ptx", Format::Svg);
     assert_eq!(count(&svg, "event bracket"), 2);
     assert!(svg.contains(">done<") && svg.contains(">in tensor memory<"));

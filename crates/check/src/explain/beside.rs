@@ -20,13 +20,21 @@ impl Context<'_> {
         match value(execution, id) {
             None => "?".to_owned(),
             Some(value) if self.is_mbarrier(id) => state(State::unpack(value)),
+            Some(value) if self.role(id) == Some(LocationRole::TensorMap) => {
+                let tensor = self.program.addresses.iter().find(|address| address.value == value);
+                tensor.map_or_else(|| value.to_string(), |tensor| format!("a map of {}", plain(&tensor.name)))
+            }
             Some(value) => value.to_string(),
         }
     }
 
     pub(super) fn is_mbarrier(&self, id: EventId) -> bool {
-        let location = self.location_of(id).and_then(|location| self.unfolding.locations.get(location.index()));
-        location.is_some_and(|location| location.role == LocationRole::Mbarrier)
+        self.role(id) == Some(LocationRole::Mbarrier)
+    }
+
+    fn role(&self, id: EventId) -> Option<LocationRole> {
+        let location = self.location_of(id)?;
+        self.unfolding.locations.get(location.index()).map(|location| location.role)
     }
 
     /// What started the operation that the event is part of.
@@ -50,9 +58,13 @@ impl Context<'_> {
 
     /// The variable of an access, without the element.
     fn variable(&self, id: EventId) -> &str {
-        let name = self.location_name(id);
-        name.split(['[', '+']).next().unwrap_or(name)
+        plain(self.location_name(id))
     }
+}
+
+/// A variable without the element.
+fn plain(name: &str) -> &str {
+    name.split(['[', '+']).next().unwrap_or(name)
 }
 
 /// "phase 0, 1 of 2 arrivals pending, 16 bytes".
