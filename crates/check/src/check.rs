@@ -207,7 +207,7 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     let what = match unknown.node {
         Feature::Cluster => "clusters",
         Feature::Proxy => "proxies and aliases",
-        Feature::Async => "asynchronous operations and mbarriers",
+        Feature::Async => "asynchronous operations, mbarriers and the fences that came with them",
         Feature::Launch => "several kernels",
         Feature::Span => "vectors and accesses of different sizes",
     };

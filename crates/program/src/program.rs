@@ -63,7 +63,7 @@ pub enum Feature {
     Cluster,
     /// A non-generic proxy or a virtual alias (PTX 7.5).
     Proxy,
-    /// Asynchronous operations, mbarriers, tensor memory (PTX 7.0 and later).
+    /// Asynchronous operations, mbarriers, tensor memory, and proxy fences in halves (PTX 7.0 and later).
     Async,
     /// Several kernels, or programmatic dependent launch.
     Launch,

@@ -101,7 +101,9 @@ fn lower_form(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>, 
                 return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help(help)));
             }
             since = if half.is_some() { version(9, 4) } else { since };
-            (Tags::from_iter([Tag::ProxyFence, Tag::Alias]), Feature::Proxy, FenceCover::EVERYTHING)
+            // The halves came with those of the async proxy; older models have no rule for them.
+            let feature = if half.is_some() { Feature::Async } else { Feature::Proxy };
+            (Tags::from_iter([Tag::ProxyFence, Tag::Alias]), feature, FenceCover::EVERYTHING)
         }
         Kind::Async => (Tags::from_iter([Tag::ProxyFence, Tag::Async]), Feature::Async, space(words)),
         Kind::AsyncGeneric => {
