@@ -541,6 +541,13 @@ impl Job<'_> {
                 }
                 Err(why) => (TerminationAnswer::Unknown, Some(why)),
             },
+            // No execution ends and none was found that never does: what the threads wait for cannot come (a kernel that
+            // starts after this one), which is no spinning on a final value.
+            (None, Exploration::Complete) if answers.executions == Some(Count { count: 0, complete: true }) => {
+                let what = "no execution ends: a thread waits for what cannot come before it has ended".to_owned();
+                let why = Why::Unsupported { span: self.test.litmus.span(), what };
+                (TerminationAnswer::Unknown, Some(why))
+            }
             (None, Exploration::Complete) => (TerminationAnswer::Terminates, None),
             (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(stop.into())),
             (None, Exploration::Stopped) => (TerminationAnswer::Unknown, None),

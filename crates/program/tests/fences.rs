@@ -4,11 +4,12 @@ mod common;
 
 use common::{attempt, program, ptx, tag_names, unfolded};
 use fencepost_program::program::{Feature, Scope};
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event};
 
 fn fence(code: &str) -> Event {
     let unfolding = unfolded(&ptx(".global .b64 tm; x = 0;", &["ld.u32 %r1, [x];", code]), 1);
-    unfolding.events.last().expect("an event").clone()
+    unfolding.events.iter().rfind(|event| !event.has(Tag::Exit)).expect("an event").clone()
 }
 
 fn check(code: &str, tags: &str, scope: Option<Scope>, cover: Cover) {
@@ -22,7 +23,7 @@ fn memory_fences() {
     check("fence.acquire.cluster;", "F ACQ CLUSTER GEN", Some(Scope::Cluster), Cover::Everything);
     check("fence.release.sys;", "F REL SYS GEN", Some(Scope::Sys), Cover::Everything);
     let cluster = Some(Scope::Cluster);
-    let (acquire, release) = ("F ACQ CLUSTER GEN RESTRICTED", "F REL CLUSTER GEN RESTRICTED");
+    let (acquire, release) = ("F ACQ CLUSTER GEN SHARED RESTRICTED", "F REL CLUSTER GEN SHARED RESTRICTED");
     check("fence.acquire.sync_restrict::shared::cluster.cluster;", acquire, cluster, Cover::SharedCluster);
     check("fence.release.sync_restrict::shared::cta.cluster;", release, cluster, Cover::SharedCta);
     check("fence.mbarrier_init.release.cluster;", "F REL CLUSTER MBAR_INIT_FENCE", cluster, Cover::Everything);
@@ -37,15 +38,15 @@ fn proxy_fences() {
     for opcode in ["fence", "membar"] {
         check(&format!("{opcode}.proxy.async;"), "F PROXY ASYNC", None, Cover::Everything);
         check(&format!("{opcode}.proxy.async.global;"), "F PROXY ASYNC", None, Cover::Global);
-        check(&format!("{opcode}.proxy.async.shared::cta;"), "F PROXY ASYNC", None, Cover::SharedCta);
-        check(&format!("{opcode}.proxy.async.shared::cluster;"), "F PROXY ASYNC", None, Cover::SharedCluster);
+        check(&format!("{opcode}.proxy.async.shared::cta;"), "F PROXY ASYNC SHARED", None, Cover::SharedCta);
+        check(&format!("{opcode}.proxy.async.shared::cluster;"), "F PROXY ASYNC SHARED", None, Cover::SharedCluster);
     }
     let generic = "fence.proxy.async::generic";
     let cluster = Some(Scope::Cluster);
     let half = |code: &str, tags: &str, cover| check(&format!("{generic}.{code}.cluster;"), tags, cluster, cover);
-    half("release.sync_restrict::shared::cta", "F REL CLUSTER PROXY ASYNC", Cover::SharedCta);
-    half("acquire.sync_restrict::shared::cluster", "F ACQ CLUSTER PROXY ASYNC", Cover::SharedCluster);
-    let reads = "F REL CLUSTER PROXY ASYNC READS_ONLY";
+    half("release.sync_restrict::shared::cta", "F REL CLUSTER PROXY ASYNC SHARED", Cover::SharedCta);
+    half("acquire.sync_restrict::shared::cluster", "F ACQ CLUSTER PROXY ASYNC SHARED", Cover::SharedCluster);
+    let reads = "F REL CLUSTER PROXY ASYNC SHARED READS_ONLY";
     half("release.sync_restrict::shared::cluster::read", reads, Cover::SharedCluster);
 }
 
@@ -59,7 +60,8 @@ fn tensor_map_fences() {
     assert_eq!(locations.len(), 1, "the map and nothing else");
     let text = ptx(".global .b64 tm; P0:%rd1 = tm;", &["fence.proxy.tensormap::generic.acquire.cta [%rd1], 128;"]);
     let register = unfolded(&text, 1);
-    assert_eq!(register.events.last().map(|event| &event.cover), Some(&event.cover));
+    let last = register.events.iter().rfind(|event| !event.has(Tag::Exit));
+    assert_eq!(last.map(|event| &event.cover), Some(&event.cover));
 }
 
 #[test]

@@ -126,6 +126,7 @@ impl Gathered<'_> {
             {
                 self.fallback = self.fallback.or(Some(ty));
             }
+            let places = if is_named { places } else { self.likely(places, touch.portion) };
             for place in &places {
                 self.place(place, touch.portion, bytes, (span, is_named));
             }
@@ -140,6 +141,19 @@ impl Gathered<'_> {
                 self.links.extend(targets.iter().map(link));
             }
         }
+    }
+
+    /// Of what a register may hold somewhere, what it can hold here: a register that is reused points to an mbarrier at
+    /// one place and to data at another.
+    fn likely(&self, places: Vec<Place>, portion: Portion) -> Vec<Place> {
+        let wanted = match portion {
+            Portion::Object => LocationRole::Mbarrier,
+            Portion::Scalars(..) => LocationRole::Data,
+            _ => return places,
+        };
+        let is_declared = |place: &&Place| self.names.by_name[&place.0].role == wanted;
+        let likely: Vec<Place> = places.iter().filter(is_declared).cloned().collect();
+        if likely.is_empty() { places } else { likely }
     }
 
     fn place(&mut self, (name, offset): &Place, portion: Portion, bytes: Option<i128>, (span, is_named): (Span, bool)) {
@@ -239,7 +253,8 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     if is_plain || is_short {
         edges.extend(elements);
     }
-    for scalar in &uses.scalars {
+    let is_object = !uses.objects.is_empty();
+    for scalar in uses.scalars.iter().filter(|scalar| scalar.is_named || !is_object) {
         match scalar.offset {
             // One that runs past the end is none of this memory.
             Some(offset) if offset + scalar.bytes() > bytes => {}
@@ -337,7 +352,8 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
             _ => Vec::new(),
         };
         for object in uses.objects.iter().chain(&declared).collect::<BTreeSet<_>>() {
-            if let Some(scalar) = uses.scalars.iter().find(|scalar| is_within(scalar, *object)) {
+            // What a register holds is known where it is used: the unfolding refuses such an access there.
+            if let Some(scalar) = uses.scalars.iter().find(|scalar| scalar.is_named && is_within(scalar, *object)) {
                 let what = format!("an ordinary access to the mbarrier `{name}`");
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
             } else if edges.range(object + 1..object + 8).next().is_some() {

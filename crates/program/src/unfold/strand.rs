@@ -2,7 +2,7 @@
 //! operation's accesses and of the event that tells of its end. Waits for groups are events in program order that list the
 //! strand events they find complete.
 
-use crate::asynchronous::{Accumulator, Base, Tensor};
+use crate::asynchronous::{Accumulator, Base, RegionId, Size, Tensor};
 use crate::asynchronous::{
     Action, Arrive, Async, Completion, Counting, Covered, Effect, Family, Product, Start, Valid,
 };
@@ -173,9 +173,12 @@ impl Runner<'_> {
         let read =
             self.strand_read(&mut state, &mut opened, How { target, tags: region.tags, scope: region.scope }, &[])?;
         opened.address.insert(read);
-        for (state, range) in self.tensor(state, &located, &Expression::Read(read), (coordinates, size))? {
+        for (state, range, bytes) in self.tensor(state, &located, &Expression::Read(read), (coordinates, size))? {
             let mut located = located.clone();
             located.regions[index] = vec![range];
+            if let Size::Like(RegionId(shared)) = size {
+                self.boxed(&mut located.regions[shared], bytes);
+            }
             let opened = Opened {
                 guard: opened.guard.clone(),
                 address: opened.address.clone(),

@@ -228,7 +228,7 @@ impl Runner<'_> {
         (0..self.program.addresses.len()).find(is_same).map(AddressId::new)
     }
 
-    /// Every tensor a map's value may describe, with the locations from the first coordinate on. A value that is no
+    /// Every tensor a map's value may describe, with the locations from the first coordinate on and the bytes it has. A value that is no
     /// address ends the run, as any wild access does.
     pub(crate) fn tensor(
         &mut self,
@@ -236,7 +236,7 @@ impl Runner<'_> {
         located: &Located,
         value: &Expression,
         wanted: (&[Operand], Size),
-    ) -> Result<Vec<(State, Vec<AddressId>)>, UnfoldError> {
+    ) -> Result<Vec<(State, Vec<AddressId>, i128)>, UnfoldError> {
         let (coordinates, size) = wanted;
         let span = self.span_at(state.at);
         let mut element = 0;
@@ -261,9 +261,21 @@ impl Runner<'_> {
                 Some(first) => self.extent(&state, located, first, (size, End::Cut))?,
                 None => Vec::new(),
             };
-            found.push((state, range));
+            let bytes = self.bytes(&self.variable(base));
+            found.push((state, range, bytes));
         }
         Ok(found)
+    }
+
+    /// A box is no larger than the tensor of its map.
+    pub(crate) fn boxed(&self, copies: &mut [Vec<AddressId>], tensor: i128) {
+        for copy in copies {
+            let mut reached = 0;
+            copy.retain(|address| {
+                reached += self.width(*address);
+                reached <= tensor
+            });
+        }
     }
 
     /// The tensors a value may be the address of, and the run in which it is none of them.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use fencepost_program::barrier;
 use fencepost_program::lower::lower;
 use fencepost_program::program::{Operation, Program};
+use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::{BarrierMatching, Unfolding};
 use fencepost_program::{TraceId, access};
@@ -77,7 +78,8 @@ pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<Barrie
 }
 
 pub(crate) fn tags_of(unfolding: &Unfolding) -> Vec<String> {
-    let events = unfolding.events.iter().filter(|event| !event.is_init());
+    // The ends of threads are there whatever they do.
+    let events = unfolding.events.iter().filter(|event| !event.is_init() && !event.has(Tag::Exit));
     events.map(|event| tag_names(event.tags)).collect()
 }
 
@@ -128,6 +130,7 @@ pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
     let events = &unfolding.traces.iter().find(is_whole).expect("a trace to the end").events;
     let number = |id: &fencepost_program::EventId| events.iter().position(|event| event == id).expect("on the trace");
     let list = |ids: &[fencepost_program::EventId]| ids.iter().map(|id| format!(" {}", number(id))).collect::<String>();
+    let is_end = |id: &&fencepost_program::EventId| unfolding.event(**id).has(Tag::Exit);
     let line = |id: &fencepost_program::EventId| {
         let event = unfolding.event(*id);
         let strand = event.strand.as_ref().map(|strand| (number(&strand.issue), list(&strand.after)));
@@ -149,7 +152,7 @@ pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
             if event.completes.is_empty() { String::new() } else { format!(" completes{}", list(&event.completes)) };
         format!("{place} {what}{tags}{after}{completes}")
     };
-    events.iter().map(line).collect()
+    events.iter().filter(|id| !is_end(id)).map(line).collect()
 }
 
 /// One thread run alone, its first trace: what its registers and its locations hold at the end, by name.
