@@ -55,12 +55,8 @@ impl Runner<'_> {
                 Ok(Vec::new())
             }
             Effect::Rewrite { region: id } => {
-                for target in located.region(*id).concat() {
-                    let at = how(&start.regions[id.0], target);
-                    let read = self.strand_read(state, opened, at, &[])?;
-                    let value = (Expression::Read(read), Reads::from([read]));
-                    self.strand_write(state, opened, at, value, &[read])?;
-                }
+                let targets = located.region(*id).concat();
+                self.rewrite(state, opened, &start.regions[id.0], targets)?;
                 Ok(Vec::new())
             }
             Effect::Answer { destination } => {
@@ -76,6 +72,23 @@ impl Runner<'_> {
                 Ok(Vec::new())
             }
         }
+    }
+
+    /// Every location read and written again.
+    fn rewrite(
+        &mut self,
+        state: &mut State,
+        opened: &mut Opened,
+        region: &Region,
+        targets: Vec<AddressId>,
+    ) -> Result<(), UnfoldError> {
+        for target in targets {
+            let at = how(region, target);
+            let read = self.strand_read(state, opened, at, &[])?;
+            let value = (Expression::Read(read), Reads::from([read]));
+            self.strand_write(state, opened, at, value, &[read])?;
+        }
+        Ok(())
     }
 
     /// The values of a store, one per location of its destination.
