@@ -12,7 +12,7 @@ use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::litmus::{Arch, Declaration};
+use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::readings::{Point, Settings};
@@ -269,9 +269,12 @@ impl Models {
         const WHOLE: &str = "ptx";
         let program = &test.program;
         let newer = program.features.iter().any(|feature| feature.node != Feature::Proxy);
-        let says_newer = test.litmus.declarations.iter().any(
-            |declaration| matches!(declaration.node, Declaration::Version { major, minor } if (major, minor) >= (7, 8)),
-        );
+        // A version, or memory declared as kernels do: who writes so asks about today's PTX.
+        let says_newer = test.litmus.declarations.iter().any(|declaration| match &declaration.node {
+            Declaration::Version { major, minor } => (*major, *minor) >= (7, 8),
+            Declaration::Location { space, .. } => space.is_some() && test.litmus.dialect == Dialect::Ptx,
+            _ => false,
+        });
         if program.arch == Arch::Ptx && (newer || says_newer) && shipped::shipped(WHOLE).is_some() {
             WHOLE
         } else {

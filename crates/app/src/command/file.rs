@@ -7,6 +7,7 @@ use fencepost_check::expectation::{self, Comparison, Expectations};
 use fencepost_check::output::Row;
 use fencepost_check::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test};
+use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
 
 use super::library::Library;
@@ -160,7 +161,10 @@ fn models(
         }
         Choice::All => with_readings(owned(&Models::of_arch(arch))),
         Choice::Expected if file.expectations.lines.is_empty() => {
-            with_readings(vec![Models::default_for(test).to_owned()])
+            let default = Models::default_for(test);
+            // Readings are of the whole model.
+            let name = if arch == Arch::Ptx && !readings.is_empty() { "ptx" } else { default };
+            with_readings(vec![name.to_owned()])
         }
         Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_arch(arch))),
         Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),

@@ -4,10 +4,10 @@ use super::header::{self, Header, Start};
 use super::nvlitmus;
 use super::sections::Sections;
 use super::template;
-use super::tree::{Arch, Dialect, Layout, Litmus};
+use super::tree::{Arch, Declaration, Dialect, Layout, Litmus};
 use crate::assembly::{Marks, x86};
 use crate::diagnostic::Diagnostic;
-use crate::span::Span;
+use crate::span::{Span, Spanned};
 use crate::text::{Comments, Cursor, finish};
 
 /// State shared by the parsers of the parts.
@@ -84,7 +84,7 @@ impl Parser<'_> {
         let mut declarations = self.declarations();
         let (layout, mut threads) = self.threads(&mut declarations);
         let Sections { locations, filter, questions } = self.sections();
-        let dialect = self.dialect();
+        let dialect = self.dialect(&declarations);
         match header.arch {
             Arch::Ptx => super::registers::resolve(&declarations, &mut threads),
             Arch::X86 | Arch::X86_64 => match x86::settle(&self.marks) {
@@ -97,13 +97,19 @@ impl Parser<'_> {
         Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }
     }
 
-    /// Real PTX shows itself by addresses in brackets, `%` registers or guards.
-    fn dialect(&self) -> Dialect {
+    /// Real PTX shows itself by addresses in brackets, `%` registers or guards, or by declarations as in a kernel.
+    fn dialect(&self, declarations: &[Spanned<Declaration>]) -> Dialect {
         match self.arch {
             Arch::X86 | Arch::X86_64 => Dialect::X86,
             Arch::Ptx => {
                 let real = self.marks.bracket.or(self.marks.percent).or(self.marks.guard);
-                if real.is_some() { Dialect::Ptx } else { Dialect::Dartagnan }
+                let is_kernels = |declaration: &Spanned<Declaration>| match &declaration.node {
+                    Declaration::Location { space, .. } => space.is_some(),
+                    Declaration::Version { .. } | Declaration::Target { .. } | Declaration::Launch { .. } => true,
+                    _ => false,
+                };
+                let real = real.is_some() || declarations.iter().any(is_kernels);
+                if real { Dialect::Ptx } else { Dialect::Dartagnan }
             }
         }
     }
