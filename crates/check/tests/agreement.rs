@@ -1,0 +1,49 @@
+//! `ptx` says of programs that `ptx-6.0` or `ptx-7.5` know what those say: verdicts, races, termination and the number of
+//! executions, on the corpus.
+
+use std::path::{Path, PathBuf};
+
+use fencepost_check::{Models, Options, Test, check, load};
+use fencepost_syntax::Source;
+use fencepost_syntax::litmus::Arch;
+
+fn tests() -> Vec<Test> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")];
+    let mut files: Vec<PathBuf> = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "litmus" || end == "test") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let read = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).expect("a readable test");
+        load(&Source::new(file.display().to_string(), text)).0
+    };
+    let tests = files.iter().flat_map(read);
+    tests.filter(|test| test.program.arch == Arch::Ptx && test.program.unsupported.is_empty()).collect()
+}
+
+#[test]
+fn the_older_models_are_contained() {
+    let whole = Models::shipped("ptx").expect("a model");
+    let tests = tests();
+    for older in ["ptx-6.0", "ptx-7.5"] {
+        let older = Models::shipped(older).expect("a model");
+        let mut compared = 0;
+        for test in tests.iter().filter(|test| test.program.features.iter().all(|found| older.knows(found.node))) {
+            let answers = |model| {
+                let report = check(test, model, &Options::default()).report;
+                let verdicts: Vec<_> = report.questions.iter().map(|answer| answer.verdict.word()).collect();
+                (verdicts, report.races.answer, report.termination.answer, report.executions)
+            };
+            assert_eq!(answers(&older), answers(&whole), "{} under {}", test.source.name, older.name);
+            compared += 1;
+        }
+        assert!(compared > 300, "only {compared} tests were compared with {}", older.name);
+    }
+}
