@@ -140,7 +140,7 @@ impl Maker {
                 let targets = vec![at(self.word(&["sm_90a", "sm_100f"])), at("debug".to_owned())];
                 Declaration::Target { targets }
             }
-            4 if !nv && self.dialect != Dialect::X86 => {
+            4 if self.dialect == Dialect::Ptx => {
                 let order = [LaunchOrder::Stream, LaunchOrder::Dependent][self.random.below(2)];
                 Declaration::Launch { first: at(self.random.below(3) as u32), order, second: at(7) }
             }
@@ -155,7 +155,9 @@ impl Maker {
                 Declaration::TypedRegister { thread: Some(1), register: at("R1".to_owned()), ty: at("b64".to_owned()) }
             }
             _ => {
-                let space = (nv || self.random.below(2) == 0).then(|| self.word(&["global", "shared", "tmem"]));
+                // Memory declared as in a kernel makes a test real PTX.
+                let may = self.dialect != Dialect::Dartagnan;
+                let space = (nv || may && self.random.below(2) == 0).then(|| self.word(&["global", "shared", "tmem"]));
                 let length = (self.random.below(2) == 0).then_some(4);
                 let ty = (self.random.below(2) == 0).then(|| at(LocationType { name: "u32".to_owned(), length }));
                 Declaration::Location { name, space, ty, value: (self.random.below(2) == 0).then_some(value) }
