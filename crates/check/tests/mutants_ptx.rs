@@ -24,6 +24,8 @@ const MUTANTS: &[(&str, &str, &str)] = &[
     ("generic-to-tensormap", "0", "wild/d5-map-changed-under-load-fixed"),
     ("alias-halves", "0", "async/fences/alias-halves"),
     ("gates-synchronize", "0", "wild/b8-clc-response-slot"),
+    ("preserved-by-gates-and-alias", "0", "async/fences/alias-and-async-fixed"),
+    ("preserved-by-launch", "loc & launch & ((M \\ TMAP) * (M \\ TMAP))", "async/launch/pdl-wait-then-tensor-load"),
     ("about", "F * M", "wild/a5-narrow-fence"),
     ("initialisation-order", "0", "wild/h7-init-cluster-fixed"),
     ("restricted-order", "0", "async/fences/restricted"),

@@ -283,6 +283,8 @@ fn closing(report: &Report) -> String {
         TerminationAnswer::Terminates => "every fair execution ends",
         TerminationAnswer::MayHang if report.termination.never_ends => "always hangs: no execution ends",
         TerminationAnswer::MayHang => "may hang",
+        // A verdict that is not known has said so already.
+        TerminationAnswer::Unknown if report.verdict.word() != "Unknown" => "whether it ends was not decided",
         TerminationAnswer::Depends | TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
     };
     let protocol = match report.protocol.answer {
