@@ -34,7 +34,7 @@ use scene::Scene;
 use verify::{Found, Verifier};
 
 /// Races of one test that are diagnosed; further ones are mostly more of the same.
-const MOST_RACES: usize = 16;
+pub(crate) const MOST_RACES: usize = 16;
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
 

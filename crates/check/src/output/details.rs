@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use crate::diagnosis::MOST_RACES;
 use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 pub(super) fn write(text: &mut String, report: &Report) {
@@ -17,6 +18,10 @@ pub(super) fn write(text: &mut String, report: &Report) {
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
         }
         race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis));
+    }
+    let is_diagnosed = report.races.pairs.iter().any(|race| race.diagnosis.is_some());
+    if is_diagnosed && report.races.pairs.len() > MOST_RACES {
+        let _ = writeln!(text, "  what is missing was looked for in the first {MOST_RACES} races only");
     }
     if let Some(dependence) = &report.races.depends {
         let _ = writeln!(text, "  races: depends on {dependence}");
