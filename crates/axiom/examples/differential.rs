@@ -1,5 +1,6 @@
 //! Compares the engines with the brute-force oracle on random programs, for as long as wanted:
-//! `cargo run --release -p fencepost-axiom --example differential -- --count 100000 --seed 1`.
+//! `cargo run --release -p fencepost-axiom --example differential -- --count 100000 --seed 1`; with `--kind strands`
+//! programs of asynchronous operations under the model `ptx`.
 //!
 //! Exit code 1 with the shrunk program on the first difference.
 
@@ -13,24 +14,31 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut count = 1000;
     let mut seed = 0;
+    let mut strands = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
-        let value = arguments.next().and_then(|value| value.parse::<u64>().ok());
-        match (argument.as_str(), value) {
-            ("--count", Some(value)) => count = value,
-            ("--seed", Some(value)) => seed = value,
+        let value = arguments.next().unwrap_or_default();
+        match (argument.as_str(), value.parse::<u64>(), value.as_str()) {
+            ("--count", Ok(value), _) => count = value,
+            ("--seed", Ok(value), _) => seed = value,
+            ("--kind", _, "threads") => strands = false,
+            ("--kind", _, "strands") => strands = true,
             _ => {
-                eprintln!("usage: differential [--count N] [--seed N]");
+                eprintln!("usage: differential [--count N] [--seed N] [--kind threads|strands]");
                 return ExitCode::from(2);
             }
         }
     }
-    let subjects = support::subjects();
+    let subjects = if strands { support::asynchronous_subjects() } else { support::subjects() };
     let mut tally = support::Tally::default();
     for index in 0..count {
         // Far from the seeds of the test, which count from 0.
         let program = seed.wrapping_mul(1 << 32).wrapping_add(index);
-        if let Err(message) = support::run(program, &subjects, &mut tally) {
+        let compared = match strands {
+            true => support::run_strands(program, &subjects[index as usize % subjects.len()], &mut tally),
+            false => support::run(program, &subjects, &mut tally),
+        };
+        if let Err(message) = compared {
             println!("{message}");
             return ExitCode::from(1);
         }

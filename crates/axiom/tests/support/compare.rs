@@ -71,6 +71,11 @@ impl Subject {
         Subject { name, cat: cat::parse(text).0, includes: Includes::new(), variants, model }
     }
 
+    /// The one's text with the other's compiled form: what the comparison must find.
+    pub(crate) fn compiled_as(self, other: Subject) -> Subject {
+        Subject { model: other.model, ..self }
+    }
+
     pub(crate) fn model(&self) -> &Model {
         &self.model
     }
@@ -81,7 +86,7 @@ impl Subject {
         match self.name {
             "x86-tso" => x86,
             "ptx-6.0" => !x86 && !proxies,
-            "ptx-7.5" => !x86,
+            "ptx-7.5" | "ptx" => !x86,
             _ => !proxies,
         }
     }

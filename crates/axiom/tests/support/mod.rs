@@ -13,6 +13,7 @@ pub(crate) mod pipelines;
 pub(crate) mod program;
 pub(crate) mod random;
 pub(crate) mod shrink;
+pub(crate) mod strands;
 
 pub(crate) use compare::{Failure, Stage, Subject, Tally, front_end};
 
@@ -62,4 +63,20 @@ pub(crate) fn run_asynchronous(seed: u64, subject: &Subject, tally: &mut Tally) 
 /// The program of one seed.
 pub(crate) fn text(seed: u64) -> String {
     generate::test(&mut Random::new(seed)).text()
+}
+
+/// Compares the asynchronous program of one seed; the error is the shrunk program with what differs.
+pub(crate) fn run_strands(seed: u64, subject: &Subject, tally: &mut Tally) -> Result<(), String> {
+    let subjects = std::slice::from_ref(subject);
+    let test = strands::test(&mut Random::new(seed));
+    let Err(failure) = compare::compare(&test, subjects, tally) else { return Ok(()) };
+    let (small, failure) = shrink::shrink(test, failure, &mut |candidate| {
+        compare::compare(candidate, subjects, &mut Tally::default()).err()
+    });
+    Err(format!("seed {seed}\n{}\n{}", small.text(), failure.message))
+}
+
+/// The asynchronous program of one seed.
+pub(crate) fn strands_text(seed: u64) -> String {
+    strands::test(&mut Random::new(seed)).text()
 }
