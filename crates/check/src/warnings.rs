@@ -42,6 +42,10 @@ fn flag(name: &str) -> (String, &'static str) {
             let message = "shared memory is accessed from outside its CTA, and nothing keeps the CTA from exiting before that: end with a cluster barrier (a relaxed arrive is enough)";
             (message.to_owned(), "9.7.15.3")
         }
+        "alloc-after-relinquish" => {
+            let message = "tcgen05.alloc comes after another thread's tcgen05.relinquish_alloc_permit";
+            (message.to_owned(), "9.7.18.7.1")
+        }
         other => (format!("the model flags `{other}`"), ""),
     }
 }

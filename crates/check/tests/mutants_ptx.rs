@@ -43,6 +43,12 @@ const MUTANTS: &[(&str, &str, &str)] = &[
     ("through-strands", "id", "algorithms/07-tcgen05-gemm/tcgen05-gemm"),
     ("tensor-pipeline", "0", "tcgen05/1-same-thread-pipelined"),
     ("tensor-allocation", "0", "wild/i2-dealloc-before-load-done-fixed"),
+    (
+        "tensor-allocation",
+        "[TMEM & main]; base-of-strands?; po?; [tensor-issue]; issue; tensor-access",
+        "tcgen05/alloc-use-after-dealloc",
+    ),
+    ("column-life", "0", "tcgen05/alloc-again"),
     ("completes-before", "0", "tcgen05/4-threads-st"),
     ("execution-dependency", "0", "async/cluster/relaxed-barrier-deadlock"),
 ];

@@ -2,7 +2,7 @@
 //! how strongly, and how the end is told. The instruction tables fill it in; `unfold::strand` turns it into an issue event
 //! and a strand. Nothing here knows an opcode.
 
-use crate::ids::RegisterId;
+use crate::ids::{LocationId, RegisterId};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
@@ -56,6 +56,8 @@ pub enum Action {
     Allocate {
         destination: AddressOperand,
         group: u8,
+        /// The locations that the destination may be, settled when memory is cut: what is read there is an address.
+        slots: Vec<LocationId>,
     },
     Deallocate {
         address: AddressOperand,

@@ -83,6 +83,12 @@ tags! {
     TensorMap = "TMAP",
     /// Accesses to tensor memory.
     TensorMemory = "TMEM",
+    /// `tcgen05.dealloc`: the columns are nobody's from here on.
+    Deallocation = "DEALLOC",
+    /// `tcgen05.relinquish_alloc_permit`.
+    Relinquish = "RELINQUISH",
+    /// An access to tensor memory through an address that no allocation gave.
+    Stray = "STRAY",
     /// The location is in shared memory.
     Shared = "SHARED",
     /// The location is in the shared memory of another CTA than the accessing thread's.

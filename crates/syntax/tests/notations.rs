@@ -192,3 +192,18 @@ fn kernels_hosts_and_launches() {
         assert!(!diagnostics.is_empty(), "{wrong}");
     }
 }
+
+#[test]
+fn blocks_in_braces_have_names_of_their_own() {
+    let text = "PTX t\n{ }\nP0 {\n  mov.u32 %x, 1;\n  {\n    .reg .pred p; .reg .b32 %x; .reg .b32 t<3>;\nW:\n    mov.u32 %x, t2;\n    @!p bra W;\n  }\n  {\n    .reg .pred p; { .reg .pred p;\nW:\n    @p bra W; }\n    setp.eq.u32 p, %x, 1;\n  }\n}\n";
+    let (test, diagnostics) = parse(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let printed = print(&test.expect("a test"));
+    for line in ["mov.u32 %x$1, t2;", "W$1:", "@!p$1 bra W$1;", "@p$2 bra W;", "setp.eq.u32 p, %x, 1;"] {
+        assert!(printed.contains(line), "{line} in\n{printed}");
+    }
+    let again = parse(&printed).0.map(|test| print(&test));
+    assert_eq!(again.as_deref(), Some(printed.as_str()));
+    let open = parse("PTX t\n{ }\nP0 {\n  {\n  mov.u32 %x, 1;\n}\n").1;
+    assert_eq!(open.len(), 1, "{open:?}");
+}

@@ -12,6 +12,7 @@
 mod anchor;
 mod edit;
 mod gates;
+mod life;
 mod message;
 mod paths;
 mod scene;
@@ -63,6 +64,10 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
     let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
     if flag == "mixed-size-race" {
         diagnosis.why = words::mixed(scene, pair);
+        return Some(diagnosis);
+    }
+    if let Some(why) = life::why(scene, flag, pair) {
+        diagnosis.why = why;
         return Some(diagnosis);
     }
     let found = plans(scene, pair);

@@ -115,7 +115,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     }
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
-    tensor::settle(&mut names, &builders);
+    tensor::settle(&names, &mut builders);
     let launches = launches::settle(litmus, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));

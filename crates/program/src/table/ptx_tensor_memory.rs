@@ -144,7 +144,7 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
         Kind::Alloc => {
             let [destination, _] = context.operands(tree)?;
             let destination = shared(context, tree, destination)?;
-            act(context, tree, Action::Allocate { destination, group: group(words) })
+            act(context, tree, Action::Allocate { destination, group: group(words), slots: Vec::new() })
         }
         Kind::Dealloc => {
             let [address, _] = context.operands(tree)?;

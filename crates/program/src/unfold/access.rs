@@ -63,10 +63,25 @@ impl Runner<'_> {
         let slot = state.registers[register.index()].clone();
         let value = fold::substitute(&slot.value, &state.known);
         let span = self.span_at(state.at);
+        let (alternatives, wild) = self.alternatives(state, &value, fits);
+        if let Some(wild) = wild {
+            let rests_on = wild.control.union(&slot.reads).copied().collect();
+            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
+        }
+        Ok((alternatives, slot.reads))
+    }
+
+    /// The addresses that a value may be, each with its run, and the run in which it is none of them.
+    pub(crate) fn alternatives(
+        &self,
+        state: State,
+        value: &Expression,
+        fits: impl Fn(&Self, AddressId) -> bool,
+    ) -> (Vec<(State, AddressId)>, Option<State>) {
         let mut alternatives = Vec::new();
         let mut wild = Some(state);
         // A pointer chosen between names (`selp`) cannot be anything else, also where the constraints do not show it.
-        let mut possible = fold::possible(&value);
+        let mut possible = fold::possible(value);
         for (index, candidate) in self.program.addresses.iter().enumerate() {
             let Some(rest) = wild.as_mut() else { break };
             if candidate.within == 0 && candidate.canonical.index() != index {
@@ -100,11 +115,7 @@ impl Runner<'_> {
                 }
             }
         }
-        if let Some(wild) = wild {
-            let rests_on = wild.control.union(&slot.reads).copied().collect();
-            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
-        }
-        Ok((alternatives, slot.reads))
+        (alternatives, wild)
     }
 
     pub(crate) fn read_event(

@@ -18,6 +18,7 @@ mod strand_effect;
 mod strand_group;
 mod strand_hazard;
 mod strand_region;
+mod strand_tensor;
 mod visit;
 mod wait;
 

@@ -31,6 +31,8 @@ pub(crate) struct State {
     pub(crate) assumptions: Vec<Expression>,
     /// Reads whose value the constraints fix.
     pub(crate) known: BTreeMap<EventId, Value>,
+    /// Reads of words that receive the address of tensor memory, which returned none.
+    pub(crate) stale: Reads,
     /// How often each instruction ran.
     pub(crate) runs: Vec<u32>,
     pub(crate) visits: BTreeMap<usize, Visit>,
@@ -76,6 +78,7 @@ impl State {
             constraints: Vec::new(),
             assumptions: Vec::new(),
             known: BTreeMap::new(),
+            stale: Reads::new(),
             runs: vec![0; thread.code.len()],
             visits: BTreeMap::new(),
             effects: 0,

@@ -14,6 +14,7 @@ use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, State};
 use crate::unfold::strand_region::Located;
+use crate::unfold::strand_tensor::Origin;
 use crate::unfold::{UnfoldError, fold};
 use crate::unfolding::{EventKind, Strand, TensorOperation};
 use crate::value::Type;
@@ -25,6 +26,8 @@ pub(crate) struct Opened {
     pub(crate) tensor: Option<TensorOperation>,
     guard: Reads,
     address: Reads,
+    /// Of its accesses to tensor memory.
+    origin: Origin,
     /// Its accesses, completion aside.
     pub(crate) events: Vec<EventId>,
 }
@@ -72,10 +75,7 @@ impl Runner<'_> {
                 self.wait_event(&mut state, family, completes, guard)?;
             }
             Action::RegisterFence => state.outstanding.registers.fence(),
-            Action::Relinquish { .. } => {
-                let span = self.span_at(state.at);
-                state.outstanding.relinquished.get_or_insert(span);
-            }
+            Action::Relinquish { .. } => return self.relinquish(state, guard),
         }
         self.proceed(state);
         Ok(())
@@ -159,7 +159,8 @@ impl Runner<'_> {
         let issue = self.event(&mut state, EventKind::Issue, tags, None, deps)?;
         state.effects += 1;
         let address = std::mem::take(&mut located.reads);
-        let mut opened = Opened { issue, family, tensor, guard: guard.clone(), address, events: Vec::new() };
+        let (guard, origin) = (guard.clone(), located.origin);
+        let mut opened = Opened { issue, family, tensor, guard, address, origin, events: Vec::new() };
         let by_map = start.regions.iter().enumerate().find_map(|(index, region)| match &region.base {
             Base::Tensor { map, coordinates } => Some((index, *map, coordinates, region.size)),
             Base::Address(_) => None,
@@ -328,6 +329,8 @@ impl Runner<'_> {
         (data, after): (Reads, &[EventId]),
     ) -> Result<EventId, UnfoldError> {
         let tags = self.place_tags(how.target, how.tags).with(opened.family.tag());
+        let is_stray = opened.origin == Origin::Stray && tags.has(Tag::TensorMemory);
+        let tags = if is_stray { tags.with(Tag::Stray) } else { tags };
         let deps = Deps { address: opened.address.clone(), data, guard: opened.guard.clone() };
         let event = self.event(state, kind, tags, how.scope, deps)?;
         self.unfolding.events[event.index()].strand =
@@ -362,7 +365,8 @@ impl Runner<'_> {
             let issue = self.event(&mut state, EventKind::Issue, tags, None, deps)?;
             state.effects += 1;
             let (guard, address) = (guard.clone(), reads.clone());
-            let mut opened = Opened { issue, family, tensor: None, guard, address, events: Vec::new() };
+            let origin = Origin::Given;
+            let mut opened = Opened { issue, family, tensor: None, guard, address, origin, events: Vec::new() };
             for target in self.replicate(&state, &[target], arrive.replicas)?.concat() {
                 let operation = (mbarrier::Operator::Arrive(mbarrier::Completing::Allowed), Expression::constant(1));
                 self.signal(&mut state, &mut opened, target, operation, &after)?;

@@ -3,14 +3,13 @@
 use crate::asynchronous::{Accumulator, Combine, Effect, Factor, Product, Region, RegionId, Start, Valid};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, Operand, Space};
+use crate::program::Operand;
 use crate::tag::{Tag, Tags};
-use crate::unfold::run::{Deps, Runner};
+use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, Slot, State};
 use crate::unfold::strand::{How, Opened};
 use crate::unfold::strand_region::Located;
 use crate::unfold::{UnfoldError, fold};
-use crate::unfolding::{EventKind, HazardKind};
 use crate::value::Type;
 
 impl Runner<'_> {
@@ -300,106 +299,6 @@ impl Runner<'_> {
 
     fn is_operand(&self, event: EventId) -> bool {
         self.unfolding.events[event.index()].is_read()
-    }
-
-    /// `tcgen05.alloc`: the k-th of a CTA, in the order of the text, gets the k-th tensor memory the test declares for it.
-    /// Its columns are written so that a use that does not come after is seen; their address goes to shared memory.
-    pub(crate) fn allocate(
-        &mut self,
-        state: State,
-        destination: &AddressOperand,
-        guard: Reads,
-    ) -> Result<(), UnfoldError> {
-        let span = self.span_at(state.at);
-        let Some(columns) = self.allocation(state.at) else { return Err(UnfoldError::Allocation { span }) };
-        let (alternatives, reads) = self.targets(state, destination)?;
-        for (mut state, target) in alternatives {
-            if let Some(relinquished) = state.outstanding.relinquished {
-                state.outstanding.hazards.push((HazardKind::AllocAfterRelinquish, relinquished, span));
-            }
-            let deps = || Deps { address: reads.clone(), guard: guard.clone(), ..Deps::default() };
-            self.rewrite_columns(&mut state, &columns, &guard)?;
-            let value = Expression::Constant(self.program.addresses[columns[0].index()].value);
-            let location = self.location_of(target);
-            let ty = self.program.locations[location.index()].ty;
-            let generic = self.program.addresses[target.index()].generic;
-            let value = fold::convert(ty, value);
-            let kind = EventKind::Write { address: target, generic, location, value, ty };
-            let tags = self.place_tags(target, Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic]));
-            self.event(&mut state, kind, tags, None, deps())?;
-            state.effects += 1;
-            state.outstanding.allocated.push((columns[0], span));
-            self.proceed(state);
-        }
-        Ok(())
-    }
-
-    pub(crate) fn deallocate(
-        &mut self,
-        state: State,
-        address: &AddressOperand,
-        guard: Reads,
-    ) -> Result<(), UnfoldError> {
-        let (alternatives, _) = self.targets_where(state, address, |runner, target| {
-            let location = runner.location_of(target);
-            runner.program.locations[location.index()].space == Some(Space::TensorMemory)
-        })?;
-        for (mut state, target) in alternatives {
-            let columns = self.variable(target);
-            self.rewrite_columns(&mut state, &columns, &guard)?;
-            state.effects += 1;
-            state.outstanding.deallocated.push(target);
-            self.proceed(state);
-        }
-        Ok(())
-    }
-
-    /// Weak writes in program order to columns of tensor memory: what they held is gone. The initial value stands for that.
-    fn rewrite_columns(&mut self, state: &mut State, columns: &[AddressId], guard: &Reads) -> Result<(), UnfoldError> {
-        for column in columns {
-            let address = &self.program.addresses[column.index()];
-            let (generic, location) = (address.generic, address.location);
-            let info = &self.program.locations[location.index()];
-            let (value, ty) = (Expression::Constant(info.initial), info.ty);
-            let kind = EventKind::Write { address: *column, generic, location, value, ty };
-            let tags = Tags::from_iter([Tag::Write, Tag::Weak, Tag::TensorMemory]);
-            self.event(state, kind, tags, None, Deps { guard: guard.clone(), ..Deps::default() })?;
-        }
-        Ok(())
-    }
-
-    /// The tensor memory that the allocation at this place of the code gets.
-    fn allocation(&self, at: usize) -> Option<Vec<AddressId>> {
-        let is_allocation = |operation: &crate::program::Operation| {
-            matches!(operation, crate::program::Operation::Async(operation)
-                if matches!(operation.action, crate::asynchronous::Action::Allocate { .. }))
-        };
-        let near = self.program.threads.iter().enumerate().filter(|(_, other)| other.place == self.thread.place);
-        let mut before = 0;
-        for (index, thread) in near {
-            let own = index == self.id.index();
-            let code = if own { &thread.code[..at] } else { &thread.code[..] };
-            before += code.iter().filter(|code| is_allocation(&code.operation)).count();
-            if own {
-                break;
-            }
-        }
-        let is_own = |id: &AddressId| {
-            let location = &self.program.locations[self.location_of(*id).index()];
-            location.space == Some(Space::TensorMemory) && location.owner.is_none_or(|owner| owner == self.thread.place)
-        };
-        let is_canonical = |id: &AddressId| self.program.addresses[id.index()].canonical == *id;
-        let all = (0..self.program.addresses.len()).map(AddressId::new);
-        let mut columns: Vec<AddressId> = all.filter(|id| is_own(id) && is_canonical(id)).collect();
-        columns.sort_by_key(|id| self.program.addresses[id.index()].value);
-        let mut columns = columns.into_iter().peekable();
-        for _ in 0..before {
-            let variable = self.variable(columns.next()?);
-            while columns.peek().is_some_and(|next| variable.contains(next)) {
-                columns.next();
-            }
-        }
-        columns.next().map(|first| self.variable(first))
     }
 }
 

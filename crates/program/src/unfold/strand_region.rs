@@ -9,6 +9,7 @@ use crate::program::{AddressOperand, Initial, LocalValue, LocationRole, Operand,
 use crate::tag::Tag;
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Decision, Reads, State};
+use crate::unfold::strand_tensor::{Aimed, Origin};
 use crate::unfold::{UnfoldError, fold};
 use crate::unfolding::TraceEnd;
 use crate::value::{Type, Value};
@@ -24,6 +25,8 @@ pub(crate) struct Located {
     pub(crate) reads: Reads,
     /// How the operation's own choice fell: what the accumulator held counts; the request succeeded; nothing is copied.
     pub(crate) chosen: bool,
+    /// Of the addresses in tensor memory.
+    pub(crate) origin: Origin,
 }
 
 /// What becomes of a range that is as long as another and reaches beyond the variable.
@@ -55,12 +58,17 @@ impl Runner<'_> {
             let Base::Address(address) = &region.base else { continue };
             let mut next = Vec::new();
             for (state, located) in runs {
-                let (alternatives, reads) =
-                    self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
-                for (state, base) in alternatives {
+                let (alternatives, reads) = self.aim(state, address, region)?;
+                for Aimed { state, target: base, origin } in alternatives {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
-                    let range = self.extent(&state, &located, base, (region.size, End::Exact))?;
+                    let range = match origin {
+                        Origin::Given => self.extent(&state, &located, base, (region.size, End::Exact))?,
+                        Origin::Stray => {
+                            located.origin = origin;
+                            self.stray_extent(base, region.size)
+                        }
+                    };
                     located.regions[index] = self.replicate(&state, &range, region.replicas)?;
                     next.push((state, located));
                 }
@@ -68,6 +76,21 @@ impl Runner<'_> {
             runs = next;
         }
         Ok(runs)
+    }
+
+    fn aim(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+        region: &Region,
+    ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
+        if region.space == Some(Space::TensorMemory) {
+            return self.tensor_targets(state, address);
+        }
+        let (alternatives, reads) =
+            self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
+        let given = |(state, target)| Aimed { state, target, origin: Origin::Given };
+        Ok((alternatives.into_iter().map(given).collect(), reads))
     }
 
     /// Whether an address that a register may hold is one the region can be at.

@@ -13,6 +13,7 @@ mod nvlitmus;
 mod parse;
 mod print;
 mod registers;
+mod scopes;
 mod sections;
 mod template;
 mod threads;

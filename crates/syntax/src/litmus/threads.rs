@@ -5,6 +5,7 @@
 
 use super::condition::thread_digits;
 use super::parse::Parser;
+use super::scopes::{self, DEEPEST, Scopes};
 use super::tree::{Arch, Declaration, Layout, Placement, Side, Statement, Thread};
 use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};
 use crate::diagnostic::Diagnostic;
@@ -244,13 +245,22 @@ impl Parser<'_> {
     }
 
     fn block(&mut self, thread: &mut Thread, index: usize, declarations: &mut Declarations) {
+        let mut scopes = Scopes::default();
         loop {
             if self.cursor.eat("}").is_some() {
-                return;
+                if scopes.leave(thread.body.len()) {
+                    continue;
+                }
+                break;
             }
             if self.cursor.at_end() {
-                self.cursor.unexpected(&format!("`}}` to close thread `{}`", thread.name.node));
-                return;
+                let what = if scopes.depth() > 0 { "a block in" } else { "thread" };
+                self.cursor.unexpected(&format!("`}}` to close {what} `{}`", thread.name.node));
+                break;
+            }
+            if self.arch == Arch::Ptx && self.cursor.at("{") {
+                self.enter(&mut scopes, thread.body.len());
+                continue;
             }
             if self.cursor.eat(";").is_some() {
                 continue;
@@ -261,6 +271,7 @@ impl Parser<'_> {
                 let from = declarations.len();
                 let parsed = self.declaration(declarations);
                 own_registers(&mut declarations[from..], index);
+                scopes.declare(from..declarations.len());
                 parsed
             } else {
                 self.statement(&mut thread.body, Ends::Line)
@@ -277,6 +288,19 @@ impl Parser<'_> {
                 skip_instruction(&mut self.cursor, Ends::Line);
             }
         }
+        scopes::settle(&scopes.closed, index, &mut thread.body, declarations);
+    }
+
+    /// `{` among the instructions: a block with names of its own. Only real PTX has them.
+    fn enter(&mut self, scopes: &mut Scopes, at: usize) {
+        let brace = self.cursor.bump();
+        let span = self.cursor.span(brace);
+        self.marks.bracket.get_or_insert(span);
+        if scopes.depth() >= DEEPEST {
+            self.cursor.error(span, format!("blocks nest deeper than {DEEPEST} levels"));
+            self.cursor.give_up();
+        }
+        scopes.enter(at);
     }
 
     fn skip_block(&mut self, before: usize) {

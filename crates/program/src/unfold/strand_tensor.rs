@@ -1,0 +1,291 @@
+//! Tensor memory (PTX ISA 9.7.18.1, 9.7.18.7): who gets which columns, and which columns an address means.
+//!
+//! `tcgen05.alloc` writes the address of its columns to shared memory, and kernels load it back. What such a load returns
+//! decides where the later operations go, so the run forks on it: the address of an allocation that may be there, or
+//! something older. The latter is followed too, with accesses that are marked as *stray*: that they are possible at all
+//! is what the model flags. Nothing is skipped, and no value makes the answer unknown.
+//!
+//! An address has the column in its low 16 bits and the lane above them; lanes of a column are one location.
+
+use crate::asynchronous::{Action, Size};
+use crate::expression::{BinaryOperator, Expression, Leaf};
+use crate::ids::{AddressId, EventId, LocationId, ThreadId};
+use crate::lower::layout::LANES;
+use crate::program::{AddressOperand, Operation, Place, Space};
+use crate::tag::{Tag, Tags};
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Decision, Reads, State};
+use crate::unfold::{UnfoldError, fold};
+use crate::unfolding::{EventKind, HazardKind};
+use crate::value::Type;
+
+/// Whether an address in tensor memory came from an allocation or a declaration.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Origin {
+    #[default]
+    Given,
+    Stray,
+}
+
+/// A run with the columns its address means.
+pub(crate) struct Aimed {
+    pub(crate) state: State,
+    pub(crate) target: AddressId,
+    pub(crate) origin: Origin,
+}
+
+impl Runner<'_> {
+    /// The ways an address in tensor memory may fall, and the reads behind it.
+    pub(crate) fn tensor_targets(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+    ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
+        let register = match address {
+            AddressOperand::Static(_) => {
+                let (alternatives, reads) = self.targets(state, address)?;
+                let given = |(state, target)| Aimed { state, target, origin: Origin::Given };
+                return Ok((alternatives.into_iter().map(given).collect(), reads));
+            }
+            AddressOperand::Register(register) => *register,
+        };
+        let slot = state.registers[register.index()].clone();
+        let mut found = Vec::new();
+        for state in self.resolve_slots(state, &slot.value) {
+            if self.is_stale(&state, &slot.value) {
+                found.extend(self.stray(state)?);
+                continue;
+            }
+            let value = without_lane(fold::substitute(&slot.value, &state.known));
+            let is_column = |runner: &Self, target| runner.space_of(target) == Some(Space::TensorMemory);
+            let (alternatives, wild) = self.alternatives(state, &value, is_column);
+            for (state, target) in alternatives {
+                let origin = if is_column(self, target) { Origin::Given } else { Origin::Stray };
+                match origin {
+                    Origin::Given => found.push(Aimed { state, target, origin }),
+                    Origin::Stray => found.extend(self.stray(state)?),
+                }
+            }
+            if let Some(wild) = wild {
+                found.extend(self.stray(wild)?);
+            }
+        }
+        Ok((found, slot.reads))
+    }
+
+    /// Forks on what was loaded from words that receive the addresses of allocations.
+    fn resolve_slots(&self, state: State, value: &Expression) -> Vec<State> {
+        let mut runs = vec![state];
+        for read in reads_of(value) {
+            let Some(location) = self.unfolding.events[read.index()].location() else { continue };
+            let allocated = self.allocated_to(location);
+            if !allocated.is_empty() {
+                runs = runs.into_iter().flat_map(|state| self.resolve_slot(state, read, &allocated)).collect();
+            }
+        }
+        runs
+    }
+
+    fn resolve_slot(&self, state: State, read: EventId, allocated: &[AddressId]) -> Vec<State> {
+        if state.known.contains_key(&read) || state.stale.contains(&read) {
+            return vec![state];
+        }
+        let mut runs = Vec::new();
+        let mut rest = state;
+        for columns in allocated {
+            let address = Expression::Constant(self.program.addresses[columns.index()].value);
+            let condition = fold::binary(BinaryOperator::Equal, Type::UNTYPED, Expression::Read(read), address);
+            match rest.decide(&condition) {
+                Decision::Never => {}
+                Decision::Always => return vec![rest],
+                Decision::Open(yes, no) => {
+                    let mut chosen = rest.clone();
+                    self.constrain(&mut chosen, yes);
+                    runs.push(chosen);
+                    self.constrain(&mut rest, no);
+                }
+            }
+        }
+        rest.stale.insert(read);
+        runs.push(rest);
+        runs
+    }
+
+    fn is_stale(&self, state: &State, value: &Expression) -> bool {
+        reads_of(value).iter().any(|read| state.stale.contains(read))
+    }
+
+    /// An access through an address that is none: the first columns of the CTA stand for whatever it hits.
+    fn stray(&mut self, state: State) -> Result<Option<Aimed>, UnfoldError> {
+        match self.columns_of(self.thread.place).first() {
+            Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray })),
+            None => Err(UnfoldError::Allocation { span: self.span_at(state.at) }),
+        }
+    }
+
+    /// As many columns as the size says; of a stray access, as far as there are.
+    pub(crate) fn stray_extent(&self, base: AddressId, size: Size) -> Vec<AddressId> {
+        let count = match size {
+            Size::Locations(count) => count as usize,
+            _ => usize::MAX,
+        };
+        self.variable(base).into_iter().take(count).collect()
+    }
+
+    /// `tcgen05.alloc`: the k-th of a CTA, in the order of the text, gets the k-th tensor memory the test declares for it.
+    /// Its columns are written so that a use that does not come after is seen; their address goes to shared memory.
+    pub(crate) fn allocate(
+        &mut self,
+        state: State,
+        destination: &AddressOperand,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let span = self.span_at(state.at);
+        let Some(columns) = self.allocation(self.id, state.at) else { return Err(UnfoldError::Allocation { span }) };
+        let columns = self.variable(columns);
+        let (alternatives, reads) = self.targets(state, destination)?;
+        for (mut state, target) in alternatives {
+            if let Some(relinquished) = state.outstanding.relinquished {
+                state.outstanding.hazards.push((HazardKind::AllocAfterRelinquish, relinquished, span));
+            }
+            let deps = || Deps { address: reads.clone(), guard: guard.clone(), ..Deps::default() };
+            self.rewrite_columns(&mut state, &columns, Tags::NONE, &guard)?;
+            let value = Expression::Constant(self.program.addresses[columns[0].index()].value);
+            let location = self.location_of(target);
+            let ty = self.program.locations[location.index()].ty;
+            let generic = self.program.addresses[target.index()].generic;
+            let value = fold::convert(ty, value);
+            let kind = EventKind::Write { address: target, generic, location, value, ty };
+            let tags = self.place_tags(target, Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic]));
+            self.event(&mut state, kind, tags, None, deps())?;
+            state.effects += 1;
+            state.outstanding.allocated.push((columns[0], span));
+            self.proceed(state);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn deallocate(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let (alternatives, _) = self.tensor_targets(state, address)?;
+        for Aimed { mut state, target, origin } in alternatives {
+            let columns = self.variable(target);
+            let tags = Tags::NONE.with(Tag::Deallocation);
+            let tags = if origin == Origin::Stray { tags.with(Tag::Stray) } else { tags };
+            self.rewrite_columns(&mut state, &columns, tags, &guard)?;
+            state.effects += 1;
+            state.outstanding.deallocated.push(target);
+            self.proceed(state);
+        }
+        Ok(())
+    }
+
+    /// `tcgen05.relinquish_alloc_permit`: an event, for those who allocate later.
+    pub(crate) fn relinquish(&mut self, mut state: State, guard: Reads) -> Result<(), UnfoldError> {
+        let span = self.span_at(state.at);
+        state.outstanding.relinquished.get_or_insert(span);
+        let tags = Tags::NONE.with(Tag::Relinquish);
+        self.event(&mut state, EventKind::Issue, tags, None, Deps { guard, ..Deps::default() })?;
+        self.proceed(state);
+        Ok(())
+    }
+
+    /// Weak writes in program order to columns of tensor memory: what they held is gone. The initial value stands for that.
+    fn rewrite_columns(
+        &mut self,
+        state: &mut State,
+        columns: &[AddressId],
+        tags: Tags,
+        guard: &Reads,
+    ) -> Result<(), UnfoldError> {
+        let tags = [Tag::Write, Tag::Weak, Tag::TensorMemory].into_iter().fold(tags, Tags::with);
+        for column in columns {
+            let address = &self.program.addresses[column.index()];
+            let (generic, location) = (address.generic, address.location);
+            let info = &self.program.locations[location.index()];
+            let (value, ty) = (Expression::Constant(info.initial), info.ty);
+            let kind = EventKind::Write { address: *column, generic, location, value, ty };
+            self.event(state, kind, tags, None, Deps { guard: guard.clone(), ..Deps::default() })?;
+        }
+        Ok(())
+    }
+
+    /// The first columns of the allocations whose address may go to this location.
+    fn allocated_to(&self, location: LocationId) -> Vec<AddressId> {
+        let mut found = Vec::new();
+        for (index, thread) in self.program.threads.iter().enumerate() {
+            for (at, code) in thread.code.iter().enumerate() {
+                if let Operation::Async(operation) = &code.operation
+                    && let Action::Allocate { slots, .. } = &operation.action
+                    && slots.contains(&location)
+                {
+                    found.extend(self.allocation(ThreadId::new(index), at));
+                }
+            }
+        }
+        found.dedup();
+        found
+    }
+
+    /// The first column that the allocation at this place of the code gets.
+    fn allocation(&self, id: ThreadId, at: usize) -> Option<AddressId> {
+        let is_allocation = |operation: &Operation| matches!(operation, Operation::Async(operation) if matches!(operation.action, Action::Allocate { .. }));
+        let own = self.program.threads.get(id.index())?;
+        let mut before = own.code.iter().take(at).filter(|code| is_allocation(&code.operation)).count();
+        let near = self.program.threads.iter().take(id.index()).filter(|other| other.place == own.place);
+        before += near.flat_map(|thread| &thread.code).filter(|code| is_allocation(&code.operation)).count();
+        self.columns_of(own.place).get(before).copied()
+    }
+
+    /// The first column of each tensor memory of a CTA, ascending.
+    fn columns_of(&self, place: Place) -> Vec<AddressId> {
+        let is_own = |id: &AddressId| {
+            let location = &self.program.locations[self.location_of(*id).index()];
+            location.space == Some(Space::TensorMemory) && location.owner.is_none_or(|owner| owner == place)
+        };
+        let is_canonical = |id: &AddressId| self.program.addresses[id.index()].canonical == *id;
+        let all = (0..self.program.addresses.len()).map(AddressId::new);
+        let mut columns: Vec<AddressId> = all.filter(|id| is_own(id) && is_canonical(id)).collect();
+        columns.sort_by_key(|id| self.program.addresses[id.index()].value);
+        let mut found = Vec::new();
+        let mut columns = columns.into_iter().peekable();
+        while let Some(first) = columns.next() {
+            let variable = self.variable(first);
+            while columns.peek().is_some_and(|next| variable.contains(next)) {
+                columns.next();
+            }
+            found.push(first);
+        }
+        found
+    }
+
+    fn space_of(&self, address: AddressId) -> Option<Space> {
+        self.program.locations[self.location_of(address).index()].space
+    }
+}
+
+/// The same column, whatever the lane.
+fn without_lane(value: Expression) -> Expression {
+    match value {
+        Expression::Constant(value) if value.0 >= 0 => Expression::constant(value.0 & !LANES),
+        other => other,
+    }
+}
+
+fn reads_of(value: &Expression) -> Vec<EventId> {
+    let mut leaves = Vec::new();
+    value.leaves(&mut leaves);
+    let mut reads: Vec<EventId> = Vec::new();
+    for leaf in leaves {
+        if let Leaf::Read(read) = leaf
+            && !reads.contains(&read)
+        {
+            reads.push(read);
+        }
+    }
+    reads
+}
