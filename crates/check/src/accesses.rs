@@ -208,7 +208,10 @@ impl RaceSearch<'_, '_> {
         let Ok(replayer) = replayer.as_ref() else { return false };
         let ends = |execution: &Execution| {
             let exits = |trace: &fencepost_program::TraceId| {
-                self.unfolding.traces.get(trace.index()).is_some_and(|trace| trace.end == TraceEnd::Exit)
+                self.unfolding
+                    .traces
+                    .get(trace.index())
+                    .is_some_and(|trace| matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted))
             };
             if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
         };

@@ -51,6 +51,14 @@ const MUTANTS: &[(&str, &str, &str)] = &[
     ("column-life", "0", "tcgen05/alloc-again"),
     ("completes-before", "0", "tcgen05/4-threads-st"),
     ("execution-dependency", "0", "async/cluster/relaxed-barrier-deadlock"),
+    ("kernel-order", "0", "launch/wait-through-third-kernel"),
+    ("grid-start", "0", "launch/trigger-after-spin"),
+    ("trigger-met", "0", "launch/read-of-dependent-before-barrier-trigger"),
+    ("untriggered", "_ \\ _", "launch/no-trigger-spin"),
+    ("before-trigger", "po", "algorithms/14-dependent-launch/dependent-launch-no-wait"),
+    ("kernel-boundary", "launch", "launch/map-of-host-acquired"),
+    ("across-kernels", "launch", "launch/host-data-to-bulk-copy"),
+    ("across-kernels", "po?; launch; po?", "launch/host-between-kernels"),
 ];
 
 fn ptx(replace: Vec<compile::Replacement>) -> Model {

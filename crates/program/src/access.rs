@@ -1,6 +1,7 @@
 //! Questions about the events of an unfolding that every engine asks.
 
 use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
+use crate::launch::starts_after;
 use crate::program::{HostCall, Place, Scope, Space};
 use crate::tag::Tag;
 use crate::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
@@ -186,7 +187,7 @@ fn kernel_of(unfolding: &Unfolding, id: EventId) -> Option<KernelId> {
 /// What launches order, the cat relation `launch`. Strands count as events of their kernel: a kernel has ended when they
 /// have.
 /// - An event of a kernel, and one of a kernel that starts after its end.
-/// - A host's launch, and an event of that kernel or of one behind it.
+/// - A host's launch, and an event of that kernel or of one that starts after it.
 /// - An event of a kernel, or of one before it, and a host's wait for that kernel.
 ///
 /// What the host does before a launch or after a wait follows through program order.
@@ -194,10 +195,9 @@ pub fn launched_after(unfolding: &Unfolding, first: EventId, second: EventId) ->
     let ends_before = |a: KernelId, b: KernelId| unfolding.kernel_order.contains(&(a, b));
     let (from, to) = (kernel_of(unfolding, first), kernel_of(unfolding, second));
     match (unfolding.event(first).call, unfolding.event(second).call) {
-        (Some(HostCall::Launch(launched)), _) => to.is_some_and(|to| {
-            let is_dependent = unfolding.dependent_launches.contains(&(launched, to));
-            to == launched || ends_before(launched, to) || is_dependent
-        }),
+        (Some(HostCall::Launch(launched)), _) => {
+            to.is_some_and(|to| to == launched || starts_after(unfolding, launched, to))
+        }
         (_, Some(HostCall::Sync(awaited))) => from.is_some_and(|from| from == awaited || ends_before(from, awaited)),
         _ => from.zip(to).is_some_and(|(from, to)| ends_before(from, to)),
     }
@@ -210,11 +210,12 @@ pub fn awaited_by(unfolding: &Unfolding, first: EventId, second: EventId) -> boo
     unfolding.event(second).has(Tag::GridWait) && is_dependent(unfolding, first, second)
 }
 
-/// Whether the first event is a `griddepcontrol.launch_dependents` and the second one of a kernel that it lets start, the
-/// cat relation `gridstart`. By itself it publishes nothing: PTX 9.4 says that a release fence before it in program order
-/// synchronises with the start of the dependent grid.
+/// Whether the first event is the `griddepcontrol.launch_dependents` of its CTA that counts, or the end of a thread, and
+/// the second one of a kernel that it lets start, the cat relation `gridstart`. By itself it publishes nothing: PTX 9.4
+/// says that a release fence before it in program order synchronises with the start of the dependent grid.
 pub fn lets_start(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
-    unfolding.event(first).has(Tag::LaunchDependents) && is_dependent(unfolding, first, second)
+    let event = unfolding.event(first);
+    (event.has(Tag::Trigger) || event.has(Tag::Exit)) && is_dependent(unfolding, first, second)
 }
 
 /// Whether the second event is one of a thread in whose CTA's memory the first is an access, the cat relation `home`:

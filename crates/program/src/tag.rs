@@ -123,9 +123,11 @@ tags! {
     BarrierWarp = "BAR_WARP",
     /// `griddepcontrol.launch_dependents`.
     LaunchDependents = "LAUNCH_DEPENDENTS",
+    /// The `griddepcontrol.launch_dependents` that counts: the first of its CTA.
+    Trigger = "TRIGGER",
     /// `griddepcontrol.wait`.
     GridWait = "GRID_WAIT",
-    /// The end of a thread, in programs whose shared memory may be in use then.
+    /// The end of a thread, in programs whose shared memory may be in use then, and where dependent grids may start then.
     Exit = "EXIT",
     BarrierSync = "BAR_SYNC",
     BarrierArrive = "BAR_ARRIVE",

@@ -232,8 +232,10 @@ pub enum TraceEnd {
     Exit,
     /// It sits in a side-effect-free spin loop at `span`; stuck for good iff each of `reads` reads a co-maximal write.
     Spin { reads: Vec<EventId>, span: Span },
-    /// It waits at its last event, a barrier, for good.
+    /// It waits at its last event, a barrier or a wait for kernels, for good.
     Blocked { barrier: EventId },
+    /// Its kernel never starts; it has no events (see [`crate::launch`]).
+    NotStarted,
     /// The unrolling bound cut it: nothing may be concluded from its absence. Whatever lies past the cut depends on the
     /// reads in `rests_on`, those that decided a branch on the way here.
     Bound { span: Span, rests_on: Vec<EventId> },

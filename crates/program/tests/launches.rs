@@ -45,9 +45,46 @@ fn streams_are_transitive_and_dependent_launches_are_not() {
     assert_eq!(order(".launch 0 => 1; .launch 1 => 2;"), (vec![], vec![(0, 1), (1, 2)]));
     // 2 starts after 1 has started, and 1 after 0 has ended.
     assert_eq!(order(".launch 0 -> 1; .launch 1 => 2;"), (vec![(0, 1), (0, 2)], vec![(1, 2)]));
-    assert_eq!(order(".launch 0 => 1; .launch 1 -> 2;"), (vec![(0, 2), (1, 2)], vec![(0, 1)]));
+    // That 1 has ended does not say that 0 has.
+    assert_eq!(order(".launch 0 => 1; .launch 1 -> 2;"), (vec![(1, 2)], vec![(0, 1)]));
     let long = order(".launch 0 => 1; .launch 1 -> 2; .launch 2 => 3;").0;
-    assert_eq!(long, [(0, 2), (0, 3), (1, 2), (1, 3)]);
+    assert_eq!(long, [(1, 2), (1, 3)]);
+    assert_eq!(order(".launch 0 -> 1 => 2, 1 -> 3;"), order(".launch 0 -> 1; .launch 1 => 2; .launch 1 -> 3;"));
+}
+
+#[test]
+fn streams_and_events_are_edges() {
+    let code = "st.u32 [x], 1;";
+    let kernels: Vec<String> = (0..4).map(kernel).collect();
+    let threads: Vec<(&str, &str)> = kernels.iter().map(|place| (place.as_str(), code)).collect();
+    let order = |declarations: &str| {
+        let program = program(&test(declarations, &threads));
+        (pairs(&program.kernel_order), pairs(&program.dependent_launches))
+    };
+    assert_eq!(order(".stream a: 0 => 1 -> 2;"), (vec![(0, 2), (1, 2)], vec![(0, 1)]), "after everything before it");
+    assert_eq!(order(".stream a: 0 -> 1; .event e: 1 -> 2, 3;").0, [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)]);
+    assert_eq!(order(".stream a: 0 -> 1; .event e: 0 -> 2;").0, [(0, 1), (0, 2)]);
+    let (_, diagnostics) = attempt(&test(".stream a: 0 -> 1; .stream b: 1 -> 2;", &threads));
+    assert_eq!(diagnostics[0].message, "kernel 1 is in two streams");
+    let (_, diagnostics) = attempt(&test(".stream a: 0 -> 1; .event a: 1;", &threads));
+    assert_eq!(diagnostics[0].message, "a second stream or event `a`");
+}
+
+#[test]
+fn waits_for_kernels_that_may_not_end() {
+    let ends = |declarations: &str, first: &str, second: &str| -> Vec<Vec<String>> {
+        let unfolding = unfolded(&test(declarations, &[(&kernel(0), first), (&kernel(1), second)]), 1);
+        let end = |trace: &fencepost_program::TraceId| {
+            let text = format!("{:?}", unfolding.traces[trace.index()].end);
+            text.split(' ').next().unwrap_or_default().to_owned()
+        };
+        unfolding.threads.iter().map(|thread| thread.traces.iter().map(end).collect()).collect()
+    };
+    let spin = "Q: ld.relaxed.gpu.u32 %r1, [x]; setp.eq.u32 %p, %r1, 0; @%p bra Q;";
+    let wait = "griddepcontrol.wait; st.u32 [x], 1;";
+    assert_eq!(ends(".launch 0 -> 1;", "st.u32 [y], 1;", wait)[1], ["Exit"], "kernel 0 always ends");
+    assert_eq!(ends(".launch 0 -> 1;", spin, "st.u32 [x], 1;")[1], ["Exit", "NotStarted"]);
+    assert_eq!(ends(".launch 0 => 1;", spin, wait)[1], ["Blocked", "Exit", "NotStarted"]);
 }
 
 #[test]
@@ -71,14 +108,14 @@ fn dependent_launches_wait_where_they_say_so() {
     let unfolding = unfolded(&test(".launch 0 => 1;", &[(&kernel(0), first), (&kernel(1), second)]), 1);
     let is_mark = |event: &&fencepost_program::unfolding::Event| matches!(event.kind, EventKind::Issue);
     let marks: Vec<String> = unfolding.events.iter().filter(is_mark).map(|event| tag_names(event.tags)).collect();
-    assert_eq!(marks, ["LAUNCH_DEPENDENTS", "GRID_WAIT"]);
+    assert_eq!(marks, ["LAUNCH_DEPENDENTS TRIGGER", "EXIT", "GRID_WAIT"]);
     assert_eq!(related(&unfolding, launched_after), []);
     let count = |relation: fn(&Unfolding, EventId, EventId) -> bool| {
         let ids = || (0..unfolding.events.len()).map(EventId::new);
         ids().flat_map(|a| ids().map(move |b| (a, b))).filter(|(a, b)| relation(&unfolding, *a, *b)).count()
     };
-    assert_eq!(count(awaited_by), 2, "both events of the first kernel, and the one wait");
-    assert_eq!(count(lets_start), 3, "the launch, and every event of the second kernel");
+    assert_eq!(count(awaited_by), 3, "the events of the first kernel, its end among them, and the one wait");
+    assert_eq!(count(lets_start), 6, "the launch and the end, and every event of the second kernel");
 }
 
 #[test]
@@ -121,6 +158,9 @@ fn faults() {
     assert_eq!(host("st.u32 [x], 1; griddepcontrol.wait;"), ["a host thread is in no grid"]);
     assert_eq!(host("st.u32 [x], 1; launch 3;"), ["no thread is in kernel 3"]);
     assert_eq!(host("st.u32 [x], 1; launch x;"), ["a kernel is a number"]);
+    assert_eq!(host("launch 0; launch 0;"), ["kernel 0 is launched twice"]);
+    assert_eq!(host("sync 0; launch 0;"), ["kernel 0 is waited for before it is launched"]);
+    assert_eq!(host("L: launch 0; bra L;"), ["kernel 0 is launched in a loop"]);
     assert_eq!(
         faults(&test("", &[("cta 0, gpu 0", "st.u32 [x], 1; launch 0;")])),
         ["only a host thread launches kernels"]

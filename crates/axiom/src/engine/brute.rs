@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
-use fencepost_program::{EventId, LocationId, TraceId, barrier};
+use fencepost_program::{EventId, LocationId, TraceId, barrier, launch};
 use fencepost_syntax::{Span, cat};
 
 use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
@@ -132,7 +132,7 @@ impl<'t> Search<'_, 't> {
         let any = |test: fn(&TraceEnd) -> bool| traces.iter().any(|trace| test(self.end(*trace)));
         let stuck = any(|end| matches!(end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }));
         let cut = any(|end| matches!(end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. }));
-        !cut && stuck == (self.goal.ends == Ends::Stuck)
+        !cut && launch::admits(self.unfolding, traces) && stuck == (self.goal.ends == Ends::Stuck)
     }
 
     fn fix(&self, traces: Vec<TraceId>) -> Fixed {

@@ -54,7 +54,7 @@ pub(super) fn doubt(unfolding: &Unfolding) -> Option<Stop> {
 
 fn cut(trace: &Trace) -> Option<(&[EventId], Stop)> {
     match &trace.end {
-        TraceEnd::Exit | TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => None,
+        TraceEnd::Exit | TraceEnd::NotStarted | TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => None,
         TraceEnd::Bound { span, rests_on } => Some((rests_on, Stop::Bound(*span))),
         TraceEnd::Wild { span, rests_on } => {
             let what = "an access outside every declared location".to_owned();

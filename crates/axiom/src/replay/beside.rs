@@ -36,7 +36,7 @@ pub(super) fn holds(
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
         }
         "gridstart" => {
-            has(a, Tag::LaunchDependents)
+            (has(a, Tag::Trigger) || has(a, Tag::Exit))
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
         }
         "home" => {
@@ -52,12 +52,19 @@ fn launch(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
     let of = |event: &Event| event.thread.and_then(|thread| unfolding.threads[thread.index()].kernel);
     let is_behind = |kernel: KernelId, other: KernelId| unfolding.kernel_order.contains(&(kernel, other));
     if let (Some(HostCall::Launch(kernel)), Some(other)) = (a.call, of(b)) {
-        return kernel == other || is_behind(kernel, other) || unfolding.dependent_launches.contains(&(kernel, other));
+        return kernel == other || follows(unfolding, kernel, other);
     }
     if let (Some(other), Some(HostCall::Sync(kernel))) = (of(a), b.call) {
         return kernel == other || is_behind(other, kernel);
     }
     kernels(unfolding, a, b).is_some_and(|(kernel, other)| is_behind(kernel, other))
+}
+
+/// Whether a chain of launches, of either kind, leads from one kernel to the other.
+fn follows(unfolding: &Unfolding, kernel: KernelId, other: KernelId) -> bool {
+    let edges = unfolding.kernel_order.iter().chain(&unfolding.dependent_launches);
+    // Launches have no cycles: `lower::launches` refuses those.
+    edges.filter(|(_, to)| *to == other).any(|(from, _)| *from == kernel || follows(unfolding, kernel, *from))
 }
 
 /// PTX ISA 9.7.16.6.2: the pairs of the list, each with equal `.cta_group`.

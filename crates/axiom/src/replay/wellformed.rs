@@ -8,7 +8,7 @@ use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{FinalState, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, LocationId, ThreadId, barrier};
+use fencepost_program::{EventId, LocationId, ThreadId, barrier, launch};
 
 use super::base::{fence_sc_pairs, has, is_acyclic, location, occurring};
 use super::valuation::Valuation;
@@ -42,6 +42,8 @@ pub enum Mismatch {
     SyncFence,
     /// The barrier operations cannot meet like this.
     Barriers,
+    /// Launches do not let these traces go together.
+    Launches,
     /// The thread does not end as the goal says.
     End(ThreadId),
     /// No final state satisfies the filter and the condition.
@@ -74,6 +76,9 @@ pub fn check_execution(
     check_coherence(unfolding, execution, coherence)?;
     check_sync_fence(unfolding, execution, fences)?;
     check_ends(unfolding, execution, goal.ends)?;
+    if !launch::admits(unfolding, &execution.traces) {
+        return Err(Mismatch::Launches);
+    }
     if !meets(unfolding, execution, goal) {
         return Err(Mismatch::Condition);
     }
@@ -204,7 +209,8 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
     for trace in &execution.traces {
         let trace = &unfolding.traces[trace.index()];
         let fits = match &trace.end {
-            TraceEnd::Exit => true,
+            // Whether its kernel may stay away is part of the launches.
+            TraceEnd::Exit | TraceEnd::NotStarted => true,
             // That nothing completes the barrier is part of the matching.
             TraceEnd::Blocked { .. } => {
                 stuck += 1;

@@ -11,6 +11,21 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
         let Some(trace) = context.unfolding.traces.get(trace.index()) else { continue };
         match &trace.end {
             TraceEnd::Exit => {}
+            TraceEnd::NotStarted => lines.push(Line {
+                text: "never starts: a kernel before it does not end".to_owned(),
+                thread: Some(thread.name.clone()),
+                section: context.section("8.9.4"),
+                ..Line::default()
+            }),
+            TraceEnd::Blocked { barrier } if !context.unfolding.event(*barrier).is_barrier() => {
+                let text = format!(
+                    "waits for ever at `{}`: a kernel it waits for does not end",
+                    context.instruction(*barrier)
+                );
+                let mut line = context.line(*barrier, text);
+                line.section = context.section("9.7.15.14");
+                lines.push(line);
+            }
             TraceEnd::Spin { reads, span } => {
                 let seen: Vec<String> = reads
                     .iter()

@@ -154,6 +154,7 @@ fn ending(end: &TraceEnd) -> Option<&'static str> {
         TraceEnd::Exit => None,
         TraceEnd::Spin { .. } => Some("spins for ever"),
         TraceEnd::Blocked { .. } => Some("waits for ever"),
+        TraceEnd::NotStarted => Some("never starts"),
         TraceEnd::Bound { .. } => Some("cut at the bound"),
         TraceEnd::Wild { .. } => Some("accesses no location"),
     }

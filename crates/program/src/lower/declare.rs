@@ -58,7 +58,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                     initial_register(names, builder, &register, value, ty)
                 })
             }
-            Declaration::Launch { .. } => Ok(()),
+            Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => Ok(()),
             // Which rules hold follows from the version; a target says nothing more.
             Declaration::Version { .. } | Declaration::Target { .. } => Ok(()),
             Declaration::TypedRegister { thread, register, ty } => {

@@ -1,14 +1,15 @@
-//! Kernels of a test: which thread belongs to which, and which starts when. `.launch 0 -> 1` is stream order, `.launch 0 => 1`
-//! a programmatic dependent launch; kernels that nothing relates run side by side.
+//! Kernels of a test: which thread belongs to which, and which starts when. `.launch 0 -> 1` says that one starts when the
+//! other has ended, `.launch 0 => 1` is a programmatic dependent launch; `.stream` and `.event` come to such edges. Kernels
+//! that nothing relates run side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
-use fencepost_syntax::{Diagnostic, Span};
+use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::KernelId;
 use crate::lower::{Findings, ThreadBuilder};
-use crate::program::{Feature, HostCall, Operation, Place, Scope};
+use crate::program::{Feature, HostCall, Instruction, Operation, Place, Scope};
 
 #[derive(Default)]
 pub(crate) struct Launches {
@@ -19,7 +20,109 @@ pub(crate) struct Launches {
     pub(crate) dependents: Vec<(KernelId, KernelId)>,
 }
 
-pub(crate) fn settle(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut Findings) -> Launches {
+/// What the declarations say of kernels.
+#[derive(Default)]
+pub(crate) struct Declared {
+    edges: Vec<Launch>,
+    /// Streams and events by name: the kernels that a wait for one waits for, in order.
+    named: BTreeMap<String, Vec<KernelId>>,
+    /// Every kernel that a thread is placed in.
+    kernels: BTreeSet<KernelId>,
+}
+
+struct Launch {
+    first: KernelId,
+    second: KernelId,
+    order: LaunchOrder,
+    span: Span,
+}
+
+impl Declared {
+    /// A stream is an edge from each kernel to each behind it, but for programmatic dependent launches, which relate
+    /// neighbours only. An event is an edge from all that comes before it in its stream.
+    pub(crate) fn new(litmus: &Litmus, findings: &mut Findings) -> Declared {
+        let device = litmus.threads.iter().filter(|thread| thread.placement.side == Side::Device);
+        let kernels = device.map(|thread| KernelId(thread.placement.kernel.unwrap_or(0))).collect();
+        let mut declared = Declared { kernels, ..Declared::default() };
+        for declaration in &litmus.declarations {
+            match &declaration.node {
+                Declaration::Launch { first, order, second } => {
+                    declared.edge(KernelId(first.node), *order, KernelId(second.node), declaration.span);
+                }
+                Declaration::Stream { name, first, then } => {
+                    let mut before = vec![KernelId(first.node)];
+                    for (order, kernel) in then {
+                        let kernel = KernelId(kernel.node);
+                        let from = if *order == LaunchOrder::Stream { 0 } else { before.len() - 1 };
+                        before[from..].iter().for_each(|&first| declared.edge(first, *order, kernel, declaration.span));
+                        before.push(kernel);
+                    }
+                    let is_elsewhere = |kernel: &&KernelId| declared.named.values().flatten().any(|own| own == *kernel);
+                    if let Some(kernel) = before.iter().find(is_elsewhere) {
+                        let message = format!("kernel {} is in two streams", kernel.0);
+                        let help = "order kernels of two streams by an event: `.event e: 0 -> 1`";
+                        let error = Diagnostic::error(declaration.span, message).label("in two streams");
+                        findings.diagnostics.push(error.help(help));
+                    }
+                    declared.name(name, before, findings);
+                }
+                _ => {}
+            }
+        }
+        for declaration in &litmus.declarations {
+            let Declaration::Event { name, after, before } = &declaration.node else { continue };
+            let recorded = declared.up_to(KernelId(after.node));
+            for kernel in before {
+                let kernel = KernelId(kernel.node);
+                recorded.iter().for_each(|&first| {
+                    declared.edge(first, LaunchOrder::Stream, kernel, declaration.span);
+                });
+            }
+            declared.name(name, recorded, findings);
+        }
+        declared
+    }
+
+    fn edge(&mut self, first: KernelId, order: LaunchOrder, second: KernelId, span: Span) {
+        self.edges.push(Launch { first, second, order, span });
+    }
+
+    fn name(&mut self, name: &Spanned<String>, kernels: Vec<KernelId>, findings: &mut Findings) {
+        if self.named.insert(name.node.clone(), kernels).is_some() {
+            let error = Diagnostic::error(name.span, format!("a second stream or event `{}`", name.node));
+            findings.diagnostics.push(error.label("declared before").help("give it another name"));
+        }
+    }
+
+    /// The kernel and those before it in its stream.
+    fn up_to(&self, kernel: KernelId) -> Vec<KernelId> {
+        let with = self.named.values().find_map(|stream| {
+            let at = stream.iter().position(|other| *other == kernel)?;
+            Some(stream[..=at].to_vec())
+        });
+        with.unwrap_or_else(|| vec![kernel])
+    }
+
+    /// The kernels that a name of a stream or an event stands for.
+    pub(crate) fn get(&self, name: &str) -> Option<&[KernelId]> {
+        self.named.get(name).map(Vec::as_slice)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.keys().map(String::as_str)
+    }
+
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = KernelId> {
+        self.kernels.iter().copied()
+    }
+}
+
+pub(crate) fn settle(
+    litmus: &Litmus,
+    declared: &Declared,
+    threads: &[ThreadBuilder],
+    findings: &mut Findings,
+) -> Launches {
     check_hosts(litmus, threads, findings);
     let calls = threads.iter().flat_map(|thread| &thread.code).filter_map(|code| match code.operation {
         Operation::Mark { call: Some(HostCall::Launch(kernel) | HostCall::Sync(kernel)), .. } => {
@@ -28,10 +131,10 @@ pub(crate) fn settle(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut 
         _ => None,
     });
     let calls: Vec<(KernelId, Span)> = calls.collect();
-    let declared = declared(litmus);
+    let edges = &declared.edges;
     let placed = litmus.threads.iter().find(|thread| thread.placement.kernel.is_some());
     let first = placed.map(|thread| thread.name.span);
-    let first = first.or(declared.first().map(|launch| launch.span)).or(calls.first().map(|(_, span)| *span));
+    let first = first.or(edges.first().map(|launch| launch.span)).or(calls.first().map(|(_, span)| *span));
     let Some(first) = first else {
         return Launches { kernels: vec![None; threads.len()], ..Launches::default() };
     };
@@ -42,55 +145,40 @@ pub(crate) fn settle(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut 
             Side::Device => Some(KernelId(thread.placement.kernel.unwrap_or(0))),
         })
         .collect();
-    let known: BTreeSet<KernelId> = kernels.iter().flatten().copied().collect();
-    let named = declared.iter().flat_map(|launch| [(launch.first, launch.span), (launch.second, launch.span)]);
-    for (kernel, span) in named.chain(calls).filter(|(kernel, _)| !known.contains(kernel)) {
+    let mut named: Vec<(KernelId, Span)> =
+        edges.iter().flat_map(|launch| [(launch.first, launch.span), (launch.second, launch.span)]).collect();
+    named.extend(calls);
+    named.sort();
+    named.dedup();
+    for (kernel, span) in named.into_iter().filter(|(kernel, _)| !declared.kernels.contains(kernel)) {
         let error = Diagnostic::error(span, format!("no thread is in kernel {}", kernel.0)).label("no such kernel");
         let help = format!("place one there: `P0@cta 0, gpu 0, kernel {}`", kernel.0);
         findings.diagnostics.push(error.help(help));
     }
     check_ctas(litmus, threads, &kernels, findings);
-    let order = order(&declared, findings);
+    check_calls(threads, findings);
+    let order = order(edges, findings);
     let pair = |launch: &Launch| (launch.first, launch.second);
-    let dependents = declared.iter().filter(|launch| launch.order == LaunchOrder::Dependent).map(pair).collect();
+    let mut dependents: Vec<_> =
+        edges.iter().filter(|launch| launch.order == LaunchOrder::Dependent).map(pair).collect();
+    dependents.retain(|pair| !order.contains(pair));
     Launches { kernels, order, dependents }
 }
 
-struct Launch {
-    first: KernelId,
-    second: KernelId,
-    order: LaunchOrder,
-    span: Span,
-}
-
-fn declared(litmus: &Litmus) -> Vec<Launch> {
-    let launch = |declaration: &fencepost_syntax::Spanned<Declaration>| match &declaration.node {
-        Declaration::Launch { first, order, second } => Some(Launch {
-            first: KernelId(first.node),
-            second: KernelId(second.node),
-            order: *order,
-            span: declaration.span,
-        }),
-        _ => None,
-    };
-    litmus.declarations.iter().filter_map(launch).collect()
-}
-
-/// Every way from one kernel to another that has a stream order on it: a kernel behind a dependent launch starts after the
-/// other has started, and one in stream order after everything before it has ended.
+/// The kernels that have ended before another starts: those with an edge to it, or to one that starts before it. Behind a
+/// dependent launch a kernel starts after the other has started; that a dependent kernel has ended does not say that the
+/// one it depends on has, unless it waited.
 fn order(launches: &[Launch], findings: &mut Findings) -> Vec<(KernelId, KernelId)> {
-    // Whether a kernel leads to another, and whether by a way with a stream order.
+    // Whether a kernel leads to another, and whether by a way that begins with the end of the first.
     let mut reached: BTreeMap<(KernelId, KernelId), bool> = BTreeMap::new();
     loop {
         let mut found = reached.clone();
         for launch in launches {
-            let is_stream = launch.order == LaunchOrder::Stream;
-            let mut add = |from, to, stream| *found.entry((from, to)).or_insert(false) |= stream;
-            add(launch.first, launch.second, is_stream);
-            for (&(from, to), &stream) in &reached {
-                if to == launch.first {
-                    add(from, launch.second, stream || is_stream);
-                }
+            let ends = launch.order == LaunchOrder::Stream;
+            let mut add = |from, to, ends| *found.entry((from, to)).or_insert(false) |= ends;
+            add(launch.first, launch.second, ends);
+            for (&(from, _), &ends) in reached.iter().filter(|((_, to), _)| *to == launch.first) {
+                add(from, launch.second, ends);
             }
         }
         if found == reached {
@@ -102,7 +190,47 @@ fn order(launches: &[Launch], findings: &mut Findings) -> Vec<(KernelId, KernelI
         let message = format!("kernel {} would start after itself", launch.first.0);
         findings.diagnostics.push(Diagnostic::error(launch.span, message).label("a cycle of launches"));
     }
-    reached.into_iter().filter(|(_, stream)| *stream).map(|(pair, _)| pair).collect()
+    reached.into_iter().filter(|(_, ends)| *ends).map(|(pair, _)| pair).collect()
+}
+
+/// A kernel of a test runs once, and a host waits for it after its launch.
+fn check_calls(threads: &[ThreadBuilder], findings: &mut Findings) {
+    let mut launched = BTreeMap::<KernelId, Span>::new();
+    for code in threads.iter().map(|thread| &thread.code) {
+        for (index, own) in code.iter().enumerate() {
+            let Operation::Mark { call: Some(call), .. } = own.operation else { continue };
+            let goes_round = |(at, code): (usize, &Instruction)| match code.operation {
+                Operation::Branch { target } | Operation::BranchIf { target, .. } => {
+                    at >= index && target.0 as usize <= index
+                }
+                _ => false,
+            };
+            let is_own = |kernel| {
+                move |code: &Instruction| match code.operation {
+                    Operation::Mark { call, .. } => call == Some(HostCall::Launch(kernel)),
+                    _ => false,
+                }
+            };
+            let fault = match call {
+                HostCall::Launch(kernel) if launched.insert(kernel, own.span).is_some() => {
+                    Some(format!("kernel {} is launched twice", kernel.0))
+                }
+                HostCall::Launch(kernel) if code.iter().enumerate().any(goes_round) => {
+                    Some(format!("kernel {} is launched in a loop", kernel.0))
+                }
+                HostCall::Sync(kernel)
+                    if code[index..].iter().any(is_own(kernel)) && !code[..index].iter().any(is_own(kernel)) =>
+                {
+                    Some(format!("kernel {} is waited for before it is launched", kernel.0))
+                }
+                _ => None,
+            };
+            if let Some(fault) = fault {
+                let help = "a kernel of a test runs once: write another for another launch";
+                findings.diagnostics.push(Diagnostic::error(own.span, fault).label("not so").help(help));
+            }
+        }
+    }
 }
 
 /// A CTA belongs to one kernel. Two that share a number would share memory and barriers.

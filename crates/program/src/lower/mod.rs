@@ -91,6 +91,8 @@ pub(crate) struct Context<'a> {
     pub(crate) names: &'a mut Names,
     pub(crate) findings: &'a mut Findings,
     pub(crate) thread: &'a mut ThreadBuilder,
+    /// Streams, events and kernels, for what a host thread calls.
+    pub(crate) launched: &'a launches::Declared,
     /// The version of the ISA: some defaults changed.
     pub(crate) version: Version,
 }
@@ -103,9 +105,16 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
+    let launched = launches::Declared::new(litmus, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
-        let mut context =
-            Context { dialect: litmus.dialect, names: &mut names, findings: &mut findings, thread: builder, version };
+        let mut context = Context {
+            dialect: litmus.dialect,
+            names: &mut names,
+            findings: &mut findings,
+            thread: builder,
+            launched: &launched,
+            version,
+        };
         context.lower_body(&thread.body);
     }
     names.warn_of_undeclared(litmus, &mut findings);
@@ -116,7 +125,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
-    let launches = launches::settle(litmus, &builders, &mut findings);
+    let launches = launches::settle(litmus, &launched, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
@@ -197,6 +206,7 @@ pub fn ptx_support(instruction: &Tree) -> Support {
         names: &mut names,
         findings: &mut findings,
         thread: &mut thread,
+        launched: &launches::Declared::default(),
         version: Version::NEWEST,
     };
     let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));

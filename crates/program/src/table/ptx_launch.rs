@@ -1,8 +1,9 @@
 //! Launches: `griddepcontrol` (PTX ISA 9.7.15.14), and what a host thread of a test does with kernels, `launch N` and
-//! `sync N`, which stand for the calls of a runtime.
+//! `sync N`, which stand for the calls of a runtime. Both take a kernel or the name of a stream, `sync` also that of an
+//! event; `sync` alone waits for all kernels.
 
-use fencepost_syntax::Diagnostic;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::KernelId;
 use crate::lower::{Context, Refusal};
@@ -40,16 +41,34 @@ pub(crate) fn host(
     if !tree.modifiers.is_empty() {
         return Err(Refusal::Unsupported(tree.span(), spelled(tree)));
     }
-    let [kernel] = context.operands(tree)?;
-    let number = match kernel.node {
-        TreeOperand::Integer(number) => u32::try_from(number).ok(),
-        _ => None,
-    };
-    let Some(number) = number else {
-        let error = Diagnostic::error(kernel.span, "a kernel is a number").label("no kernel");
-        return Err(Refusal::Error(error.help("write `launch 0` for the threads placed `kernel 0`")));
+    let kernels: Vec<KernelId> = match tree.operands.as_slice() {
+        [] if matches!(call(KernelId(0)), HostCall::Sync(_)) => context.launched.kernels().collect(),
+        _ => {
+            let [kernel] = context.operands(tree)?;
+            called(context, kernel)?
+        }
     };
     context.findings.feature(Feature::Launch, tree.opcode.span);
-    context.thread.emit(Operation::Mark { tags: Tags::NONE, call: Some(call(KernelId(number))) });
+    for kernel in kernels {
+        context.thread.emit(Operation::Mark { tags: Tags::NONE, call: Some(call(kernel)) });
+    }
     Ok(())
+}
+
+/// The kernels that an operand of a host's call names.
+fn called(context: &Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Vec<KernelId>, Refusal> {
+    let found = match &operand.node {
+        TreeOperand::Integer(number) => u32::try_from(*number).ok().map(|number| vec![KernelId(number)]),
+        TreeOperand::Symbol(name) | TreeOperand::Register(name) => context.launched.get(name).map(<[KernelId]>::to_vec),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let error = Diagnostic::error(operand.span, "a kernel is a number").label("no kernel, stream or event");
+        let known: Vec<&str> = context.launched.names().collect();
+        let help = match known.as_slice() {
+            [] => "write `launch 0` for the threads placed `kernel 0`".to_owned(),
+            known => format!("streams and events of this test: {}", known.join(", ")),
+        };
+        Refusal::Error(error.help(help))
+    })
 }

@@ -52,7 +52,7 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
             TraceEnd::Spin { reads, .. } => reads.iter_mut().for_each(rename),
             TraceEnd::Blocked { barrier } => rename(barrier),
             TraceEnd::Bound { rests_on, .. } | TraceEnd::Wild { rests_on, .. } => rests_on.iter_mut().for_each(rename),
-            TraceEnd::Exit => {}
+            TraceEnd::Exit | TraceEnd::NotStarted => {}
         }
     }
 }

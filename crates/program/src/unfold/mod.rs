@@ -9,6 +9,7 @@ mod compact;
 mod fence;
 mod flow;
 mod fold;
+mod launch;
 mod objects;
 mod run;
 mod span;
@@ -193,6 +194,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
         })
         .collect();
     let mut lives = Vec::new();
+    let staying = launch::Staying::new(program);
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
         let name = thread.name.clone();
@@ -202,7 +204,8 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        lives.extend(run::Runner::new(program, id, options, failing, &mut unfolding).run()?);
+        lives.extend(run::Runner::new(program, id, options, (failing, &staying), &mut unfolding).run()?);
+        staying.unstarted(program, id, &mut unfolding);
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);

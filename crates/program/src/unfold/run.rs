@@ -11,6 +11,7 @@ use crate::program::{
 };
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow::{self, Flow};
+use crate::unfold::launch::Staying;
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::visit::Arrival;
@@ -29,6 +30,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) id: ThreadId,
     pub(crate) options: &'a UnfoldOptions,
     pub(crate) failing: Failing,
+    pub(crate) staying: &'a Staying,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
@@ -51,7 +53,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        failing: Failing,
+        (failing, staying): (Failing, &'a Staying),
         unfolding: &'a mut Unfolding,
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
@@ -62,6 +64,7 @@ impl<'a> Runner<'a> {
             id,
             options,
             failing,
+            staying,
             unfolding,
             flow: Flow::new(program, id),
             stack,
@@ -132,7 +135,8 @@ impl<'a> Runner<'a> {
     /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory.
     fn exit(&mut self, state: &mut State) -> Result<(), UnfoldError> {
         let outlives = |feature: Feature| matches!(feature, Feature::Async | Feature::Cluster);
-        if !self.program.features.iter().any(|feature| outlives(feature.node)) {
+        let lets_start = self.program.dependent_launches.iter().any(|(first, _)| Some(*first) == self.thread.kernel);
+        if !lets_start && !self.program.features.iter().any(|feature| outlives(feature.node)) {
             return Ok(());
         }
         state.at = state.at.min(self.thread.code.len().saturating_sub(1));
@@ -198,12 +202,7 @@ impl<'a> Runner<'a> {
             }
             Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
             Operation::MbarrierWait(wait) => return self.wait(state, wait, guard),
-            Operation::Mark { tags, call } => {
-                let deps = Deps { guard, ..Deps::default() };
-                let event = self.event(&mut state, EventKind::Issue, *tags, None, deps)?;
-                self.unfolding.events[event.index()].call = *call;
-                state.effects += 1;
-            }
+            Operation::Mark { tags, call } => return self.grid_or_host(state, *tags, *call, guard),
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Local { destination, ty, value } => {

@@ -4,18 +4,18 @@
 //! `.reg .pred %p<4>`) and NVLitmus's (`.texref t virtually aliases x`) may stand side by side.
 
 use super::parse::Parser;
-use super::tree::{AliasKind, Arch, Declaration, InitialValue, LaunchOrder, LocationType};
+use super::tree::{AliasKind, Arch, Declaration, InitialValue, LocationType};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
 
-type Declarations = Vec<Spanned<Declaration>>;
+pub(super) type Declarations = Vec<Spanned<Declaration>>;
 
 const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
 const PROXIES: [&str; 4] = ["generic", "constant", "texture", "surface"];
-const DIRECTIVES: [&str; 13] = [
+const DIRECTIVES: [&str; 15] = [
     "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "constref", "version", "target",
-    "launch",
+    "launch", "stream", "event",
 ];
 
 impl Parser<'_> {
@@ -234,8 +234,13 @@ impl Parser<'_> {
                 .report(Diagnostic::error(span, message).help("only `.reg` and initial values belong to a thread"));
             return None;
         }
-        if word == "launch" && self.arch == Arch::Ptx {
-            return self.launch(start, declarations);
+        if self.arch == Arch::Ptx {
+            match word.as_str() {
+                "launch" => return self.launches(start, declarations),
+                "stream" => return self.stream(start, declarations),
+                "event" => return self.event(start, declarations),
+                _ => {}
+            }
         }
         if matches!(word.as_str(), "version" | "target") {
             return self.module_directive(start, &word, declarations);
@@ -263,29 +268,6 @@ impl Parser<'_> {
             return self.alias(start, name, AliasKind::Generic, declarations);
         }
         self.location_entry(start, name, Some(word), ty, declarations)
-    }
-
-    /// `.launch 0 -> 1` or `.launch 0 => 1`, after `.launch`.
-    fn launch(&mut self, start: Span, declarations: &mut Declarations) -> Option<()> {
-        let first = self.kernel()?;
-        let order = match () {
-            () if self.cursor.eat("-").is_some() => LaunchOrder::Stream,
-            () if self.cursor.eat("=").is_some() => LaunchOrder::Dependent,
-            () => {
-                self.cursor.unexpected("`->` or `=>` between two kernels");
-                return None;
-            }
-        };
-        self.cursor.expect(">", "to complete the arrow")?;
-        let second = self.kernel()?;
-        let span = start.to(second.span);
-        declarations.push(Spanned::new(Declaration::Launch { first, order, second }, span));
-        Some(())
-    }
-
-    fn kernel(&mut self) -> Option<Spanned<u32>> {
-        let number = self.integer()?;
-        Some(Spanned::new(self.small(&number)?, number.span))
     }
 
     /// `.version 8.6` and `.target sm_90a, debug`, after their word.

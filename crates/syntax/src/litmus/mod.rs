@@ -9,6 +9,7 @@
 mod condition;
 mod declarations;
 mod header;
+mod launches;
 mod nvlitmus;
 mod parse;
 mod print;

@@ -105,7 +105,8 @@ impl Parser<'_> {
                 let real = self.marks.bracket.or(self.marks.percent).or(self.marks.guard);
                 let is_kernels = |declaration: &Spanned<Declaration>| match &declaration.node {
                     Declaration::Location { space, .. } => space.is_some(),
-                    Declaration::Version { .. } | Declaration::Target { .. } | Declaration::Launch { .. } => true,
+                    Declaration::Version { .. } | Declaration::Target { .. } => true,
+                    Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => true,
                     _ => false,
                 };
                 let real = real.is_some() || declarations.iter().any(is_kernels);

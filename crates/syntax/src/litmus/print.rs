@@ -103,6 +103,15 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
         Declaration::Launch { first, order, second } => {
             format!(".launch {} {} {}", first.node, arrow(*order), second.node)
         }
+        Declaration::Stream { name, first, then } => {
+            let then = then.iter().map(|(order, kernel)| format!(" {} {}", arrow(*order), kernel.node));
+            format!(".stream {}: {}{}", name.node, first.node, then.collect::<String>())
+        }
+        Declaration::Event { name, after, before } => {
+            let before: Vec<String> = before.iter().map(|kernel| kernel.node.to_string()).collect();
+            let arrow = if before.is_empty() { "" } else { " -> " };
+            format!(".event {}: {}{arrow}{}", name.node, after.node, before.join(", "))
+        }
     }
 }
 

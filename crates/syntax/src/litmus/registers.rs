@@ -17,7 +17,9 @@ pub(super) fn resolve(declarations: &[Spanned<Declaration>], threads: &mut [Thre
             | Declaration::Alias { .. }
             | Declaration::Version { .. }
             | Declaration::Target { .. }
-            | Declaration::Launch { .. } => continue,
+            | Declaration::Launch { .. }
+            | Declaration::Stream { .. }
+            | Declaration::Event { .. } => continue,
         };
         if !register.starts_with('%') {
             declared.entry(owner).or_default().insert(register);

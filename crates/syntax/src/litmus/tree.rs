@@ -78,6 +78,10 @@ pub enum Declaration {
     Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
     /// `.launch 0 -> 1`, `.launch 0 => 1`: how the second kernel follows the first.
     Launch { first: Spanned<u32>, order: LaunchOrder, second: Spanned<u32> },
+    /// `.stream a: 0 -> 1 => 2`: kernels in the order of a stream, each after all before it.
+    Stream { name: Spanned<String>, first: Spanned<u32>, then: Vec<(LaunchOrder, Spanned<u32>)> },
+    /// `.event e: 1 -> 4, 5`: recorded behind kernel 1 in its stream, waited for before kernels 4 and 5.
+    Event { name: Spanned<String>, after: Spanned<u32>, before: Vec<Spanned<u32>> },
 }
 
 /// How one kernel follows another.

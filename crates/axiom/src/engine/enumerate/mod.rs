@@ -29,7 +29,7 @@ use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
-use fencepost_program::{EventId, TraceId, barrier};
+use fencepost_program::{EventId, TraceId, barrier, launch};
 
 use self::budget::{Budget, End, Flow};
 use self::orders::Orders;
@@ -230,8 +230,10 @@ impl<'a, 'v> Search<'a, 'v> {
 
     fn candidate(&mut self, traces: &[TraceId]) -> Flow {
         self.budget.tick(4)?;
-        let stuck = |trace: &TraceId| self.unfolding.traces[trace.index()].end != TraceEnd::Exit;
-        if self.ends == Ends::Stuck && !traces.iter().any(stuck) {
+        let stuck = |trace: &TraceId| {
+            matches!(self.unfolding.traces[trace.index()].end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. })
+        };
+        if self.ends == Ends::Stuck && !traces.iter().any(stuck) || !launch::admits(self.unfolding, traces) {
             return Flow::Continue(());
         }
         self.candidate.choose(self.unfolding, traces);

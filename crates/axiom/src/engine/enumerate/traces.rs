@@ -14,7 +14,8 @@ use crate::engine::may::{May, MayValues, only_leaf};
 /// The traces to combine, per thread.
 pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Vec<Vec<TraceId>> {
     let fits = |trace: &TraceId| match (&unfolding.traces[trace.index()].end, ends) {
-        (TraceEnd::Exit, _) | (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Stuck) => true,
+        (TraceEnd::Exit | TraceEnd::NotStarted, _)
+        | (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Stuck) => true,
         (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Terminating) => false,
         (TraceEnd::Bound { .. } | TraceEnd::Wild { .. }, _) => false,
     };

@@ -3,9 +3,10 @@
 
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::BarrierRule;
-use fencepost_program::unfolding::{BarrierMatching, EventKind};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, TraceId, barrier};
+use fencepost_program::{EventId, TraceId, barrier, launch};
 
 use crate::engine::{Exploration, Stop};
 
@@ -30,14 +31,17 @@ impl<'a> Search<'a> {
         if traces.iter().any(Vec::is_empty) {
             return Ok(());
         }
-        if !traces.iter().flatten().any(|trace| self.barriers(*trace).next().is_some()) {
+        let chosen_apart = |trace: &TraceId| self.barriers(*trace).next().is_some() || self.meets_launches(*trace);
+        if !traces.iter().flatten().any(chosen_apart) {
             return visit(self, &Space { traces, matching: BarrierMatching::default(), operands: Vec::new(), ending });
         }
         let mut digits = vec![0; traces.len()];
         loop {
             self.tick()?;
             let choice: Vec<TraceId> = digits.iter().zip(&traces).map(|(digit, of)| of[*digit]).collect();
-            self.all_matchings(&choice, ending, visit)?;
+            if launch::admits(self.unfolding, &choice) {
+                self.all_matchings(&choice, ending, visit)?;
+            }
             let Some(position) = (0..digits.len()).find(|position| digits[*position] + 1 < traces[*position].len())
             else {
                 return Ok(());
@@ -51,6 +55,16 @@ impl<'a> Search<'a> {
         let unfolding = self.unfolding;
         let events = unfolding.traces[trace.index()].events.iter().copied();
         events.filter(|event| matches!(unfolding.events[event.index()].kind, EventKind::Barrier(_)))
+    }
+
+    /// Whether launches may keep a trace from going together with others: those that end in wait of a kernel, and triggers,
+    /// of which one is first. Traces that all run to their end go together.
+    fn meets_launches(&self, trace: TraceId) -> bool {
+        let trace = &self.unfolding.traces[trace.index()];
+        let has_kernels = self.unfolding.threads.iter().any(|thread| thread.kernel.is_some());
+        has_kernels
+            && (trace.end != TraceEnd::Exit
+                || trace.events.iter().any(|event| self.unfolding.events[event.index()].has(Tag::LaunchDependents)))
     }
 
     fn all_matchings(

@@ -275,7 +275,7 @@ impl<'a> Encoding<'a> {
                     }
                     special.push(literal);
                 }
-                TraceEnd::Exit | TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => {}
+                TraceEnd::Exit | TraceEnd::NotStarted | TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => {}
             }
         }
         self.solver.clause(&special);

@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
 
     fn allowed(&self, trace: TraceId, ending: Ending) -> bool {
         match self.unfolding.traces[trace.index()].end {
-            TraceEnd::Exit => true,
+            TraceEnd::Exit | TraceEnd::NotStarted => true,
             TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending == Ending::Stuck,
             TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => false,
         }
