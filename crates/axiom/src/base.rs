@@ -221,6 +221,21 @@ pub fn mutually_in_scope(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
     scope >= distance && other >= distance
 }
 
+/// Whether an event takes part in Fence-SC order: `fence.sc`, and in compound programs x86's `mfence` and reads.
+pub(crate) fn is_in_sync_order(event: &Event) -> bool {
+    match event.kind {
+        EventKind::Fence => event.tags.has(Tag::Fence) && (event.tags.has(Tag::Sc) || event.tags.has(Tag::Mfence)),
+        EventKind::Read { .. } => event.tags.has(Tag::X86),
+        EventKind::Write { .. } | EventKind::Barrier(_) | EventKind::Issue => false,
+    }
+}
+
+/// Whether Fence-SC order orders two that take part in it: their scopes include each other, and they are not two reads.
+pub(crate) fn sync_orders(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
+    let is_fence = |event: &Event| matches!(event.kind, EventKind::Fence);
+    (is_fence(a) || is_fence(b)) && mutually_in_scope(unfolding, a, b)
+}
+
 /// The narrowest scope that includes threads at both places. A host thread shares only the system with others.
 pub fn narrowest_common(a: Place, b: Place) -> Scope {
     match (a, b) {

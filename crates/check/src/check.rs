@@ -210,6 +210,7 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
         Feature::Async => "asynchronous operations, mbarriers and the fences that came with them",
         Feature::Launch => "several kernels",
         Feature::Span => "vectors and accesses of different sizes",
+        Feature::Mixed => "threads of several architectures",
     };
     let what = format!("the model {} has no rules for {what}", model.name);
     Some(Why::Unsupported { span: unknown.span, what })

@@ -60,6 +60,8 @@ pub enum Origin {
 enum Family {
     Ptx,
     X86,
+    /// Both, and programs that have threads of both.
+    Compound,
     /// An architecture or language whose programs are not read here.
     Other,
 }
@@ -141,6 +143,7 @@ impl LoadedModel {
             Feature::Async => "async",
             Feature::Launch => "launch",
             Feature::Span => "span",
+            Feature::Mixed => "mixed",
         };
         let names = |operator: &Operator| match (feature, operator) {
             (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
@@ -148,6 +151,7 @@ impl LoadedModel {
                 matches!(tag, Tag::Surface | Tag::Texture | Tag::Constant | Tag::Alias)
             }
             (Feature::Proxy, Operator::BaseRelation(BaseRelation::Vloc)) => true,
+            (Feature::Mixed, Operator::Base(BaseSet::Tagged(Tag::X86))) => true,
             _ => false,
         };
         self.model.features.iter().any(|known| known == word)
@@ -179,7 +183,7 @@ impl LoadedModel {
     /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
     /// mean nothing.
     pub fn is_about(&self, arch: Arch) -> bool {
-        self.architecture.is_none_or(|family| family == Family::of(arch))
+        self.architecture.is_none_or(|family| family == Family::Compound || family == Family::of(arch))
     }
 
     /// Judges an execution with the evaluator that shares no code with the engines.
@@ -234,10 +238,15 @@ impl Family {
         match name.split_whitespace().next()? {
             word if word.starts_with("ptx") => Some(Family::Ptx),
             word if word.starts_with("x86") => Some(Family::X86),
+            "cmm" => Some(Family::Compound),
             word if OTHERS.contains(&word) => Some(Family::Other),
             _ => None,
         }
     }
+}
+
+fn is_mixed(test: &Test) -> bool {
+    test.program.features.iter().any(|feature| feature.node == Feature::Mixed)
 }
 
 /// The shipped models, and models from text.
@@ -249,9 +258,11 @@ impl Models {
         shipped::names().collect()
     }
 
-    /// The shipped models that are about this architecture, sorted.
-    pub fn of_arch(arch: Arch) -> Vec<&'static str> {
-        let about = |name: &&str| Family::from_name(name).is_none_or(|family| family == Family::of(arch));
+    /// The shipped models that a test is compared under, sorted: those about its architecture, or about several where it
+    /// has several.
+    pub fn of_test(test: &Test) -> Vec<&'static str> {
+        let family = if is_mixed(test) { Family::Compound } else { Family::of(test.program.arch) };
+        let about = |name: &&str| Family::from_name(name).is_none_or(|about| about == family);
         shipped::names().filter(about).collect()
     }
 
@@ -268,6 +279,9 @@ impl Models {
     pub fn default_for(test: &Test) -> &'static str {
         const WHOLE: &str = "ptx";
         let program = &test.program;
+        if is_mixed(test) {
+            return "cmm";
+        }
         let newer = program.features.iter().any(|feature| feature.node != Feature::Proxy);
         // A version, or memory declared as kernels do: who writes so asks about today's PTX.
         let says_newer = test.litmus.declarations.iter().any(|declaration| match &declaration.node {

@@ -61,12 +61,20 @@ impl Point {
     }
 
     /// The points of a model, from the `// readings:` lines of its text: names, or `name=default|other` for a point of the
-    /// model's own, which is contested.
+    /// model's own, which is contested; `// settled:` lines have those that are not.
     pub(crate) fn of_model(text: &str) -> Vec<Point> {
-        let lines = text.lines().filter_map(|line| line.trim().strip_prefix("// readings:"));
-        let words = lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()));
-        let point = |word: &str| {
-            let (name, values) = word.split_once('=').unwrap_or((word, ""));
+        let marked = |line: &str| {
+            let (standing, words) = match line.trim().strip_prefix("// readings:") {
+                Some(words) => (Standing::Contested, words.to_owned()),
+                None => (Standing::Settled, line.trim().strip_prefix("// settled:")?.to_owned()),
+            };
+            let words: Vec<String> =
+                words.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+            Some(words.into_iter().map(move |word| (standing, word)))
+        };
+        let words = text.lines().filter_map(marked).flatten();
+        let point = |(standing, word): (Standing, String)| {
+            let (name, values) = word.split_once('=').unwrap_or((&word, ""));
             let values: Vec<String> = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned).collect();
             match table().into_iter().find(|point| point.name == name) {
                 Some(point) => point,
@@ -75,7 +83,7 @@ impl Point {
                     name: name.to_owned(),
                     default: values.first().cloned().unwrap_or_default(),
                     values,
-                    standing: Standing::Contested,
+                    standing,
                     question: String::new(),
                     sections: "",
                     touched: |_| true,

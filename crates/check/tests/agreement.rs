@@ -1,9 +1,10 @@
 //! `ptx` says of programs that `ptx-6.0` or `ptx-7.5` know what those say: verdicts, races, termination and the number of
-//! executions, on the corpus.
+//! executions, on the corpus. The compound model says of host-only and device-only programs what the models of the parts
+//! say.
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::{Models, Options, Test, check, load};
+use fencepost_check::{LoadedModel, Models, Options, Test, check, load};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
 
@@ -25,13 +26,14 @@ fn tests() -> Vec<Test> {
         load(&Source::new(file.display().to_string(), text)).0
     };
     let tests = files.iter().flat_map(read);
-    tests.filter(|test| test.program.arch == Arch::Ptx && test.program.unsupported.is_empty()).collect()
+    tests.filter(|test| test.program.unsupported.is_empty()).collect()
 }
 
 #[test]
 fn the_older_models_are_contained() {
     let whole = Models::shipped("ptx").expect("a model");
-    let tests = tests();
+    let mut tests = tests();
+    tests.retain(|test| test.program.arch == Arch::Ptx);
     for older in ["ptx-6.0", "ptx-7.5"] {
         let older = Models::shipped(older).expect("a model");
         let mut compared = 0;
@@ -45,5 +47,28 @@ fn the_older_models_are_contained() {
             compared += 1;
         }
         assert!(compared > 300, "only {compared} tests were compared with {}", older.name);
+    }
+}
+
+#[test]
+fn the_compound_model_is_that_of_each_part() {
+    let whole = Models::shipped("cmm").expect("a model");
+    for (part, least) in [("x86-tso", 20), ("ptx-6.0", 200)] {
+        let part = Models::shipped(part).expect("a model");
+        let mut compared = 0;
+        for test in tests() {
+            let knows = |model: &LoadedModel| test.program.features.iter().all(|found| model.knows(found.node));
+            if !part.is_about(test.program.arch) || !knows(&part) || !knows(&whole) {
+                continue;
+            }
+            let answers = |model| {
+                let report = check(&test, model, &Options::default()).report;
+                let verdicts: Vec<_> = report.questions.iter().map(|answer| answer.verdict.word()).collect();
+                (verdicts, report.outcomes.len(), report.termination.answer)
+            };
+            assert_eq!(answers(&part), answers(&whole), "{} under {}", test.source.name, part.name);
+            compared += 1;
+        }
+        assert!(compared > least, "only {compared} tests were compared with {}", part.name);
     }
 }

@@ -69,6 +69,8 @@ pub enum Feature {
     Launch,
     /// An operation that spans several locations: vectors, and accesses of different sizes.
     Span,
+    /// Threads of different architectures.
+    Mixed,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -145,6 +147,8 @@ pub struct Address {
 #[derive(Clone, Debug)]
 pub struct Thread {
     pub name: String,
+    /// What its code is written in.
+    pub arch: Arch,
     pub place: Place,
     pub kernel: Option<KernelId>,
     pub registers: Vec<Register>,

@@ -5,7 +5,13 @@ mod common;
 use common::{tags_of, unfolded, x86};
 use fencepost_program::unfolding::TraceEnd;
 
+/// All of them are events of x86.
 fn check(code: &[&str], expected: &[&str]) {
+    let of_x86 = |tags: &&str| match tags.strip_prefix("F ") {
+        Some(kind) => format!("F X86 {kind}"),
+        None => format!("{tags} X86"),
+    };
+    let expected: Vec<String> = expected.iter().map(of_x86).collect();
     assert_eq!(tags_of(&unfolded(&x86(code), 1)), expected, "{code:?}");
 }
 

@@ -113,7 +113,7 @@ impl Maker {
         let body = (0..self.random.below(6)).map(|_| self.statement()).collect();
         if self.dialect == Dialect::NvLitmus {
             let placement = Placement { cta: Some(index), gpu: Some(1), ..Placement::default() };
-            return Thread { name: at(format!("d1.b{index}.t0")), placement, body };
+            return Thread { name: at(format!("d1.b{index}.t0")), arch: Arch::Ptx, placement, body };
         }
         let level = |random: &mut Random| (random.below(2) == 0).then(|| random.below(9) as u32);
         let random = &mut self.random;
@@ -123,7 +123,17 @@ impl Maker {
         if self.dialect != Dialect::X86 && random.below(8) == 0 {
             placement = Placement { side: Side::Host, ..Placement::default() };
         }
-        Thread { name: at(format!("P{index}")), placement, body }
+        let arch = if self.dialect == Dialect::X86 { Arch::X86 } else { Arch::Ptx };
+        Thread { name: at(format!("P{index}")), arch, placement, body }
+    }
+
+    /// A thread of the host's architecture among those of the device.
+    fn x86_thread(&mut self, index: u32) -> Thread {
+        let dialect = std::mem::replace(&mut self.dialect, Dialect::X86);
+        let body = (0..self.random.below(6)).map(|_| self.statement()).collect();
+        self.dialect = dialect;
+        let placement = Placement { side: Side::Host, ..Placement::default() };
+        Thread { name: at(format!("P{index}")), arch: Arch::X86, placement, body }
     }
 
     fn declaration(&mut self) -> Declaration {
@@ -206,6 +216,10 @@ impl Maker {
         });
         let questions = questions.collect();
         let mut threads: Vec<Thread> = (0..=self.random.below(3) as u32).map(|index| self.thread(index)).collect();
+        let is_mixed = matches!(self.dialect, Dialect::Ptx | Dialect::Dartagnan) && self.random.below(4) == 0;
+        if is_mixed {
+            threads.push(self.x86_thread(threads.len() as u32));
+        }
         if self.dialect == Dialect::Ptx {
             // What makes it this dialect.
             let operands = vec![at(Operand::Register("%r1".to_owned()))];

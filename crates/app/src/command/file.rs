@@ -159,14 +159,15 @@ fn models(
         Choice::These(models) => {
             return models.iter().map(|model| (model.clone(), of_model(readings, model))).collect();
         }
-        Choice::All => with_readings(owned(&Models::of_arch(arch))),
+        Choice::All => with_readings(owned(&Models::of_test(test))),
         Choice::Expected if file.expectations.lines.is_empty() => {
             let default = Models::default_for(test);
             // Readings are of the whole model.
-            let name = if arch == Arch::Ptx && !readings.is_empty() { "ptx" } else { default };
+            let is_ptx = arch == Arch::Ptx && default.starts_with("ptx");
+            let name = if is_ptx && !readings.is_empty() { "ptx" } else { default };
             with_readings(vec![name.to_owned()])
         }
-        Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_arch(arch))),
+        Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_test(test))),
         Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),
     };
     let mut models = Vec::with_capacity(names.len());

@@ -2,6 +2,7 @@
 
 /// Every shipped model: its name, and its text.
 pub const SHIPPED: &[(&str, &str)] = &[
+    ("cmm", include_str!("../../../../models/cmm.cat")),
     ("ptx", include_str!("../../../../models/ptx.cat")),
     ("ptx-6.0", include_str!("../../../../models/ptx-6.0.cat")),
     ("ptx-7.5", include_str!("../../../../models/ptx-7.5.cat")),

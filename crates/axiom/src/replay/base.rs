@@ -319,17 +319,23 @@ fn mutual_scopes(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
     includes(a, b) && includes(b, a)
 }
 
-/// The unordered pairs of distinct `fence.sc` whose scopes include each other, smaller event first.
+/// The unordered pairs of distinct `fence.sc` whose scopes include each other, smaller event first. x86's `mfence` and
+/// reads take part, but for two reads.
 pub(crate) fn fence_sc_pairs(unfolding: &Unfolding, events: &[EventId]) -> Vec<(EventId, EventId)> {
+    let is_read = |id: &EventId| {
+        let event = &unfolding.events[id.index()];
+        has(event, Tag::Read) && has(event, Tag::X86)
+    };
     let is_sc = |id: &&EventId| {
         let event = &unfolding.events[id.index()];
-        has(event, Tag::Fence) && has(event, Tag::Sc)
+        has(event, Tag::Fence) && (has(event, Tag::Sc) || has(event, Tag::Mfence)) || is_read(id)
     };
     let fences: Vec<EventId> = events.iter().filter(is_sc).copied().collect();
     let mut found = Vec::new();
     for (index, &a) in fences.iter().enumerate() {
         for &b in &fences[index + 1..] {
-            if mutual_scopes(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]) {
+            let is_in_scope = mutual_scopes(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]);
+            if is_in_scope && !(is_read(&a) && is_read(&b)) {
                 found.push((a, b));
             }
         }

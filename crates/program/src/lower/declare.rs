@@ -52,10 +52,9 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                 alias(names, name, *kind, target)
             }
             Declaration::Register { thread, register, value } => {
-                let ty = register_type(litmus.dialect);
                 builder(threads, *thread, declaration.span).and_then(|builder| {
-                    let register = Spanned::new(register_name(litmus.dialect, &register.node), register.span);
-                    initial_register(names, builder, &register, value, ty)
+                    let register = Spanned::new(register_name(builder.dialect, &register.node), register.span);
+                    initial_register(names, builder, &register, value, register_type(builder.dialect))
                 })
             }
             Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => Ok(()),

@@ -108,7 +108,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let launched = launches::Declared::new(litmus, &mut findings);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context = Context {
-            dialect: litmus.dialect,
+            dialect: builder.dialect,
             names: &mut names,
             findings: &mut findings,
             thread: builder,
@@ -194,7 +194,7 @@ pub fn ptx_support(instruction: &Tree) -> Support {
     let mut findings = Findings::default();
     let place = Place::Gpu { gpu: 0, cluster: 0, cta: 0 };
     let mut names = Names::new(Dialect::Ptx, &[place]);
-    let mut thread = ThreadBuilder::new("P0".to_string(), place);
+    let mut thread = ThreadBuilder::new("P0".to_string(), Dialect::Ptx, place);
     // On its own an instruction does not show its `.reg` declarations: a bare name in the destination's place is one.
     let destination = instruction.operands.first().map(|first| &first.node);
     if let Some(fencepost_syntax::instruction::Operand::Symbol(name)) = destination {

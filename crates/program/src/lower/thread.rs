@@ -22,6 +22,9 @@ use crate::value::{Type, Value};
 
 pub(crate) struct ThreadBuilder {
     name: String,
+    /// What the thread is written in.
+    pub(super) dialect: Dialect,
+    arch: Arch,
     pub(super) place: Place,
     pub(super) id: ThreadId,
     position: Position,
@@ -47,13 +50,18 @@ pub(crate) struct ThreadBuilder {
 pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBuilder> {
     let is_placed = litmus.arch == Arch::Ptx && litmus.threads.iter().any(|thread| thread.placement.cta.is_some());
     let build = |thread: &fencepost_syntax::litmus::Thread| {
+        if thread.arch != litmus.arch {
+            findings.feature(Feature::Mixed, thread.name.span);
+        }
         if thread.placement.cluster.is_some() {
             findings.feature(Feature::Cluster, thread.name.span);
         }
         if is_placed && thread.placement.cta.is_none() && thread.placement.side == Side::Device {
             findings.diagnostics.push(unplaced(&thread.name));
         }
-        ThreadBuilder::new(thread.name.node.clone(), place(litmus.dialect, thread.placement))
+        let dialect = litmus.dialect_of(thread);
+        let place = place(dialect, thread.placement);
+        ThreadBuilder { arch: thread.arch, ..ThreadBuilder::new(thread.name.node.clone(), dialect, place) }
     };
     let mut builders: Vec<ThreadBuilder> = litmus.threads.iter().map(build).collect();
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
@@ -80,9 +88,11 @@ fn place(dialect: Dialect, placement: Placement) -> Place {
 }
 
 impl ThreadBuilder {
-    pub(crate) fn new(name: String, place: Place) -> ThreadBuilder {
+    pub(crate) fn new(name: String, dialect: Dialect, place: Place) -> ThreadBuilder {
         ThreadBuilder {
             name,
+            dialect,
+            arch: Arch::Ptx,
             place,
             id: ThreadId(0),
             position: Position::default(),
@@ -102,7 +112,14 @@ impl ThreadBuilder {
     }
 
     pub(crate) fn finish(self, kernel: Option<KernelId>) -> Thread {
-        Thread { name: self.name, place: self.place, kernel, registers: self.registers, code: self.code }
+        Thread {
+            name: self.name,
+            arch: self.arch,
+            place: self.place,
+            kernel,
+            registers: self.registers,
+            code: self.code,
+        }
     }
 
     /// The register of that name, made (at 0, of that type) if new.

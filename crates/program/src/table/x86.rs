@@ -11,7 +11,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal, ThreadBuilder, misfit};
-use crate::program::{AddressOperand, CodeIndex, FenceCover, LocalValue, Operand, Operation};
+use crate::program::{AddressOperand, CodeIndex, FenceCover, LocalValue, Operand, Operation, Scope};
 use crate::table::modifier::{find, spelled};
 use crate::table::x86_locked;
 use crate::tag::{Tag, Tags};
@@ -94,6 +94,9 @@ const FAMILIES: &[(&str, &str, &[&str])] = &[
     ("RSP", "ESP", &["SP", "SPL"]),
 ];
 
+/// Beside threads of a GPU, those of the host are seen by all.
+pub(crate) const SCOPE: Option<Scope> = Some(Scope::Sys);
+
 pub(crate) const FLAGS_LEFT: &str = "#flags.left";
 pub(crate) const FLAGS_RIGHT: &str = "#flags.right";
 /// Marks a thread whose flags may come from an instruction whose carry and overflow we do not keep.
@@ -165,8 +168,8 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
             let [] = context.operands(tree)?;
             no_lock(tree)?;
             context.thread.emit(Operation::Fence {
-                tags: Tags::from_iter([Tag::Fence, tag]),
-                scope: None,
+                tags: Tags::from_iter([Tag::Fence, tag, Tag::X86]),
+                scope: SCOPE,
                 cover: FenceCover::EVERYTHING,
             });
         }
@@ -291,13 +294,13 @@ pub(crate) fn read(context: &mut Context<'_>, place: &Place, ty: Type) -> Operan
 }
 
 fn load(context: &mut Context<'_>, destination: RegisterId, address: AddressOperand, ty: Type) {
-    let tags = Tags::NONE.with(Tag::Read);
+    let tags = Tags::from_iter([Tag::Read, Tag::X86]);
     context.thread.emit(Operation::Load {
         destination: Some(destination),
         address,
         ty,
         tags,
-        scope: None,
+        scope: SCOPE,
         assume: None,
     });
 }
@@ -315,8 +318,8 @@ pub(crate) fn write(
             context.thread.emit(Operation::Local { destination: *destination, ty, value: LocalValue::Operand(value) });
         }
         Place::Memory(address) => {
-            let tags = Tags::NONE.with(Tag::Write);
-            context.thread.emit(Operation::Store { address: address.clone(), value, ty, tags, scope: None });
+            let tags = Tags::from_iter([Tag::Write, Tag::X86]);
+            context.thread.emit(Operation::Store { address: address.clone(), value, ty, tags, scope: SCOPE });
         }
         Place::Constant(_) | Place::Address(_) => {
             let message = format!("`{}` cannot write to its first operand", tree.opcode.node);

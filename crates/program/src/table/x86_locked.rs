@@ -134,9 +134,9 @@ fn atomic(
         address,
         update,
         ty,
-        read_tags: Tags::from_iter([Tag::Read, Tag::Atomic]),
-        write_tags: Tags::from_iter([Tag::Write, Tag::Atomic]),
-        scope: None,
+        read_tags: Tags::from_iter([Tag::Read, Tag::Atomic, Tag::X86]),
+        write_tags: Tags::from_iter([Tag::Write, Tag::Atomic, Tag::X86]),
+        scope: x86::SCOPE,
         assume: None,
     });
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use super::parse::Parser;
 use super::template::Instance;
 use super::tree::{Arch, Dialect, Layout, Litmus, Placement, Question, QuestionKind, Statement, Thread};
-use crate::assembly::{Ends, Marks};
+use crate::assembly::Ends;
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Comments, Cursor, Kind, View, finish, nearest};
@@ -27,7 +27,7 @@ pub(super) fn parse_instance(stem: &str, instance: &Instance) -> (Option<Litmus>
 
 fn parse_with(stem: &str, instance: &Instance, view: View) -> (Litmus, Vec<Diagnostic>) {
     let cursor = Cursor::mapped(&instance.text, Comments::Litmus, &instance.map, view);
-    let mut parser = Parser { cursor, arch: Arch::Ptx, marks: Marks::default(), registers_are_unique: true };
+    let mut parser = Parser { registers_are_unique: true, ..Parser::new(cursor, Arch::Ptx) };
     let name = match instance.row {
         Some(row) => format!("{stem}#{row}"),
         None => stem.to_owned(),
@@ -105,7 +105,12 @@ impl Parser<'_> {
         let name = Spanned::new(format!("d{gpu}.b{cta}.t{thread}"), span);
         self.cursor.expect("{", "to open the thread")?;
         let body = self.nv_body(&name)?;
-        Some(Thread { name, placement: Placement { cta: Some(cta), gpu: Some(gpu), ..Placement::default() }, body })
+        Some(Thread {
+            name,
+            arch: Arch::Ptx,
+            placement: Placement { cta: Some(cta), gpu: Some(gpu), ..Placement::default() },
+            body,
+        })
     }
 
     fn nv_level(&mut self, letter: char) -> Option<u32> {
@@ -139,7 +144,7 @@ impl Parser<'_> {
     }
 
     fn nv_statement(&mut self, body: &mut Vec<Statement>) -> Option<()> {
-        self.statement(body, Ends::Semicolon)?;
+        self.statement(Arch::Ptx, body, Ends::Semicolon)?;
         match body.last_mut() {
             Some(Statement::Instruction { assume, .. }) => {
                 if self.cursor.eat("==").is_some() {

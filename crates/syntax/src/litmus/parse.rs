@@ -14,7 +14,9 @@ use crate::text::{Comments, Cursor, finish};
 pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
     pub(super) arch: Arch,
+    /// What the PTX threads show of their notation, and what the x86 threads show of theirs.
     pub(super) marks: Marks,
+    pub(super) x86_marks: Marks,
     /// NVLitmus: conditions name registers without their threads.
     pub(super) registers_are_unique: bool,
 }
@@ -72,26 +74,28 @@ fn nvlitmus_tests(stem: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {
 
 fn with_header(text: &str, header: Header) -> (Option<Litmus>, Vec<Diagnostic>) {
     let cursor = Cursor::new(text, header.end, Comments::Litmus);
-    let mut parser = Parser { cursor, arch: header.arch, marks: Marks::default(), registers_are_unique: false };
+    let mut parser = Parser::new(cursor, header.arch);
     let litmus = parser.test(header);
     let diagnostics = finish(parser.cursor.into_diagnostics());
     let usable = !diagnostics.iter().any(Diagnostic::is_error);
     (Some(litmus).filter(|_| usable), diagnostics)
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    pub(super) fn new(cursor: Cursor<'a>, arch: Arch) -> Parser<'a> {
+        Parser { cursor, arch, marks: Marks::default(), x86_marks: Marks::default(), registers_are_unique: false }
+    }
+
     fn test(&mut self, header: Header) -> Litmus {
         let mut declarations = self.declarations();
         let (layout, mut threads) = self.threads(&mut declarations);
         let Sections { locations, filter, questions } = self.sections();
         let dialect = self.dialect(&declarations);
-        match header.arch {
-            Arch::Ptx => super::registers::resolve(&declarations, &mut threads),
-            Arch::X86 | Arch::X86_64 => match x86::settle(&self.marks) {
-                Ok(x86::Order::Intel) => {}
-                Ok(x86::Order::AttReversed) => super::registers::reverse_operands(&mut threads),
-                Err(diagnostic) => self.cursor.report(diagnostic),
-            },
+        super::registers::resolve(&declarations, &mut threads);
+        match x86::settle(&self.x86_marks) {
+            Ok(x86::Order::Intel) => {}
+            Ok(x86::Order::AttReversed) => super::registers::reverse_operands(&mut threads),
+            Err(diagnostic) => self.cursor.report(diagnostic),
         }
         let Header { arch, name, comments, .. } = header;
         Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }

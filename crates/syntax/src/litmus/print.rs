@@ -135,7 +135,7 @@ fn thread_header(thread: &Thread) -> String {
     let mut parts: Vec<String> =
         parts.iter().filter_map(|(level, number)| number.map(|number| format!("{level} {number}"))).collect();
     if side == Side::Host {
-        parts = vec!["host".to_owned()];
+        parts = vec![if thread.arch == Arch::Ptx { "host" } else { "x86" }.to_owned()];
     }
     let at = if parts.is_empty() { "" } else { "@" };
     format!("{}{at}{}", thread.name.node, parts.join(", "))
@@ -163,7 +163,7 @@ fn columns(litmus: &Litmus, text: &mut String) {
         .threads
         .iter()
         .map(|thread| {
-            let body = thread.body.iter().map(|item| statement(item, litmus.dialect));
+            let body = thread.body.iter().map(|item| statement(item, litmus.dialect_of(thread)));
             std::iter::once(thread_header(thread)).chain(body).collect()
         })
         .collect();
@@ -183,7 +183,7 @@ fn blocks(litmus: &Litmus, text: &mut String) {
     for thread in &litmus.threads {
         text.push_str(&thread_header(thread));
         text.push_str(" {\n");
-        body(thread, litmus.dialect, text);
+        body(thread, litmus.dialect_of(thread), text);
         text.push_str("}\n");
     }
 }
@@ -224,7 +224,7 @@ fn nvlitmus(litmus: &Litmus) -> String {
     }
     for thread in &litmus.threads {
         text.push_str(&format!("\n{} {{\n", thread.name.node));
-        body(thread, litmus.dialect, &mut text);
+        body(thread, litmus.dialect_of(thread), &mut text);
         text.push_str("}\n");
     }
     for question in &litmus.questions {

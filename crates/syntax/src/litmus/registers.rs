@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tree::{Declaration, Statement, Thread};
+use super::tree::{Arch, Declaration, Statement, Thread};
 use crate::instruction::{Instruction, Operand};
 use crate::span::Spanned;
 
@@ -25,7 +25,7 @@ pub(super) fn resolve(declarations: &[Spanned<Declaration>], threads: &mut [Thre
             declared.entry(owner).or_default().insert(register);
         }
     }
-    for (index, thread) in threads.iter_mut().enumerate() {
+    for (index, thread) in threads.iter_mut().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
         let own = u32::try_from(index).ok().and_then(|index| declared.get(&Some(index)));
         let names: Vec<&Names> = declared.get(&None).into_iter().chain(own).collect();
         if !names.is_empty() {
@@ -71,7 +71,8 @@ impl Names {
 
 /// AT&T's operand order to Intel's.
 pub(super) fn reverse_operands(threads: &mut [Thread]) {
-    threads.iter_mut().flat_map(instructions).for_each(|instruction| instruction.operands.reverse());
+    let x86 = threads.iter_mut().filter(|thread| thread.arch != Arch::Ptx);
+    x86.flat_map(instructions).for_each(|instruction| instruction.operands.reverse());
 }
 
 fn instructions(thread: &mut Thread) -> impl Iterator<Item = &mut Instruction> {

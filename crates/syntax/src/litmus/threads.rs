@@ -67,15 +67,22 @@ impl Parser<'_> {
             let help = format!("threads are called P0, P1, … in this order: this one is `P{index}`");
             self.cursor.report(Diagnostic::error(name.span, message).label("unexpected thread").help(help));
         }
-        let placement = if self.cursor.eat("@").is_some() { self.placement()? } else { Placement::default() };
-        Some(Thread { name, placement, body: Vec::new() })
+        let (mut arch, mut placement) = (self.arch, Placement::default());
+        if self.cursor.eat("@").is_some() {
+            let host = Placement { side: Side::Host, ..placement };
+            if self.arch == Arch::Ptx && self.cursor.eat("host").is_some() {
+                placement = host;
+            } else if self.arch == Arch::Ptx && self.cursor.eat("x86").is_some() {
+                (arch, placement) = (Arch::X86, host);
+            } else {
+                placement = self.placement()?;
+            }
+        }
+        Some(Thread { name, arch, placement, body: Vec::new() })
     }
 
     fn placement(&mut self) -> Option<Placement> {
         let mut placement = Placement::default();
-        if self.arch == Arch::Ptx && self.cursor.eat("host").is_some() {
-            return Some(Placement { side: Side::Host, ..placement });
-        }
         loop {
             let word = self.cursor.word("`cta`, `cluster`, `gpu` or `kernel`")?;
             let slot = match word.node.as_str() {
@@ -108,9 +115,9 @@ impl Parser<'_> {
     }
 
     fn unknown_level(&mut self, word: &str, span: Span) {
-        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host"]) {
+        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86"]) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host`".to_owned(),
+            None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host` or `x86`".to_owned(),
         };
         let message = format!("`{word}` places no thread");
         self.cursor.report(Diagnostic::error(span, message).label("unknown level").help(help));
@@ -124,8 +131,9 @@ impl Parser<'_> {
         let mut cells = 0;
         let mut spare = Vec::new();
         loop {
-            let body = threads.get_mut(cells).map_or(&mut spare, |thread| &mut thread.body);
-            let closed = self.cell(body, cells + 1 >= width);
+            let (arch, body) =
+                threads.get_mut(cells).map_or((self.arch, &mut spare), |thread| (thread.arch, &mut thread.body));
+            let closed = self.cell(arch, body, cells + 1 >= width);
             cells += 1;
             if closed == After::Row {
                 break;
@@ -144,7 +152,7 @@ impl Parser<'_> {
     }
 
     /// The statements of one cell, and whether the row ends after it.
-    fn cell(&mut self, body: &mut Vec<Statement>, last: bool) -> After {
+    fn cell(&mut self, arch: Arch, body: &mut Vec<Statement>, last: bool) -> After {
         loop {
             if self.cursor.eat("|").is_some() {
                 return After::Cell;
@@ -163,7 +171,7 @@ impl Parser<'_> {
                 self.cursor.report(diagnostic);
                 return After::Row;
             }
-            if self.statement(body, Ends::Cell).is_none() {
+            if self.statement(arch, body, Ends::Cell).is_none() {
                 self.skip_cell();
             } else if !at_end_of_instruction(&self.cursor, Ends::Cell)
                 && !matches!(body.last(), Some(Statement::Label(_)))
@@ -193,7 +201,7 @@ impl Parser<'_> {
     }
 
     /// A label or an instruction. None after a report.
-    pub(super) fn statement(&mut self, body: &mut Vec<Statement>, ends: Ends) -> Option<()> {
+    pub(super) fn statement(&mut self, arch: Arch, body: &mut Vec<Statement>, ends: Ends) -> Option<()> {
         if self.cursor.at_kind(Kind::Word) && self.cursor.is(1, ":") {
             let token = self.cursor.bump();
             self.cursor.bump();
@@ -205,16 +213,16 @@ impl Parser<'_> {
             self.cursor.report(diagnostic.label("condition").help("it follows the last thread, on its own line"));
             return None;
         }
-        let instruction = self.instruction(ends)?;
+        let instruction = self.instruction(arch, ends)?;
         body.push(Statement::Instruction { instruction, assume: None });
         Some(())
     }
 
-    pub(super) fn instruction(&mut self, ends: Ends) -> Option<Instruction> {
-        let (cursor, marks) = (&mut self.cursor, &mut self.marks);
-        let instruction = match self.arch {
-            Arch::Ptx => PtxReader { cursor, marks, ends, names: Names::Litmus }.instruction(),
-            Arch::X86 | Arch::X86_64 => X86Reader { cursor, marks, ends }.instruction(),
+    fn instruction(&mut self, arch: Arch, ends: Ends) -> Option<Instruction> {
+        let cursor = &mut self.cursor;
+        let instruction = match arch {
+            Arch::Ptx => PtxReader { cursor, marks: &mut self.marks, ends, names: Names::Litmus }.instruction(),
+            Arch::X86 | Arch::X86_64 => X86Reader { cursor, marks: &mut self.x86_marks, ends }.instruction(),
         }?;
         let first = instruction.operands.first().map(|operand| &operand.node);
         let negated = instruction.opcode.node == "not" && first == Some(&Operand::Symbol("exists".to_owned()));
@@ -274,7 +282,7 @@ impl Parser<'_> {
                 scopes.declare(from..declarations.len());
                 parsed
             } else {
-                self.statement(&mut thread.body, Ends::Line)
+                self.statement(thread.arch, &mut thread.body, Ends::Line)
             };
             let label = parsed.is_some() && matches!(thread.body.last(), Some(Statement::Label(_)));
             if parsed.is_some() && !label && !at_end_of_instruction(&self.cursor, Ends::Line) {

@@ -3,7 +3,7 @@
 use crate::instruction::Instruction;
 use crate::span::{Span, Spanned};
 
-/// Which architecture the header names.
+/// An architecture: of a thread's instructions, and in the header of the threads that name none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Arch {
     Ptx,
@@ -125,6 +125,8 @@ pub enum AliasKind {
 pub struct Thread {
     /// `P0`, `d0.b0.t1`.
     pub name: Spanned<String>,
+    /// What its instructions are written in: the header's, or another (`P0@x86` in a PTX test).
+    pub arch: Arch,
     pub placement: Placement,
     pub body: Vec<Statement>,
 }
@@ -140,7 +142,7 @@ pub struct Placement {
     pub side: Side,
 }
 
-/// `@host` is a thread of the host.
+/// `@host` is a thread of the host, and so is `@x86`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Side {
     #[default]
@@ -223,6 +225,14 @@ pub enum Term {
 }
 
 impl Litmus {
+    /// How the instructions of a thread are written.
+    pub fn dialect_of(&self, thread: &Thread) -> Dialect {
+        match thread.arch {
+            Arch::Ptx => self.dialect,
+            Arch::X86 | Arch::X86_64 => Dialect::X86,
+        }
+    }
+
     /// The place of the header name, for diagnostics about the whole test.
     pub fn span(&self) -> Span {
         self.name.span

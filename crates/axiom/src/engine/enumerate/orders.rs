@@ -8,7 +8,6 @@
 
 use fencepost_program::LocationId;
 use fencepost_program::program::Term;
-use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 
 use super::budget::Flow;
@@ -16,7 +15,7 @@ use super::propagate::Step;
 use super::symmetry;
 use super::values::Consistent;
 use super::{Progress, Search};
-use crate::base::mutually_in_scope;
+use crate::base::{is_in_sync_order, sync_orders};
 use crate::bits::Relation;
 use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
@@ -150,6 +149,9 @@ impl Search<'_, '_> {
         let mut fences: Vec<usize> = Vec::new();
         for (index, id) in candidate.events.iter().enumerate() {
             let event = &unfolding.events[id.index()];
+            if is_in_sync_order(event) {
+                fences.push(index);
+            }
             match &event.kind {
                 EventKind::Write { location, .. } => {
                     orders.location[index] = location.index();
@@ -159,7 +161,6 @@ impl Search<'_, '_> {
                     }
                     writes.push(index);
                 }
-                EventKind::Fence if event.tags.has(Tag::Sc) && event.tags.has(Tag::Fence) => fences.push(index),
                 EventKind::Barrier(_) => orders.has_barriers = true,
                 EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
             }
@@ -186,7 +187,7 @@ impl Search<'_, '_> {
         let (unfolding, candidate) = (self.unfolding, &self.candidate);
         let event = |index: usize| &unfolding.events[candidate.events[index].index()];
         for (at, &a) in fences.iter().enumerate() {
-            let later = fences[at + 1..].iter().filter(|&&b| mutually_in_scope(unfolding, event(a), event(b)));
+            let later = fences[at + 1..].iter().filter(|&&b| sync_orders(unfolding, event(a), event(b)));
             self.orders.fence_pairs.extend(later.map(|&b| (a, b)));
         }
     }

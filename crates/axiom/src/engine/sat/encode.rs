@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use fencepost_program::expression::Expression;
-use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, TraceId};
 
-use crate::base::{location_of, mutually_in_scope};
+use crate::base::{is_in_sync_order, location_of, sync_orders};
 use crate::hash;
 use crate::model::{Coherence, FenceOrder, Model};
 
@@ -232,12 +231,16 @@ impl<'a> Encoding<'a> {
     /// One orientation of every pair of `fence.sc` in mutual scope. Three fences that are pairwise in scope get their
     /// acyclicity at once; longer cycles are cut when they show up.
     fn fence_order(&mut self) {
-        let fences: Vec<EventId> =
-            self.possible.iter().copied().filter(|event| is_sc_fence(self.unfolding, *event)).collect();
+        let fences: Vec<EventId> = self
+            .possible
+            .iter()
+            .copied()
+            .filter(|event| is_in_sync_order(&self.unfolding.events[event.index()]))
+            .collect();
         for (index, a) in fences.iter().enumerate() {
             for b in &fences[index + 1..] {
                 let (first, second) = (&self.unfolding.events[a.index()], &self.unfolding.events[b.index()]);
-                if !mutually_in_scope(self.unfolding, first, second) || !self.together(*a, *b) {
+                if !sync_orders(self.unfolding, first, second) || !self.together(*a, *b) {
                     continue;
                 }
                 let forward = self.solver.fresh();
@@ -306,9 +309,4 @@ impl<'a> Encoding<'a> {
     pub(super) fn fence_edge(&self, a: EventId, b: EventId) -> Lit {
         self.sync_fence.get(&(a, b)).copied().unwrap_or(self.solver.no())
     }
-}
-
-fn is_sc_fence(unfolding: &Unfolding, event: EventId) -> bool {
-    let event = &unfolding.events[event.index()];
-    matches!(event.kind, EventKind::Fence) && event.tags.has(Tag::Sc)
 }
