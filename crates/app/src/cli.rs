@@ -15,8 +15,8 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 as expected (without an expectation: the condition holds), 1 violated or not as expected,
-2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
+Exit codes: 0 as expected (without an expectation: the condition holds and nothing undefined was found),
+1 violated, undefined or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
 
 Try:  fencepost check corpus
       fencepost check mp.litmus --model ptx-7.5 --explain";

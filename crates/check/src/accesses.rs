@@ -241,7 +241,7 @@ pub(crate) fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
 
 /// The same of broken rules about mbarriers.
 pub(crate) fn protocol_answer(protocol: &ProtocolSet, executions: Count) -> ProtocolAnswer {
-    if !protocol.errors.is_empty() {
+    if protocol.has_error() {
         ProtocolAnswer::Found
     } else if executions.complete && executions.count > 0 {
         ProtocolAnswer::None

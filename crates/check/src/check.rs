@@ -146,7 +146,7 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
         Some(Finding::Absent | Finding::Unknown(_)) | None => None,
     });
     let witnesses = witnesses.collect();
-    let races = answers.races.races.into_iter().filter(|(key, _)| key.is_race());
+    let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
     let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
     Checked {
         report,
@@ -284,7 +284,7 @@ impl Job<'_> {
         });
         let mut found = ProtocolSet::default();
         witnesses.chain(&answers.stuck).for_each(|execution| examiner.add(execution, &mut found));
-        if !found.errors.is_empty() {
+        if found.has_error() {
             answers.protocol_answer = ProtocolAnswer::Found;
             answers.protocol = found;
             answers.protocol_of_accesses = false;
@@ -429,6 +429,7 @@ impl Job<'_> {
             answers.protocol_answer = accesses::protocol_answer(&met.protocol, met.executions);
             answers.protocol_of_accesses = matches!(self.apart, Apart::In(_));
         }
+        met.races.settle(unfolding);
         (answers.races, answers.protocol) = (met.races, met.protocol);
     }
 

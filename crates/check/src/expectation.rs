@@ -5,16 +5,18 @@
 //! ptx-6.0: Violated, 3 executions, 3 outcomes, race-free, terminates
 //! ptx-7.5 row 2: Holds
 //! ptx: Depends, races depend, depends async-fence
-//! ptx async-fence=on-path: Holds, race-free
+//! ptx async-fence=on-path: Holds, race-free, warns relaxed-wait
+//! ptx: Holds, racy, protocol broken, finds exit-before-access missing-bytes
 //! ```
 //!
 //! Verdict and counts together catch what a verdict alone does not: a missing or a doubled execution. A fact that a line
-//! does not mention is not compared.
+//! does not mention is not compared, but for warnings: a line without `warns` expects none.
 
 use std::fmt::Write;
 
 use fencepost_syntax::{Diagnostic, Span};
 
+use crate::race::EXIT;
 use crate::readings::Settings;
 use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
@@ -40,6 +42,10 @@ pub struct Expectation {
     pub termination: Option<ExpectedEnd>,
     /// The readings that some answer depends on, ascending. Empty: not mentioned.
     pub depends: Vec<String>,
+    /// What is found beside data races, by name, ascending. Empty: not mentioned.
+    pub finds: Vec<String>,
+    /// The warnings by name, ascending and each once. Empty: none is expected.
+    pub warns: Vec<String>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -141,6 +147,8 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
         protocol: None,
         termination: None,
         depends: Vec::new(),
+        finds: Vec::new(),
+        warns: Vec::new(),
     };
     for fact in facts {
         if !expectation.add(fact) {
@@ -163,10 +171,9 @@ impl Expectation {
             "terminates" => self.termination = Some(ExpectedEnd::Terminates),
             "may hang" => self.termination = Some(ExpectedEnd::MayHang),
             "end depends" => self.termination = Some(ExpectedEnd::Depends),
-            _ if fact.starts_with("depends ") => {
-                self.depends = fact.split_whitespace().skip(1).map(str::to_owned).collect();
-                self.depends.sort();
-            }
+            _ if fact.starts_with("depends ") => self.depends = names(fact),
+            _ if fact.starts_with("finds ") => self.finds = names(fact),
+            _ if fact.starts_with("warns ") => self.warns = names(fact),
             _ => match fact.split_once(' ').map(|(number, what)| (number.parse::<u64>(), what.trim())) {
                 Some((Ok(number), "execution" | "executions")) => self.executions = Some(number),
                 Some((Ok(number), "outcome" | "outcomes")) => self.outcomes = Some(number),
@@ -205,6 +212,13 @@ impl Expectation {
                 TerminationAnswer::Unknown | TerminationAnswer::NotAsked => None,
             },
             depends: report.depends_on(),
+            finds: report.kinds(),
+            warns: {
+                let mut names: Vec<String> = report.warnings.iter().map(|warning| warning.name.clone()).collect();
+                names.sort();
+                names.dedup();
+                names
+            },
         }
     }
 
@@ -243,6 +257,11 @@ impl Expectation {
         });
         if !self.depends.is_empty() {
             let _ = write!(text, ", depends {}", self.depends.join(" "));
+        }
+        for (word, names) in [("finds", &self.finds), ("warns", &self.warns)] {
+            if !names.is_empty() {
+                let _ = write!(text, ", {word} {}", names.join(" "));
+            }
         }
         text
     }
@@ -297,8 +316,25 @@ impl Expectation {
             let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
             differences.push(format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
+        // That memory may be gone is nothing to pass over because a line does not speak of it.
+        if !self.finds.is_empty() || found.finds.iter().any(|name| name == EXIT) {
+            differences.extend(names_differ("to find", &self.finds, &found.finds));
+        }
+        differences.extend(names_differ("the warnings", &self.warns, &found.warns));
         differences
     }
+}
+
+/// The words behind the first, ascending.
+fn names(fact: &str) -> Vec<String> {
+    let mut names: Vec<String> = fact.split_whitespace().skip(1).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+fn names_differ(what: &str, expected: &[String], found: &[String]) -> Option<String> {
+    let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
+    (expected != found).then(|| format!("expected {what} {}, found {}", list(expected), list(found)))
 }
 
 impl Expectations {
@@ -351,6 +387,7 @@ mod tests {
     fn printing_is_the_inverse_of_reading() {
         let text = "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\n\
              ptx: Depends, races depend, protocol broken, end depends, depends async-cta async-fence\n\
+             ptx: Holds, racy, finds exit-before-access missing-bytes, warns relaxed-wait wgmma-no-fence\n\
              ptx async-fence=on-path row 2: Holds, racy, terminates\n";
         let (expectations, diagnostics) = parse(text);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");

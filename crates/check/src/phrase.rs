@@ -12,6 +12,15 @@ pub enum Notation {
     Herd,
 }
 
+/// "P0", "P0 and P1", "P0, P1 and P2".
+pub fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
 pub fn term(program: &Program, term: &Term, notation: Notation) -> String {
     match term {
         Term::Constant(value) => value.to_string(),

@@ -3,7 +3,10 @@
 //! The state of an mbarrier is the value of its location, and what the ISA leaves undefined is a sticky mark in it
 //! ([`fencepost_program::mbarrier`]): such errors are read off the values. Others need the execution around them: a wait
 //! whose parity means another phase than its thread is in, an arrival in a phase before anybody waited for the last one,
-//! a wait that lacks arrivals or bytes for good, other uses of the memory of a live object.
+//! a wait that lacks arrivals or bytes for good, bytes that nothing expects or that never come, uses after `mbarrier.inval`,
+//! other uses of the memory of a live object.
+
+mod leftover;
 
 use std::collections::BTreeMap;
 
@@ -22,9 +25,18 @@ use crate::outcome::Reader;
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     State(mbarrier::ProtocolError),
+    /// Any operation after `mbarrier.inval`.
+    UsedAfterInval,
+    /// A parity that is neither 0 nor 1.
+    ParityRange,
     ParityAliasing,
     MissingWait,
+    /// Expected and never brought.
     MissingBytes,
+    /// Brought and never expected.
+    ExcessBytes,
+    /// The same in a phase that nobody uses; no error, but worth a word.
+    UnexpectedBytes,
     MissingArrivals,
     UsedAsData,
 }
@@ -40,12 +52,26 @@ impl Kind {
             Kind::State(mbarrier::ProtocolError::TxRange) => "tx-range",
             Kind::State(mbarrier::ProtocolError::DropToZero) => "drop-to-zero",
             Kind::State(mbarrier::ProtocolError::NoCompleteCompleted) => "no-complete-completed",
+            Kind::UsedAfterInval => "used-after-inval",
+            Kind::ParityRange => "parity-range",
             Kind::ParityAliasing => "parity-aliasing",
             Kind::MissingWait => "missing-wait",
             Kind::MissingBytes => "missing-bytes",
+            Kind::ExcessBytes => "excess-bytes",
+            Kind::UnexpectedBytes => "unexpected-bytes",
             Kind::MissingArrivals => "missing-arrivals",
             Kind::UsedAsData => "used-as-data",
         }
+    }
+
+    /// Whether it is about what all operations on the object add up to, and not about one of them.
+    pub(crate) fn is_of_the_whole_life(self) -> bool {
+        matches!(self, Kind::MissingBytes | Kind::ExcessBytes | Kind::UnexpectedBytes)
+    }
+
+    /// Whether a rule is broken. What is none is only warned of.
+    pub(crate) fn is_error(self) -> bool {
+        self != Kind::UnexpectedBytes
     }
 
     /// Of the PTX ISA.
@@ -79,6 +105,10 @@ pub(crate) struct ProtocolSet {
 }
 
 impl ProtocolSet {
+    pub(crate) fn has_error(&self) -> bool {
+        self.errors.keys().any(|key| key.kind.is_error())
+    }
+
     pub(crate) fn extend(&mut self, other: ProtocolSet) {
         for (key, example) in other.errors {
             self.errors.entry(key).or_insert(example);
@@ -130,6 +160,7 @@ impl<'a> Examiner<'a> {
             one.writes(location, &history, set);
             one.reads(location, set);
             one.arrivals(location, &history, set);
+            one.leftover(location, &history, set);
         }
         one.stuck(set);
     }
@@ -210,7 +241,8 @@ impl One<'_> {
                     let message = "is written as data while it is a live mbarrier: mbarrier.inval must come first";
                     add(Kind::UsedAsData, message.to_owned());
                 }
-                before = state;
+                // Whatever the data is, it is no mbarrier.
+                before = State::default();
                 continue;
             }
             let is_init = event.has(Tag::MbarrierInit);
@@ -221,7 +253,8 @@ impl One<'_> {
             let read = event.rmw_partner.and_then(|read| self.reader.value(read));
             let earlier = if is_init { State::default() } else { read.map_or(before, State::unpack) };
             for error in state.errors.beyond(earlier.errors).iter() {
-                add(Kind::State(error), describe(error));
+                let problem = self.problem(error, event.rmw_partner);
+                add(problem.0, problem.1);
             }
             before = state;
         }
@@ -239,15 +272,47 @@ impl One<'_> {
                 let message = "is read as data while it is a live mbarrier".to_owned();
                 state.is_live().then_some((Kind::UsedAsData, message))
             } else if !state.is_live() {
-                let error = mbarrier::ProtocolError::Uninitialised;
-                Some((Kind::State(error), describe(error)))
+                Some(self.problem(mbarrier::ProtocolError::Uninitialised, Some(id)))
             } else {
-                self.aliasing(location, id, state)
+                self.no_parity(id).or_else(|| self.aliasing(location, id, state))
             };
             if let Some(problem) = problem {
                 self.found(location, id, problem, set);
             }
         }
+    }
+
+    /// An error that the state remembers, in words. `read` is what found the state.
+    fn problem(&self, error: mbarrier::ProtocolError, read: Option<EventId>) -> (Kind, String) {
+        match error {
+            mbarrier::ProtocolError::Uninitialised if read.is_some_and(|read| self.follows_inval(read)) => {
+                (Kind::UsedAfterInval, "is used after `mbarrier.inval`, which ended it".to_owned())
+            }
+            _ => (Kind::State(error), describe(error)),
+        }
+    }
+
+    /// Whether memory that a read finds without an mbarrier was left so by `mbarrier.inval`. Operations on such memory
+    /// leave it as it is.
+    fn follows_inval(&self, mut read: EventId) -> bool {
+        for _ in 0..self.execution.rf.len() {
+            let source = self.execution.rf.iter().find(|(_, to)| *to == read).map(|(write, _)| *write);
+            let Some((write, event)) = source.and_then(|write| Some((write, self.event(write)?))) else { break };
+            match event.rmw_partner {
+                Some(partner) if partner != write => read = partner,
+                _ => return leftover::is_inval(event),
+            }
+        }
+        false
+    }
+
+    /// Phases have parity 0 and 1; another operand means none (PTX ISA 9.7.15.16.16).
+    fn no_parity(&self, id: EventId) -> Option<(Kind, String)> {
+        let (operator, operand) = self.examiner.questions.get(&id)?;
+        let operand = self.reader.evaluate(operand).filter(|_| *operator == Operator::IsComplete)?;
+        let is_parity = matches!(operand.0, 0 | 1);
+        let message = format!("is waited on with the parity {}, which is neither 0 nor 1", operand.0);
+        (!is_parity).then_some((Kind::ParityRange, message))
     }
 
     /// A wait can tell the current phase (no) from the one before it (yes), and no others (PTX ISA 9.7.15.16).
@@ -361,11 +426,12 @@ impl One<'_> {
                     self.found(location, id, (Kind::MissingArrivals, message), set);
                 }
                 if tx != 0 {
-                    let message = match tx {
-                        1.. => format!("is waited on for good: phase {phase} expects {tx} bytes more than arrive"),
-                        _ => format!("is waited on for good: phase {phase} gets {} bytes more than expected", -tx),
+                    let (kind, what) = match tx {
+                        1.. => (Kind::MissingBytes, format!("expects {tx} bytes more than arrive")),
+                        _ => (Kind::ExcessBytes, format!("gets {} bytes more than it expects", -tx)),
                     };
-                    self.found(location, id, (Kind::MissingBytes, message), set);
+                    let message = format!("is waited on for good: phase {phase} {what}");
+                    self.found(location, id, (kind, message), set);
                 }
             }
         }

@@ -3,7 +3,7 @@
 //! Evaluated with the engines' bit matrices on every execution, because most have none; the example that is reported is
 //! judged again by `replay`. A flag is turned into an axiom with the opposite answer, so that "raised" is "violated".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{kernel, ones};
@@ -11,6 +11,7 @@ use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{BaseRelation, CheckId, Model};
 use fencepost_program::EventId;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
@@ -36,12 +37,15 @@ pub(crate) struct RaceSet {
 }
 
 impl RaceKey {
-    /// A flag that says race is about one; any other marks something to warn of (an access that the memory may not
-    /// outlive).
-    pub(crate) fn is_race(&self) -> bool {
-        is_race(&self.flag)
+    /// Whether the two are reported as a pair with what is missing: a race, or an access and an exit. Any other flag marks
+    /// something to warn of.
+    pub(crate) fn is_pair(&self) -> bool {
+        is_race(&self.flag) || self.flag == EXIT
     }
 }
+
+/// The flag of an access that the memory may not outlive. It is no data race, and it is undefined.
+pub(crate) const EXIT: &str = "exit-before-access";
 
 /// Whether a flag of this name is about races.
 pub(crate) fn is_race(flag: &str) -> bool {
@@ -50,7 +54,17 @@ pub(crate) fn is_race(flag: &str) -> bool {
 
 impl RaceSet {
     pub(crate) fn has_race(&self) -> bool {
-        self.races.keys().any(RaceKey::is_race)
+        self.races.keys().any(|key| is_race(&key.flag))
+    }
+
+    /// Of an access and the exits of all threads of a CTA one pair is enough: any of them could have stayed.
+    pub(crate) fn settle(&mut self, unfolding: &Unfolding) {
+        let exits = |event: EventId| unfolding.events.get(event.index()).is_some_and(|event| event.has(Tag::Exit));
+        let mut told = BTreeSet::new();
+        self.races.retain(|key, example| {
+            let access = if exits(example.pair.0) { key.second } else { key.first };
+            key.flag != EXIT || told.insert(access)
+        });
     }
 }
 

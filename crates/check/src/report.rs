@@ -70,6 +70,22 @@ impl Report {
         names
     }
 
+    /// What was found beside data races, by name, ascending and each once: broken rules of mbarriers, races of other kinds.
+    pub fn kinds(&self) -> Vec<String> {
+        let races = self.races.pairs.iter().map(|race| race.flag.clone()).filter(|flag| flag != "data-race");
+        let mut kinds: Vec<String> = races.chain(self.protocol.errors.iter().map(|error| error.kind.clone())).collect();
+        kinds.sort();
+        kinds.dedup();
+        kinds
+    }
+
+    /// Whether some execution does what the ISA leaves undefined, or waits at an mbarrier for good: then the answers to
+    /// questions promise nothing.
+    pub fn is_undefined(&self) -> bool {
+        let outlived = self.races.pairs.iter().any(|race| race.flag == crate::race::EXIT && !race.contested);
+        outlived || self.protocol.answer == ProtocolAnswer::Found
+    }
+
     /// Whether some answer is vacuous.
     pub fn vacuous(&self) -> bool {
         self.questions.iter().any(|answer| self.is_vacuous(answer))
@@ -214,8 +230,11 @@ pub struct Races {
     /// Only the executions that pass the filter and in which assumed reads (NVLitmus `== n`) return what is assumed were
     /// looked at.
     pub assuming: bool,
-    /// One per pair of instructions, ascending by source position.
+    /// One per pair of instructions, ascending by source position. Accesses that the shared memory of an exited CTA may not
+    /// outlive are here too, though they are no data races: `answer` is not about them.
     pub pairs: Vec<Race>,
+    /// Of so many pairs, the last ones, nobody looked for what is missing.
+    pub undiagnosed: u64,
     /// Where the answer is `depends`; `pairs` are then those under the weakest readings.
     pub depends: Option<Dependence>,
 }
@@ -238,7 +257,8 @@ pub enum RaceAnswer {
 /// Two instructions that race in some execution.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Race {
-    /// The flag of the model, `data-race`.
+    /// The flag of the model: `data-race`, `mixed-size-race`, or `exit-before-access` of an access and the exit of a CTA
+    /// that its memory may not outlive.
     pub flag: String,
     pub first: Access,
     pub second: Access,
@@ -268,7 +288,7 @@ pub struct Diagnosis {
 pub struct RacingAccess {
     /// `reads s`, `writes s`, `updates s`.
     pub what: String,
-    /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`.
+    /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`; `none` of an exit.
     pub proxy: String,
     /// Part of an asynchronous operation of the thread.
     pub asynchronous: bool,
@@ -322,7 +342,8 @@ pub enum ProtocolAnswer {
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct ProtocolError {
     /// `uninitialised`, `init-of-live`, `count-range`, `too-many-arrivals`, `tx-range`, `drop-to-zero`,
-    /// `no-complete-completed`, `parity-aliasing`, `missing-wait`, `missing-bytes`, `missing-arrivals`, `used-as-data`.
+    /// `no-complete-completed`, `used-after-inval`, `parity-range`, `parity-aliasing`, `missing-wait`, `missing-bytes`,
+    /// `excess-bytes`, `missing-arrivals`, `used-as-data`.
     pub kind: String,
     pub mbarrier: String,
     /// What happens to the mbarrier, in words.
@@ -359,6 +380,8 @@ pub struct Step {
 /// A rule that needs no other thread to be broken.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Warning {
+    /// Stable: expectations name it (`docs/findings.md`).
+    pub name: String,
     pub message: String,
     /// Of the PTX ISA.
     pub section: String,

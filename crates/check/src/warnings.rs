@@ -1,34 +1,40 @@
-//! Rules of the ISA that a program breaks on its own, whatever memory does: what lowering and unfolding noticed, in words.
+//! Rules of the ISA that a program breaks on its own, whatever memory does, and what is probably a mistake: what lowering,
+//! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
 
 use fencepost_program::unfolding::{HazardKind, Unfolding};
+use fencepost_syntax::Span;
 
-use crate::race::RaceSet;
+use crate::check::Answers;
 use crate::report::{Place, Warning};
 use crate::test::Test;
 
 /// In the order of the text, each once.
-pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, flagged: &RaceSet) -> Vec<Warning> {
-    let place = |span: fencepost_syntax::Span| {
+pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, answers: &Answers) -> Vec<Warning> {
+    let place = |span: Span| {
         let position = test.source.position(span.start);
         Place { line: position.line, column: position.column }
     };
+    let warning = |name: &str, (first, second): (Span, Span), message: String, section: &str| {
+        let Place { line, column } = place(first);
+        let other = Some(place(second)).filter(|other| (other.line, other.column) != (line, column));
+        Warning { name: name.to_owned(), message, section: section.to_owned(), line, column, other }
+    };
     let mut warnings = Vec::new();
     for lint in &test.program.lints {
-        let Place { line, column } = place(lint.span);
-        let (message, section) = (lint.message.clone(), lint.section.to_owned());
-        warnings.push(Warning { message, section, line, column, other: None });
+        warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
     }
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards) {
-        let (message, section) = describe(hazard.kind);
-        let Place { line, column } = place(hazard.first);
-        let other = (hazard.first != hazard.second).then(|| place(hazard.second));
-        warnings.push(Warning { message: message.to_owned(), section: section.to_owned(), line, column, other });
+        let (name, message, section) = describe(hazard.kind);
+        warnings.push(warning(name, (hazard.first, hazard.second), message.to_owned(), section));
     }
-    for key in flagged.races.keys().filter(|key| !key.is_race()) {
-        let Place { line, column } = place(key.first);
+    for key in answers.races.races.keys().filter(|key| !key.is_pair()) {
         let (message, section) = flag(&key.flag);
-        let other = Some(place(key.second)).filter(|other| (other.line, other.column) != (line, column));
-        warnings.push(Warning { message, section: section.to_owned(), line, column, other });
+        warnings.push(warning(&key.flag, (key.first, key.second), message, section));
+    }
+    for (key, example) in answers.protocol.errors.iter().filter(|(key, _)| !key.kind.is_error()) {
+        let name = test.program.locations.get(key.location.index()).map_or("an mbarrier", |found| found.name.as_str());
+        let message = format!("{name} {}", example.message);
+        warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
     }
     warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
     warnings.dedup();
@@ -38,10 +44,6 @@ pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, flagged: &RaceS
 /// What a flag that is no race says, with the section of the PTX ISA if it is one of a shipped model.
 fn flag(name: &str) -> (String, &'static str) {
     match name {
-        "exit-before-access" => {
-            let message = "shared memory is accessed from outside its CTA, and nothing keeps the CTA from exiting before that: end with a cluster barrier (a relaxed arrive is enough)";
-            (message.to_owned(), "9.7.15.3")
-        }
         "alloc-after-relinquish" => {
             let message = "tcgen05.alloc comes after another thread's tcgen05.relinquish_alloc_permit";
             (message.to_owned(), "9.7.18.7.1")
@@ -50,20 +52,25 @@ fn flag(name: &str) -> (String, &'static str) {
     }
 }
 
-/// In words, with the section of the PTX ISA.
-fn describe(kind: HazardKind) -> (&'static str, &'static str) {
+/// Its name, in words, and the section of the PTX ISA.
+fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
     match kind {
-        HazardKind::RegisterInFlight => {
-            ("a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it", "9.7.17.5.2")
-        }
+        HazardKind::RegisterInFlight => (
+            "wgmma-register-in-flight",
+            "a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it",
+            "9.7.17.5.2",
+        ),
         HazardKind::NoRegisterFence => (
+            "wgmma-no-fence",
             "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
             "9.7.17.5.2",
         ),
-        HazardKind::AllocAfterRelinquish => ("tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1"),
-        HazardKind::NeverDeallocated => {
-            ("tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
+        HazardKind::AllocAfterRelinquish => {
+            ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
         }
-        HazardKind::MixedCtaGroup => ("two values of .cta_group are used in one kernel", "9.7.18.5"),
+        HazardKind::NeverDeallocated => {
+            ("never-deallocated", "tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
+        }
+        HazardKind::MixedCtaGroup => ("mixed-cta-group", "two values of .cta_group are used in one kernel", "9.7.18.5"),
     }
 }

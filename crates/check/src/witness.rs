@@ -1,5 +1,7 @@
 //! From answers to a report: names instead of numbers, lines instead of spans.
 
+use std::collections::BTreeSet;
+
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::program::{Question, Term};
@@ -68,9 +70,10 @@ pub(crate) fn report(
         races: Races {
             answer: answers.race_answer,
             assuming,
-            pairs: (answers.races.races.iter().filter(|(key, _)| key.is_race()))
+            pairs: (answers.races.races.iter().filter(|(key, _)| key.is_pair()))
                 .filter_map(|(key, example)| racing.race(key, example))
                 .collect(),
+            undiagnosed: 0,
             depends: None,
         },
         protocol: Protocol {
@@ -79,7 +82,7 @@ pub(crate) fn report(
             depends: None,
         },
         termination: writer.termination(answers, assuming),
-        warnings: warnings::gather(test, unfolding, &answers.races),
+        warnings: warnings::gather(test, unfolding, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
     }
@@ -228,7 +231,7 @@ impl Writer<'_> {
             flag: key.flag.clone(),
             first: self.access(unfolding, first, key.first),
             second: self.access(unfolding, second, key.second),
-            location: self.location(first),
+            location: self.location(first).or_else(|| self.location(second)),
             contested: false,
             diagnosis: None,
             example: self.witness(&example.execution, None)?,
@@ -249,7 +252,12 @@ impl Writer<'_> {
                 timeline: timeline(self.test, unfolding, &example.execution, key.location, example.event),
             })
         };
-        set.errors.iter().filter_map(error).collect()
+        // The same in words, of several operations any of which may come last, is one error.
+        let mut told = BTreeSet::new();
+        let is_news = |(key, example): &(&Key, &protocol::Example)| {
+            !key.kind.is_of_the_whole_life() || told.insert((key.location, key.kind, example.message.clone()))
+        };
+        set.errors.iter().filter(|(key, _)| key.kind.is_error()).filter(is_news).filter_map(error).collect()
     }
 
     fn access(&self, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
@@ -259,7 +267,11 @@ impl Writer<'_> {
             thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
             line: position.line,
             column: position.column,
-            text: self.test.instruction_text(span),
+            text: match self.test.instruction_text(span) {
+                last if event.has(Tag::Exit) && last.is_empty() => "exit".to_owned(),
+                last if event.has(Tag::Exit) => format!("exit, after `{}`", last.trim_end_matches(';')),
+                text => text,
+            },
         }
     }
 }

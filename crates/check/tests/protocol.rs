@@ -89,3 +89,68 @@ fn a_parity_that_means_another_phase() {
     let found = report(&[INIT, MEET, &wait(1)], &[]);
     assert_eq!((kinds(&found), found.protocol.answer), (vec![], ProtocolAnswer::None));
 }
+
+const COPY: &str = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];";
+
+/// One thread that uses an initialised mbarrier `b` and a stage `s`.
+fn alone(code: &[&str]) -> Report {
+    let code = code.join("\n");
+    let text = format!(
+        "PTX t\n{{ .global .b64 g[2] = 1; .shared .b64 s[2] = 0; .shared .mbarrier b = 1; }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\n"
+    );
+    let (tests, diagnostics) = load(&Source::new("t.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    check(&tests[0], &Models::shipped("ptx").expect("a model"), &Options::default()).report
+}
+
+fn expects(bytes: u32) -> String {
+    format!("mbarrier.arrive.expect_tx.shared.b64 _, [b], {bytes};")
+}
+
+fn warned(report: &Report) -> Vec<&str> {
+    report.warnings.iter().map(|warning| warning.name.as_str()).collect()
+}
+
+#[test]
+fn bytes_that_do_not_match_need_no_hang() {
+    assert_eq!(kinds(&alone(&[&expects(16), COPY])), [""; 0]);
+    let found = alone(&[&expects(16)]);
+    assert_eq!((kinds(&found), found.termination.answer), (vec!["missing-bytes"], TerminationAnswer::Terminates));
+    let error = &found.protocol.errors[0];
+    assert!(error.message.contains("expects 16 bytes in all and gets 0"), "{error:?}");
+    assert_eq!((error.access.line, error.timeline.last().map(|step| step.tx)), (4, Some(16)));
+    let found = alone(&[&expects(16), COPY, &wait(0), &expects(8), COPY]);
+    assert_eq!(kinds(&found), ["excess-bytes"]);
+    assert!(found.protocol.errors[0].message.contains("expects 24 bytes in all and gets 32"), "{found:?}");
+    assert!(found.is_undefined());
+}
+
+#[test]
+fn a_phase_that_ends_without_the_bytes_of_a_copy() {
+    let found = alone(&[COPY, ARRIVE, &wait(0)]);
+    assert_eq!(kinds(&found), ["excess-bytes"; 2], "an early end, and a hang");
+    let early = found.protocol.errors.iter().find(|error| error.message.contains("may be over without them"));
+    assert!(early.is_some_and(|error| error.message.contains("phase 0 may")), "{found:?}");
+    // The other order is legal: the tx-count is negative for a while.
+    assert_eq!(kinds(&alone(&[COPY, &expects(16), &wait(0)])), [""; 0]);
+}
+
+#[test]
+fn bytes_for_a_phase_that_nobody_uses_are_only_warned_of() {
+    let found = alone(&[&expects(16), COPY, &wait(0), COPY]);
+    assert_eq!((kinds(&found), warned(&found)), (vec![], vec!["unexpected-bytes"]));
+    assert!(!found.is_undefined());
+}
+
+#[test]
+fn uses_after_inval_and_of_no_parity() {
+    let inval = "mbarrier.inval.shared.b64 [b];";
+    let wait = "mbarrier.test_wait.parity.shared.b64 %p1, [b], 0;";
+    assert_eq!(kinds(&alone(&[inval, ARRIVE])), ["used-after-inval"]);
+    assert_eq!(kinds(&alone(&[inval, wait])), ["used-after-inval"]);
+    // What is left behind by a use of no object is still no object.
+    assert_eq!(kinds(&alone(&[inval, ARRIVE, wait])), ["used-after-inval"; 2]);
+    assert_eq!(kinds(&alone(&[&expects(16), inval])), ["missing-bytes"]);
+    let parity = "mov.u32 %k, 2; mbarrier.test_wait.parity.shared.b64 %p1, [b], %k;";
+    assert_eq!(kinds(&alone(&[parity])), ["parity-range"]);
+}

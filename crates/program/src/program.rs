@@ -40,6 +40,8 @@ pub struct Program {
 /// A rule of the ISA that the text breaks, or is likely to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lint {
+    /// Stable: expectations name it.
+    pub name: &'static str,
     pub span: Span,
     pub message: String,
     /// Of the PTX ISA: "9.7.15.16".

@@ -28,6 +28,11 @@ pub(super) enum Change {
     Insert {
         at: Vec<(Anchor, String)>,
     },
+    /// Instructions at the end of threads, which may have no others.
+    Append {
+        to: Vec<ThreadId>,
+        text: String,
+    },
     /// A loop that waits for a phase of an mbarrier: the wait, and the label it is known by.
     Poll {
         at: Anchor,
@@ -102,6 +107,7 @@ impl Edit {
     pub(super) fn missing(&self, scene: &Scene<'_>) -> Missing {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
+            Change::Append { to, .. } => to.first().map(|thread| (*thread, last(scene, *thread))),
             Change::Poll { at, .. } => Some((at.thread, at.span)),
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
@@ -124,6 +130,14 @@ impl Edit {
                 let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
                 let places: Vec<String> = at.iter().map(place).collect();
                 format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
+            }
+            Change::Append { to, text } => {
+                let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
+                let names = crate::phrase::listed(&names);
+                match text.split_once(": ").and_then(|(_, rest)| rest.split_once(';')) {
+                    Some((wait, _)) => format!("a loop around `{wait}` at the end of {names}"),
+                    None => format!("`{}` at the end of {names}", text.trim_end_matches(';').replace('\n', " ")),
+                }
             }
             Change::Poll { at, wait, .. } => {
                 format!("a loop around `{wait}` {}", scene.place_words(at))
@@ -207,12 +221,14 @@ struct Work {
     around: Vec<Vec<(Vec<Statement>, Vec<Statement>)>>,
     /// Moved away.
     gone: Vec<(usize, usize)>,
+    /// Put at the end of threads.
+    behind: Vec<(usize, Vec<Statement>)>,
 }
 
 impl Work {
     fn new(litmus: &Litmus) -> Work {
         let around = litmus.threads.iter().map(|thread| vec![Default::default(); thread.body.len()]).collect();
-        Work { litmus: litmus.clone(), around, gone: Vec::new() }
+        Work { litmus: litmus.clone(), around, gone: Vec::new(), behind: Vec::new() }
     }
 
     fn apply(&mut self, change: &Change) -> Option<()> {
@@ -220,6 +236,11 @@ impl Work {
             Change::Insert { at } => {
                 for (anchor, text) in at {
                     self.put(anchor, parsed(text)?)?;
+                }
+            }
+            Change::Append { to, text } => {
+                for thread in to {
+                    self.behind.push((thread.index(), parsed(text)?));
                 }
             }
             Change::Poll { at, wait, label } => {
@@ -289,9 +310,26 @@ impl Work {
                 }
                 body.extend(after);
             }
+            let end = body.len() - usize::from(body.last().is_some_and(leaves));
+            let own = self.behind.iter().filter(|(own, _)| *own == thread);
+            let put: Vec<Statement> = own.flat_map(|(_, statements)| statements.clone()).collect();
+            body.splice(end..end, put);
         }
         litmus
     }
+}
+
+/// Whether nothing behind this statement is executed.
+fn leaves(statement: &Statement) -> bool {
+    matches!(statement, Statement::Instruction { instruction, .. }
+        if instruction.guard.is_none() && matches!(instruction.opcode.node.as_str(), "ret" | "exit"))
+}
+
+/// The last instruction of a thread.
+fn last(scene: &Scene<'_>, thread: ThreadId) -> Span {
+    let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
+    let spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
+    spans.last().unwrap_or_default()
 }
 
 /// The statements of a text, as a thread would have them.

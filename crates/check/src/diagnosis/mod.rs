@@ -11,6 +11,7 @@
 
 mod anchor;
 mod edit;
+mod exit;
 mod gates;
 mod life;
 mod message;
@@ -26,6 +27,7 @@ use fencepost_program::unfolding::Unfolding;
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
+use crate::race::EXIT;
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
@@ -51,6 +53,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let keys = evidence.races.iter().map(|(pair, _)| verify::places(unfolding, *pair)).collect();
     let verifier = Verifier::new(test, model, options, keys, &checked.report.termination);
     let watching = scene::watching(&model.model);
+    checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
     for (race, (pair, execution)) in races {
         let scene = Scene::new(test, unfolding, execution, &watching);
@@ -62,6 +65,10 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
 fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
     let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
+    if flag == EXIT {
+        exit::diagnose(scene, verifier, pair, &mut diagnosis);
+        return Some(diagnosis);
+    }
     if flag == "mixed-size-race" {
         diagnosis.why = words::mixed(scene, pair);
         return Some(diagnosis);

@@ -10,6 +10,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::{Program, Term};
+use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{UnfoldOptions, unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Litmus, QuestionKind, print};
@@ -18,7 +19,7 @@ use crate::accesses;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome::{self, Reader};
-use crate::race::{Flags, RaceSet};
+use crate::race::{EXIT, Flags, RaceSet};
 use crate::report::{Termination, TerminationAnswer};
 use crate::test::Test;
 
@@ -29,8 +30,8 @@ const WORK: u64 = 100_000;
 /// Changed tests that are checked for one report.
 const MOST: u32 = 96;
 
-/// The flags that are about races; others are about the life of memory.
-const FLAGS: &[&str] = &["data-race", "mixed-size-race"];
+/// The flags that are about races.
+const FLAGS: &[&str] = &["data-race", "mixed-size-race", EXIT];
 
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);
@@ -75,6 +76,9 @@ pub(super) struct Verifier<'a> {
 
 pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
     let start = |id: EventId| unfolding.events.get(id.index()).map_or(0, |event| event.span.start);
+    let exits = |id: EventId| unfolding.events.get(id.index()).is_some_and(|event| event.has(Tag::Exit));
+    // An exit stands nowhere in the text.
+    let start = |id: EventId| if exits(id) { u32::MAX } else { start(id) };
     let (a, b) = (start(pair.0), start(pair.1));
     (a.min(b), a.max(b))
 }

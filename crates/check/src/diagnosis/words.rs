@@ -82,6 +82,9 @@ pub(super) fn shared(scope: Scope) -> &'static str {
 /// "writes s", "updates s".
 pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
     let event = scene.event(id);
+    if event.tags.has(Tag::Exit) {
+        return "exits, and the shared memory of its CTA may go with it".to_owned();
+    }
     let verb = match () {
         () if event.rmw_partner.is_some() => "updates",
         () if event.is_write() => "writes",

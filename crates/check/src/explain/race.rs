@@ -8,6 +8,7 @@ use super::apart::Apart;
 use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::{Context, Explanation, Line};
+use crate::race::EXIT;
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -49,7 +50,11 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
     let told = |(id, access): (EventId, &RacingAccess)| {
         let (how, what, proxy) =
             (if access.asynchronous { "asynchronously " } else { "" }, &access.what, &access.proxy);
-        let through = if proxy.ends_with("proxy") { format!(" through the {proxy}") } else { format!(" ({proxy})") };
+        let through = match proxy.as_str() {
+            "none" => return context.line(id, format!("{} {what}", context.thread(id).unwrap_or("the thread"))),
+            proxy if proxy.ends_with("proxy") => format!(" through the {proxy}"),
+            proxy => format!(" ({proxy})"),
+        };
         context.line(id, format!("`{}` {how}{what}{through}", context.instruction(id)))
     };
     let mut lines: Vec<Line> = accesses.into_iter().map(told).collect();
@@ -67,6 +72,7 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
     let location = context.location_name(example.pair.0);
     let summary = match example.flag {
         "data-race" => capitalised(&format!("the location {location} has a data race:")),
+        EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),
     };
     Explanation { summary, lines, rejected: Vec::new(), remark: None }

@@ -19,8 +19,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
         }
         race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis));
     }
-    let is_diagnosed = report.races.pairs.iter().any(|race| race.diagnosis.is_some());
-    if is_diagnosed && report.races.pairs.len() > MOST_RACES {
+    if report.races.undiagnosed > 0 {
         let _ = writeln!(text, "  what is missing was looked for in the first {MOST_RACES} races only");
     }
     if let Some(dependence) = &report.races.depends {
@@ -39,14 +38,16 @@ pub(super) fn write(text: &mut String, report: &Report) {
     for warning in &report.warnings {
         let other = warning.other.map_or(String::new(), |place| format!(" and line {}", place.line));
         let section = &warning.section;
-        let _ = writeln!(text, "  warning: line {}{other}: {} (PTX ISA {section})", warning.line, warning.message);
+        let section = if section.is_empty() { String::new() } else { format!(" (PTX ISA {section})") };
+        let _ = writeln!(text, "  warning: line {}{other}: {}{section}", warning.line, warning.message);
     }
 }
 
 /// " (asynchronously reads s, async proxy)".
 fn through(access: &RacingAccess) -> String {
     let how = if access.asynchronous { "asynchronously " } else { "" };
-    format!(" ({how}{}, {})", access.what, access.proxy)
+    let proxy = if access.proxy == "none" { String::new() } else { format!(", {}", access.proxy) };
+    format!(" ({how}{}{proxy})", access.what)
 }
 
 fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use fencepost_program::program::Program;
 
 use crate::phrase::{self, Notation};
-use crate::report::{Answer, RaceAnswer, Report};
+use crate::report::{Answer, Report};
 use crate::test::Test;
 use crate::verdict::Verdict;
 
@@ -55,13 +55,11 @@ fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str
     let _ = writeln!(text, "{word}\nWitnesses");
     let (positive, negative) = (question.positive.unwrap_or(0), question.negative.unwrap_or(0));
     let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
-    if matches!(report.races.answer, RaceAnswer::Found | RaceAnswer::Depends) {
-        let mut flags: Vec<&str> = report.races.pairs.iter().map(|race| race.flag.as_str()).collect();
-        flags.sort_unstable();
-        flags.dedup();
-        for flag in flags {
-            let _ = writeln!(text, "Flag {flag}");
-        }
+    let mut flags: Vec<&str> = report.races.pairs.iter().map(|race| race.flag.as_str()).collect();
+    flags.sort_unstable();
+    flags.dedup();
+    for flag in flags {
+        let _ = writeln!(text, "Flag {flag}");
     }
     let _ = writeln!(text, "Condition {} ({condition})", herd_kind(&question.kind));
     let complete = report.executions.is_some_and(|count| count.complete);

@@ -20,11 +20,11 @@ pub struct Row<'a> {
 /// What a row contributes to the exit code.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Status {
-    /// As expected, or nothing expected and the condition holds.
+    /// As expected, or nothing expected, the condition holds and nothing is undefined.
     Good,
     /// Unknown where an answer was wanted.
     Unknown,
-    /// Violated or not as expected.
+    /// Violated, undefined or not as expected.
     Bad,
 }
 
@@ -43,6 +43,7 @@ impl Row<'_> {
             (Comparison::AsExpected, _) => Status::Good,
             (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,
             (Comparison::Different(_), _) => Status::Bad,
+            (Comparison::NothingExpected, Verdict::Holds) if self.report.is_undefined() => Status::Bad,
             (Comparison::NothingExpected, Verdict::Holds) => Status::Good,
             (Comparison::NothingExpected, Verdict::Unknown(_)) => Status::Unknown,
             (Comparison::NothingExpected, Verdict::Violated | Verdict::Depends(_)) => Status::Bad,

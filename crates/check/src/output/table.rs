@@ -7,6 +7,7 @@ use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
 use crate::expectation::Comparison;
 use crate::phrase;
+use crate::race::EXIT;
 use crate::report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::verdict::Verdict;
 
@@ -188,14 +189,16 @@ fn executions(count: Option<Count>) -> String {
 }
 
 fn races(report: &Report) -> String {
-    match report.races.answer {
+    let exit = if report.races.pairs.iter().any(|race| race.flag == EXIT) { " + exit" } else { "" };
+    let races = match report.races.answer {
         RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
-        RaceAnswer::Found => report.races.pairs.len().to_string(),
+        RaceAnswer::Found => report.races.pairs.iter().filter(|race| race.flag != EXIT).count().to_string(),
         RaceAnswer::Depends => "depends".to_owned(),
         RaceAnswer::Unknown => "?".to_owned(),
         RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
-    }
+    };
+    races + exit
 }
 
 fn protocol(report: &Report) -> String {

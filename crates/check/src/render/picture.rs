@@ -126,7 +126,7 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     for mut evaluator in flags.evaluators() {
         evaluator.add(unfolding, execution, &mut found);
     }
-    let races = found.races.into_iter().filter(|(key, _)| key.is_race());
+    let races = found.races.into_iter().filter(|(key, _)| key.is_pair());
     races
         .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
         .take(MOST_RACES)

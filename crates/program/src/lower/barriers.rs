@@ -33,7 +33,7 @@ pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
             };
             let this = Use { place: thread.place, barrier, count, span: code.span };
             if let Some(what) = uses.iter().find_map(|earlier| conflict(earlier, &this)) {
-                findings.lint(this.span, what.clone(), "9.7.15.1");
+                findings.lint("barrier-count", this.span, what.clone(), "9.7.15.1");
                 findings.unsupported.push(Unsupported { span: this.span, what });
             }
             uses.push(this);

@@ -3,6 +3,7 @@
 
 use fencepost_syntax::Span;
 
+use crate::asynchronous::{Action, Family};
 use crate::ids::LocationId;
 use crate::lower::launches::Launches;
 use crate::lower::{Findings, Floor, Names, ThreadBuilder};
@@ -26,7 +27,7 @@ pub(crate) struct Text<'a> {
 
 pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
     for floor in std::mem::take(&mut findings.floors).iter().filter(|floor| floor.since > text.version) {
-        findings.lint(floor.span, too_new(floor, text.version), floor.section);
+        findings.lint("newer-version", floor.span, too_new(floor, text.version), floor.section);
     }
     for thread in text.threads {
         for (at, code) in thread.code.iter().enumerate() {
@@ -76,7 +77,7 @@ impl Text<'_> {
                 if owner.is_some_and(|owner| owner != thread.place) {
                     let message = "an arrive on the mbarrier of another CTA orders nothing with scope `.cta`: \
                                    write `.release.cluster`";
-                    findings.lint(code.span, message.to_string(), MBARRIER);
+                    findings.lint("remote-arrive-scope", code.span, message.to_string(), MBARRIER);
                 }
             }
             Operation::MbarrierWait(wait) if wait.scope == Some(Scope::Cta) && wait.answered_yes.has(Tag::Acquire) => {
@@ -84,7 +85,7 @@ impl Text<'_> {
                 if location.is_some_and(|location| self.is_reached_from_elsewhere(thread.place, location)) {
                     let message = "another CTA arrives on this mbarrier, and a wait with scope `.cta` acquires nothing \
                                    from it: write `.acquire.cluster`";
-                    findings.lint(code.span, message.to_string(), MBARRIER);
+                    findings.lint("remote-wait-scope", code.span, message.to_string(), MBARRIER);
                 }
             }
             _ => {}
@@ -125,14 +126,14 @@ impl Text<'_> {
                     self.location(thread, map).and_then(|location| self.names.locations[location.index()].space);
                 if space.is_some_and(|space| space != Space::Global) {
                     let message = "a tensor map that is acquired must be in global memory".to_string();
-                    findings.lint(code.span, message, FENCE);
+                    findings.lint("map-not-global", code.span, message, FENCE);
                 }
                 None
             }
         };
         if let Some(space) = missing.filter(|_| tags.has(Tag::ProxyFence)) {
             let message = format!("this fence is about {space} memory, of which the test accesses none");
-            findings.lint(code.span, message, FENCE);
+            findings.lint("fence-of-nothing", code.span, message, FENCE);
         }
     }
 
@@ -151,7 +152,7 @@ impl Text<'_> {
             if let Some(span) = trigger.filter(|_| marked(second, Tag::GridWait).is_none()) {
                 let message =
                     format!("kernel {} may start here, and has no `griddepcontrol.wait` for what follows", second.0);
-                findings.lint(span, message, "9.7.15.14");
+                findings.lint("unawaited-launch", span, message, "9.7.15.14");
             }
         }
     }
@@ -162,16 +163,36 @@ fn publishes(tags: Tags) -> bool {
     tags.has(Tag::Mbarrier) && tags.has(Tag::Release)
 }
 
-/// A relaxed wait orders nothing by itself; an acquire fence behind it does.
+/// A relaxed wait orders nothing by itself; an acquire fence behind it does, and the fences of `tcgen05` do for its
+/// operations.
 fn relaxed_wait(thread: &ThreadBuilder, at: usize, code: &Instruction, findings: &mut Findings) {
     let Operation::MbarrierWait(wait) = &code.operation else { return };
+    if !wait.answered_yes.has(Tag::Relaxed) {
+        return;
+    }
     let acquires = |later: &Instruction| match &later.operation {
         Operation::Fence { tags, .. } => [Tag::Acquire, Tag::AcqRel, Tag::Sc].into_iter().any(|tag| tags.has(tag)),
         _ => false,
     };
-    if wait.answered_yes.has(Tag::Relaxed) && !thread.code[at..].iter().any(acquires) {
-        let message = "a relaxed wait acquires nothing, and no acquire fence follows it".to_string();
-        findings.lint(code.span, message, MBARRIER);
+    let later = thread.code[at..].iter().take_while(|later| !acquires(later));
+    if later.into_iter().any(is_data_access) {
+        let message = "a relaxed wait acquires nothing, and memory is accessed behind it without an acquire fence";
+        findings.lint("relaxed-wait", code.span, message.to_string(), MBARRIER);
+    }
+}
+
+/// An access to memory that is neither to an mbarrier nor one of `tcgen05`.
+fn is_data_access(code: &Instruction) -> bool {
+    match &code.operation {
+        Operation::Load { tags, .. }
+        | Operation::Store { tags, .. }
+        | Operation::VectorLoad { tags, .. }
+        | Operation::VectorStore { tags, .. }
+        | Operation::ReadModifyWrite { write_tags: tags, .. } => !tags.has(Tag::Mbarrier),
+        Operation::Async(operation) => {
+            operation.family != Family::Tcgen05 && matches!(operation.action, Action::Start(_))
+        }
+        _ => false,
     }
 }
 
@@ -186,6 +207,6 @@ fn cluster_wait(thread: &ThreadBuilder, findings: &mut Findings) {
     };
     if let (Some(wait), None) = (of(BarrierKind::Sync), of(BarrierKind::Arrive)) {
         let message = "a wait of the cluster without an arrive before it".to_string();
-        findings.lint(wait.span, message, "9.7.15.3");
+        findings.lint("cluster-wait-alone", wait.span, message, "9.7.15.3");
     }
 }

@@ -76,8 +76,8 @@ impl Findings {
         self.floors.push(Floor { span, what, since, section });
     }
 
-    pub(crate) fn lint(&mut self, span: Span, message: String, section: &'static str) {
-        self.lints.push(Lint { span, message, section });
+    pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, section: &'static str) {
+        self.lints.push(Lint { name, span, message, section });
     }
 
     pub(crate) fn feature(&mut self, feature: Feature, span: Span) {

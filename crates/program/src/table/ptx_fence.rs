@@ -170,7 +170,7 @@ fn map(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<F
         TreeOperand::Integer(128) => {}
         TreeOperand::Integer(bytes) => {
             let message = format!("a tensor map has 128 bytes, not {bytes}");
-            context.findings.lint(size.span, message, "9.7.15.4");
+            context.findings.lint("tensormap-size", size.span, message, "9.7.15.4");
         }
         _ => return Err(Refusal::error(size.span, "the size of a tensor map is the constant 128")),
     }

@@ -1,0 +1,103 @@
+//! Accesses to the shared memory of a CTA that may have exited: the pair, what is missing, and what is clean.
+
+use fencepost_check::expectation::{Comparison, parse};
+use fencepost_check::output::{Row, Status, herd};
+use fencepost_check::readings::Settings;
+use fencepost_check::report::{Race, RaceAnswer, Report};
+use fencepost_check::{Models, Options, Test, check, load};
+use fencepost_syntax::Source;
+
+fn test(text: &str) -> Test {
+    let (mut tests, diagnostics) = load(&Source::new("t.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    tests.remove(0)
+}
+
+fn report(text: &str) -> Report {
+    check(&test(text), &Models::shipped("ptx").expect("a model"), &Options::default()).report
+}
+
+/// Two CTAs of a cluster; `rs` is the first one's `s`, `rb` its mbarrier.
+fn pair(first: &str, second: &str) -> String {
+    format!(
+        "PTX t\n{{ .shared .u32 s = 0; .shared .mbarrier b = 1; P1:%rs = s@0; P1:%rb = b@0; }}\n\
+         P0@cta 0, cluster 0 {{\n{first}\n}}\nP1@cta 1, cluster 0 {{\n{second}\n}}\nforall (true)\n"
+    )
+}
+
+const MEET: &str = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
+const READ: &str = "ld.shared::cluster.u32 %r1, [%rs];";
+
+fn only(report: &Report) -> &Race {
+    let [race] = report.races.pairs.as_slice() else { panic!("{:?}", report.races.pairs) };
+    race
+}
+
+#[test]
+fn a_read_of_a_peer_that_may_be_gone() {
+    let found = report(&pair("", READ));
+    let race = only(&found);
+    assert_eq!((race.flag.as_str(), race.location.as_deref()), ("exit-before-access", Some("s@0")));
+    // It is undefined, and no data race.
+    assert_eq!((found.races.answer, found.is_undefined()), (RaceAnswer::None, true));
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected };
+    assert_eq!(row.status(), Status::Bad);
+    let diagnosis = race.diagnosis.as_ref().expect("a diagnosis");
+    assert!(diagnosis.confirmed && diagnosis.why.contains("nothing keeps CTA 0 from exiting"), "{diagnosis:?}");
+    let missing = &diagnosis.missing[0];
+    let text = "`barrier.cluster.arrive.relaxed; barrier.cluster.wait` at the end of P0 and P1";
+    assert_eq!((missing.text.as_str(), missing.section.as_str()), (text, "9.7.15.3"));
+    assert!(herd::log(&test(&pair("", READ)), &found).contains("Flag exit-before-access\n"));
+}
+
+#[test]
+fn what_keeps_a_cta_there() {
+    for (first, second) in [
+        (MEET.to_owned(), format!("{READ} {MEET}")),
+        // It waits for what comes.
+        (
+            "W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [b], 0; @!%p1 bra W;".to_owned(),
+            "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%rb];".to_owned(),
+        ),
+    ] {
+        let found = report(&pair(&first, &second));
+        assert_eq!((found.races.pairs.len(), found.is_undefined()), (0, false), "{:?}", found.races.pairs);
+    }
+    // An arrive that nobody waits for keeps nothing, and a barrier before the access neither.
+    for (first, second) in
+        [("barrier.cluster.arrive.relaxed;", format!("{READ} {MEET}")), (MEET, format!("{MEET} {READ}"))]
+    {
+        assert_eq!(only(&report(&pair(first, &second))).flag, "exit-before-access");
+    }
+}
+
+#[test]
+fn bulk_copies_outlive_their_own_cta_unless_read_otherwise() {
+    let text = "PTX t\n{ .global .b64 g[2] = 0; .shared .b64 s[2] = 1; }\nP0@cta 0 {\n\
+                cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;\ncp.async.bulk.commit_group;\n}\nforall (true)\n";
+    assert_eq!(report(text).races.pairs.len(), 0);
+    let mut readings = Settings::default();
+    readings.add("exit-with-bulk-stores=race").expect("a reading");
+    let options = Options { readings, ..Options::default() };
+    let found = check(&test(text), &Models::shipped("ptx").expect("a model"), &options).report;
+    let diagnosis = only(&found).diagnosis.as_ref().expect("a diagnosis");
+    assert!(diagnosis.why.contains("nothing keeps the CTA from exiting before that is done"), "{diagnosis:?}");
+    assert!(diagnosis.confirmed && diagnosis.missing[0].text.starts_with("`cp.async.bulk.wait_group.read 0`"));
+}
+
+#[test]
+fn expectations_speak_of_it_and_of_warnings() {
+    let found = report(&pair("", READ));
+    let differences = |line: &str| match parse(line).0.compare(&found) {
+        Comparison::Different(differences) => differences,
+        _ => Vec::new(),
+    };
+    assert_eq!(differences("ptx: Holds"), ["expected to find none, found exit-before-access"]);
+    assert_eq!(differences("ptx: Holds, finds exit-before-access"), [""; 0]);
+    let warned = differences("ptx: Holds, finds exit-before-access, warns relaxed-wait");
+    assert_eq!(warned, ["expected the warnings relaxed-wait, found none"]);
+    let wait = "mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 %p1, [b], 0; ld.shared.u32 %r1, [s];";
+    let found = report(&pair(wait, ""));
+    let unexpected = parse("ptx: Holds").0.compare(&found);
+    assert_eq!(unexpected, Comparison::Different(vec!["expected the warnings none, found relaxed-wait".to_owned()]));
+}
