@@ -67,15 +67,7 @@ pub(crate) fn report(
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
-        races: Races {
-            answer: answers.race_answer,
-            assuming,
-            pairs: (answers.races.races.iter().filter(|(key, _)| key.is_pair()))
-                .filter_map(|(key, example)| racing.race(key, example))
-                .collect(),
-            undiagnosed: 0,
-            depends: None,
-        },
+        races: racing.races(answers, assuming),
         protocol: Protocol {
             answer: answers.protocol_answer,
             errors: if answers.protocol_of_accesses { racing } else { writer }.protocol(&answers.protocol),
@@ -115,6 +107,17 @@ impl Writer<'_> {
             never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
             why: answers.termination_why.as_ref().map(|why| Reason::new(why, &self.test.source)),
             witness: answers.stuck.as_ref().and_then(|execution| self.witness(execution, None)),
+            depends: None,
+        }
+    }
+
+    fn races(&self, answers: &Answers, assuming: bool) -> Races {
+        let pairs = answers.races.races.iter().filter(|(key, _)| key.is_pair());
+        Races {
+            answer: answers.race_answer,
+            assuming,
+            pairs: pairs.filter_map(|(key, example)| self.race(key, example)).collect(),
+            undiagnosed: 0,
             depends: None,
         }
     }
