@@ -24,14 +24,18 @@ fn none(text: &str) {
 #[test]
 fn a_relaxed_wait_wants_a_fence() {
     let wait = "mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p1, [b], 0;";
-    let declarations = ".shared .b64 b;";
-    only(&ptx(declarations, &[wait]), wait.trim_end_matches(';'), "no acquire fence follows");
-    only(&ptx(declarations, &["fence.acquire.cta;", wait]), wait.trim_end_matches(';'), "no acquire fence follows");
-    only(&ptx(declarations, &[wait, "fence.release.cta;"]), wait.trim_end_matches(';'), "no acquire fence follows");
+    let declarations = ".shared .b64 b; .shared .u32 x;";
+    let (read, place) = ("ld.shared.u32 %r1, [x];", wait.trim_end_matches(';'));
+    only(&ptx(declarations, &[wait, read]), place, "without an acquire fence");
+    only(&ptx(declarations, &["fence.acquire.cta;", wait, read]), place, "without an acquire fence");
+    only(&ptx(declarations, &[wait, "fence.release.cta;", read]), place, "without an acquire fence");
     for fence in ["fence.acquire.cta;", "fence.acq_rel.gpu;", "fence.sc.cta;"] {
-        none(&ptx(declarations, &[wait, fence]));
+        none(&ptx(declarations, &[wait, fence, read]));
     }
-    none(&ptx(declarations, &["mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;"]));
+    // Nothing is accessed, or only through the fences of tcgen05.
+    none(&ptx(declarations, &[wait]));
+    none(&ptx(declarations, &[wait, "tcgen05.fence::after_thread_sync;", "mbarrier.arrive.shared.b64 _, [b];"]));
+    none(&ptx(declarations, &["mbarrier.try_wait.parity.shared.b64 %p1, [b], 0;", read]));
 }
 
 #[test]
