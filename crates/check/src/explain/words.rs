@@ -151,6 +151,18 @@ const AXIOMS: &[Axiom] = &[
         rule: "the accesses of one location have one order that respects program order",
     },
     Axiom {
+        name: "first-trigger",
+        title: "First trigger",
+        section: Some("9.7.15.14"),
+        rule: "the `launch_dependents` of a CTA that counts is its first one",
+    },
+    Axiom {
+        name: "cord-eco",
+        title: "Compound causality",
+        section: None,
+        rule: "what one thread sees of another may not contradict the order that both machines agree on",
+    },
+    Axiom {
         name: "tso",
         title: "x86-TSO's global order",
         section: None,
