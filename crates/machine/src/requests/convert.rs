@@ -3,7 +3,7 @@
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{LocationRole, Place, Program, Scope, Unsupported};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
+use fencepost_program::unfolding::{Cover, Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::litmus::Arch;
 
@@ -122,7 +122,8 @@ fn refuse(unfolding: &Unfolding) -> Result<(), Unsupported> {
         }
     }
     refuse_aliases(unfolding)?;
-    let launch = !unfolding.kernel_order.is_empty() || !unfolding.dependent_launches.is_empty();
+    let never_starts = unfolding.traces.iter().any(|trace| trace.end == TraceEnd::NotStarted);
+    let launch = never_starts || !unfolding.kernel_order.is_empty() || !unfolding.dependent_launches.is_empty();
     match unfolding.events.iter().find(|event| !event.is_init()) {
         Some(event) if launch => unsupported(event, "kernel launches in an operational model"),
         _ => Ok(()),

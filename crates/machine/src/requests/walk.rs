@@ -91,7 +91,9 @@ impl<'a, S: Sources> Walk<'a, S> {
             let trace = &self.requests.traces[trace.index()];
             match &trace.end {
                 TraceEnd::Exit => {}
-                TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => stuck = stuck.or(Some(Stuck::Spin)),
+                TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } | TraceEnd::NotStarted => {
+                    stuck = stuck.or(Some(Stuck::Spin));
+                }
                 TraceEnd::Bound { span, .. } => return Ending::Cut(Cut::Bound(*span)),
                 TraceEnd::Wild { span, .. } => return Ending::Cut(Cut::Wild(*span)),
             }
