@@ -73,6 +73,12 @@ pub trait Machine: Sync {
     /// The transitions enabled in a state, always in the same order.
     fn steps(&self, state: &Self::State, steps: &mut Vec<Self::Step>);
 
+    /// The transitions that an exploration takes: the enabled ones, or some of them that lead to all ways a run can end
+    /// (an ample set). A machine that leaves some out says in its text why that is safe.
+    fn choices(&self, state: &Self::State, steps: &mut Vec<Self::Step>) {
+        self.steps(state, steps);
+    }
+
     /// Takes an enabled transition.
     fn take(&self, state: &mut Self::State, step: Self::Step);
 

@@ -212,7 +212,7 @@ impl<M: Machine> Worker<M> {
         for &id in part {
             machine.unpack(store.state(id), &mut self.state);
             self.steps.clear();
-            machine.steps(&self.state, &mut self.steps);
+            machine.choices(&self.state, &mut self.steps);
             let ending = machine.ending(&self.state, &self.steps);
             if !matches!(ending, Ending::Running) && is_wanted(aim, &ending) {
                 self.ends.push((ending, id));

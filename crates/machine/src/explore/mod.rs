@@ -4,10 +4,9 @@
 //! shards of the store are; each shard takes what arrives in the order of the frontier. So states, their numbers, the
 //! outcomes and the traces are the same whatever the number of threads; only a time limit depends on the clock.
 //!
-//! No reduction is applied: each transition of each state is taken. (For LOST-POP the obvious candidate, to accept
-//! instructions as early as possible, is not safe: a write that arrives before a read is accepted becomes a predecessor
-//! at acceptance and gets no edge to the fences before the read, one that arrives after does.) Pruning by the question
-//! ([`Aim::Reach`]) leaves out states from which the condition can no longer come true.
+//! Which transitions are taken is the machine's to say ([`Machine::choices`]): all that are enabled, or an ample set of
+//! them. Pruning by the question ([`Aim::Reach`], [`Aim::Decide`]) leaves out states from which the condition can no longer
+//! come true.
 
 mod expand;
 mod store;
@@ -122,7 +121,7 @@ impl<M: Machine> Explored<'_, M> {
             .filter_map(|origin| {
                 self.machine.unpack(self.store.state(origin.parent), &mut state);
                 steps.clear();
-                self.machine.steps(&state, &mut steps);
+                self.machine.choices(&state, &mut steps);
                 steps.get(origin.step as usize).copied()
             })
             .collect();

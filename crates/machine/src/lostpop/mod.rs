@@ -13,6 +13,7 @@
 
 mod architecture;
 mod atomic;
+mod eager;
 mod pairs;
 pub mod rules;
 mod state;
@@ -53,6 +54,8 @@ pub struct LostPop<'a> {
     implied: u64,
     /// Slots that may hold the write of a read-modify-write.
     atomic_writes: u64,
+    /// Per thread: whether it may accept at once (see `eager`).
+    eager: Vec<bool>,
     layout: Layout,
 }
 
@@ -66,7 +69,15 @@ pub enum Step {
     Satisfy { read: u32, write: u32 },
 }
 
-/// How much of the order constraints a state keeps.
+/// What an exploration leaves out.
+///
+/// `Needed` has two reductions. The order of acceptance is left open only where it matters (see `eager`). And the part of
+/// init writes in the order is implied: an init write has propagated everywhere, so it covers every scope and stalls
+/// nothing itself; it is before everything at its location from the start; and nothing is ever ordered before it, so that
+/// it holds nothing back as a fence-like request either. (Observations only order what has no order yet. A predecessor is
+/// ordered before a request of its thread by the architecture: in x86 and SC such a pair is of one thread, where the init
+/// write came first and is before every write already; elsewhere an init write is a relaxed access, which holds nothing
+/// back.) So its edges to other locations and whether it is a predecessor decide nothing, and are not kept.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
     #[default]
@@ -114,6 +125,7 @@ impl<'a> LostPop<'a> {
             init_slots: (1 << requests.locations.len()) - 1,
             implied: if detail == Detail::Needed { (1 << requests.locations.len()) - 1 } else { 0 },
             atomic_writes: requests.requests.iter().filter(is_atomic).fold(0, |set, it| set | it.slot.bit()),
+            eager: vec![false; requests.threads.len()],
             layout: Layout::default(),
             tree,
         };
@@ -129,6 +141,9 @@ impl<'a> LostPop<'a> {
                 machine.node_of[index] = machine.nodes[thread.index()].len() as u32;
                 machine.nodes[thread.index()].push(id);
             }
+        }
+        if detail == Detail::Needed {
+            machine.eager = machine.eager_threads();
         }
         machine.layout = Layout::new(&machine);
         Ok(machine)
@@ -179,6 +194,15 @@ impl Machine for LostPop<'_> {
 
     fn steps(&self, state: &State, steps: &mut Vec<Step>) {
         self.accepts(state, steps);
+        self.satisfactions(state, steps);
+        self.propagations(state, steps);
+    }
+
+    fn choices(&self, state: &State, steps: &mut Vec<Step>) {
+        self.accepts(state, steps);
+        if self.keep_eager(steps) {
+            return;
+        }
         self.satisfactions(state, steps);
         self.propagations(state, steps);
     }

@@ -5,6 +5,7 @@ use fencepost_program::program::{LocationRole, Place, Program, Scope, Unsupporte
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Arch;
 
 use crate::requests::scopes::{GpuScope, ScopeTree, ThreadScope};
@@ -46,6 +47,10 @@ impl Requests {
     /// The requests of an unfolded program.
     pub fn of(unfolding: &Unfolding, placement: &Placement) -> Result<Requests, Unsupported> {
         refuse(unfolding)?;
+        if placement.threads.len() != unfolding.threads.len() {
+            let what = "a placement of other threads than the program's".to_owned();
+            return Err(Unsupported { span: Span::default(), what });
+        }
         let slots = Slots::new(unfolding)?;
         let mut requests = Vec::with_capacity(unfolding.events.len());
         for id in (0..unfolding.events.len()).map(EventId::new) {

@@ -3,12 +3,15 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use fencepost_machine::explore::{Aim, Extent, Limits, Stop, explore};
-use fencepost_machine::lostpop::LostPop;
+use fencepost_machine::explore::{Aim, Extent, Limits, Stop, Tally, explore};
 use fencepost_machine::lostpop::rules::Rules;
+use fencepost_machine::lostpop::{Detail, LostPop};
 use fencepost_machine::model::{Model, Wanted};
+use fencepost_machine::requests::Architecture;
 use fencepost_machine::store_buffer::StoreBuffers;
+use fencepost_program::program::{Place, Scope};
 
+use crate::random::{self, Ingredients, Random};
 use crate::support::parse;
 
 const IRIW: &str =
@@ -97,4 +100,43 @@ fn aims_agree() {
         assert_eq!(found(&reach).is_some(), found(&decide).is_some(), "{text}");
         assert!(reach.states <= all.states);
     }
+}
+
+/// The reductions of LOST-POP on random programs of every compound: the same outcomes, by ways of the same length.
+#[test]
+fn reduced_is_unreduced_on_random_programs() {
+    let gpu = |architecture, cta| (architecture, Place::Gpu { gpu: 0, cluster: 0, cta });
+    let (x86, ptx, xc) = (Architecture::X86, Architecture::Ptx, Architecture::Xc);
+    let host = |architecture| (architecture, Place::Host);
+    let compounds = [
+        vec![host(x86)],
+        vec![host(Architecture::Sc)],
+        vec![host(Architecture::Arm)],
+        vec![gpu(ptx, 0), gpu(ptx, 1)],
+        vec![host(x86), gpu(ptx, 0), gpu(ptx, 1)],
+        vec![host(x86), gpu(xc, 0), gpu(xc, 1)],
+    ];
+    let scopes = [Scope::Sys, Scope::Gpu, Scope::Cta];
+    let mut random = Random(21);
+    let (mut reduced, mut unreduced) = (0, 0);
+    for seats in &compounds {
+        let of = Ingredients { seats, threads: 3, locations: 2, instructions: 6, atomics: 1, scopes: &scopes };
+        for number in 0..40 {
+            let program = random::program(&mut random, &of);
+            let requests = program.requests().expect("small");
+            let explored = |detail| {
+                let machine = LostPop::with_detail(&requests, Rules::default(), detail).expect("a known compound");
+                let explored = explore(&machine, &Aim::Everything, &Limits::default());
+                assert_eq!(explored.extent, Extent::Complete);
+                let length = |tally: &Tally| explored.path(tally.first).len();
+                let ends: Vec<_> = explored.outcomes.iter().map(|(end, it)| (end.clone(), length(it))).collect();
+                (ends, explored.states())
+            };
+            let (few, all) = (explored(Detail::Needed), explored(Detail::Everything));
+            assert_eq!(few.0, all.0, "{number}: {program:#?}");
+            (reduced, unreduced) = (reduced + few.1, unreduced + all.1);
+        }
+    }
+    println!("{reduced} of {unreduced} states");
+    assert!(reduced < unreduced);
 }
