@@ -60,6 +60,7 @@ pub enum Origin {
 enum Family {
     Ptx,
     X86,
+    C,
     /// Both, and programs that have threads of both.
     Compound,
     /// An architecture or language whose programs are not read here.
@@ -225,13 +226,14 @@ impl Family {
         match arch {
             Arch::Ptx => Family::Ptx,
             Arch::X86 | Arch::X86_64 => Family::X86,
+            Arch::C => Family::C,
         }
     }
 
     /// From the first word of a cat file, or from a model's name.
     fn from_name(name: &str) -> Option<Family> {
         const OTHERS: &[&str] = &[
-            "aarch64", "arm", "armv8", "bpf", "c", "java", "lisa", "mips", "opencl", "power", "ppc", "riscv", "spirv",
+            "aarch64", "arm", "armv8", "bpf", "java", "lisa", "mips", "opencl", "power", "ppc", "riscv", "spirv",
             "vulkan",
         ];
         let name = name.to_ascii_lowercase();
@@ -239,6 +241,7 @@ impl Family {
             word if word.starts_with("ptx") => Some(Family::Ptx),
             word if word.starts_with("x86") => Some(Family::X86),
             "cmm" => Some(Family::Compound),
+            "c" | "c11" | "rc11" | "rc11-scoped" => Some(Family::C),
             word if OTHERS.contains(&word) => Some(Family::Other),
             _ => None,
         }
@@ -271,6 +274,7 @@ impl Models {
         match arch {
             Arch::Ptx => "ptx-7.5",
             Arch::X86 | Arch::X86_64 => "x86-tso",
+            Arch::C => "rc11-scoped",
         }
     }
 

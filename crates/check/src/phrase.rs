@@ -134,6 +134,7 @@ pub fn arch(arch: Arch) -> &'static str {
         Arch::Ptx => "PTX",
         Arch::X86 => "X86",
         Arch::X86_64 => "X86_64",
+        Arch::C => "C",
     }
 }
 

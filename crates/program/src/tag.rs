@@ -132,6 +132,8 @@ tags! {
     BarrierSync = "BAR_SYNC",
     BarrierArrive = "BAR_ARRIVE",
     BarrierRed = "BAR_RED",
+    /// A plain access of C, which is not atomic.
+    NonAtomic = "NA",
     /// Any event of an x86 thread.
     X86 = "X86",
     Mfence = "MFENCE",

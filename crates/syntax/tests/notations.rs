@@ -21,7 +21,7 @@ fn instructions(litmus: &Litmus, thread: usize) -> Vec<&Instruction> {
     let body = litmus.threads[thread].body.iter();
     body.filter_map(|statement| match statement {
         Statement::Instruction { instruction, .. } => Some(instruction),
-        Statement::Label(_) => None,
+        Statement::Label(_) | Statement::C(_) => None,
     })
     .collect()
 }

@@ -34,6 +34,7 @@ impl Maker {
             Dialect::Dartagnan | Dialect::NvLitmus => self.word(&["r0", "r1", "r23"]),
             Dialect::Ptx => self.word(&["%r1", "%p", "%tid.x", "r7"]),
             Dialect::X86 => self.word(&["EAX", "RBX", "CL", "R9D"]),
+            Dialect::C => self.word(&["r0", "a"]),
         }
     }
 
@@ -113,7 +114,13 @@ impl Maker {
         let body = (0..self.random.below(6)).map(|_| self.statement()).collect();
         if self.dialect == Dialect::NvLitmus {
             let placement = Placement { cta: Some(index), gpu: Some(1), ..Placement::default() };
-            return Thread { name: at(format!("d1.b{index}.t0")), arch: Arch::Ptx, placement, body };
+            return Thread {
+                name: at(format!("d1.b{index}.t0")),
+                arch: Arch::Ptx,
+                placement,
+                parameters: Vec::new(),
+                body,
+            };
         }
         let level = |random: &mut Random| (random.below(2) == 0).then(|| random.below(9) as u32);
         let random = &mut self.random;
@@ -124,7 +131,7 @@ impl Maker {
             placement = Placement { side: Side::Host, ..Placement::default() };
         }
         let arch = if self.dialect == Dialect::X86 { Arch::X86 } else { Arch::Ptx };
-        Thread { name: at(format!("P{index}")), arch, placement, body }
+        Thread { name: at(format!("P{index}")), arch, placement, parameters: Vec::new(), body }
     }
 
     /// A thread of the host's architecture among those of the device.
@@ -133,7 +140,7 @@ impl Maker {
         let body = (0..self.random.below(6)).map(|_| self.statement()).collect();
         self.dialect = dialect;
         let placement = Placement { side: Side::Host, ..Placement::default() };
-        Thread { name: at(format!("P{index}")), arch: Arch::X86, placement, body }
+        Thread { name: at(format!("P{index}")), arch: Arch::X86, placement, parameters: Vec::new(), body }
     }
 
     fn declaration(&mut self) -> Declaration {

@@ -6,6 +6,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("ptx", include_str!("../../../../models/ptx.cat")),
     ("ptx-6.0", include_str!("../../../../models/ptx-6.0.cat")),
     ("ptx-7.5", include_str!("../../../../models/ptx-7.5.cat")),
+    ("rc11-scoped", include_str!("../../../../models/rc11-scoped.cat")),
     ("sc", include_str!("../../../../models/sc.cat")),
     ("x86-tso", include_str!("../../../../models/x86-tso.cat")),
 ];

@@ -33,7 +33,7 @@ pub(super) fn position(litmus: &Litmus, thread: ThreadId, span: Span) -> Option<
 pub(super) fn instruction(statement: &Statement) -> Option<&Instruction> {
     match statement {
         Statement::Instruction { instruction, .. } => Some(instruction),
-        Statement::Label(_) => None,
+        Statement::Label(_) | Statement::C(_) => None,
     }
 }
 

@@ -178,7 +178,7 @@ fn changed(scene: &Scene<'_>, edit: &Edit, thread: ThreadId, span: Span) -> Opti
     work.apply(&edit.change)?;
     match work.litmus.threads.get(thread.index())?.body.get(at)? {
         Statement::Instruction { instruction, .. } => Some(spelled(instruction)),
-        Statement::Label(_) => None,
+        Statement::Label(_) | Statement::C(_) => None,
     }
 }
 
@@ -283,7 +283,7 @@ impl Work {
         let at = position(&self.litmus, thread, span)?;
         match self.litmus.threads.get_mut(thread.index())?.body.get_mut(at)? {
             Statement::Instruction { instruction, .. } => Some(instruction),
-            Statement::Label(_) => None,
+            Statement::Label(_) | Statement::C(_) => None,
         }
     }
 

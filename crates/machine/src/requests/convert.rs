@@ -1,7 +1,7 @@
 //! Unfoldings to requests. What no machine can run is refused by name, at its place.
 
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{LocationRole, Place, Program, Scope, Unsupported};
+use fencepost_program::program::{LocationRole, Place, Program, Scope, Thread, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, ThreadId};
@@ -21,14 +21,18 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// What a program says of its threads: x86 threads run on the host, wherever the test has one architecture.
-    pub fn of(program: &Program) -> Placement {
-        let architecture = match program.arch {
-            Arch::Ptx => Architecture::Ptx,
-            Arch::X86 | Arch::X86_64 => Architecture::X86,
+    /// What a program says of its threads.
+    pub fn of(program: &Program) -> Result<Placement, Unsupported> {
+        let architecture = |arch: Arch| match arch {
+            Arch::Ptx => Ok(Architecture::Ptx),
+            Arch::X86 | Arch::X86_64 => Ok(Architecture::X86),
+            Arch::C => {
+                let what = "C in an operational model, which runs instructions".to_owned();
+                Err(Unsupported { span: Span::default(), what })
+            }
         };
-        let threads = program.threads.iter().map(|thread| (architecture, thread.place)).collect();
-        Placement { threads }
+        let thread = |thread: &Thread| Ok((architecture(thread.arch)?, thread.place));
+        Ok(Placement { threads: program.threads.iter().map(thread).collect::<Result<_, _>>()? })
     }
 
     /// The same threads as if all were of one architecture, such as [`Architecture::Sc`].

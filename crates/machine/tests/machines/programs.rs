@@ -18,7 +18,7 @@ fn requests(text: &str) -> Result<(Requests, Condition), Unsupported> {
     let program = program(text).expect("a program");
     let condition = program.questions[0].condition.clone();
     let unfolding = unfolded(&program).expect("an unfolding");
-    Requests::of(&unfolding, &Placement::of(&program)).map(|requests| (requests, condition))
+    Requests::of(&unfolding, &Placement::of(&program).expect("instructions")).map(|requests| (requests, condition))
 }
 
 fn verdict(text: &str) -> Verdict {
@@ -48,7 +48,7 @@ fn branches_and_compare_and_swap_follow_the_values() {
         return;
     }
     let unfolding = unfolded(&lock).expect("an unfolding");
-    let requests = Requests::of(&unfolding, &Placement::of(&lock)).expect("it runs");
+    let requests = Requests::of(&unfolding, &Placement::of(&lock).expect("instructions")).expect("it runs");
     let condition = &lock.questions[0].condition;
     for model in [Model::StoreBuffers, Model::LostPop(Rules::default()), Model::Coherence(Swmr::Kept)] {
         assert_eq!(ask(model, &requests, condition).0, Verdict::Forbidden, "{}", model.name());
@@ -93,7 +93,7 @@ fn a_loop_that_is_cut_proves_nothing() {
                 exists (P0:r0 == 7)\n";
     let Some(program) = program(text).filter(|it| it.unsupported.is_empty()) else { panic!("not understood") };
     let unfolding = unfolded(&program).expect("an unfolding");
-    let requests = Requests::of(&unfolding, &Placement::of(&program)).expect("it runs");
+    let requests = Requests::of(&unfolding, &Placement::of(&program).expect("instructions")).expect("it runs");
     let condition = &program.questions[0].condition;
     let explored = Model::LostPop(Rules::default())
         .explore(&requests, &Aim::Everything, Wanted::Trace(condition), &Limits::default())
@@ -124,7 +124,7 @@ fn on_our_ptx_tests_sc_is_contained_in_ptx() {
             continue;
         };
         let Some(unfolding) = unfolded(&program) else { continue };
-        let placement = Placement::of(&program);
+        let placement = Placement::of(&program).expect("instructions");
         let (Ok(ptx), Ok(sc)) =
             (Requests::of(&unfolding, &placement), Requests::of(&unfolding, &placement.clone().all(Architecture::Sc)))
         else {

@@ -45,7 +45,7 @@ fn compare(files: &[std::path::PathBuf], states: u64) -> (u32, Vec<String>) {
             left_out.push(format!("{name}: not unfolded"));
             continue;
         };
-        let requests = match Requests::of(&unfolding, &Placement::of(&program)) {
+        let requests = match Requests::of(&unfolding, &Placement::of(&program).expect("instructions")) {
             Ok(requests) => requests,
             Err(refused) => {
                 left_out.push(format!("{name}: {}", refused.what));

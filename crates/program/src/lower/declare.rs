@@ -79,7 +79,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
 fn register_type(dialect: Dialect) -> Option<Type> {
     match dialect {
         Dialect::Dartagnan | Dialect::NvLitmus => Some(Type::UNTYPED),
-        Dialect::Ptx | Dialect::X86 => None,
+        Dialect::Ptx | Dialect::X86 | Dialect::C => None,
     }
 }
 

@@ -163,7 +163,7 @@ pub(crate) fn misfit(what: &str, ty: Type, whose: &str, span: Span) -> Diagnosti
 fn barrier_rule(dialect: Dialect) -> BarrierRule {
     match dialect {
         Dialect::Dartagnan => BarrierRule::Dartagnan,
-        Dialect::Ptx | Dialect::NvLitmus | Dialect::X86 => BarrierRule::Ptx,
+        Dialect::Ptx | Dialect::NvLitmus | Dialect::X86 | Dialect::C => BarrierRule::Ptx,
     }
 }
 

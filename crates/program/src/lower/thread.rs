@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_syntax::c::Parameter;
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side, Statement};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -37,6 +38,8 @@ pub(crate) struct ThreadBuilder {
     span: Span,
     guard: Option<(RegisterId, Polarity)>,
     temporaries: u32,
+    /// What the parameters of a thread in C point to.
+    parameters: BTreeMap<String, String>,
     /// Registers the declarations give a value, and where.
     initialised: BTreeMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
@@ -61,7 +64,9 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
         }
         let dialect = litmus.dialect_of(thread);
         let place = place(dialect, thread.placement);
-        ThreadBuilder { arch: thread.arch, ..ThreadBuilder::new(thread.name.node.clone(), dialect, place) }
+        let taken = |taken: &Parameter| (taken.name.node.clone(), taken.ty.node.clone());
+        let parameters = thread.parameters.iter().map(taken).collect();
+        ThreadBuilder { arch: thread.arch, parameters, ..ThreadBuilder::new(thread.name.node.clone(), dialect, place) }
     };
     let mut builders: Vec<ThreadBuilder> = litmus.threads.iter().map(build).collect();
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
@@ -80,7 +85,8 @@ fn unplaced(name: &Spanned<String>) -> Diagnostic {
 }
 
 fn place(dialect: Dialect, placement: Placement) -> Place {
-    if dialect == Dialect::X86 || placement.side == Side::Host {
+    let is_unplaced_c = dialect == Dialect::C && placement.cta.is_none() && placement.gpu.is_none();
+    if dialect == Dialect::X86 || placement.side == Side::Host || is_unplaced_c {
         return Place::Host;
     }
     let cta = placement.cta.unwrap_or(0);
@@ -105,6 +111,7 @@ impl ThreadBuilder {
             span: Span::default(),
             guard: None,
             temporaries: 0,
+            parameters: BTreeMap::new(),
             initialised: BTreeMap::new(),
             qualified: Vec::new(),
             excused: BTreeSet::new(),
@@ -229,6 +236,23 @@ impl ThreadBuilder {
         self.families.push((stem.to_string(), ty));
     }
 
+    /// A label no text can name.
+    pub(crate) fn fresh_label(&mut self) -> String {
+        self.temporaries += 1;
+        format!("#{}", self.temporaries)
+    }
+
+    /// Where the statement is that the next operations come from.
+    pub(crate) fn at(&mut self, span: Span) {
+        self.span = span;
+        self.guard = None;
+    }
+
+    /// The declared type of what a parameter points to.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
     /// A register no text can name.
     pub(crate) fn temporary(&mut self, ty: Type) -> RegisterId {
         self.temporaries += 1;
@@ -303,6 +327,11 @@ impl Context<'_> {
                         self.declare_registers(instruction);
                     }
                 }
+                Statement::C(statement) => {
+                    if let Err(refusal) = table::c::lower(self, statement) {
+                        self.findings.refuse(refusal);
+                    }
+                }
             }
         }
         self.thread.resolve_jumps(self.findings);
@@ -346,6 +375,11 @@ impl Context<'_> {
             let message = format!("the label `{}` stands twice in {}", label.node, self.thread.name);
             self.findings.diagnostics.push(Diagnostic::error(label.span, message).help("rename one of them"));
         }
+    }
+
+    /// A label of our own.
+    pub(crate) fn place(&mut self, label: &str, span: Span) {
+        self.label(&Spanned::new(label.to_owned(), span));
     }
 
     pub(crate) fn lower_guard(&mut self, instruction: &Tree) -> Result<(), Refusal> {

@@ -1,5 +1,6 @@
 //! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
 
+pub(crate) mod c;
 pub(crate) mod form;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
@@ -38,6 +39,7 @@ use crate::value::Value;
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
     match context.dialect {
         Dialect::X86 => x86::lower(context, tree),
+        Dialect::C => Err(Refusal::error(tree.span(), "an instruction among C statements")),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => ptx::lower(context, tree, assume),
     }
 }

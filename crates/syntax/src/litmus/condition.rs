@@ -124,6 +124,7 @@ impl Parser<'_> {
         let (text, span) = (self.cursor.str(token), self.cursor.span(token));
         let register = match self.arch {
             Arch::Ptx => text.starts_with('%') || is_numbered_register(text),
+            Arch::C => false,
             Arch::X86 | Arch::X86_64 => text.starts_with('%') || x86::is_register(&text.to_ascii_uppercase()),
         };
         if register && self.registers_are_unique {
@@ -208,7 +209,7 @@ impl Parser<'_> {
     /// A register after `P0:`. x86 names are upper case in the tree; PTX's special registers have a part (`%tid.x`).
     pub(super) fn register_name(&mut self) -> Option<Spanned<String>> {
         let mut name = self.cursor.word("a register")?;
-        if self.arch != Arch::Ptx {
+        if matches!(self.arch, Arch::X86 | Arch::X86_64) {
             name.node = name.node.trim_start_matches('%').to_ascii_uppercase();
             return Some(name);
         }

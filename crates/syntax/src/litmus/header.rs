@@ -16,8 +16,7 @@ pub(super) struct Header {
 }
 
 /// Architectures that herd's front ends know, for a refusal by name.
-const FOREIGN: [&str; 12] =
-    ["AArch64", "ARM", "PPC", "POWER", "RISCV", "RISC-V", "MIPS", "C", "C11", "LISA", "BPF", "VULKAN"];
+const FOREIGN: [&str; 10] = ["AArch64", "ARM", "PPC", "POWER", "RISCV", "RISC-V", "MIPS", "LISA", "BPF", "VULKAN"];
 
 /// How a PTX module starts (PTX ISA 11.1); `.global` and `.shared` start NVLitmus files too.
 const MODULE: [&str; 9] =
@@ -141,6 +140,7 @@ impl<'a> Scan<'a> {
             "PTX" => Arch::Ptx,
             "X86" => Arch::X86,
             "X86_64" => Arch::X86_64,
+            "C" | "C11" => Arch::C,
             _ => {
                 self.diagnostics.push(unknown_arch(&word));
                 return None;
@@ -204,11 +204,11 @@ fn end_of_comment(text: &str) -> Option<usize> {
 fn starts_thread(rest: &str) -> bool {
     let Some(digits) = rest.strip_prefix('P') else { return false };
     let after = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    after.len() < digits.len() && after.trim_start_matches([' ', '\t']).starts_with(['|', ';', '@', '{'])
+    after.len() < digits.len() && after.trim_start_matches([' ', '\t']).starts_with(['|', ';', '@', '{', '('])
 }
 
 fn unknown_arch(word: &Spanned<String>) -> Diagnostic {
-    let supported = "supported are PTX, X86 and X86_64, and NVLitmus files without a header";
+    let supported = "supported are PTX, X86, X86_64 and C, and NVLitmus files without a header";
     let shown: String = word.node.chars().take(40).collect();
     if word.node.is_empty() {
         return Diagnostic::error(word.span, "the litmus test is empty").help(supported);

@@ -108,6 +108,7 @@ impl Parser<'_> {
         Some(Thread {
             name,
             arch: Arch::Ptx,
+            parameters: Vec::new(),
             placement: Placement { cta: Some(cta), gpu: Some(gpu), ..Placement::default() },
             body,
         })

@@ -73,7 +73,9 @@ fn nvlitmus_tests(stem: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {
 }
 
 fn with_header(text: &str, header: Header) -> (Option<Litmus>, Vec<Diagnostic>) {
-    let cursor = Cursor::new(text, header.end, Comments::Litmus);
+    // `(*x)` is no comment of C.
+    let comments = if header.arch == Arch::C { Comments::C } else { Comments::Litmus };
+    let cursor = Cursor::new(text, header.end, comments);
     let mut parser = Parser::new(cursor, header.arch);
     let litmus = parser.test(header);
     let diagnostics = finish(parser.cursor.into_diagnostics());
@@ -105,6 +107,7 @@ impl<'a> Parser<'a> {
     fn dialect(&self, declarations: &[Spanned<Declaration>]) -> Dialect {
         match self.arch {
             Arch::X86 | Arch::X86_64 => Dialect::X86,
+            Arch::C => Dialect::C,
             Arch::Ptx => {
                 let real = self.marks.bracket.or(self.marks.percent).or(self.marks.guard);
                 let is_kernels = |declaration: &Spanned<Declaration>| match &declaration.node {

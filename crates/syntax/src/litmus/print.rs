@@ -6,6 +6,7 @@ use super::tree::{
     QuestionKind, Side, Statement, Term, Thread,
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
+use crate::c;
 use crate::span::Spanned;
 use crate::text::DEPTH_LIMIT;
 
@@ -30,6 +31,7 @@ fn header(litmus: &Litmus) -> String {
         Arch::Ptx => "PTX",
         Arch::X86 => "X86",
         Arch::X86_64 => "X86_64",
+        Arch::C => "C",
     };
     let mut text = format!("{arch} {}\n", litmus.name.node);
     for comment in &litmus.comments {
@@ -129,7 +131,7 @@ fn initial(value: &InitialValue) -> String {
     }
 }
 
-fn thread_header(thread: &Thread) -> String {
+fn thread_header(thread: &Thread, arch: Arch) -> String {
     let Placement { cta, cluster, gpu, kernel, side } = thread.placement;
     let parts = [("cta", cta), ("cluster", cluster), ("gpu", gpu), ("kernel", kernel)];
     let mut parts: Vec<String> =
@@ -137,8 +139,17 @@ fn thread_header(thread: &Thread) -> String {
     if side == Side::Host {
         parts = vec![if thread.arch == Arch::Ptx { "host" } else { "x86" }.to_owned()];
     }
-    let at = if parts.is_empty() { "" } else { "@" };
-    format!("{}{at}{}", thread.name.node, parts.join(", "))
+    let is_guest = thread.arch == Arch::C && arch != Arch::C;
+    let at = match (parts.is_empty(), is_guest) {
+        (true, false) => "",
+        (false, false) => "@",
+        (true, true) => "@c11",
+        (false, true) => "@c11 ",
+    };
+    let taken = thread.parameters.iter().map(|taken| format!("{}* {}", taken.ty.node, taken.name.node));
+    let taken: Vec<String> = taken.collect();
+    let taken = if taken.is_empty() { String::new() } else { format!(" ({})", taken.join(", ")) };
+    format!("{}{at}{}{taken}", thread.name.node, parts.join(", "))
 }
 
 fn statement(statement: &Statement, dialect: Dialect) -> String {
@@ -155,6 +166,11 @@ fn statement(statement: &Statement, dialect: Dialect) -> String {
             }
             text
         }
+        Statement::C(item) => {
+            let mut text = String::new();
+            c::print(&item.node, 0, &mut text);
+            text.trim_end().to_owned()
+        }
     }
 }
 
@@ -164,7 +180,7 @@ fn columns(litmus: &Litmus, text: &mut String) {
         .iter()
         .map(|thread| {
             let body = thread.body.iter().map(|item| statement(item, litmus.dialect_of(thread)));
-            std::iter::once(thread_header(thread)).chain(body).collect()
+            std::iter::once(thread_header(thread, litmus.arch)).chain(body).collect()
         })
         .collect();
     let widths: Vec<usize> = cells.iter().map(|column| column.iter().map(String::len).max().unwrap_or(0)).collect();
@@ -181,7 +197,7 @@ fn columns(litmus: &Litmus, text: &mut String) {
 
 fn blocks(litmus: &Litmus, text: &mut String) {
     for thread in &litmus.threads {
-        text.push_str(&thread_header(thread));
+        text.push_str(&thread_header(thread, litmus.arch));
         text.push_str(" {\n");
         body(thread, litmus.dialect_of(thread), text);
         text.push_str("}\n");
@@ -190,6 +206,10 @@ fn blocks(litmus: &Litmus, text: &mut String) {
 
 fn body(thread: &Thread, dialect: Dialect, text: &mut String) {
     for item in &thread.body {
+        if let Statement::C(item) = item {
+            c::print(&item.node, 1, text);
+            continue;
+        }
         let indent = if matches!(item, Statement::Label(_)) { "" } else { "  " };
         text.push_str(indent);
         text.push_str(&statement(item, dialect));
@@ -304,6 +324,7 @@ fn term(term: &Term, dialect: Dialect) -> String {
 /// Whether a bare name would read as something else than a location.
 fn needs_brackets(name: &str, dialect: Dialect) -> bool {
     let register = match dialect {
+        Dialect::C => false,
         Dialect::X86 => x86::is_register(&name.to_ascii_uppercase()),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => is_numbered_register(name),
     };

@@ -71,14 +71,14 @@ impl Names {
 
 /// AT&T's operand order to Intel's.
 pub(super) fn reverse_operands(threads: &mut [Thread]) {
-    let x86 = threads.iter_mut().filter(|thread| thread.arch != Arch::Ptx);
+    let x86 = threads.iter_mut().filter(|thread| matches!(thread.arch, Arch::X86 | Arch::X86_64));
     x86.flat_map(instructions).for_each(|instruction| instruction.operands.reverse());
 }
 
 fn instructions(thread: &mut Thread) -> impl Iterator<Item = &mut Instruction> {
     thread.body.iter_mut().filter_map(|statement| match statement {
         Statement::Instruction { instruction, .. } => Some(instruction),
-        Statement::Label(_) => None,
+        Statement::Label(_) | Statement::C(_) => None,
     })
 }
 

@@ -62,7 +62,7 @@ fn settle_labels(scope: &Scope, body: &mut [Statement]) {
     let defined = |statements: &[&Statement]| -> BTreeSet<String> {
         let label = |statement: &&Statement| match statement {
             Statement::Label(label) => Some(label.node.clone()),
-            Statement::Instruction { .. } => None,
+            Statement::Instruction { .. } | Statement::C(_) => None,
         };
         statements.iter().filter_map(label).collect()
     };
@@ -143,7 +143,7 @@ fn is_used(statements: &[&Statement], name: &str) -> bool {
     let is_name = |other: &str| other == name || member(other, name).is_some();
     statements.iter().any(|statement| match statement {
         Statement::Instruction { instruction, .. } => mentions(instruction, &is_name),
-        Statement::Label(_) => false,
+        Statement::Label(_) | Statement::C(_) => false,
     })
 }
 

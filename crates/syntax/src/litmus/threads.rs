@@ -8,6 +8,7 @@ use super::parse::Parser;
 use super::scopes::{self, DEEPEST, Scopes};
 use super::tree::{Arch, Declaration, Layout, Placement, Side, Statement, Thread};
 use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};
+use crate::c::CReader;
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Instruction, Operand};
 use crate::span::{Span, Spanned};
@@ -75,10 +76,15 @@ impl Parser<'_> {
             } else if self.arch == Arch::Ptx && self.cursor.eat("x86").is_some() {
                 (arch, placement) = (Arch::X86, host);
             } else {
-                placement = self.placement()?;
+                if self.arch == Arch::Ptx && self.cursor.eat("c11").is_some() {
+                    arch = Arch::C;
+                }
+                let is_placed = arch == self.arch || self.cursor.at_kind(Kind::Word);
+                placement = if is_placed { self.placement()? } else { placement };
             }
         }
-        Some(Thread { name, arch, placement, body: Vec::new() })
+        let parameters = if arch == Arch::C { CReader::new(&mut self.cursor).parameters()? } else { Vec::new() };
+        Some(Thread { name, arch, placement, parameters, body: Vec::new() })
     }
 
     fn placement(&mut self) -> Option<Placement> {
@@ -115,7 +121,7 @@ impl Parser<'_> {
     }
 
     fn unknown_level(&mut self, word: &str, span: Span) {
-        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86"]) {
+        let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host` or `x86`".to_owned(),
         };
@@ -223,6 +229,11 @@ impl Parser<'_> {
         let instruction = match arch {
             Arch::Ptx => PtxReader { cursor, marks: &mut self.marks, ends, names: Names::Litmus }.instruction(),
             Arch::X86 | Arch::X86_64 => X86Reader { cursor, marks: &mut self.x86_marks, ends }.instruction(),
+            Arch::C => {
+                let help = "write the threads as `P0 (atomic_int* x) { … }`";
+                cursor.report(Diagnostic::error(cursor.here(), "C stands in blocks, not in columns").help(help));
+                None
+            }
         }?;
         let first = instruction.operands.first().map(|operand| &operand.node);
         let negated = instruction.opcode.node == "not" && first == Some(&Operand::Symbol("exists".to_owned()));
@@ -246,7 +257,13 @@ impl Parser<'_> {
                 self.skip_block(before);
                 continue;
             }
-            self.block(&mut thread, threads.len(), declarations);
+            if thread.arch == Arch::C {
+                let mut body = Vec::new();
+                CReader::new(&mut self.cursor).body(&mut body);
+                thread.body = body.into_iter().map(Statement::C).collect();
+            } else {
+                self.block(&mut thread, threads.len(), declarations);
+            }
             threads.push(thread);
         }
         threads

@@ -1,5 +1,6 @@
 //! The tree of a litmus test, shared by column, block and NVLitmus notation.
 
+use crate::c;
 use crate::instruction::Instruction;
 use crate::span::{Span, Spanned};
 
@@ -9,6 +10,8 @@ pub enum Arch {
     Ptx,
     X86,
     X86_64,
+    /// C with `<stdatomic.h>`.
+    C,
 }
 
 /// How the threads are laid out on the page.
@@ -33,6 +36,7 @@ pub enum Dialect {
     NvLitmus,
     /// x86 as herd writes it.
     X86,
+    C,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -128,6 +132,8 @@ pub struct Thread {
     /// What its instructions are written in: the header's, or another (`P0@x86` in a PTX test).
     pub arch: Arch,
     pub placement: Placement,
+    /// Of a thread in C.
+    pub parameters: Vec<c::Parameter>,
     pub body: Vec<Statement>,
 }
 
@@ -159,6 +165,7 @@ pub enum Statement {
         /// NVLitmus `ld r0, [x] == 1`: only executions where the loaded value is this count.
         assume: Option<Spanned<i128>>,
     },
+    C(Spanned<c::Statement>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -230,6 +237,7 @@ impl Litmus {
         match thread.arch {
             Arch::Ptx => self.dialect,
             Arch::X86 | Arch::X86_64 => Dialect::X86,
+            Arch::C => Dialect::C,
         }
     }
 

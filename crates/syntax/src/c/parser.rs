@@ -1,0 +1,299 @@
+//! C statements from text, with recovery at the end of a statement.
+
+use super::{Binary, Expression, Parameter, Statement, Unary};
+use crate::diagnostic::Diagnostic;
+use crate::span::{Span, Spanned};
+use crate::text::{Cursor, Kind, LeadingZero, integer};
+
+/// Blocks and expressions nest no deeper: each level is a call.
+const DEEPEST: u32 = 64;
+
+/// What may stand before the name of a variable. The sizes are those of every compiler for these machines.
+pub(crate) const TYPES: &[&str] = &[
+    "int",
+    "unsigned",
+    "long",
+    "int32_t",
+    "uint32_t",
+    "int64_t",
+    "uint64_t",
+    "atomic_int",
+    "atomic_uint",
+    "atomic_long",
+    "atomic_ulong",
+    "bool",
+];
+
+pub(crate) struct CReader<'r, 'a> {
+    pub(crate) cursor: &'r mut Cursor<'a>,
+    depth: u32,
+}
+
+type Block = Vec<Spanned<Statement>>;
+
+impl<'r, 'a> CReader<'r, 'a> {
+    pub(crate) fn new(cursor: &'r mut Cursor<'a>) -> CReader<'r, 'a> {
+        CReader { cursor, depth: 0 }
+    }
+
+    /// `(atomic_int* x, int* y)`, if there.
+    pub(crate) fn parameters(&mut self) -> Option<Vec<Parameter>> {
+        let mut parameters = Vec::new();
+        if self.cursor.eat("(").is_none() {
+            return Some(parameters);
+        }
+        while self.cursor.eat(")").is_none() {
+            self.cursor.eat("volatile");
+            let ty = self.ty()?;
+            self.cursor.expect("*", "a thread takes pointers to locations")?;
+            let name = self.cursor.word("the name of a location")?;
+            parameters.push(Parameter { ty, name });
+            if self.cursor.eat(",").is_none() && !self.cursor.at(")") {
+                self.cursor.unexpected("`,` or `)` after a parameter");
+                return None;
+            }
+        }
+        Some(parameters)
+    }
+
+    fn ty(&mut self) -> Option<Spanned<String>> {
+        let word = self.cursor.word("a type, such as `int` or `atomic_int`")?;
+        if TYPES.contains(&word.node.as_str()) {
+            return Some(word);
+        }
+        let message = format!("`{}` is not a type that is known here", word.node);
+        self.cursor.report(Diagnostic::error(word.span, message).help(format!("types are {}", TYPES.join(", "))));
+        None
+    }
+
+    /// Statements up to the `}` that closes the thread, which is eaten.
+    pub(crate) fn body(&mut self, body: &mut Block) {
+        loop {
+            if self.cursor.eat("}").is_some() {
+                return;
+            }
+            if self.cursor.at_end() {
+                self.cursor.unexpected("`}` to close the thread");
+                return;
+            }
+            if self.cursor.eat(";").is_some() {
+                continue;
+            }
+            let before = self.cursor.position();
+            match self.statement() {
+                Some(statement) => body.push(statement),
+                None => self.recover(before),
+            }
+        }
+    }
+
+    /// To the end of the statement: behind its `;`, or before the `}` of its block.
+    fn recover(&mut self, before: usize) {
+        while !(self.cursor.at_end() || self.cursor.at("}") || self.cursor.at(";")) {
+            self.cursor.bump();
+        }
+        self.cursor.eat(";");
+        if self.cursor.position() == before {
+            self.cursor.bump();
+        }
+    }
+
+    fn statement(&mut self) -> Option<Spanned<Statement>> {
+        self.deeper()?;
+        let start = self.cursor.here();
+        let statement = self.any_statement();
+        self.depth -= 1;
+        let end = self.cursor.span(self.cursor.previous());
+        Some(Spanned::new(statement?, start.to(end)))
+    }
+
+    fn any_statement(&mut self) -> Option<Statement> {
+        if self.cursor.eat("if").is_some() {
+            let condition = self.parenthesised()?;
+            let then = self.block()?;
+            let otherwise = if self.cursor.eat("else").is_some() { self.block()? } else { Vec::new() };
+            return Some(Statement::If { condition, then, otherwise });
+        }
+        if self.cursor.eat("while").is_some() {
+            let condition = self.parenthesised()?;
+            let body = self.block()?;
+            return Some(Statement::While { condition, body });
+        }
+        if self.cursor.eat("do").is_some() {
+            let body = self.block()?;
+            self.cursor.expect("while", "after the body of `do`")?;
+            let condition = self.parenthesised()?;
+            self.end()?;
+            return Some(Statement::DoWhile { body, condition });
+        }
+        // Two words in a row can only be a declaration, if of a type that is not known.
+        let is_type = self.cursor.at_kind(Kind::Word) && self.cursor.ahead(1).kind == Kind::Word;
+        let statement = if is_type { self.declaration()? } else { self.simple()? };
+        self.end()?;
+        Some(statement)
+    }
+
+    fn end(&mut self) -> Option<Span> {
+        self.cursor.expect(";", "to end the statement")
+    }
+
+    fn declaration(&mut self) -> Option<Statement> {
+        let ty = self.ty()?;
+        let name = self.cursor.word("the name of a variable")?;
+        let value = if self.cursor.eat("=").is_some() { Some(self.expression(0)?) } else { None };
+        Some(Statement::Declare { ty, name, value })
+    }
+
+    fn simple(&mut self) -> Option<Statement> {
+        let first = self.expression(0)?;
+        if self.cursor.eat("=").is_some() {
+            let value = self.expression(0)?;
+            if matches!(first.node, Expression::Name(_) | Expression::Dereference(_)) {
+                return Some(Statement::Assign { target: first, value });
+            }
+            self.cursor.error(first.span, "this cannot be assigned to");
+            return None;
+        }
+        if matches!(first.node, Expression::Call { .. }) {
+            return Some(Statement::Call(first));
+        }
+        let diagnostic = Diagnostic::error(first.span, "this statement has no effect");
+        self.cursor.report(diagnostic.help("assign the value to a variable, or drop it"));
+        None
+    }
+
+    /// `{ … }` or one statement.
+    fn block(&mut self) -> Option<Block> {
+        let mut body = Vec::new();
+        if self.cursor.eat("{").is_some() {
+            self.deeper()?;
+            self.body(&mut body);
+            self.depth -= 1;
+        } else if self.cursor.eat(";").is_none() {
+            body.push(self.statement()?);
+        }
+        Some(body)
+    }
+
+    fn parenthesised(&mut self) -> Option<Spanned<Expression>> {
+        self.cursor.expect("(", "before the condition")?;
+        let condition = self.expression(0)?;
+        self.cursor.expect(")", "after the condition")?;
+        Some(condition)
+    }
+
+    fn deeper(&mut self) -> Option<()> {
+        if self.depth >= DEEPEST {
+            self.cursor.error(self.cursor.here(), format!("nested deeper than {DEEPEST} levels"));
+            self.cursor.give_up();
+            return None;
+        }
+        self.depth += 1;
+        Some(())
+    }
+
+    /// Precedence climbing: operators that bind at least as tightly as `least`.
+    fn expression(&mut self, least: u8) -> Option<Spanned<Expression>> {
+        self.deeper()?;
+        let expression = self.operators(least);
+        self.depth -= 1;
+        expression
+    }
+
+    fn operators(&mut self, least: u8) -> Option<Spanned<Expression>> {
+        let mut left = self.prefix()?;
+        while let Some((operator, binds, tokens)) = self.operator().filter(|(_, binds, _)| *binds >= least) {
+            for _ in 0..tokens {
+                self.cursor.bump();
+            }
+            let right = self.expression(binds + 1)?;
+            let span = left.span.to(right.span);
+            left = Spanned::new(Expression::Binary(operator, Box::new(left), Box::new(right)), span);
+        }
+        Some(left)
+    }
+
+    /// The operator here, how tightly it binds, and how many tokens it is (`||` is two for the lexer).
+    fn operator(&self) -> Option<(Binary, u8, usize)> {
+        if self.cursor.at("|") && self.cursor.is(1, "|") && !self.cursor.ahead(1).spaced {
+            return Some((Binary::Or, Binary::Or.row().1, 2));
+        }
+        let row = Binary::TABLE.iter().find(|(mark, _, _)| self.cursor.at(mark))?;
+        Some((row.1, row.2, 1))
+    }
+
+    fn prefix(&mut self) -> Option<Spanned<Expression>> {
+        let start = self.cursor.here();
+        let unary = [("!", Unary::IsZero), ("-", Unary::Negate), ("~", Unary::Not)];
+        for (mark, operator) in unary {
+            if self.cursor.eat(mark).is_some() {
+                let is_number = self.cursor.at_kind(Kind::Number);
+                let inner = self.nested_prefix()?;
+                let span = start.to(inner.span);
+                // `-1` is a number, so that numbers print and parse to themselves.
+                if let (Unary::Negate, Expression::Integer(value)) = (operator, &inner.node)
+                    && is_number
+                {
+                    return Some(Spanned::new(Expression::Integer(-value), span));
+                }
+                return Some(Spanned::new(Expression::Unary(operator, Box::new(inner)), span));
+            }
+        }
+        if self.cursor.eat("*").is_some() {
+            let inner = self.nested_prefix()?;
+            let span = start.to(inner.span);
+            return Some(Spanned::new(Expression::Dereference(Box::new(inner)), span));
+        }
+        if self.cursor.eat("&").is_some() {
+            let inner = self.nested_prefix()?;
+            let span = start.to(inner.span);
+            return Some(Spanned::new(Expression::AddressOf(Box::new(inner)), span));
+        }
+        self.primary()
+    }
+
+    fn nested_prefix(&mut self) -> Option<Spanned<Expression>> {
+        self.deeper()?;
+        let inner = self.prefix();
+        self.depth -= 1;
+        inner
+    }
+
+    fn primary(&mut self) -> Option<Spanned<Expression>> {
+        let start = self.cursor.here();
+        if self.cursor.eat("(").is_some() {
+            let inner = self.expression(0)?;
+            let end = self.cursor.expect(")", "to close the parenthesis")?;
+            return Some(Spanned::new(inner.node, start.to(end)));
+        }
+        if self.cursor.at_kind(Kind::Number) {
+            let token = self.cursor.bump();
+            let value = integer(self.cursor.str(token), LeadingZero::Octal);
+            if value.is_none() {
+                self.cursor.error(start, format!("`{}` is not an integer", self.cursor.str(token)));
+            }
+            return value.map(|value| Spanned::new(Expression::Integer(value), start));
+        }
+        let name = self.cursor.word("an expression")?;
+        if self.cursor.at("(") {
+            return self.call(name);
+        }
+        Some(Spanned::new(Expression::Name(name.node), name.span))
+    }
+
+    fn call(&mut self, function: Spanned<String>) -> Option<Spanned<Expression>> {
+        self.cursor.bump();
+        let mut arguments = Vec::new();
+        loop {
+            if let Some(end) = self.cursor.eat(")") {
+                let span = function.span.to(end);
+                return Some(Spanned::new(Expression::Call { function, arguments }, span));
+            }
+            arguments.push(self.expression(0)?);
+            if self.cursor.eat(",").is_none() && !self.cursor.at(")") {
+                self.cursor.unexpected("`,` or `)` after an argument");
+                return None;
+            }
+        }
+    }
+}
