@@ -20,6 +20,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
+use crate::initial;
 use crate::mixed;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
@@ -113,6 +114,14 @@ impl Answers {
 
 /// Under the model as it is compiled, whatever the options say of readings.
 pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    if fencepost_program::initial::unknowns(&test.program).is_empty() {
+        return check_known(test, model, options);
+    }
+    initial::check(test, model, options)
+}
+
+/// With the initial values that the program has.
+pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
     let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
     let unfolding = match refusal(test, model) {
@@ -211,6 +220,7 @@ fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
         Feature::Launch => "several kernels",
         Feature::Span => "vectors and accesses of different sizes",
         Feature::Mixed => "threads of several architectures",
+        Feature::Multimem => "multimem operations",
     };
     let what = format!("the model {} has no rules for {what}", model.name);
     Some(Why::Unsupported { span: unknown.span, what })

@@ -19,6 +19,7 @@ mod estimate;
 pub mod expectation;
 pub mod explain;
 pub mod hash;
+mod initial;
 mod mixed;
 pub mod models;
 pub mod options;

@@ -145,6 +145,7 @@ impl LoadedModel {
             Feature::Launch => "launch",
             Feature::Span => "span",
             Feature::Mixed => "mixed",
+            Feature::Multimem => "multimem",
         };
         let names = |operator: &Operator| match (feature, operator) {
             (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,

@@ -1,6 +1,8 @@
 //! The report: plain data with a versioned schema (`docs/schema/report.schema.json`). No times, no addresses, no hash-map
 //! order: the same check gives the same bytes. Fields are only ever added within a schema version.
 
+use std::fmt;
+
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use fencepost_program::program::Unsupported;
@@ -198,28 +200,46 @@ pub struct Outcome {
 
 /// Terms with their values, in the report's order of terms; a JSON object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct Assignment(pub Vec<(String, i128)>);
+pub struct Assignment(pub Vec<(String, Number)>);
 
 impl Serialize for Assignment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (name, value) in &self.0 {
-            map.serialize_entry(name, &Number(*value))?;
+            map.serialize_entry(name, value)?;
         }
         map.end()
     }
 }
 
-/// A value: a JSON number where every reader can hold it exactly, else its decimal digits as a string.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Number(pub i128);
+/// A value: a JSON number where every reader can hold it exactly, else its decimal digits as a string. An unknown initial
+/// value is a string, its name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Number {
+    Known(i128),
+    /// `?x`.
+    Unknown(String),
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Known(value) => write!(f, "{value}"),
+            Number::Unknown(name) => f.write_str(name),
+        }
+    }
+}
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         const EXACT: i64 = 1 << 53;
-        match i64::try_from(self.0) {
+        let value = match self {
+            Number::Known(value) => *value,
+            Number::Unknown(name) => return serializer.serialize_str(name),
+        };
+        match i64::try_from(value) {
             Ok(small) if (-EXACT..=EXACT).contains(&small) => serializer.serialize_i64(small),
-            _ => serializer.collect_str(&self.0),
+            _ => serializer.collect_str(&value),
         }
     }
 }

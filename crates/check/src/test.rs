@@ -44,6 +44,11 @@ pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
 }
 
 impl Test {
+    /// The test with another program: one of several that its text stands for.
+    pub(crate) fn with_program(&self, program: Program) -> Test {
+        Test { program, ..self.clone() }
+    }
+
     pub fn name(&self) -> &str {
         &self.program.name
     }

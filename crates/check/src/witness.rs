@@ -7,6 +7,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::{Question, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
+use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -159,7 +160,13 @@ impl Writer<'_> {
 
     fn assignment(&self, state: &State) -> Assignment {
         let name = |term: &Term| phrase::term(&self.test.program, term, Notation::Named);
-        Assignment(self.terms.iter().zip(state).map(|(term, value)| (name(term), value.0)).collect())
+        Assignment(self.terms.iter().zip(state).map(|(term, value)| (name(term), self.number(*value))).collect())
+    }
+
+    /// A value that stands for an unknown initial one has a name.
+    fn number(&self, value: Value) -> Number {
+        let named = self.test.program.unknown_values.iter().find(|(own, _)| *own == value);
+        named.map_or(Number::Known(value.0), |(_, name)| Number::Unknown(name.clone()))
     }
 
     fn outcome(&self, state: &State, executions: u64) -> Outcome {
@@ -210,7 +217,7 @@ impl Writer<'_> {
             thread: thread.map(|thread| thread.name.clone()),
             kind,
             location: self.location(event),
-            value: reader.value(id).map(|value| Number(value.0)),
+            value: reader.value(id).map(|value| self.number(value)),
             line: thread.map(|_| self.test.source.position(event.span.start).line),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
         })

@@ -10,6 +10,7 @@ pub mod barrier;
 pub mod condition;
 pub mod expression;
 pub mod ids;
+pub mod initial;
 pub mod launch;
 pub mod lower;
 pub mod mbarrier;

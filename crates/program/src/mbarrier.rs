@@ -11,7 +11,8 @@ use crate::value::Value;
 /// Counts are 1 to 2^20 - 1, the tx-count lies within ±(2^20 - 1) (layout 0, PTX ISA 9.7.15.16.1).
 pub const GREATEST_COUNT: u32 = (1 << 20) - 1;
 
-/// The state of an mbarrier. The default is that of memory that holds none; its packed value is 0.
+/// The state of an mbarrier. The default is that of memory that holds none; its packed value is 0. The packed value of
+/// memory that holds data is the data.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct State {
     /// Phases completed so far: the number of the current one.
@@ -24,6 +25,8 @@ pub struct State {
     pub tx: i32,
     pub liveness: Liveness,
     pub errors: Errors,
+    /// What the eight bytes hold where they hold no mbarrier: ordinary data.
+    pub data: u64,
 }
 
 /// Whether the memory holds an mbarrier: after `init` and before `inval`.
@@ -95,6 +98,8 @@ const COUNT_BITS: u32 = 20;
 const TX_BITS: u32 = COUNT_BITS + 1;
 const PHASE_BITS: u32 = 32;
 const ERROR_BITS: u32 = 8;
+/// Where a packed value says that it is a live mbarrier.
+const LIVE_AT: u32 = 2 * COUNT_BITS + TX_BITS + PHASE_BITS + ERROR_BITS;
 
 /// Takes fields off the low end of a packed value.
 struct Fields(u128);
@@ -129,7 +134,12 @@ impl State {
     /// The state a value of memory stands for.
     pub fn unpack(value: Value) -> State {
         let mut fields = Fields(value.0.cast_unsigned());
-        let is_live = fields.take(1) != 0;
+        if fields.0 >> LIVE_AT & 1 == 0 {
+            let data = [fields.take(32), fields.take(32)].map(u64::from);
+            fields.take(LIVE_AT - ERROR_BITS - 64);
+            let errors = Errors(fields.take(ERROR_BITS).to_le_bytes()[0]);
+            return State { data: data[0] | data[1] << 32, errors, ..State::default() };
+        }
         let (pending, expected) = (fields.take(COUNT_BITS), fields.take(COUNT_BITS));
         let tx = fields.take(TX_BITS).cast_signed();
         let sign = 1 << (TX_BITS - 1);
@@ -139,7 +149,8 @@ impl State {
             tx: (tx ^ sign) - sign,
             phase: fields.take(PHASE_BITS),
             errors: Errors(fields.take(ERROR_BITS).to_le_bytes()[0]),
-            liveness: if is_live { Liveness::Live } else { Liveness::Uninitialised },
+            liveness: Liveness::Live,
+            data: 0,
         }
     }
 
@@ -150,12 +161,18 @@ impl State {
             packed |= (u128::from(field) & ((1 << bits) - 1)) << shift;
             shift += bits;
         };
-        put(u32::from(self.is_live()), 1);
-        put(self.pending, COUNT_BITS);
-        put(self.expected, COUNT_BITS);
-        put(self.tx.cast_unsigned(), TX_BITS);
-        put(self.phase, PHASE_BITS);
+        if self.is_live() {
+            put(self.pending, COUNT_BITS);
+            put(self.expected, COUNT_BITS);
+            put(self.tx.cast_unsigned(), TX_BITS);
+            put(self.phase, PHASE_BITS);
+        } else {
+            put((self.data & u64::from(u32::MAX)) as u32, 32);
+            put((self.data >> 32) as u32, 32);
+            put(0, LIVE_AT - ERROR_BITS - 64);
+        }
         put(u32::from(self.errors.0), ERROR_BITS);
+        put(u32::from(self.is_live()), 1);
         Value(packed.cast_signed())
     }
 
@@ -357,6 +374,7 @@ impl fmt::Display for ProtocolError {
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.liveness {
+            Liveness::Uninitialised if self.data != 0 => write!(f, "no mbarrier, the data {}", self.data)?,
             Liveness::Uninitialised => f.write_str("no mbarrier")?,
             Liveness::Live => {
                 write!(f, "phase {}: pending {} of {}, tx {}", self.phase, self.pending, self.expected, self.tx)?;

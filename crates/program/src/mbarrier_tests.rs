@@ -4,7 +4,7 @@ use super::*;
 use Completing::{Allowed, Undefined};
 
 fn live(phase: u32, pending: u32, expected: u32, tx: i32) -> State {
-    State { phase, pending, expected, tx, liveness: Liveness::Live, errors: Errors::NONE }
+    State { phase, pending, expected, tx, liveness: Liveness::Live, errors: Errors::NONE, data: 0 }
 }
 
 fn step(state: State, operator: Operator, operand: i128) -> State {
@@ -28,15 +28,25 @@ fn packing_loses_nothing() {
         for (pending, expected) in counts.iter().flat_map(|a| counts.iter().map(move |b| (*a, *b))) {
             for tx in [0, 1, -1, 16, -16, most, -most] {
                 for errors in (0..1 << ProtocolError::ALL.len()).map(Errors) {
-                    for liveness in [Liveness::Uninitialised, Liveness::Live] {
-                        let state = State { phase, pending, expected, tx, liveness, errors };
-                        let packed = state.pack();
-                        assert_eq!(State::unpack(packed), state);
-                        assert!(packed.0 >= 0);
-                    }
+                    let state = State { errors, ..live(phase, pending, expected, tx) };
+                    let packed = state.pack();
+                    assert_eq!(State::unpack(packed), state);
+                    assert!(packed.0 >= 0);
                 }
             }
         }
+    }
+}
+
+#[test]
+fn memory_without_an_mbarrier_is_its_data() {
+    for data in [0, 1, 7, u64::MAX] {
+        let value = Value(i128::from(data));
+        assert_eq!(State::unpack(value), State { data, ..State::default() });
+        assert_eq!(State::unpack(value).pack(), value);
+        let used = step(State::unpack(value), Operator::Arrive(Allowed), 1);
+        assert!(!used.is_live() && used.errors.has(ProtocolError::Uninitialised) && used.data == data);
+        assert_eq!(step(State::unpack(value), Operator::Init, 2), State::init(2));
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Program {
     pub dependent_launches: Vec<(KernelId, KernelId)>,
     /// What looks wrong without any exploration.
     pub lints: Vec<Lint>,
+    /// Values that stand for unknown initial ones, with their names; see [`crate::initial`].
+    pub unknown_values: Vec<(Value, String)>,
 }
 
 /// A rule of the ISA that the text breaks, or is likely to.
@@ -73,6 +75,8 @@ pub enum Feature {
     Span,
     /// Threads of different architectures.
     Mixed,
+    /// Operations on all replicas of a location (PTX 8.1).
+    Multimem,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,6 +100,8 @@ pub enum BarrierRule {
 pub struct Location {
     pub name: String,
     pub initial: Value,
+    /// `x = ?`: `initial` is one of the values it may have (see [`crate::initial`]).
+    pub is_unknown: bool,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.
     pub ty: Type,
     /// How many bytes it is; 0 where the dialect has no sizes.
@@ -104,6 +110,8 @@ pub struct Location {
     pub space: Option<Space>,
     /// The CTA whose shared or tensor memory it lies in; None for global memory and where nothing says it.
     pub owner: Option<Place>,
+    /// The thread whose local memory it lies in.
+    pub thread: Option<ThreadId>,
     pub role: LocationRole,
 }
 
@@ -240,6 +248,8 @@ pub enum Operation {
         tags: Tags,
         scope: Option<Scope>,
     },
+    /// `multimem.*`: one scalar operation per replica, in no order (PTX ISA 8.2.3).
+    Multimem(Box<Multimem>),
     /// Atomic read-modify-write. Read and write halves have their own tags (acquire on the read, release on the write).
     ReadModifyWrite {
         destination: Option<RegisterId>,
@@ -283,6 +293,35 @@ pub enum Operation {
     },
     Exit,
     Nothing,
+}
+
+/// An operation on all replicas of a location.
+#[derive(Clone, Debug)]
+pub struct Multimem {
+    /// Its virtual address at each.
+    pub replicas: Vec<AddressOperand>,
+    pub action: MultimemAction,
+    pub ty: Type,
+    pub read_tags: Tags,
+    pub write_tags: Tags,
+    pub scope: Option<Scope>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum MultimemAction {
+    /// Returns what the operator makes of the replicas.
+    LoadReduce {
+        destination: Option<RegisterId>,
+        operator: crate::expression::BinaryOperator,
+    },
+    Store {
+        value: Operand,
+    },
+    /// A `red` at each.
+    Reduce {
+        value: Operand,
+        operator: crate::expression::BinaryOperator,
+    },
 }
 
 /// What a host thread does with a kernel.

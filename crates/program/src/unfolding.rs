@@ -66,6 +66,8 @@ pub struct LocationInfo {
     pub space: Option<Space>,
     /// The CTA whose shared or tensor memory it lies in.
     pub owner: Option<Place>,
+    /// The thread whose local memory it lies in.
+    pub thread: Option<ThreadId>,
     pub role: LocationRole,
 }
 

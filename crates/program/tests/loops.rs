@@ -10,6 +10,7 @@ use fencepost_program::unfolding::{TraceEnd, Unfolding};
 fn ends(unfolding: &Unfolding) -> Vec<(String, usize)> {
     let name = |end: &TraceEnd| match end {
         TraceEnd::Exit => "exit".to_string(),
+        TraceEnd::NotStarted => "not started".to_string(),
         TraceEnd::Spin { reads, .. } => format!("spin on {}", reads.len()),
         TraceEnd::Blocked { .. } => "blocked".to_string(),
         TraceEnd::Bound { .. } => "bound".to_string(),

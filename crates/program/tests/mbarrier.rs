@@ -267,9 +267,11 @@ fn refusals() {
 }
 
 #[test]
-fn an_mbarrier_is_reached_by_mbarrier_operations_only() {
-    let mixed = program(&ptx(B, &["mbarrier.init.b64 [b], 1;", "st.shared.u64 [b], 0;"]));
-    assert_eq!(mixed.unsupported.len(), 1);
+fn ordinary_accesses_reach_all_bytes_of_an_mbarrier_or_are_refused() {
+    let mixed = |code: &str| program(&ptx(B, &["mbarrier.init.b64 [b], 1;", code])).unsupported.len();
+    assert_eq!(mixed("st.shared.u64 [b], 0;"), 0);
+    assert_eq!(mixed("st.shared.u32 [b], 0;"), 1);
+    assert_eq!(mixed("ld.shared.u16 %rs1, [b+4];"), 1);
     let elsewhere =
         ptx(".shared .b64 b; .shared .u32 x; P0:%rd1 = x;", &["mbarrier.init.b64 [b], 1;", "ld.b32 %r1, [x];"]);
     assert!(program(&elsewhere).unsupported.is_empty());

@@ -73,3 +73,56 @@ fn pointers_are_followed() {
         .collect();
     assert_eq!(reached, ["x@0", "x@1"], "each CTA has its own");
 }
+
+#[test]
+fn memory_that_a_computed_address_may_not_reach() {
+    let refused = |declarations: &str, first: &str, second: &str| {
+        let text = format!(
+            "PTX t\n{{ .global .u64 p = 0; {declarations} }}\nP0@cta 0, gpu 0 {{\n{first}\n}}\n\
+             P1@cta 1, gpu 0 {{\nld.relaxed.gpu.u64 %rd1, [p];\nsetp.eq.u64 %q, %rd1, 0;\n@%q exit;\n{second}\n}}\n"
+        );
+        let program = common::program(&text);
+        assert!(program.unsupported.is_empty(), "{:?}", program.unsupported);
+        unfold(&program, &UnfoldOptions::default()).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let give = |name: &str| format!("mov.u64 %rd2, {name};\nst.relaxed.gpu.u64 [p], %rd2;");
+    let shared = refused(".shared .u32 s = 0;", &give("s"), "ld.u32 %r1, [%rd1];");
+    assert!(shared.contains("`s@0`, in memory of another cluster"), "{shared}");
+    let local = refused(".local .u32 l = 0;", &give("l"), "ld.u32 %r1, [%rd1];");
+    assert!(local.contains("`P0:l`, in memory of another cluster or thread"), "{local}");
+    let constant = refused(".const .u32 a = 3;", &give("a"), "st.u32 [%rd1], 1;");
+    assert!(constant.contains("a write to `a`, which is read-only"), "{constant}");
+    assert_eq!(refused(".global .u32 g = 3;", &give("g"), "st.u32 [%rd1], 1;"), "");
+}
+
+#[test]
+fn accesses_are_aligned_to_their_size() {
+    let refused = |code: &str| {
+        let text = format!("PTX t\n{{ .global .u32 x[8] = 0; }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\n");
+        unfold(&common::program(&text), &UnfoldOptions::default()).err().map(|error| error.to_string())
+    };
+    for code in
+        ["ld.u32 %r1, [x+2];", "ld.u64 %rd1, [x+4];", "st.v2.u32 [x+4], {1, 2};", "st.v4.u32 [x+8], {1, 2, 3, 4};"]
+    {
+        assert!(refused(code).is_some_and(|error| error.contains("no multiple of its size")), "{code}");
+    }
+    for code in ["ld.u16 %rs1, [x+2];", "ld.u64 %rd1, [x+8];", "st.v2.u32 [x+8], {1, 2};"] {
+        assert_eq!(refused(code), None, "{code}");
+    }
+}
+
+#[test]
+fn another_clusters_shared_memory_has_no_name_here() {
+    let text = |place: &str| {
+        format!(
+            "PTX t\n{{ .shared .u32 s = 0; }}\nP0@cta 0, cluster 0, gpu 0 {{\nst.shared.u32 [s], 1;\n}}\n\
+             P1@{place} {{\nld.u32 %r1, [s@0];\n}}\n"
+        )
+    };
+    assert!(common::attempt(&text("cta 1, cluster 0, gpu 0")).0.is_some());
+    for place in ["cta 1, cluster 1, gpu 0", "cta 1, gpu 0", "host"] {
+        let (program, diagnostics) = common::attempt(&text(place));
+        assert!(program.is_none(), "{place}");
+        assert!(diagnostics[0].message.contains("`s@0` cannot be reached from here"), "{place}");
+    }
+}

@@ -46,7 +46,7 @@ fn headers() {
 
 #[test]
 fn declarations() {
-    check("PTX t\n{ x = ; y = 1 }\nP0;\n", &["expected an integer or the name of a location, found `;` @ ;"]);
+    check("PTX t\n{ x = ; y = 1 }\nP0;\n", &["expected an integer, the name of a location, or `?`, found `;` @ ;"]);
     check(
         "PTX t\n{ x = 1 y = 2; t @ textur aliases x; .globl z; }\nP0;\n",
         &[

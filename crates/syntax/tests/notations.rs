@@ -207,3 +207,22 @@ fn blocks_in_braces_have_names_of_their_own() {
     let open = parse("PTX t\n{ }\nP0 {\n  {\n  mov.u32 %x, 1;\n}\n").1;
     assert_eq!(open.len(), 1, "{open:?}");
 }
+
+#[test]
+fn streams_events_replicas_and_unknown_values() {
+    let test = good(
+        "PTX t\n{ .stream a: 0 -> 1 => 2; .event e: 1 -> 3, 4; .event f: 2; .launch 5 -> 6, 5 => 7; x = ?; .shared .b32 s[2] = ?;\n\
+         m @ multimem aliases x, y; }\nP0@cta 0, gpu 0 {\n st.u32 [x], 1;\n}\n",
+    );
+    let Declaration::Stream { name, first, then } = &test.declarations[0].node else { panic!("a stream") };
+    let then: Vec<_> = then.iter().map(|(order, kernel)| (*order, kernel.node)).collect();
+    assert_eq!((name.node.as_str(), first.node), ("a", 0));
+    assert_eq!(then, [(LaunchOrder::Stream, 1), (LaunchOrder::Dependent, 2)]);
+    let Declaration::Event { after, before, .. } = &test.declarations[1].node else { panic!("an event") };
+    assert_eq!((after.node, before.iter().map(|kernel| kernel.node).collect::<Vec<_>>()), (1, vec![3, 4]));
+    assert!(matches!(&test.declarations[4].node, Declaration::Launch { order: LaunchOrder::Dependent, .. }));
+    let Declaration::Location { value: Some(value), .. } = &test.declarations[5].node else { panic!("a location") };
+    assert_eq!(value.node, InitialValue::Unknown);
+    let Declaration::Multimem { replicas, .. } = &test.declarations[7].node else { panic!("replicas") };
+    assert_eq!(replicas.len(), 2);
+}

@@ -192,6 +192,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         Operation::Mark { .. } => unreachable!("the machine has no launches"),
         Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
         Operation::VectorLoad { .. } | Operation::VectorStore { .. } => unreachable!("the machine has no vectors"),
+        Operation::Multimem(_) => unreachable!("the machine has no replicas"),
     }
     Some(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::{AddressId, LocationId};
 use crate::lower::Names;
-use crate::lower::names::{Atom, Name, Sharing, VariableId};
+use crate::lower::names::{Atom, Instance, Name, Sharing, VariableId};
 use crate::lower::sizes::{Cut, Scalar, Uses, bytes};
 use crate::mbarrier;
 use crate::program::{Address, Location, LocationRole, Space};
@@ -81,7 +81,13 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             _ => bytes,
         };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        locations.push(Location { name, initial, ty, bytes, space, owner: variable.owner, role });
+        let is_unknown = role == LocationRole::Data && names.unknown.contains(&variable.name);
+        let thread = match variable.order.1 {
+            Instance::Thread(thread) => Some(thread),
+            Instance::Only | Instance::Cta(_) => None,
+        };
+        let owner = variable.owner;
+        locations.push(Location { name, initial, ty, bytes, space, owner, thread, role, is_unknown });
     }
     (atoms, locations)
 }
@@ -97,7 +103,11 @@ fn content(
         LocationRole::Mbarrier if entry.role == role && entry.given.is_some() => {
             return (Type::UNTYPED, initialised(entry.initial));
         }
-        LocationRole::Mbarrier => return (Type::UNTYPED, Value(0)),
+        LocationRole::Mbarrier => {
+            // Bytes that become an mbarrier hold data before.
+            let width = element_type(entry, uses, fallback).map_or(8, |ty| i128::from(ty.bits / 8));
+            return (Type::UNTYPED, initial_bytes(entry, (offset, bytes), width));
+        }
         LocationRole::TensorMap => return (Type::UNTYPED, entry.initial),
         LocationRole::Data => {}
     }
@@ -120,10 +130,13 @@ fn content(
     let exact = |scalar: &&Scalar| scalar.offset == Some(offset) && i128::from(scalar.ty.bits / 8) == bytes;
     let unsigned = Type { bits: u8::try_from(bytes * 8).unwrap_or(128), signed: false };
     let ty = uses.and_then(|uses| uses.scalars.iter().find(exact)).map_or(unsigned, |scalar| scalar.ty);
-    // Bytes of the elements it lies in, the lowest first.
+    (ty, ty.wrap(initial_bytes(entry, (offset, bytes), width)))
+}
+
+/// Bytes of the elements an atom lies in, the lowest first.
+fn initial_bytes(entry: &Name, (offset, bytes): (i128, i128), width: i128) -> Value {
     let byte = |at: i128| (entry.initial.0 >> (8 * (at % width.max(1))).min(127)) & 0xff;
-    let value = (0..bytes).rev().fold(0i128, |value, index| value.wrapping_shl(8) | byte(offset + index));
-    (ty, ty.wrap(Value(value)))
+    Value((0..bytes).rev().fold(0i128, |value, index| value.wrapping_shl(8) | byte(offset + index)))
 }
 
 /// An mbarrier that is initialised before the start.

@@ -1,10 +1,12 @@
 //! The `{ … }` block: initial values, typed registers, arrays, aliases.
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;
-use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer};
+use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
 use crate::program::{Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
@@ -38,7 +40,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
         .iter()
         .partition(|declaration| matches!(declaration.node, Declaration::Location { .. } | Declaration::Alias { .. }));
     let shared = spaces::shared_by_use(litmus);
-    for declaration in locations.into_iter().chain(others) {
+    for declaration in forward_last(locations).into_iter().chain(others) {
         let result = match &declaration.node {
             Declaration::Location { name, space, ty, value } => {
                 let space = match (space, shared.get(&name.node)) {
@@ -50,6 +52,10 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
             Declaration::Alias { name, kind, target } => {
                 findings.feature(Feature::Proxy, declaration.span);
                 alias(names, name, *kind, target)
+            }
+            Declaration::Multimem { name, replicas } => {
+                findings.feature(Feature::Multimem, declaration.span);
+                multimem(names, name, replicas)
             }
             Declaration::Register { thread, register, value } => {
                 builder(threads, *thread, declaration.span).and_then(|builder| {
@@ -73,6 +79,29 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
             names.shared_by_use.insert(name, by);
         }
     }
+}
+
+/// A value may be the name of a location that is declared later.
+fn forward_last(locations: Vec<&Spanned<Declaration>>) -> Vec<&Spanned<Declaration>> {
+    let mut known = BTreeSet::new();
+    let (backward, forward): (Vec<_>, Vec<_>) =
+        locations.into_iter().partition(|declaration| match &declaration.node {
+            Declaration::Location { name, value, .. } => {
+                let other = match value.as_ref().map(|value| &value.node) {
+                    Some(InitialValue::Name(other)) => Some(stem(other)),
+                    _ => None,
+                };
+                let is_known = other.is_none_or(|other| known.contains(other));
+                known.insert(name.node.as_str());
+                is_known
+            }
+            Declaration::Alias { name, .. } => {
+                known.insert(name.node.as_str());
+                true
+            }
+            _ => true,
+        });
+    backward.into_iter().chain(forward).collect()
 }
 
 /// Registers of the untyped dialects hold integers.
@@ -111,6 +140,17 @@ fn location(
     let initial = match value.map(|value| (&value.node, value.span)) {
         None => Value(0),
         Some((InitialValue::Integer(integer), _)) => Value(*integer),
+        Some((InitialValue::Unknown, span)) => {
+            if role != LocationRole::Data {
+                let message = format!("`{}` is no data: it has no unknown value", name.node);
+                return Err(Refusal::Error(Diagnostic::error(span, message).help("leave the value out")));
+            }
+            names.unknown.insert(name.node.clone());
+            Value(0)
+        }
+        Some((InitialValue::Name(other), span)) if names.unknown.contains(other) => {
+            return Err(Refusal::Unsupported(span, format!("a copy of the unknown initial value of `{other}`")));
+        }
         Some((InitialValue::Name(other), span)) if role == LocationRole::TensorMap => {
             if names.get(other).is_none() {
                 return Err(names.unknown(other, span));
@@ -212,6 +252,31 @@ fn alias(names: &mut Names, name: &Spanned<String>, kind: AliasKind, target: &Sp
     names.alias(&name.node, target, sharing)
 }
 
+/// An address of all replicas: an alias of each.
+fn multimem(names: &mut Names, name: &Spanned<String>, replicas: &[Spanned<String>]) -> Result<(), Refusal> {
+    if names.get(&name.node).is_some() || names.multimem.contains_key(&name.node) {
+        return Err(twice(name));
+    }
+    let mut addresses: Vec<String> = Vec::new();
+    for replica in replicas {
+        let address = format!("{}({})", name.node, replica.node);
+        if addresses.contains(&address) {
+            return Err(twice(replica));
+        }
+        let Some(entry) = names.get(&replica.node) else {
+            return Err(names.unknown(&replica.node, replica.span));
+        };
+        if !matches!(entry.space, None | Some((Space::Global, _))) || entry.role != LocationRole::Data {
+            let message = format!("`{}` is no data in global memory", replica.node);
+            return Err(Refusal::Error(Diagnostic::error(replica.span, message).label("no replica")));
+        }
+        names.alias(&address, replica, Sharing::LocationOnly)?;
+        addresses.push(address);
+    }
+    names.multimem.insert(name.node.clone(), addresses);
+    Ok(())
+}
+
 fn initial_register(
     names: &mut Names,
     thread: &mut ThreadBuilder,
@@ -222,6 +287,9 @@ fn initial_register(
     let initial = match &value.node {
         InitialValue::Integer(integer) => Initial::Value(Value(*integer)),
         InitialValue::Name(name) => Initial::Address(names.address(name, 0, thread.viewer(), value.span)?),
+        InitialValue::Unknown => {
+            return Err(Refusal::Unsupported(value.span, "a register with an unknown initial value".to_string()));
+        }
     };
     let id = thread.register(&register.node, ty.unwrap_or(Type::UNTYPED));
     if thread.is_initialised(id) {

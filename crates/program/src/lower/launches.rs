@@ -264,6 +264,7 @@ fn check_hosts(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut Findin
                 Operation::Barrier(_) | Operation::Async(_) | Operation::MbarrierWait(_) => {
                     Some("a host thread is in no CTA")
                 }
+                Operation::Multimem(_) => Some("a host thread has no multimem operations"),
                 Operation::Mark { call: None, .. } => Some("a host thread is in no grid"),
                 _ => None,
             };

@@ -147,6 +147,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
         version,
         kernel_order: launches.order,
         lints,
+        unknown_values: Vec::new(),
         dependent_launches: launches.dependents,
     };
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);

@@ -4,16 +4,17 @@
 //! An address is also a number, because pointers are computed with (see [`Layout`]). Which locations a variable is made of
 //! is settled when all code is known (see [`crate::lower::sizes`]); until then an address is an offset into a variable.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
+use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::lower::layout::{ALIGNMENT, Layout};
 use crate::lower::{Findings, Refusal};
-use crate::program::{Address, Location, LocationRole, Place, Space};
+use crate::program::{Address, Location, LocationRole, Place, Scope, Space};
 use crate::value::{Type, Value};
 
 /// Arrays of up to so many elements get an address per element at once.
@@ -106,6 +107,10 @@ pub(crate) struct Names {
     pub(crate) by_name: BTreeMap<String, Name>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
     pub(crate) shared_by_use: BTreeMap<String, String>,
+    /// Multimem addresses, and the name of each replica's address.
+    pub(crate) multimem: BTreeMap<String, Vec<String>>,
+    /// Names whose initial value is not known.
+    pub(crate) unknown: BTreeSet<String>,
     /// Locations that code uses and nothing declares, where that is first.
     undeclared: Vec<Spanned<String>>,
 }
@@ -122,6 +127,8 @@ impl Names {
             by_offset: BTreeMap::new(),
             by_name: BTreeMap::new(),
             shared_by_use: BTreeMap::new(),
+            multimem: BTreeMap::new(),
+            unknown: BTreeSet::new(),
             undeclared: Vec::new(),
         }
     }
@@ -277,6 +284,11 @@ impl Names {
     /// declares all.
     pub(crate) fn variable(&mut self, name: &str, viewer: Viewer, span: Span) -> Result<VariableId, Refusal> {
         let plain = stem(name);
+        if self.multimem.contains_key(plain) {
+            let message = format!("`{plain}` is a multimem address: other operations on it have no meaning");
+            let error = Diagnostic::error(span, message).label("not by this");
+            return Err(Refusal::Error(error.help("use `multimem.*`, or a replica's own name")));
+        }
         if self.get(plain).is_none() {
             if self.dialect == Dialect::NvLitmus {
                 return Err(self.unknown(plain, span));
@@ -288,7 +300,13 @@ impl Names {
         let entry = self.get(plain).expect("invariant: just declared");
         let per_cta = matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
         let which = match (name.split_once('@'), &entry.space) {
-            (Some((_, cta)), _) if per_cta => Instance::Cta(self.cta(cta, span)?),
+            (Some((_, cta)), _) if per_cta => {
+                let place = self.cta(cta, span)?;
+                if !includes(Scope::Cluster, viewer.place, place) || viewer.place == Place::Host {
+                    return Err(out_of_reach(name, viewer.place, span));
+                }
+                Instance::Cta(place)
+            }
             (Some(_), _) => return Err(self.not_per_cta(plain, span)),
             (None, Some((Space::Local, _))) => Instance::Thread(viewer.thread),
             (None, _) if per_cta && viewer.place == Place::Host => {
@@ -455,4 +473,11 @@ fn number(place: Place) -> u32 {
         Place::Gpu { cta, .. } => cta,
         Place::Host => 0,
     }
+}
+
+/// Shared memory is reached from within its cluster (PTX ISA 5.1.7).
+fn out_of_reach(name: &str, from: Place, span: Span) -> Refusal {
+    let whose = if from == Place::Host { "a host thread is in no cluster" } else { "it belongs to another cluster" };
+    let error = Diagnostic::error(span, format!("`{name}` cannot be reached from here: {whose}"));
+    Refusal::Error(error.label("out of reach").help("place both CTAs in one cluster: `@cta 1, cluster 0`"))
 }

@@ -352,15 +352,24 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
             _ => Vec::new(),
         };
         for object in uses.objects.iter().chain(&declared).collect::<BTreeSet<_>>() {
-            // What a register holds is known where it is used: the unfolding refuses such an access there.
-            if let Some(scalar) = uses.scalars.iter().find(|scalar| scalar.is_named && is_within(scalar, *object)) {
-                let what = format!("an ordinary access to the mbarrier `{name}`");
+            // An access to the whole object is one to its bytes, which may hold data before `init` and after `inval`. What a
+            // register holds is known where it is used: the unfolding refuses an access to a part there.
+            let is_part = |scalar: &&Scalar| {
+                let is_whole = scalar.offset == Some(*object) && scalar.bytes() == 8;
+                scalar.is_named && !is_whole && is_within(scalar, *object)
+            };
+            if let Some(scalar) = uses.scalars.iter().find(is_part) {
+                let what = format!("an ordinary access to a part of the mbarrier `{name}`, or beyond it");
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
             } else if edges.range(object + 1..object + 8).next().is_some() {
                 let span = uses.touched.unwrap_or_default();
                 let what = format!("an access to a part of the mbarrier at `{name}{object:+}`");
                 findings.unsupported.push(Unsupported { span, what });
             }
+        }
+        if !uses.objects.is_empty() && names.unknown.contains(name) {
+            let what = format!("an unknown initial value of the mbarrier `{name}`");
+            findings.unsupported.push(Unsupported { span: entry.given.unwrap_or_default(), what });
         }
         if let Some(span) = entry.given
             && let Some(ty) = super::atoms::element_type(entry, Some(uses), cut.fallback)

@@ -55,6 +55,10 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
             Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
         }
         Operation::Async(operation) => asynchronous(&operation.action),
+        Operation::Multimem(operation) => {
+            let touch = |address| Touch { address, portion: Portion::Scalars(operation.ty, 1) };
+            Touches { all: operation.replicas.iter().map(touch).collect(), copies: Vec::new() }
+        }
         _ => Touches::default(),
     }
 }

@@ -15,6 +15,7 @@ mod ptx_launch;
 mod ptx_local;
 mod ptx_mbarrier;
 mod ptx_memory;
+mod ptx_multimem;
 mod ptx_tensor;
 mod ptx_tensor_memory;
 mod ptx_tensor_product;

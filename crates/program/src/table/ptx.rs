@@ -11,8 +11,8 @@ use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
 use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
 use crate::table::{
-    ptx_async, ptx_async_store, ptx_async_tensor, ptx_launch, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
-    ptx_tensormap,
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_launch, ptx_multimem, ptx_tensor, ptx_tensor_memory,
+    ptx_tensor_product, ptx_tensormap,
 };
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
@@ -246,4 +246,5 @@ fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), R
         .or_else(|| ptx_bits::lower(context, tree))
         .or_else(|| ptx_warp::lower(context, tree))
         .or_else(|| ptx_vector::lower(context, tree))
+        .or_else(|| ptx_multimem::lower(context, tree))
 }

@@ -7,6 +7,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal, misfit, unmodelled};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update};
+use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
 use crate::table::ptx_vector;
 use crate::tag::{Tag, Tags};
@@ -18,6 +19,20 @@ struct Order {
     scope: Option<Scope>,
     tags: Tags,
 }
+
+/// Words of accesses, and the versions that brought them.
+const FLOORS: &[(&str, (u8, u8))] = &[
+    ("relaxed", (6, 0)),
+    ("acquire", (6, 0)),
+    ("release", (6, 0)),
+    ("acq_rel", (6, 0)),
+    ("weak", (6, 0)),
+    ("cluster", (7, 8)),
+    ("shared::cluster", (7, 8)),
+    ("mmio", (8, 2)),
+    ("b128", (8, 3)),
+    ("v8", (8, 8)),
+];
 
 /// What a class of instructions means when it says nothing.
 enum Default {
@@ -60,6 +75,7 @@ fn order(
 ) -> Result<Order, Refusal> {
     let opcode = tree.opcode.node.as_str();
     note_scope(context, modifiers.scope.as_ref());
+    note_floor(context, tree);
     if let Some(sem) = &modifiers.sem {
         modifier::check_sem(opcode, sem, legal)?;
     }
@@ -95,9 +111,25 @@ fn order(
     }
 }
 
+/// The version that brought the newest of the words.
+fn note_floor(context: &mut Context<'_>, tree: &Instruction) {
+    if context.dialect != Dialect::Ptx {
+        return;
+    }
+    let words = tree.modifiers.iter().filter_map(|word| FLOORS.iter().find(|(name, _)| *name == word.node));
+    if let Some((_, (major, minor))) = words.max_by_key(|(_, floor)| *floor) {
+        let section = if matches!(tree.opcode.node.as_str(), "atom" | "red") { "9.7.15" } else { "9.7.10" };
+        context.findings.floor(tree.span(), modifier::spelled(tree), version(*major, *minor), section);
+    }
+}
+
 fn mmio(tree: &Instruction, modifiers: &Modifiers, legal: &[Sem]) -> Result<Order, Refusal> {
     let sem = modifiers.sem.as_ref().map_or(Sem::Relaxed, |sem| sem.node);
     let scope = modifiers.scope.as_ref().map_or(Scope::Sys, |scope| scope.node);
+    if let Some(space) = modifiers.space.as_ref().filter(|space| space.node != "global") {
+        let message = format!("`{}.mmio` is about global memory only", tree.opcode.node);
+        return Err(Refusal::Error(Diagnostic::error(space.span, message).label("not here")));
+    }
     if sem != Sem::Relaxed || scope != Scope::Sys || !legal.contains(&Sem::Mmio) {
         let message = format!("`{}.mmio` is relaxed at system scope only", tree.opcode.node);
         return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("write `.mmio.relaxed.sys`")));

@@ -2,8 +2,8 @@
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, FailedCas, Instruction, Operand, Operation, Scope, Update};
-use crate::tag::Tags;
+use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Update};
+use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::{UnfoldError, fold};
@@ -23,6 +23,7 @@ impl Runner<'_> {
         let bytes = i128::from(ty.bits / 8) * count as i128;
         let (alternatives, address_reads) = self.range(state, address, bytes)?;
         for (state, targets) in alternatives {
+            self.check_alignment(&targets, bytes, state.at)?;
             let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };
             match &instruction.operation {
                 Operation::Load { .. } => self.load(state, &instruction.operation, &targets, deps)?,
@@ -118,6 +119,17 @@ impl Runner<'_> {
         (alternatives, wild)
     }
 
+    /// An access is aligned to its size, all elements of a vector together (PTX ISA 6.4.1).
+    pub(crate) fn check_alignment(&self, targets: &[AddressId], bytes: i128, at: usize) -> Result<(), UnfoldError> {
+        let Some(first) = targets.first() else { return Ok(()) };
+        let address = &self.program.addresses[first.index()];
+        let is_object = self.program.locations[address.location.index()].role != LocationRole::Data;
+        if bytes > 0 && !is_object && address.value.0 % bytes != 0 {
+            return Err(UnfoldError::Misaligned { span: self.span_at(at), location: address.name.clone() });
+        }
+        Ok(())
+    }
+
     pub(crate) fn read_event(
         &mut self,
         state: &mut State,
@@ -144,8 +156,11 @@ impl Runner<'_> {
     ) -> Result<EventId, UnfoldError> {
         let address = &self.program.addresses[target.index()];
         // Memory holds values of the location's type: `st.u32` of a 64-bit register keeps the low half.
-        let ty = self.program.locations[address.location.index()].ty;
-        let value = self.convert(ty, value);
+        let info = &self.program.locations[address.location.index()];
+        let ty = info.ty;
+        // The state of an mbarrier is wider than its bytes.
+        let is_data = info.role == LocationRole::Mbarrier && !half.tags.has(Tag::Mbarrier);
+        let value = self.convert(if is_data { Type::U64 } else { ty }, value);
         let (generic, location) = (address.generic, address.location);
         self.event(
             state,

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::{
-    AddressOperand, Condition, FenceCover, Instruction, LocalValue, Operand, Operation, Program, Term, Thread, Update,
+    AddressOperand, Condition, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation, Program, Term,
+    Thread, Update,
 };
 
 pub(crate) struct Flow {
@@ -109,6 +110,10 @@ pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
         Operation::Load { destination, .. } | Operation::ReadModifyWrite { destination, .. } => *destination,
         Operation::Local { destination, .. } => Some(*destination),
         Operation::MbarrierWait(wait) => wait.destination,
+        Operation::Multimem(operation) => match operation.action {
+            MultimemAction::LoadReduce { destination, .. } => destination,
+            MultimemAction::Store { .. } | MultimemAction::Reduce { .. } => None,
+        },
         Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
         Operation::VectorLoad { destinations, .. } => return destinations.iter().flatten().copied().collect(),
         Operation::Async(operation) => return operation.defined(),
@@ -159,6 +164,10 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
             }
         },
         Operation::Async(operation) => found.extend(operation.used()),
+        Operation::Multimem(operation) => match &operation.action {
+            MultimemAction::Store { value } | MultimemAction::Reduce { value, .. } => operand(value),
+            MultimemAction::LoadReduce { .. } => {}
+        },
         Operation::BranchIf { left, right, .. } => [left, right].into_iter().for_each(operand),
         Operation::MbarrierWait(wait) => {
             address_use(&wait.address, &mut operand);

@@ -10,6 +10,7 @@ mod fence;
 mod flow;
 mod fold;
 mod launch;
+mod multimem;
 mod objects;
 mod run;
 mod span;
@@ -98,6 +99,21 @@ pub enum UnfoldError {
         span: Span,
         location: String,
     },
+    /// Shared memory of another cluster, or local memory of another thread.
+    OutOfReach {
+        span: Span,
+        location: String,
+    },
+    /// A write to `.const` or `.param` memory.
+    ReadOnly {
+        span: Span,
+        location: String,
+    },
+    /// An address that is no multiple of the access's size.
+    Misaligned {
+        span: Span,
+        location: String,
+    },
     /// A wait on the mbarrier of another CTA.
     RemoteWait {
         span: Span,
@@ -127,6 +143,13 @@ impl fmt::Display for UnfoldError {
                 write!(f, "an mbarrier operation on `{location}`, which is no mbarrier")
             }
             UnfoldError::PlainAccess { location, .. } => write!(f, "an ordinary access to the mbarrier `{location}`"),
+            UnfoldError::OutOfReach { location, .. } => {
+                write!(f, "an access to `{location}`, in memory of another cluster or thread")
+            }
+            UnfoldError::ReadOnly { location, .. } => write!(f, "a write to `{location}`, which is read-only"),
+            UnfoldError::Misaligned { location, .. } => {
+                write!(f, "an access to `{location}` at an address that is no multiple of its size")
+            }
             UnfoldError::RemoteWait { location, .. } => {
                 write!(f, "a wait on `{location}`, an mbarrier of another CTA")
             }
@@ -148,6 +171,9 @@ impl UnfoldError {
             | UnfoldError::NoMbarrier { span, .. }
             | UnfoldError::PlainAccess { span, .. }
             | UnfoldError::RemoteWait { span, .. }
+            | UnfoldError::OutOfReach { span, .. }
+            | UnfoldError::ReadOnly { span, .. }
+            | UnfoldError::Misaligned { span, .. }
             | UnfoldError::BarrierOperand { span } => Some(*span),
             _ => None,
         }
@@ -190,6 +216,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             init: EventId::new(index),
             space: location.space,
             owner: location.owner,
+            thread: location.thread,
             role: location.role,
         })
         .collect();

@@ -205,6 +205,7 @@ impl<'a> Runner<'a> {
             Operation::Mark { tags, call } => return self.grid_or_host(state, *tags, *call, guard),
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
+            Operation::Multimem(operation) => return self.multimem(state, operation, guard),
             Operation::Local { destination, ty, value } => {
                 let slot = self.local(&state, *ty, value, guard);
                 self.set(&mut state, *destination, slot)?;

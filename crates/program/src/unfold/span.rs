@@ -127,6 +127,12 @@ impl Runner<'_> {
         self.program.locations[self.program.addresses[address.index()].location.index()].ty
     }
 
+    /// How many bits of memory a location is; that of an mbarrier has no type.
+    fn location_bits(&self, address: AddressId) -> u32 {
+        let location = &self.program.locations[self.program.addresses[address.index()].location.index()];
+        if location.ty.bits == 0 { location.bytes.saturating_mul(8) } else { u32::from(location.ty.bits) }
+    }
+
     /// An access to shared memory says so, and whether it is that of another CTA.
     pub(crate) fn space_tags(&self, kind: &EventKind, tags: Tags) -> Tags {
         let (EventKind::Read { location, .. } | EventKind::Write { location, .. }) = kind else { return tags };
@@ -151,7 +157,7 @@ impl Runner<'_> {
         let mut reached = 0u32;
         let wanted = u32::from(ty.bits);
         for target in targets {
-            reached += u32::from(self.location_type(*target).bits);
+            reached += self.location_bits(*target);
             element.push(*target);
             if reached == wanted {
                 elements.push(std::mem::take(&mut element));

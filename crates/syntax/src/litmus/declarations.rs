@@ -12,7 +12,7 @@ use crate::text::{Kind, nearest};
 pub(super) type Declarations = Vec<Spanned<Declaration>>;
 
 const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
-const PROXIES: [&str; 4] = ["generic", "constant", "texture", "surface"];
+const PROXIES: [&str; 5] = ["generic", "constant", "texture", "surface", "multimem"];
 const DIRECTIVES: [&str; 15] = [
     "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "constref", "version", "target",
     "launch", "stream", "event",
@@ -94,11 +94,27 @@ impl Parser<'_> {
             return self.register(start, thread, Some(name), declarations);
         }
         if self.cursor.eat("@").is_some() {
+            if self.cursor.at("multimem") {
+                return self.multimem(start, name, declarations);
+            }
             let kind = self.proxy()?;
             self.cursor.expect("aliases", "after the proxy")?;
             return self.alias(start, name, kind, declarations);
         }
         self.location_entry(start, name, None, None, declarations)
+    }
+
+    /// `multimem aliases x, y`, after the name and `@`.
+    fn multimem(&mut self, start: Span, name: Spanned<String>, declarations: &mut Declarations) -> Option<()> {
+        self.cursor.bump();
+        self.cursor.expect("aliases", "after `multimem`")?;
+        let mut replicas = vec![self.location_name()?];
+        while self.cursor.eat(",").is_some() {
+            replicas.push(self.location_name()?);
+        }
+        let span = replicas.iter().fold(start, |span, replica| span.to(replica.span));
+        declarations.push(Spanned::new(Declaration::Multimem { name, replicas }, span));
+        Some(())
     }
 
     /// After `int`: the name of a location, or None when `P0:r1` made a register of it.
@@ -187,9 +203,12 @@ impl Parser<'_> {
             let value = self.integer()?;
             return Some(Spanned::new(InitialValue::Integer(value.node), value.span));
         }
+        if let Some(span) = self.cursor.eat("?") {
+            return Some(Spanned::new(InitialValue::Unknown, span));
+        }
         self.cursor.eat("&");
         if !self.cursor.at_kind(Kind::Word) {
-            self.cursor.unexpected("an integer or the name of a location");
+            self.cursor.unexpected("an integer, the name of a location, or `?`");
             return None;
         }
         let name = self.instance_name()?;

@@ -113,7 +113,8 @@ impl<'a> Parser<'a> {
                 let is_kernels = |declaration: &Spanned<Declaration>| match &declaration.node {
                     Declaration::Location { space, .. } => space.is_some(),
                     Declaration::Version { .. } | Declaration::Target { .. } => true,
-                    Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => true,
+                    Declaration::Multimem { .. } | Declaration::Launch { .. } => true,
+                    Declaration::Stream { .. } | Declaration::Event { .. } => true,
                     _ => false,
                 };
                 let real = real.is_some() || declarations.iter().any(is_kernels);

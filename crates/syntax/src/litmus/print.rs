@@ -102,6 +102,10 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             };
             format!("{} @ {proxy} aliases {}", name.node, target.node)
         }
+        Declaration::Multimem { name, replicas } => {
+            let replicas: Vec<&str> = replicas.iter().map(|replica| replica.node.as_str()).collect();
+            format!("{} @ multimem aliases {}", name.node, replicas.join(", "))
+        }
         Declaration::Launch { first, order, second } => {
             format!(".launch {} {} {}", first.node, arrow(*order), second.node)
         }
@@ -128,6 +132,7 @@ fn initial(value: &InitialValue) -> String {
     match value {
         InitialValue::Integer(value) => value.to_string(),
         InitialValue::Name(name) => name.clone(),
+        InitialValue::Unknown => "?".to_owned(),
     }
 }
 

@@ -17,6 +17,7 @@ pub(super) fn resolve(declarations: &[Spanned<Declaration>], threads: &mut [Thre
             | Declaration::Alias { .. }
             | Declaration::Version { .. }
             | Declaration::Target { .. }
+            | Declaration::Multimem { .. }
             | Declaration::Launch { .. }
             | Declaration::Stream { .. }
             | Declaration::Event { .. } => continue,

@@ -80,6 +80,8 @@ pub enum Declaration {
     Target { targets: Vec<Spanned<String>> },
     /// `t @ texture aliases x`, `.surfref s virtually aliases x`, `.global y physically aliases x`.
     Alias { name: Spanned<String>, kind: AliasKind, target: Spanned<String> },
+    /// `m @ multimem aliases x, y`: one address of several locations, its replicas.
+    Multimem { name: Spanned<String>, replicas: Vec<Spanned<String>> },
     /// `.launch 0 -> 1`, `.launch 0 => 1`: how the second kernel follows the first.
     Launch { first: Spanned<u32>, order: LaunchOrder, second: Spanned<u32> },
     /// `.stream a: 0 -> 1 => 2`: kernels in the order of a stream, each after all before it.
@@ -112,6 +114,8 @@ pub enum InitialValue {
     /// A name: the address of a location for a register, a copy of its initial value for a location. `s@1` is the instance
     /// of CTA 1.
     Name(String),
+    /// `?`: an unknown constant.
+    Unknown,
 }
 
 /// What an alias shares with its target.

@@ -174,6 +174,11 @@ impl Lexer<'_> {
                 self.at += 1;
                 Kind::Mark
             }
+            // An unknown initial value.
+            b'?' if self.comments == Comments::Litmus => {
+                self.at += 1;
+                Kind::Mark
+            }
             _ => self.bad(),
         }
     }

@@ -1,0 +1,130 @@
+//! `multimem.ld_reduce`, `multimem.st` and `multimem.red` (PTX ISA 8.2.3, 9.7.10): operations on an address that stands for
+//! a location on each of several devices, its replicas. One operation is one access per replica, in no order; through
+//! other addresses of a replica it is an alias. Arithmetic is that of integers.
+
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use crate::expression::BinaryOperator;
+use crate::lower::{Context, Refusal};
+use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operation, Scope};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::modifier::{bits_type, spelled};
+use crate::table::ptx_memory::{note_scope, scope_tag};
+use crate::tag::{Tag, Tags};
+use crate::value::Type;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    LoadReduce,
+    Store,
+    Reduce,
+}
+
+const SCOPES: &[(&str, Scope)] =
+    &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
+const OPERATIONS: &[(&str, BinaryOperator)] = &[
+    ("add", BinaryOperator::Add),
+    ("min", BinaryOperator::Minimum),
+    ("max", BinaryOperator::Maximum),
+    ("and", BinaryOperator::And),
+    ("or", BinaryOperator::Or),
+    ("xor", BinaryOperator::Xor),
+];
+const SCOPE: Slot = Slot::Maybe(&["cta", "cluster", "gpu", "sys"]);
+const SPACE: Slot = Slot::Maybe(&["global"]);
+const OPERATION: Slot = Slot::One(&["add", "min", "max", "and", "or", "xor"]);
+const INTEGER: Slot = Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64"]);
+const BITS: Slot = Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64", "f32", "f64"]);
+
+const fn row(head: &'static [&'static str], slots: &'static [Slot], kind: Kind) -> Form<Kind> {
+    Form { head, slots, section: "8.2.3", since: version(8, 1), kind }
+}
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    row(
+        &["multimem", "ld_reduce"],
+        &[Slot::Maybe(&["weak", "relaxed", "acquire"]), SCOPE, SPACE, OPERATION, INTEGER],
+        Kind::LoadReduce,
+    ),
+    row(&["multimem", "st"], &[Slot::Maybe(&["weak", "relaxed", "release"]), SCOPE, SPACE, BITS], Kind::Store),
+    row(&["multimem", "red"], &[Slot::Maybe(&["relaxed", "release"]), SCOPE, SPACE, OPERATION, INTEGER], Kind::Reduce),
+];
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    let form = form::select(FORMS, tree)?;
+    Some(lowered(context, tree, form))
+}
+
+fn lowered(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> Result<(), Refusal> {
+    let words = form::words(form, tree)?;
+    context.findings.floor(tree.span(), spelled(tree), form.since, form.section);
+    let (tags, scope) = order(context, tree, form.kind, &words)?;
+    let ty = tree.modifiers.iter().rev().find_map(|word| bits_type(&word.node)).unwrap_or(Type::U32);
+    let operator = words.find(OPERATIONS).map_or(BinaryOperator::Add, |found| found.node);
+    let (action, address) = match form.kind {
+        Kind::LoadReduce => {
+            let [destination, address] = context.operands(tree)?;
+            (MultimemAction::LoadReduce { destination: context.destination(destination, ty)?, operator }, address)
+        }
+        Kind::Store => {
+            let [address, value] = context.operands(tree)?;
+            context.immediate(tree, value, ty);
+            (MultimemAction::Store { value: context.value(value)? }, address)
+        }
+        Kind::Reduce => {
+            let [address, value] = context.operands(tree)?;
+            context.immediate(tree, value, ty);
+            (MultimemAction::Reduce { value: context.value(value)?, operator }, address)
+        }
+    };
+    let replicas = replicas(context, address)?;
+    context.findings.feature(Feature::Multimem, tree.opcode.span);
+    let (read_tags, write_tags) = tags;
+    context.thread.emit(Operation::Multimem(Box::new(Multimem { replicas, action, ty, read_tags, write_tags, scope })));
+    Ok(())
+}
+
+/// The tags of reads and of writes. Without a word a reduction is relaxed and the others weak; a strong operation without a
+/// scope has that of the system.
+fn order(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    kind: Kind,
+    words: &Words,
+) -> Result<((Tags, Tags), Option<Scope>), Refusal> {
+    let said = words.find(SCOPES);
+    note_scope(context, said.as_ref());
+    let strong = ["relaxed", "acquire", "release"].iter().any(|word| words.has(word)) || kind == Kind::Reduce;
+    if let (false, Some(scope)) = (strong, &said) {
+        let message = format!("{} is weak, and has no scope", spelled(tree));
+        return Err(Refusal::Error(
+            Diagnostic::error(scope.span, message).label("not taken").help("make it `.relaxed`"),
+        ));
+    }
+    let scope = strong.then(|| said.map_or(Scope::Sys, |scope| scope.node));
+    let common = scope.map_or(Tags::NONE, |scope| Tags::NONE.with(scope_tag(scope))).with(Tag::Generic);
+    let plain = if strong { Tag::Relaxed } else { Tag::Weak };
+    let read = if words.has("acquire") { Tag::Acquire } else { plain };
+    let write = if words.has("release") { Tag::Release } else { plain };
+    let both = |tags: Tags| if kind == Kind::Reduce { tags.with(Tag::Atomic).with(Tag::NoReturn) } else { tags };
+    Ok(((both(common.with(read).with(Tag::Read)), both(common.with(write).with(Tag::Write))), scope))
+}
+
+/// The address of each replica.
+fn replicas(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Vec<AddressOperand>, Refusal> {
+    let (base, offset) = match &operand.node {
+        TreeOperand::Address(address) if address.rest.is_empty() => (&*address.base, address.offset),
+        _ => (operand, 0),
+    };
+    let TreeOperand::Symbol(name) = &base.node else {
+        return Err(Refusal::Unsupported(operand.span, "a multimem address in a register".to_string()));
+    };
+    let Some(replicas) = context.names.multimem.get(name).cloned() else {
+        let error = Diagnostic::error(operand.span, format!("`{name}` is no multimem address")).label("not one");
+        return Err(Refusal::Error(error.help("declare one by its replicas: `m @ multimem aliases x, y`")));
+    };
+    let viewer = context.thread.viewer();
+    let address = |replica: &String| context.names.address(replica, offset, viewer, operand.span);
+    replicas.iter().map(address).map(|address| address.map(AddressOperand::Static)).collect()
+}
