@@ -108,6 +108,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         if end == TraceEnd::Exit {
+            self.note_questions(&mut state);
             self.exit(&mut state)?;
         }
         let limit = self.options.max_events;

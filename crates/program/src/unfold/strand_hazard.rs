@@ -7,7 +7,7 @@ use fencepost_syntax::Span;
 
 use crate::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
 use crate::ids::RegisterId;
-use crate::program::{Instruction, Operation, Program};
+use crate::program::{Instruction, Operation, Program, Term};
 use crate::unfold::flow;
 use crate::unfold::run::Runner;
 use crate::unfold::state::State;
@@ -112,6 +112,23 @@ impl Runner<'_> {
         }
         if let Some(open) = books.registers.flying.last_mut() {
             open.extend(roles.iter().map(|(register, _)| (*register, span)));
+        }
+    }
+
+    /// A question about a register reads it when the thread has ended: what is still in flight then has no value yet.
+    pub(crate) fn note_questions(&self, state: &mut State) {
+        let flying: Vec<(RegisterId, Span)> = state.outstanding.registers.flying.iter().flatten().copied().collect();
+        if flying.is_empty() {
+            return;
+        }
+        for question in &self.program.questions {
+            for term in question.condition.terms() {
+                let Term::Register(thread, register) = term else { continue };
+                let product = flying.iter().find(|(other, _)| thread == self.id && *other == register);
+                if let Some((_, product)) = product {
+                    state.outstanding.hazards.push((HazardKind::RegisterInFlight, *product, question.span));
+                }
+            }
         }
     }
 
