@@ -23,6 +23,11 @@ pub struct Placement {
 impl Placement {
     /// What a program says of its threads.
     pub fn of(program: &Program) -> Result<Placement, Unsupported> {
+        // A case of the initial values (`fencepost_program::initial`) names the values that stand for unknown ones.
+        if program.locations.iter().any(|location| location.is_unknown) && program.unknown_values.is_empty() {
+            let what = "unknown initial values in an operational model".to_owned();
+            return Err(Unsupported { span: Span::default(), what });
+        }
         let architecture = |arch: Arch| match arch {
             Arch::Ptx => Ok(Architecture::Ptx),
             Arch::X86 | Arch::X86_64 => Ok(Architecture::X86),
