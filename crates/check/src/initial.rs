@@ -40,7 +40,14 @@ pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> 
             Some(Why::Unsupported { span, what })
         }
     };
-    let mut checked = checked.collect::<Vec<_>>().into_iter();
+    let mut checked = checked.collect::<Vec<_>>();
+    // A case that no execution is left of, because a filter leaves none, says nothing.
+    let is_empty = |checked: &Checked| checked.report.executions == Some(Count { count: 0, complete: true });
+    let ends = |checked: &Checked| checked.report.termination.answer == TerminationAnswer::Terminates;
+    if test.program.filter.is_some() && checked.iter().any(|checked| !is_empty(checked)) {
+        checked.retain(|checked| !(is_empty(checked) && ends(checked)));
+    }
+    let mut checked = checked.into_iter();
     let Some(first) = checked.next() else {
         let terms = outcome::terms(&test.program);
         let what = format!("more than {} combinations of unknown initial values", initial::MOST_CASES);

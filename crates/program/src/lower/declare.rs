@@ -137,30 +137,7 @@ fn location(
         Some("tensormap") => LocationRole::TensorMap,
         _ => LocationRole::Data,
     };
-    let initial = match value.map(|value| (&value.node, value.span)) {
-        None => Value(0),
-        Some((InitialValue::Integer(integer), _)) => Value(*integer),
-        Some((InitialValue::Unknown, span)) => {
-            if role != LocationRole::Data {
-                let message = format!("`{}` is no data: it has no unknown value", name.node);
-                return Err(Refusal::Error(Diagnostic::error(span, message).help("leave the value out")));
-            }
-            names.unknown.insert(name.node.clone());
-            Value(0)
-        }
-        Some((InitialValue::Name(other), span)) if names.unknown.contains(other) => {
-            return Err(Refusal::Unsupported(span, format!("a copy of the unknown initial value of `{other}`")));
-        }
-        Some((InitialValue::Name(other), span)) if role == LocationRole::TensorMap => {
-            if names.get(other).is_none() {
-                return Err(names.unknown(other, span));
-            }
-            let viewer = Viewer { thread: ThreadId(0), place: Place::Host };
-            let address = names.address(other, 0, viewer, span)?;
-            Value(names.value(address))
-        }
-        Some((InitialValue::Name(other), span)) => names.get(other).ok_or_else(|| names.unknown(other, span))?.initial,
-    };
+    let initial = initial_value(names, name, role, value)?;
     let length = ty.and_then(|ty| ty.node.length);
     if length.is_some_and(|length| length == 0 || length > LONGEST_ARRAY) {
         return Err(Refusal::Unsupported(name.span, format!("the array `{}` of that length", name.node)));
@@ -189,6 +166,39 @@ fn location(
         Some(_) => Err(twice(name)),
         None => names.declare(&name.node, Made { ty: scalar, length, space, role, initial, given, span: name.span }),
     }
+}
+
+/// The initial value that a declaration gives; 0 if it gives none, or an unknown one.
+fn initial_value(
+    names: &mut Names,
+    name: &Spanned<String>,
+    role: LocationRole,
+    value: Option<&Spanned<InitialValue>>,
+) -> Result<Value, Refusal> {
+    Ok(match value.map(|value| (&value.node, value.span)) {
+        None => Value(0),
+        Some((InitialValue::Integer(integer), _)) => Value(*integer),
+        Some((InitialValue::Unknown, span)) => {
+            if role != LocationRole::Data {
+                let message = format!("`{}` is no data: it has no unknown value", name.node);
+                return Err(Refusal::Error(Diagnostic::error(span, message).help("leave the value out")));
+            }
+            names.unknown.insert(name.node.clone());
+            Value(0)
+        }
+        Some((InitialValue::Name(other), span)) if names.unknown.contains(other) => {
+            return Err(Refusal::Unsupported(span, format!("a copy of the unknown initial value of `{other}`")));
+        }
+        Some((InitialValue::Name(other), span)) if role == LocationRole::TensorMap => {
+            if names.get(other).is_none() {
+                return Err(names.unknown(other, span));
+            }
+            let viewer = Viewer { thread: ThreadId(0), place: Place::Host };
+            let address = names.address(other, 0, viewer, span)?;
+            Value(names.value(address))
+        }
+        Some((InitialValue::Name(other), span)) => names.get(other).ok_or_else(|| names.unknown(other, span))?.initial,
+    })
 }
 
 fn check_space(
