@@ -136,3 +136,46 @@ fn a_story_tells_of_phases_and_copies() {
         assert!(told.contains(said), "{said}\n{told}");
     }
 }
+
+/// Repairs of several pieces, and of kinds that no single way has: test, the first race without others, what is missing.
+const SEVERAL: &[(&str, &str, &[&str])] = &[
+    (
+        "async/mbarrier/bytes-not-expected",
+        "announces 16 bytes less than are copied",
+        &["`mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 16` in P0 instead of"],
+    ),
+    (
+        "async/bulk/bulk-two-copies-half-expected",
+        "announces 16 bytes less",
+        &["`mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 32` in P0 instead of"],
+    ),
+    ("launch/stream-two", "nothing orders P0's kernel before P1", &["`.launch 0 -> 1` in the declarations"]),
+    ("launch/pdl-chain-no-wait-between", "P1 does not wait", &["`griddepcontrol.wait` in P1 before line 9"]),
+    ("algorithms/15-multi-gpu/doorbell-no-fence", "orders nothing by itself", &["`fence.acq_rel.sys` in P0"]),
+    (
+        "algorithms/13-locks/dekker-acq-rel",
+        "only fence.sc orders that both ways",
+        &["`fence.sc.gpu` in P0 instead of", "`fence.sc.gpu` in P1 instead of"],
+    ),
+    (
+        "algorithms/13-locks/seqlock-weak-data",
+        "is weak",
+        &["`.relaxed.gpu` on P0's", "`.relaxed.gpu` on P0's", "`.relaxed.gpu` on P1's", "`.relaxed.gpu` on P1's"],
+    ),
+    ("async/cluster/relaxed-arrive-too-narrow", "is too narrow", &["`.cluster` on P1's"]),
+];
+
+#[test]
+fn repairs_of_several_pieces_are_confirmed() {
+    for (name, why, pieces) in SEVERAL {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(format!("{name}.litmus"));
+        let (report, ..) = file(&path);
+        let first = diagnoses(&report)[0];
+        assert!(first.confirmed && first.why.contains(why), "{name}: {first:#?}");
+        let missing: Vec<&str> = first.missing.iter().map(|missing| missing.text.as_str()).collect();
+        assert_eq!(missing.len(), pieces.len(), "{name}: {missing:#?}");
+        for (missing, piece) in missing.iter().zip(*pieces) {
+            assert!(missing.starts_with(piece), "{name}: {missing:#?}");
+        }
+    }
+}

@@ -100,3 +100,83 @@ fn forms_newer_than_the_version() {
     only(&text("8.5"), "mbarrier.arrive.relaxed.cta.shared.b64 _, [b]", "came with PTX 8.6");
     none(&text("8.6"));
 }
+
+/// Names and places.
+fn named(text: &str) -> Vec<(&'static str, String)> {
+    let at = |span: fencepost_syntax::Span| text[span.start as usize..span.end as usize].to_string();
+    program(text).lints.into_iter().map(|lint| (lint.name, at(lint.span))).collect()
+}
+
+fn names(declarations: &str, code: &[&str]) -> Vec<&'static str> {
+    named(&ptx(declarations, code)).into_iter().map(|(name, _)| name).collect()
+}
+
+#[test]
+fn waits_for_groups_that_are_not_there() {
+    let memory = ".global .b64 g[2]; .shared .b64 s[2];";
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;";
+    let (commit, wait) = ("cp.async.bulk.commit_group;", "cp.async.bulk.wait_group 0;");
+    assert_eq!(names(memory, &[store, commit, wait]), [""; 0]);
+    assert_eq!(names(memory, &[wait]), ["wait-of-nothing"]);
+    assert_eq!(names(memory, &[store, wait]), ["missing-commit"]);
+    assert_eq!(names(memory, &[store, commit, store, wait]), ["missing-commit"]);
+    assert_eq!(names(memory, &[store, commit, "cp.async.bulk.wait_group 1;"]), ["wait-of-nothing"]);
+    assert_eq!(names(memory, &[store, commit, store, commit, "cp.async.bulk.wait_group 1;"]), [""; 0]);
+    // A loop may have been there before.
+    let round = ["L: cp.async.bulk.wait_group 1;", store, commit, "@%p1 bra L;"];
+    assert_eq!(names(".global .b64 g[2]; .shared .b64 s[2]; P0:%p1 = 0;", &round), [""; 0]);
+    let small = ["cp.async.ca.shared.global [s], [g], 8;", "cp.async.wait_all;"];
+    assert_eq!(names(memory, &small), [""; 0]);
+    let text = ptx(memory, &["wgmma.wait_group.sync.aligned 0;"]);
+    assert_eq!(named(&text), [("wait-of-nothing", "wgmma.wait_group.sync.aligned 0".to_string())]);
+}
+
+#[test]
+fn a_read_wait_publishes_nothing() {
+    let memory = ".global .b64 g[2]; .global .u32 flag; .shared .b64 s[2];";
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [g], [s], 16;";
+    let commit = "cp.async.bulk.commit_group;";
+    let (read, whole) = ("cp.async.bulk.wait_group.read 0;", "cp.async.bulk.wait_group 0;");
+    let release = "st.release.gpu.u32 [flag], 1;";
+    assert_eq!(names(memory, &[store, commit, read, release]), ["read-wait-publishes"]);
+    assert_eq!(names(memory, &[store, commit, read, whole, release]), [""; 0]);
+    assert_eq!(names(memory, &[store, commit, read, "st.release.cta.u32 [flag], 1;"]), [""; 0]);
+}
+
+#[test]
+fn a_thread_arrives_once_per_cluster_phase() {
+    let (arrive, wait) = ("barrier.cluster.arrive;", "barrier.cluster.wait;");
+    assert_eq!(names(".shared .u32 x;", &[arrive, arrive, wait]), ["cluster-arrive-twice"]);
+    assert_eq!(names(".shared .u32 x;", &[arrive, wait, arrive, wait]), [""; 0]);
+}
+
+#[test]
+fn addresses_of_bulk_copies_are_aligned() {
+    let memory = ".global .b64 g[4]; .shared .b64 s[4]; .shared .mbarrier b = 1;";
+    let copy = |to: &str, from: &str| {
+        format!("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [{to}], [{from}], 16, [b];")
+    };
+    assert_eq!(names(memory, &[&copy("s", "g+16")]), [""; 0]);
+    assert_eq!(names(memory, &[&copy("s+8", "g")]), ["misaligned"]);
+    assert_eq!(names(memory, &[&copy("s", "g+8")]), ["misaligned"]);
+    let memory = ".global .b64 g[32]; .global .tensormap m = g; .shared .b64 s[32]; .shared .mbarrier b = 1;";
+    let tensor = |to: &str| {
+        format!("cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [{to}], [m, {{0}}], [b];")
+    };
+    assert_eq!(names(memory, &[&tensor("s+128")]), [""; 0]);
+    assert_eq!(names(memory, &[&tensor("s+16")]), ["misaligned"]);
+}
+
+#[test]
+fn every_form_has_its_version() {
+    let memory =
+        |version: &str| format!(".version {version}; .global .b64 g[2]; .shared .b64 s[2]; .shared .mbarrier b = 1;");
+    let code = [
+        "fence.acquire.gpu;",
+        "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];",
+        "ld.relaxed.cluster.global.u64 %r1, [g];",
+    ];
+    assert_eq!(names(&memory("8.6"), &code), [""; 0]);
+    assert_eq!(names(&memory("8.0"), &code), ["newer-version"; 2]);
+    assert_eq!(names(&memory("7.5"), &code), ["newer-version"; 3]);
+}

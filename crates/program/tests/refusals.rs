@@ -194,3 +194,41 @@ fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
     let column = dartagnan(&["fnce.sc.gpu"]);
     assert_eq!(unsupported(&column), ["`fnce.sc.gpu` (did you mean `fence`?)"]);
 }
+
+#[test]
+fn a_misspelt_second_word_is_suggested() {
+    for (code, meant) in [
+        ("mbarrier.arive.shared.b64 _, [b];", ".arrive"),
+        ("mbarrier.try_wait.party.shared.b64 %p1, [b], 0;", ".parity"),
+        ("cp.async.bulk.comit_group;", ".commit_group"),
+        ("tcgen05.fence::after_thread_snc;", ".fence::after_thread_sync"),
+        ("fence.proxy.asnyc.shared::cta;", ".async"),
+    ] {
+        let found = unsupported(&ptx(".shared .b64 b;", &[code]));
+        let remark = format!("(did you mean `{meant}`?)");
+        assert!(found.len() == 1 && found[0].contains(&remark), "{code}: {found:?}");
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_reached_is_an_error() {
+    let (at, message, _) = error(&ptx(".global .b64 b;", &["mbarrier.init.b64 [b], 1;"]));
+    assert!(at.starts_with("mbarrier.init") && message.contains("`b` is not in shared memory"), "{message}");
+    let apart = |cluster: u32| {
+        format!(
+            "PTX t\n{{ .shared .u32 s = 0; }}\nP0@cta 0, cluster 0 {{\nst.shared.u32 [s], 1;\n}}\n\
+             P1@cta 1, cluster {cluster} {{\nld.shared::cluster.u32 %r1, [s@0];\n}}\n"
+        )
+    };
+    let (at, message, _) = error(&apart(1));
+    assert!(at.starts_with("ld.shared::cluster"), "{at}");
+    assert!(message.contains("shared memory of CTA 0, which is in another cluster"), "{message}");
+    assert!(attempt(&apart(0)).0.is_some());
+}
+
+#[test]
+fn a_map_may_stand_before_its_tensor() {
+    let (program, diagnostics) =
+        attempt(&ptx(".global .tensormap m = g; .global .b64 g[2] = 1;", &["mov.u32 %r1, 0;"]));
+    assert!(program.is_some(), "{diagnostics:?}");
+}

@@ -4,7 +4,7 @@
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Litmus, Statement, parse_named};
+use fencepost_syntax::litmus::{Declaration, Litmus, Statement, parse_named};
 use fencepost_syntax::{Span, Spanned};
 
 use crate::report::Missing;
@@ -27,6 +27,10 @@ pub(super) enum Change {
     /// Instructions, each with its semicolon.
     Insert {
         at: Vec<(Anchor, String)>,
+    },
+    /// An entry of the declarations: an order of kernels.
+    Declare {
+        text: String,
     },
     /// Instructions at the end of threads, which may have no others.
     Append {
@@ -107,6 +111,7 @@ impl Edit {
     pub(super) fn missing(&self, scene: &Scene<'_>) -> Missing {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
+            Change::Declare { .. } => None,
             Change::Append { to, .. } => to.first().map(|thread| (*thread, last(scene, *thread))),
             Change::Poll { at, .. } => Some((at.thread, at.span)),
             Change::Strengthen { thread, span, .. }
@@ -131,6 +136,7 @@ impl Edit {
                 let places: Vec<String> = at.iter().map(place).collect();
                 format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
             }
+            Change::Declare { text } => format!("`{text}` in the declarations"),
             Change::Append { to, text } => {
                 let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
                 let names = crate::phrase::listed(&names);
@@ -238,6 +244,7 @@ impl Work {
                     self.put(anchor, parsed(text)?)?;
                 }
             }
+            Change::Declare { text } => self.litmus.declarations.extend(declared(text)?),
             Change::Append { to, text } => {
                 for thread in to {
                     self.behind.push((thread.index(), parsed(text)?));
@@ -330,6 +337,13 @@ fn last(scene: &Scene<'_>, thread: ThreadId) -> Span {
     let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
     let spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
     spans.last().unwrap_or_default()
+}
+
+/// The declarations of a text.
+fn declared(text: &str) -> Option<Vec<Spanned<Declaration>>> {
+    let whole = format!("PTX piece\n{{ {text}; }}\nP0@cta 0, kernel 0 {{\n}}\nexists (true)\n");
+    let (mut trees, _) = parse_named("piece", &whole);
+    trees.pop().map(|tree| tree.declarations).filter(|found| !found.is_empty())
 }
 
 /// The statements of a text, as a thread would have them.

@@ -15,6 +15,7 @@ mod exit;
 mod gates;
 mod life;
 mod message;
+mod more;
 mod paths;
 mod scene;
 mod verify;
@@ -93,6 +94,15 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
     let further = if best.is_none() { both_ways(scene, verifier, &found, pair) } else { None };
     if let Some((plan, edits)) = &further {
         best = Some((plan, edits.iter().collect()));
+    }
+    let several = if best.is_none() { more::plans(scene, pair) } else { Vec::new() };
+    for plan in &several {
+        let edits: Vec<&Edit> = plan.edits.iter().collect();
+        let cured = verifier.check(&edits, pair, scene.unfolding);
+        let enough = cured == Found::Right || cured == Found::Gone && plan.cost <= more::COST;
+        if best.is_none() && enough {
+            best = Some((plan, smallest(verifier, edits, cured, pair, scene.unfolding)));
+        }
     }
     diagnosis.confirmed = best.is_some();
     // Without a confirmed one, the cheapest says what kind of piece is missing.

@@ -138,6 +138,9 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
             format!("nothing waits for {} before the other access (PTX ISA 9.7.10.28.1)", operation(scene, id))
         }
         _ if scene.thread(first) == scene.thread(second) => "nothing orders the two accesses".to_owned(),
+        _ if !speaks(scene, first) || !speaks(scene, second) => {
+            format!("{a} and {b} do not synchronise at all: there is no flag, atomic or barrier that both use")
+        }
         _ => {
             let how = match (scene.place(first), scene.place(second)) {
                 (a, b) if a == b && a != Place::Host => "no barrier and no release and acquire",
@@ -146,6 +149,15 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
             format!("{how} leads from {a} to {b} or back (PTX ISA 8.9.5)")
         }
     }
+}
+
+/// Whether the thread of this event has anything that could tell another thread something.
+fn speaks(scene: &Scene<'_>, id: EventId) -> bool {
+    let tells = |event: EventId| {
+        let access = scene.has(event, Tag::Read) || scene.has(event, Tag::Write);
+        scene.has(event, Tag::Barrier) || access && !scene.has(event, Tag::Weak)
+    };
+    scene.thread(id).is_none_or(|thread| scene.main_events(thread).into_iter().any(tells))
 }
 
 /// The pair of operations that would order them, where there is nothing to build on.

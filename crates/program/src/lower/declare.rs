@@ -35,10 +35,14 @@ pub(crate) fn version(litmus: &Litmus, findings: &mut Findings) -> Version {
 
 pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadBuilder], findings: &mut Findings) {
     // Locations first: `P0:%rd1 = x` may stand before `x = 0`.
-    let (locations, others): (Vec<_>, Vec<_>) = litmus
+    let (mut locations, others): (Vec<_>, Vec<_>) = litmus
         .declarations
         .iter()
         .partition(|declaration| matches!(declaration.node, Declaration::Location { .. } | Declaration::Alias { .. }));
+    // A map may stand before the tensor it describes.
+    locations.sort_by_key(|declaration| {
+        matches!(&declaration.node, Declaration::Location { ty: Some(ty), .. } if ty.node.name == "tensormap")
+    });
     let shared = spaces::shared_by_use(litmus);
     for declaration in forward_last(locations).into_iter().chain(others) {
         let result = match &declaration.node {

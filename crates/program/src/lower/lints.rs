@@ -1,6 +1,9 @@
 //! Rules about mbarriers, barriers, fences and launches that the text alone shows broken, or probably so: no exploration is
 //! needed. A lint changes no verdict.
 
+mod groups;
+mod places;
+
 use fencepost_syntax::Span;
 
 use crate::asynchronous::{Action, Family};
@@ -34,8 +37,10 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
             text.remote_scope(thread, code, findings);
             relaxed_wait(thread, at, code, findings);
             text.empty_cover(thread, code, findings);
+            text.places(thread, code, findings);
         }
-        cluster_wait(thread, findings);
+        cluster_barriers(thread, findings);
+        groups::collect(thread, findings);
     }
     text.unawaited(findings);
     let mut lints = std::mem::take(&mut findings.lints);
@@ -196,17 +201,26 @@ fn is_data_access(code: &Instruction) -> bool {
     }
 }
 
-/// `barrier.cluster.wait` is for the phase the thread arrived in.
-fn cluster_wait(thread: &ThreadBuilder, findings: &mut Findings) {
-    let of = |kind: BarrierKind| {
-        let mut code = thread.code.iter();
-        code.find(move |code| match &code.operation {
-            Operation::Barrier(barrier) => barrier.level == BarrierLevel::Cluster && barrier.kind == kind,
-            _ => false,
-        })
-    };
-    if let (Some(wait), None) = (of(BarrierKind::Sync), of(BarrierKind::Arrive)) {
-        let message = "a wait of the cluster without an arrive before it".to_string();
-        findings.lint("cluster-wait-alone", wait.span, message, "9.7.15.3");
+/// `barrier.cluster.wait` is for the phase the thread arrived in, in which it arrives once.
+fn cluster_barriers(thread: &ThreadBuilder, findings: &mut Findings) {
+    let mut arrived = None;
+    let mut ever = false;
+    for code in &thread.code {
+        let Operation::Barrier(barrier) = &code.operation else { continue };
+        if barrier.level != BarrierLevel::Cluster {
+            continue;
+        }
+        match (barrier.kind, arrived) {
+            (BarrierKind::Arrive, Some(_)) => {
+                let message = "the thread arrives again before it waited: once per phase is all it may".to_string();
+                findings.lint("cluster-arrive-twice", code.span, message, "9.7.15.3");
+            }
+            (BarrierKind::Arrive, None) => (arrived, ever) = (Some(code.span), true),
+            (BarrierKind::Sync, None) if !ever => {
+                let message = "a wait of the cluster without an arrive before it".to_string();
+                findings.lint("cluster-wait-alone", code.span, message, "9.7.15.3");
+            }
+            _ => arrived = None,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod c;
 pub(crate) mod form;
+mod forms;
 pub(crate) mod modifier;
 pub(crate) mod ptx;
 mod ptx_address;
@@ -34,13 +35,27 @@ pub(crate) use ptx_bits::float_bits;
 pub(crate) use ptx_local::operator as comparison_operator;
 
 use crate::lower::{Context, Refusal};
+use crate::program::Version;
 use crate::value::Value;
 
 /// Appends what one instruction does to the thread.
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Option<Value>) -> Result<(), Refusal> {
-    match context.dialect {
-        Dialect::X86 => x86::lower(context, tree),
-        Dialect::C => Err(Refusal::error(tree.span(), "an instruction among C statements")),
+    let done = match context.dialect {
+        Dialect::X86 => return x86::lower(context, tree),
+        Dialect::C => return Err(Refusal::error(tree.span(), "an instruction among C statements")),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => ptx::lower(context, tree, assume),
+    };
+    match done {
+        Ok(()) if context.dialect == Dialect::Ptx && context.version < Version::NEWEST => {
+            if let Some((since, section)) = forms::since(tree) {
+                context.findings.floor(tree.span(), modifier::spelled(tree), since, section);
+            }
+            Ok(())
+        }
+        Err(Refusal::Unsupported(span, what)) if context.dialect == Dialect::Ptx && !what.contains("did you mean") => {
+            let meant = forms::meant(tree).map_or(String::new(), |meant| format!(" (did you mean `{meant}`?)"));
+            Err(Refusal::Unsupported(span, what + &meant))
+        }
+        done => done,
     }
 }

@@ -39,6 +39,11 @@ pub(crate) fn unknown_modifier(tree: &Instruction, word: &str, classes: &[Class]
     named(tree, meant.map(|meant| format!(".{meant}")))
 }
 
+/// Whether PTX has the modifier, though nothing here has a model for it.
+pub(crate) fn is_word(word: &str) -> bool {
+    has(MODIFIERS, word)
+}
+
 fn named(tree: &Instruction, meant: Option<String>) -> String {
     let name = spelled(tree);
     meant.map_or(name.clone(), |meant| format!("{name} (did you mean `{meant}`?)"))

@@ -1,0 +1,99 @@
+//! All tables of instruction forms at once: which version brought an instruction, and what a misspelt one was meant to be.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::suggest::nearest;
+
+use crate::program::Version;
+use crate::table::form::{Form, Slot, version};
+use crate::table::{
+    ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_launch,
+    ptx_mbarrier, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap, ptx_vector, ptx_warp, typo,
+};
+
+/// A form without what its table does with it.
+struct Row {
+    head: &'static [&'static str],
+    slots: &'static [Slot],
+    section: &'static str,
+    since: Version,
+}
+
+fn add<K>(rows: &mut Vec<Row>, forms: &'static [Form<K>]) {
+    let row =
+        |form: &'static Form<K>| Row { head: form.head, slots: form.slots, section: form.section, since: form.since };
+    rows.extend(forms.iter().map(row));
+}
+
+/// The tables that do not look at the version themselves.
+fn unversioned() -> Vec<Row> {
+    let mut rows = Vec::new();
+    add(&mut rows, ptx_async::FORMS);
+    add(&mut rows, ptx_async_tensor::FORMS);
+    add(&mut rows, ptx_async_store::FORMS);
+    add(&mut rows, ptx_tensormap::FORMS);
+    add(&mut rows, ptx_tensor::FORMS);
+    add(&mut rows, ptx_tensor_product::FORMS);
+    add(&mut rows, ptx_tensor_memory::FORMS);
+    add(&mut rows, ptx_warp::FORMS);
+    add(&mut rows, ptx_bits::FORMS);
+    rows
+}
+
+fn all() -> Vec<Row> {
+    let mut rows = unversioned();
+    add(&mut rows, ptx_mbarrier::FORMS);
+    add(&mut rows, ptx_fence::FORMS);
+    add(&mut rows, ptx_barrier::FORMS);
+    add(&mut rows, ptx_launch::FORMS);
+    add(&mut rows, ptx_address::FORMS);
+    add(&mut rows, ptx_vector::FORMS);
+    rows
+}
+
+/// How many words of the head the instruction starts with.
+fn common(row: &Row, tree: &Instruction) -> usize {
+    let words = std::iter::once(tree.opcode.node.as_str()).chain(tree.modifiers.iter().map(|word| word.node.as_str()));
+    row.head.iter().zip(words).take_while(|(head, word)| *head == word).count()
+}
+
+/// Words of `ld`, `st`, `atom`, `red` and `fence` that came later than the instruction (PTX ISA 9.7.10.8, 9.7.15.4).
+const WORDS: &[(&[&str], &str, (u8, u8), &str)] = &[
+    (&["fence"], "acquire", (8, 6), "9.7.15.4"),
+    (&["fence"], "release", (8, 6), "9.7.15.4"),
+    (&["fence", "ld", "st", "atom", "red"], "cluster", (7, 8), "8.5"),
+    (&["ld", "st", "atom", "red"], "shared::cluster", (7, 8), "5.1.7"),
+    (&["ld", "st"], "mmio", (8, 2), "8.4.1"),
+];
+
+/// The version that brought this instruction, and its section, where its own table does not say so.
+pub(crate) fn since(tree: &Instruction) -> Option<(Version, &'static str)> {
+    let opcode = tree.opcode.node.as_str();
+    let has = |wanted: &str| tree.modifiers.iter().any(|word| word.node == wanted);
+    let proxy = has("proxy") || has("mbarrier_init");
+    let words = WORDS.iter().filter(|(opcodes, word, ..)| opcodes.contains(&opcode) && has(word) && !proxy);
+    let words = words.map(|(_, _, since, section)| (version(since.0, since.1), *section)).max();
+    let rows = unversioned();
+    let row = rows.iter().filter(|row| common(row, tree) == row.head.len()).max_by_key(|row| row.head.len());
+    words.max(row.map(|row| (row.since, row.section)))
+}
+
+/// What the first word that no form has was probably meant to be: `.arrive` for `mbarrier.arive`.
+pub(crate) fn meant(tree: &Instruction) -> Option<String> {
+    let rows = all();
+    let longest = rows.iter().map(|row| common(row, tree)).max().filter(|longest| *longest > 0)?;
+    let close = || rows.iter().filter(|row| common(row, tree) == longest);
+    let heads = close().filter_map(|row| row.head.get(longest).copied());
+    let slots = close().filter(|row| row.head.len() == longest).flat_map(|row| row.slots).flat_map(words).copied();
+    let known: Vec<&'static str> = heads.chain(slots).collect();
+    let unknown = tree.modifiers.iter().skip(longest - 1).find(|word| !known.contains(&word.node.as_str()))?;
+    let plain = unknown.node.len() > 2 && !typo::is_word(&unknown.node);
+    let found = nearest(&unknown.node, &known).filter(|_| plain)?;
+    Some(format!(".{found}"))
+}
+
+fn words(slot: &'static Slot) -> &'static [&'static str] {
+    match slot {
+        Slot::One(words) | Slot::Maybe(words) => words,
+        Slot::Type | Slot::Like { .. } | Slot::Hints => &[],
+    }
+}
