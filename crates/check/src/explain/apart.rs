@@ -36,6 +36,9 @@ impl Apart<'_> {
         if self.facts.holds("base-causality", first, second)? {
             return self.not_preserved(first, second);
         }
+        if let Some(because) = self.no_tensor_fence(first, second) {
+            return Some(because);
+        }
         let thread = |id: EventId| self.context.event(id).and_then(|event| event.thread);
         // Events of a thread ascend in program order.
         let messages = self.execution.rf.iter().filter(|(sent, received)| {
@@ -46,6 +49,32 @@ impl Apart<'_> {
                 && *received < second
         });
         messages.into_iter().find_map(|(sent, received)| self.broken_message(first, *sent, *received, second))
+    }
+
+    /// Accesses to tensor memory by two threads: synchronisation of any strength hands them over, but only between the two
+    /// fences of `tcgen05` (9.7.18.6.4). Silent where both are there.
+    fn no_tensor_fence(&self, first: EventId, second: EventId) -> Option<Because> {
+        let context = self.context;
+        let (one, other) = (context.event(first)?, context.event(second)?);
+        let both = [one, other].iter().all(|event| event.tags.has(Tag::TensorMemory) && event.strand.is_some());
+        if !both || one.thread == other.thread {
+            return None;
+        }
+        let issue = |event: &Event| event.strand.as_ref().map(|strand| strand.issue);
+        let (from, to) = (issue(one)?, issue(other)?);
+        let main = |id: &EventId, thread| context.event(*id).is_some_and(|event| event.thread == thread);
+        let has = |id: &EventId, tag: Tag| context.event(*id).is_some_and(|event| event.tags.has(tag));
+        let events = || self.execution.events.iter().filter(|id| context.event(**id).is_some_and(Event::is_main));
+        let before = events().any(|id| main(id, one.thread) && *id > from && has(id, Tag::BeforeThreadSync));
+        let commits =
+            events().any(|id| main(id, one.thread) && *id > from && context.instruction(*id).contains("commit"));
+        let after = events().any(|id| main(id, other.thread) && *id < to && has(id, Tag::AfterThreadSync));
+        let (which, whose) = match (before || commits, after) {
+            (_, false) => ("`tcgen05.fence::after_thread_sync` stands before", second),
+            (false, true) => ("`tcgen05.fence::before_thread_sync` stands behind", first),
+            (true, true) => return None,
+        };
+        because(format!("no {which} `{}`", context.instruction(whose)), "9.7.18.6.4")
     }
 
     /// `first … sent —rf→ received … second`: which end is no pattern, or what is not morally strong (8.8, 8.9.4).

@@ -114,6 +114,11 @@ fn explain_question(
     if !matches!(answer.verdict, Verdict::Holds | Verdict::Violated) {
         return None;
     }
+    let ends = checked.report.executions.is_some_and(|count| count.count > 0);
+    if ends && question.condition.terms().is_empty() {
+        // `forall (true)` asks nothing.
+        return None;
+    }
     let filter = context.program.filter.as_ref().map(|filter| &filter.node);
     let goal = Goal { filter, condition: Some(&condition), ..Goal::new(Ends::Terminating) };
     let limits = Limits { deadline: Instant::now().checked_add(PATIENCE), memory: None, cancelled: None };

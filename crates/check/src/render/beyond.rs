@@ -7,6 +7,8 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};
 
+use crate::race::EXIT;
+
 use super::marks;
 use super::palette::Relation;
 use super::scene::{ColumnKind, Edge, Heads, Scene};
@@ -121,6 +123,10 @@ pub(super) fn races(scene: &mut Scene, words: &Words<'_>, index: &Index, options
 
 fn race_label(words: &Words<'_>, flag: &str, first: EventId, second: EventId) -> String {
     let (Some(a), Some(b)) = (words.event(first), words.event(second)) else { return flag.to_owned() };
+    if flag == EXIT {
+        let access = if a.has(Tag::Exit) { second } else { first };
+        return words.place(access).map_or(flag.to_owned(), |place| format!("{place} may be gone"));
+    }
     let what = if flag == "data-race" { "race" } else { flag };
     match words.place(first) {
         Some(place) if a.location().is_some() && b.location().is_some() => match (marks::proxy(a), marks::proxy(b)) {

@@ -49,8 +49,8 @@ fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
     let mut boxes: Vec<Vec<EventId>> = Vec::new();
     let mut last: Option<&Event> = None;
     for id in &trace.events {
-        // The end of a thread is no instruction.
-        let is_drawn = |event: &&Event| event.is_main() && !event.has(Tag::Exit);
+        // The end of a thread is no instruction, and drawn only where an access may come after it.
+        let is_drawn = |event: &&Event| event.is_main() && (!event.has(Tag::Exit) || words.is_racing(*id));
         let Some(event) = words.event(*id).filter(is_drawn) else { continue };
         let in_group = event.group.is_some() && last.is_some_and(|last| last.group == event.group);
         // An instruction that copies reads, then writes.
@@ -73,8 +73,10 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
     let joined = first.is_write() && first.rmw_partner.is_some();
     let mut lines = Vec::new();
     if !joined {
-        let mut line = format!("{}: {}", text::letters(*letter), text::shortened(&text(first.span)));
-        if first.iteration > 0 {
+        let exits = first.has(Tag::Exit);
+        let what = if exits { "exit".to_owned() } else { text::shortened(&text(first.span)) };
+        let mut line = format!("{}: {what}", text::letters(*letter));
+        if first.iteration > 0 && !exits {
             line.push_str(&format!(" (iteration {})", first.iteration + 1));
         }
         lines.push(Line::plain(line));

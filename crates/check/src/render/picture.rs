@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Question;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
@@ -12,7 +13,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::race::{Flags, RaceSet};
+use crate::race::{EXIT, Flags, RaceSet};
 use crate::report::Assignment;
 use crate::test::Test;
 
@@ -126,6 +127,7 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     for mut evaluator in flags.evaluators() {
         evaluator.add(unfolding, execution, &mut found);
     }
+    found.settle(unfolding);
     let races = found.races.into_iter().filter(|(key, _)| key.is_pair());
     races
         .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
@@ -139,15 +141,23 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
         let Some(event) = unfolding.events.get(id.index()) else { return "?".to_owned() };
         let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
         let thread = thread.map_or("", |thread| thread.name.as_str());
+        if event.has(Tag::Exit) {
+            return format!("{thread}'s exit");
+        }
         let proxy = match marks::proxy(event) {
             name @ "tensor memory" => name.to_owned(),
             name => format!("{name} proxy"),
         };
         format!("{thread}'s {} ({proxy})", text::shortened(&test.instruction_text(event.span)))
     };
-    let location = unfolding.events.get(race.first.index()).and_then(|event| event.location());
+    let location = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
+    let location = location(race.first).or_else(|| location(race.second));
     let place = location.map_or(String::new(), |location| format!(" on {}", text::location_name(unfolding, location)));
-    let what = if race.flag == "data-race" { "Data race" } else { race.flag.as_str() };
+    let what = match race.flag.as_str() {
+        "data-race" => "Data race",
+        EXIT => "Memory that may be gone",
+        flag => flag,
+    };
     format!("{what}{place}: {} and {}", side(race.first), side(race.second))
 }
 

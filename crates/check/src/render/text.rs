@@ -11,8 +11,8 @@ use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
-use super::Options;
 use super::marks::Mark;
+use super::{Options, RacingPair};
 
 /// Longer instructions are cut: a column stays a column.
 const LONGEST_TEXT: usize = 48;
@@ -38,13 +38,19 @@ pub(super) struct Words<'a> {
     pub(super) unfolding: &'a Unfolding,
     values: BTreeMap<EventId, Value>,
     addresses: &'a BTreeMap<Value, String>,
+    races: &'a [RacingPair],
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(unfolding: &'a Unfolding, execution: &Execution, options: &'a Options) -> Words<'a> {
         let values = execution.events.iter().zip(&execution.values);
         let values = values.filter_map(|(event, value)| Some((*event, (*value)?))).collect();
-        Words { unfolding, values, addresses: &options.addresses }
+        Words { unfolding, values, addresses: &options.addresses, races: &options.races }
+    }
+
+    /// Whether a pair that is drawn is about this event.
+    pub(super) fn is_racing(&self, id: EventId) -> bool {
+        self.races.iter().any(|race| race.first == id || race.second == id)
     }
 
     pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
