@@ -29,7 +29,11 @@ pub(crate) struct Text<'a> {
 }
 
 pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
-    for floor in std::mem::take(&mut findings.floors).iter().filter(|floor| floor.since > text.version) {
+    let mut floors = std::mem::take(&mut findings.floors);
+    // Of an instruction whose form and words came with several versions, the newest.
+    floors.sort_by_key(|floor| (floor.span.start, std::cmp::Reverse(floor.since)));
+    floors.dedup_by_key(|floor| floor.span.start);
+    for floor in floors.iter().filter(|floor| floor.since > text.version) {
         findings.lint("newer-version", floor.span, too_new(floor, text.version), floor.section);
     }
     for thread in text.threads {
