@@ -1,5 +1,7 @@
 //! C in litmus tests: what is read, what is printed back, and what is refused where.
 
+#![allow(clippy::panic)]
+
 use fencepost_syntax::litmus::{self, Arch, Statement};
 use fencepost_syntax::{Diagnostic, c};
 

@@ -239,10 +239,10 @@ fn location_type(name: &str) -> Option<Type> {
     let signed = |bits| Some(Type { bits, signed: true });
     let unsigned = |bits| Some(Type { bits, signed: false });
     match name {
-        "int" | "int32_t" | "signed" => signed(32),
-        "unsigned" | "unsigned int" | "uint32_t" => unsigned(32),
-        "long" | "int64_t" | "long long" | "intptr_t" => signed(64),
-        "unsigned long" | "uint64_t" | "size_t" | "uintptr_t" => unsigned(64),
+        "int" | "int32_t" | "signed" | "atomic_int" => signed(32),
+        "unsigned" | "unsigned int" | "uint32_t" | "atomic_uint" => unsigned(32),
+        "long" | "atomic_long" | "int64_t" | "long long" | "intptr_t" => signed(64),
+        "unsigned long" | "atomic_ulong" | "uint64_t" | "size_t" | "uintptr_t" => unsigned(64),
         "short" | "int16_t" => signed(16),
         "uint16_t" => unsigned(16),
         "char" | "int8_t" => signed(8),

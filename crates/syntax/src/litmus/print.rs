@@ -2,8 +2,8 @@
 //! the header are lost, and x86 comes out in Intel's notation.
 
 use super::tree::{
-    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus, Placement,
-    QuestionKind, Side, Statement, Term, Thread,
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus,
+    LocationType, Placement, QuestionKind, Side, Statement, Term, Thread,
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
 use crate::c;
@@ -51,22 +51,7 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
     let x86 = dialect == Dialect::X86;
     match declaration {
         Declaration::Location { name, space, ty, value } => {
-            let mut text = String::new();
-            if let Some(space) = space {
-                text.push_str(&format!(".{space} "));
-            }
-            let mut length = String::new();
-            if let Some(ty) = ty {
-                let dot = if space.is_some() { "." } else { "" };
-                text.push_str(&format!("{dot}{} ", ty.node.name));
-                length = ty.node.length.map_or(String::new(), |length| format!("[{length}]"));
-            }
-            text.push_str(&name.node);
-            text.push_str(&length);
-            if let Some(value) = value {
-                text.push_str(&format!(" = {}", initial(&value.node)));
-            }
-            text
+            location(&name.node, space.as_deref(), ty.as_ref(), value.as_ref())
         }
         Declaration::Register { thread, register, value } => {
             let prefix = if x86 { "" } else { "P" };
@@ -84,24 +69,7 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             let targets: Vec<&str> = targets.iter().map(|target| target.node.as_str()).collect();
             format!(".target {}", targets.join(", "))
         }
-        Declaration::Alias { name, kind, target } if dialect == Dialect::NvLitmus => {
-            let (space, how) = match kind {
-                AliasKind::Generic => ("global", "physically"),
-                AliasKind::Texture => ("texref", "virtually"),
-                AliasKind::Surface => ("surfref", "virtually"),
-                AliasKind::Constant => ("constref", "virtually"),
-            };
-            format!(".{space} {} {how} aliases {}", name.node, target.node)
-        }
-        Declaration::Alias { name, kind, target } => {
-            let proxy = match kind {
-                AliasKind::Generic => "generic",
-                AliasKind::Texture => "texture",
-                AliasKind::Surface => "surface",
-                AliasKind::Constant => "constant",
-            };
-            format!("{} @ {proxy} aliases {}", name.node, target.node)
-        }
+        Declaration::Alias { name, kind, target } => alias(&name.node, *kind, &target.node, dialect),
         Declaration::Multimem { name, replicas } => {
             let replicas: Vec<&str> = replicas.iter().map(|replica| replica.node.as_str()).collect();
             format!("{} @ multimem aliases {}", name.node, replicas.join(", "))
@@ -119,6 +87,49 @@ fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
             format!(".event {}: {}{arrow}{}", name.node, after.node, before.join(", "))
         }
     }
+}
+
+fn location(
+    name: &str,
+    space: Option<&str>,
+    ty: Option<&Spanned<LocationType>>,
+    value: Option<&Spanned<InitialValue>>,
+) -> String {
+    let mut text = String::new();
+    if let Some(space) = space {
+        text.push_str(&format!(".{space} "));
+    }
+    let mut length = String::new();
+    if let Some(ty) = ty {
+        let dot = if space.is_some() { "." } else { "" };
+        text.push_str(&format!("{dot}{} ", ty.node.name));
+        length = ty.node.length.map_or(String::new(), |length| format!("[{length}]"));
+    }
+    text.push_str(name);
+    text.push_str(&length);
+    if let Some(value) = value {
+        text.push_str(&format!(" = {}", initial(&value.node)));
+    }
+    text
+}
+
+fn alias(name: &str, kind: AliasKind, target: &str, dialect: Dialect) -> String {
+    if dialect == Dialect::NvLitmus {
+        let (space, how) = match kind {
+            AliasKind::Generic => ("global", "physically"),
+            AliasKind::Texture => ("texref", "virtually"),
+            AliasKind::Surface => ("surfref", "virtually"),
+            AliasKind::Constant => ("constref", "virtually"),
+        };
+        return format!(".{space} {name} {how} aliases {target}");
+    }
+    let proxy = match kind {
+        AliasKind::Generic => "generic",
+        AliasKind::Texture => "texture",
+        AliasKind::Surface => "surface",
+        AliasKind::Constant => "constant",
+    };
+    format!("{name} @ {proxy} aliases {target}")
 }
 
 fn arrow(order: LaunchOrder) -> &'static str {

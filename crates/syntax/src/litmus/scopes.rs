@@ -67,7 +67,7 @@ fn settle_labels(scope: &Scope, body: &mut [Statement]) {
         statements.iter().filter_map(label).collect()
     };
     let elsewhere = defined(&outside(scope, body));
-    let own = defined(&inside(scope, body).iter().map(|statement| &*statement).collect::<Vec<_>>());
+    let own = defined(&inside(scope, body).iter().collect::<Vec<_>>());
     for name in own.intersection(&elsewhere) {
         let fresh = fresh(name, &elsewhere, body);
         for statement in inside(scope, body) {
