@@ -335,8 +335,8 @@ fn leaves(statement: &Statement) -> bool {
 /// The last instruction of a thread.
 fn last(scene: &Scene<'_>, thread: ThreadId) -> Span {
     let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
-    let spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
-    spans.last().unwrap_or_default()
+    let mut spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
+    spans.next_back().unwrap_or_default()
 }
 
 /// The declarations of a text.

@@ -58,8 +58,11 @@ fn common(row: &Row, tree: &Instruction) -> usize {
     row.head.iter().zip(words).take_while(|(head, word)| *head == word).count()
 }
 
+/// Opcodes, a word of theirs, the version that brought it, and its section.
+type Word = (&'static [&'static str], &'static str, (u8, u8), &'static str);
+
 /// Words of `ld`, `st`, `atom`, `red` and `fence` that came later than the instruction (PTX ISA 9.7.10.8, 9.7.15.4).
-const WORDS: &[(&[&str], &str, (u8, u8), &str)] = &[
+const WORDS: &[Word] = &[
     (&["fence"], "acquire", (8, 6), "9.7.15.4"),
     (&["fence"], "release", (8, 6), "9.7.15.4"),
     (&["fence", "ld", "st", "atom", "red"], "cluster", (7, 8), "8.5"),
