@@ -13,6 +13,7 @@ mod interpret;
 mod library;
 mod operators;
 mod ordered;
+mod prelude;
 mod valuation;
 mod variants;
 mod wellformed;
@@ -30,6 +31,7 @@ pub use wellformed::{Mismatch, check_execution, final_states};
 
 pub(crate) use base::{Candidate, Depends, fence_sc_pairs, has, is_acyclic, location, occurring};
 pub(crate) use instructions::Judge;
+pub(crate) use interpret::Kept;
 pub(crate) use valuation::Valuation;
 pub(crate) use wellformed::{decided, meets_goal};
 
@@ -98,7 +100,7 @@ pub fn judge(
 
 /// Whether the model looks at `sync_fence`, so that Fence-SC order is part of its executions.
 pub fn fence_order(model: &cat::Model, includes: &Includes, unfolding: &Unfolding) -> Result<FenceOrder, ReplayError> {
-    Ok(Judge::new(model, includes, &BTreeSet::new(), unfolding)?.fence_order())
+    Ok(Judge::new(model, includes, &BTreeSet::new(), unfolding, Kept::Names)?.fence_order())
 }
 
 /// A model made ready to judge several executions of one unfolding: what they share is computed once.
@@ -120,7 +122,7 @@ impl<'t> Replay<'t> {
         variants: &BTreeSet<String>,
         unfolding: &'t Unfolding,
     ) -> Result<Replay<'t>, ReplayError> {
-        Judge::new(model, includes, variants, unfolding).map(Replay)
+        Judge::new(model, includes, variants, unfolding, Kept::Names).map(Replay)
     }
 
     /// As [`judge`].

@@ -198,19 +198,8 @@ fn incomplete(stop: Stop) -> Exploration {
 
 /// The oracle reads nothing of a compiled model but its coherence.
 fn bare(coherence: Coherence) -> Model {
-    Model {
-        name: String::new(),
-        nodes: Vec::new(),
-        groups: Vec::new(),
-        checks: Vec::new(),
-        shown: Vec::new(),
-        coherence,
-        demands: Vec::new(),
-        unrecognised: Vec::new(),
-        features: Vec::new(),
-        readings: Vec::new(),
-        files: Vec::new(),
-    }
+    let model = compile_text("bare", "").model.expect("nothing is a model");
+    Model { coherence, ..model }
 }
 
 fn explore(unfolding: &Unfolding, text: &str, coherence: Coherence, goal: &Goal<'_>) -> (Vec<Execution>, Exploration) {

@@ -23,7 +23,7 @@ use fencepost_syntax::Span;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
-use crate::race::{Example, FlagEvaluator, Flags, RaceKey, RaceSet, is_race};
+use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet, is_race};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 
@@ -123,28 +123,30 @@ impl RaceSearch<'_, '_> {
     pub(crate) fn hunt(&self, flags: &Flags, ends: &[Ends], effort: Effort, races: &mut RaceSet) -> bool {
         let places = Places::new(self.unfolding);
         let mut complete = true;
-        for mut evaluator in flags.evaluators() {
-            let found = ends.iter().all(|&ends| self.hunt_one(&mut evaluator, &places, (ends, effort), races));
+        let mut evaluator = flags.evaluator();
+        for flag in flags.each() {
+            let found = ends.iter().all(|&ends| self.hunt_one(flag, &mut evaluator, &places, (ends, effort), races));
             // Of what is only warned of, nobody says that there is none.
-            complete &= found || !is_race(evaluator.name);
+            complete &= found || !is_race(&flag.name);
         }
         complete
     }
 
     fn hunt_one(
         &self,
+        flag: &Flag,
         evaluator: &mut FlagEvaluator<'_>,
         places: &Places,
         (ends, effort): (Ends, Effort),
         races: &mut RaceSet,
     ) -> bool {
         loop {
-            let known = races.races.keys().filter(|key| key.flag == evaluator.name);
+            let known = races.races.keys().filter(|key| key.flag == flag.name);
             let beyond: Vec<(EventId, EventId)> = known.flat_map(|key| places.pairs(key)).collect();
-            match self.another(evaluator.flag, &beyond, ends, effort) {
+            match self.another(flag.check, &beyond, ends, effort) {
                 (Some(execution), _) => {
                     let before = races.races.len();
-                    evaluator.add(self.unfolding, &execution, races);
+                    evaluator.add_one(flag, self.unfolding, &execution, races);
                     if races.races.len() == before {
                         return false;
                     }
@@ -181,12 +183,10 @@ impl RaceSearch<'_, '_> {
 
     fn explore(&self, flags: &Flags, examiner: &Examiner<'_>, ends: Ends, effort: Effort) -> (Seen, Exploration) {
         let goal = self.goal(ends);
-        let mut evaluators = flags.evaluators();
+        let mut evaluator = flags.evaluator();
         let most = (effort == Effort::Capped).then(|| self.searcher.most_counted());
         let visit = |seen: &mut Seen, execution: &Execution| {
-            for evaluator in &mut evaluators {
-                evaluator.add(self.unfolding, execution, &mut seen.races);
-            }
+            evaluator.add(self.unfolding, execution, &mut seen.races);
             examiner.add(execution, &mut seen.protocol);
             seen.executions += 1;
             seen.capped = most.is_some_and(|most| seen.executions >= most);

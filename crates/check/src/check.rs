@@ -251,7 +251,7 @@ impl Job<'_> {
         let conditions = self.conditions();
         let targets: Vec<Target<'_>> = conditions.iter().map(|condition| Target { condition }).collect();
         let mut answers = Answers::new(Vec::new());
-        let flags = Flags::new(&self.model.model);
+        let flags = self.model.flags();
         let examiner = Examiner::new(self.unfolding);
         if self.options.races.is_yes() {
             answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
@@ -262,13 +262,13 @@ impl Job<'_> {
         if self.options.questions.is_yes() {
             let small = self.searcher.estimate.bits <= SMALL_BITS || self.searcher.has_strands;
             match self.options.outcomes {
-                Outcomes::All => self.count(&targets, &flags, Effort::Complete, &mut answers),
-                Outcomes::Capped if small => self.count(&targets, &flags, Effort::Capped, &mut answers),
+                Outcomes::All => self.count(&targets, flags, Effort::Complete, &mut answers),
+                Outcomes::Capped if small => self.count(&targets, flags, Effort::Capped, &mut answers),
                 Outcomes::Capped | Outcomes::Skip => {}
             }
             self.find_missing(&targets, &mut answers);
             if self.options.outcomes == Outcomes::Capped && !small {
-                self.count(&targets, &flags, Effort::Capped, &mut answers);
+                self.count(&targets, flags, Effort::Capped, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
         }
@@ -276,7 +276,7 @@ impl Job<'_> {
             self.termination(&mut answers);
         }
         if self.options.questions.is_yes() {
-            self.races(&flags, &mut answers);
+            self.races(flags, &mut answers);
         }
         self.examine_witnesses(&examiner, &mut answers);
         mixed::apply(self.test, self.unfolding, &mut answers);
@@ -339,10 +339,10 @@ impl Job<'_> {
             memory: self.options.memory_limit,
             most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
         };
-        let mut evaluators = if wants_races { flags.evaluators() } else { Vec::new() };
+        let mut evaluator = wants_races.then(|| flags.evaluator());
         let examiner = wants_races.then(|| Examiner::new(self.unfolding));
         let visit = |totals: &mut Totals, execution: &Execution| {
-            for evaluator in &mut evaluators {
+            if let Some(evaluator) = &mut evaluator {
                 evaluator.add(self.unfolding, execution, &mut totals.races);
             }
             if let Some(examiner) = &examiner {

@@ -2,7 +2,7 @@
 //! for people.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
@@ -15,6 +15,8 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
+use crate::compiled::{self, Compiled};
+use crate::race::Flags;
 use crate::readings::{Point, Settings};
 use crate::test::Test;
 use crate::variants::{self, Mentioned};
@@ -25,7 +27,6 @@ pub struct LoadedModel {
     pub name: String,
     /// Compiled with the default readings for the newest version, or as [`LoadedModel::under`] says.
     pub model: Model,
-    pub tree: cat::Model,
     pub source: Source,
     pub includes: Includes,
     pub origin: Origin,
@@ -35,11 +36,16 @@ pub struct LoadedModel {
     text: Arc<Text>,
     /// The variants that are on.
     variants: BTreeSet<String>,
+    flags: Arc<OnceLock<Flags>>,
 }
 
 /// What a model is compiled from, again for each set of variants, and what was compiled already.
 #[derive(Debug)]
 struct Text {
+    /// Read when it is first asked for: a shipped model is compiled already.
+    tree: OnceLock<cat::Model>,
+    /// The tree of a shipped model as bytes.
+    kept: &'static [u8],
     /// Of the includes.
     sources: BTreeMap<String, Source>,
     mentioned: Mentioned,
@@ -173,8 +179,40 @@ impl LoadedModel {
 
     fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
         let find = |file: &str| self.text.sources.get(file).cloned();
-        let model = compile(&self.source, (&self.tree, Vec::new()), find, on).ok()?;
-        Some(LoadedModel { model, variants: on.clone(), ..self.clone() })
+        let model = compile(&self.source, (self.tree(), Vec::new()), find, on).ok()?;
+        Some(LoadedModel {
+            name: self.name.clone(),
+            model,
+            source: self.source.clone(),
+            includes: self.includes.clone(),
+            origin: self.origin,
+            points: self.points.clone(),
+            architecture: self.architecture,
+            text: Arc::clone(&self.text),
+            variants: on.clone(),
+            flags: Arc::default(),
+        })
+    }
+
+    /// The text, parsed.
+    pub fn tree(&self) -> &cat::Model {
+        self.text.tree.get_or_init(|| compiled::tree(self.text.kept).unwrap_or_else(|| cat::parse(&self.source.text).0))
+    }
+
+    pub(crate) fn flags(&self) -> &Flags {
+        self.flags.get_or_init(|| Flags::new(&self.model))
+    }
+
+    /// What [`Models::shipped`] needs to know to do without the text.
+    pub(crate) fn to_keep(&self) -> Compiled {
+        Compiled {
+            model: self.model.clone(),
+            on: self.variants.iter().cloned().collect(),
+            mentioned: self.text.mentioned.clone(),
+            readings: Point::words(&self.source.text).map(|(standing, word)| (standing, word.to_owned())).collect(),
+            header: self.tree().header.first().map(|word| word.node.clone()),
+            tree: &[],
+        }
     }
 
     /// Whether the model has a reading of this name.
@@ -200,7 +238,7 @@ impl LoadedModel {
 
     /// The same for several executions of one unfolding.
     pub fn replayer<'t>(&'t self, unfolding: &'t Unfolding) -> Result<Replayer<'t>, NotConfirmed> {
-        let replay = Replay::with_variants(&self.tree, &self.includes, &self.variants, unfolding)
+        let replay = Replay::with_variants(self.tree(), &self.includes, &self.variants, unfolding)
             .map_err(NotConfirmed::Model)?;
         Ok(Replayer { model: &self.model, unfolding, replay })
     }
@@ -315,9 +353,42 @@ impl Models {
     pub fn shipped(name: &str) -> Option<LoadedModel> {
         let name = shipped::names().find(|shipped| *shipped == name)?;
         let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        match Compiled::find(name, &source) {
+            Some(compiled) => Models::from_compiled(name, source, compiled).or_else(|| Models::from_text(name)),
+            None => Models::from_text(name),
+        }
+    }
+
+    /// A shipped model, compiled now.
+    pub(crate) fn from_text(name: &str) -> Option<LoadedModel> {
+        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
         let loaded = Models::from_source(name, source, &mut |_| None);
         let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");
         Some(LoadedModel { origin: Origin::Shipped, ..loaded })
+    }
+
+    /// None if other variants are on by now.
+    fn from_compiled(name: &str, source: Source, compiled: Compiled) -> Option<LoadedModel> {
+        let Compiled { model, on, mentioned, readings, header, tree } = compiled;
+        let points: Vec<Point> = readings.iter().map(|(standing, word)| Point::of_word(*standing, word)).collect();
+        let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
+        if !variants.iter().eq(&on) {
+            return None;
+        }
+        let (sources, compiled) = (BTreeMap::new(), Mutex::default());
+        let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
+        Some(LoadedModel {
+            name: name.to_owned(),
+            model,
+            source,
+            includes: Includes::new(),
+            origin: Origin::Shipped,
+            points,
+            architecture: header.as_deref().and_then(Family::from_name).or_else(|| Family::from_name(name)),
+            text: Arc::new(text),
+            variants,
+            flags: Arc::default(),
+        })
     }
 
     /// A model from its text. `resolve` finds included files; what it does not find is looked for in the built-in
@@ -348,11 +419,10 @@ impl Models {
         let architecture = header.or_else(|| Family::from_name(file));
         let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
-        let text = Arc::new(Text { sources, mentioned, compiled: Mutex::default() });
+        let text = Arc::new(Text { tree: tree.into(), kept: &[], sources, mentioned, compiled: Mutex::default() });
         Ok(LoadedModel {
             name: name.to_owned(),
             model,
-            tree,
             source,
             includes,
             origin: Origin::Own,
@@ -360,6 +430,7 @@ impl Models {
             architecture,
             text,
             variants,
+            flags: Arc::default(),
         })
     }
 }

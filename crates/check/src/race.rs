@@ -1,7 +1,7 @@
 //! The flags of a model: properties of an execution that do not rule it out, above all `flag ~empty race as data-race`.
 //!
 //! Evaluated with the engines' bit matrices on every execution, because most have none; the example that is reported is
-//! judged again by `replay`. A flag is turned into an axiom with the opposite answer, so that "raised" is "violated".
+//! judged again by `replay`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{kernel, ones};
 use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{BaseRelation, CheckId, Model};
+use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
@@ -68,16 +68,21 @@ impl RaceSet {
     }
 }
 
-/// The models with one flag each as their only axiom.
+/// The flags of a model, and the relations that raise them.
+#[derive(Debug)]
 pub(crate) struct Flags {
-    models: Vec<Alone>,
+    model: Model,
+    nodes: Vec<NodeId>,
+    flags: Vec<Flag>,
 }
 
-struct Alone {
+#[derive(Debug)]
+pub(crate) struct Flag {
     /// In the whole model.
-    flag: CheckId,
-    name: String,
-    model: Model,
+    pub(crate) check: CheckId,
+    pub(crate) name: String,
+    /// The pairs that raise it.
+    node: NodeId,
 }
 
 impl Flags {
@@ -87,67 +92,66 @@ impl Flags {
         let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
         let racy = model.checks.iter().enumerate();
         let racy = racy.filter(|(_, check)| marks(check.role) && check.kind == CheckKind::Empty);
-        let alone = |(at, check): (usize, &fencepost_axiom::model::Check)| {
-            let axiom = fencepost_axiom::model::Check { role: CheckRole::Axiom, negated: false, ..check.clone() };
-            let model = Model {
-                name: model.name.clone(),
-                nodes: model.nodes.clone(),
-                groups: model.groups.clone(),
-                checks: vec![axiom],
-                shown: Vec::new(),
-                coherence: model.coherence.clone(),
-                demands: Vec::new(),
-                unrecognised: Vec::new(),
-                features: Vec::new(),
-                readings: Vec::new(),
-                files: Vec::new(),
-            };
-            Alone { flag: CheckId(at as u32), name: check.name.clone(), model }
+        let flag = |(at, check): (usize, &Check)| Flag {
+            check: CheckId(at as u32),
+            name: check.name.clone(),
+            node: check.node,
         };
-        Flags { models: racy.map(alone).collect() }
+        let flags: Vec<Flag> = racy.map(flag).collect();
+        let mut nodes: Vec<NodeId> = flags.iter().map(|flag| flag.node).collect();
+        nodes.sort();
+        nodes.dedup();
+        Flags { model: model.unchecked(), nodes, flags }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.models.is_empty()
+        self.flags.is_empty()
     }
 
-    pub(crate) fn evaluators(&self) -> Vec<FlagEvaluator<'_>> {
-        self.models
-            .iter()
-            .map(|alone| FlagEvaluator {
-                flag: alone.flag,
-                name: &alone.name,
-                model: &alone.model,
-                evaluator: Evaluator::new(&alone.model),
-                candidate: Candidate::default(),
-                raised_by_traces: None,
-                bits: Vec::new(),
-            })
-            .collect()
+    pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter()
+    }
+
+    pub(crate) fn evaluator(&self) -> FlagEvaluator<'_> {
+        FlagEvaluator {
+            flags: &self.flags,
+            evaluator: Evaluator::with_roots(&self.model, &self.nodes),
+            candidate: Candidate::default(),
+            begun: false,
+            bits: Vec::new(),
+        }
     }
 }
 
+/// Evaluates all flags at once: they share most of what they look at.
 pub(crate) struct FlagEvaluator<'a> {
-    pub(crate) flag: CheckId,
-    pub(crate) name: &'a str,
-    model: &'a Model,
+    flags: &'a [Flag],
     evaluator: Evaluator<'a>,
     /// The traces of the last execution: most of what a flag looks at is theirs, and the next execution mostly has the
     /// same.
     candidate: Candidate,
-    /// Whether they raise the flag whatever else is chosen; None before the first execution.
-    raised_by_traces: Option<bool>,
+    begun: bool,
     bits: Vec<u64>,
 }
 
 impl FlagEvaluator<'_> {
     /// Adds the races of this execution that are new.
     pub(crate) fn add(&mut self, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
-        if !self.is_raised(unfolding, execution) {
+        self.evaluate(unfolding, execution);
+        self.flags.iter().for_each(|flag| self.add_raised(flag, unfolding, execution, set));
+    }
+
+    /// The same for one flag.
+    pub(crate) fn add_one(&mut self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
+        self.evaluate(unfolding, execution);
+        self.add_raised(flag, unfolding, execution, set);
+    }
+
+    fn add_raised(&self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
+        let relation = self.evaluator.relation(flag.node);
+        if kernel::is_empty(relation) {
             return;
         }
-        let Some(check) = self.model.checks.first() else { return };
-        let relation = self.evaluator.relation(check.node);
         for (from, &first) in self.candidate.events.iter().enumerate() {
             for to in ones(kernel::row(self.candidate.shape, relation, from)) {
                 let Some(&second) = self.candidate.events.get(to) else { continue };
@@ -158,19 +162,17 @@ impl FlagEvaluator<'_> {
                     (a, b) if a <= b => ((first, second), (a, b)),
                     (a, b) => ((second, first), (b, a)),
                 };
-                let key = RaceKey { flag: self.name.to_owned(), first: spans.0, second: spans.1 };
+                let key = RaceKey { flag: flag.name.clone(), first: spans.0, second: spans.1 };
                 set.races.entry(key).or_insert_with(|| Example { pair, execution: execution.clone() });
             }
         }
     }
 
-    fn is_raised(&mut self, unfolding: &Unfolding, execution: &Execution) -> bool {
-        if self.raised_by_traces.is_none() || self.candidate.traces != execution.traces {
+    fn evaluate(&mut self, unfolding: &Unfolding, execution: &Execution) {
+        if !self.begun || self.candidate.traces != execution.traces {
             self.candidate.choose(unfolding, &execution.traces);
-            self.raised_by_traces = Some(self.evaluator.begin(unfolding, &self.candidate).is_some());
-        }
-        if self.raised_by_traces == Some(true) {
-            return true;
+            self.evaluator.begin(unfolding, &self.candidate);
+            self.begun = true;
         }
         let relations = [
             (BaseRelation::Rf, &execution.rf),
@@ -189,7 +191,8 @@ impl FlagEvaluator<'_> {
             }
             self.evaluator.set(relation, &self.bits);
         }
-        self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::ReadsFrom).is_some()
-            || self.evaluator.run_final().is_some()
+        // There are no axioms to violate.
+        self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::ReadsFrom);
+        self.evaluator.run_final();
     }
 }

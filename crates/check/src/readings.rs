@@ -60,37 +60,39 @@ impl Point {
         self.standing == Standing::Contested
     }
 
-    /// The points of a model, from the `// readings:` lines of its text: names, or `name=default|other` for a point of the
-    /// model's own, which is contested; `// settled:` lines have those that are not.
+    /// The points of a model, from the lines of its text that name them.
     pub(crate) fn of_model(text: &str) -> Vec<Point> {
-        let marked = |line: &str| {
-            let (standing, words) = match line.trim().strip_prefix("// readings:") {
-                Some(words) => (Standing::Contested, words.to_owned()),
-                None => (Standing::Settled, line.trim().strip_prefix("// settled:")?.to_owned()),
-            };
-            let words: Vec<String> =
-                words.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
-            Some(words.into_iter().map(move |word| (standing, word)))
-        };
-        let words = text.lines().filter_map(marked).flatten();
-        let point = |(standing, word): (Standing, String)| {
-            let (name, values) = word.split_once('=').unwrap_or((&word, ""));
-            let values: Vec<String> = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned).collect();
-            match table().into_iter().find(|point| point.name == name) {
-                Some(point) => point,
-                None => Point {
-                    id: None,
-                    name: name.to_owned(),
-                    default: values.first().cloned().unwrap_or_default(),
-                    values,
-                    standing,
-                    question: String::new(),
-                    sections: "",
-                    touched: |_| true,
-                },
-            }
-        };
-        words.map(point).collect()
+        Point::words(text).map(|(standing, word)| Point::of_word(standing, word)).collect()
+    }
+
+    /// The words of the `// readings:` lines of a text, whose points are contested, and of its `// settled:` lines.
+    pub(crate) fn words(text: &str) -> impl Iterator<Item = (Standing, &str)> {
+        let lines = text.lines().map(str::trim).filter_map(|line| {
+            let contested = line.strip_prefix("// readings:").map(|words| (Standing::Contested, words));
+            contested.or_else(|| line.strip_prefix("// settled:").map(|words| (Standing::Settled, words)))
+        });
+        lines.flat_map(|(standing, words)| {
+            words.split([',', ' ']).filter(|word| !word.is_empty()).map(move |word| (standing, word))
+        })
+    }
+
+    /// A name, or `name=default|other` for a point of the model's own, which stands as its line says.
+    pub(crate) fn of_word(standing: Standing, word: &str) -> Point {
+        let (name, values) = word.split_once('=').unwrap_or((word, ""));
+        if let Some(known) = TABLE.iter().find(|known| known.name == name) {
+            return Point::from(known);
+        }
+        let values: Vec<String> = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned).collect();
+        Point {
+            id: None,
+            name: name.to_owned(),
+            default: values.first().cloned().unwrap_or_default(),
+            values,
+            standing,
+            question: String::new(),
+            sections: "",
+            touched: |_| true,
+        }
     }
 }
 

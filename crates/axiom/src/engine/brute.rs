@@ -18,7 +18,7 @@ use fencepost_syntax::{Span, cat};
 use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
 use crate::execution::Execution;
 use crate::model::{Coherence, FenceOrder, Model};
-use crate::replay::{self, Candidate, Depends, Includes, Judge, Valuation};
+use crate::replay::{self, Candidate, Depends, Includes, Judge, Kept, Valuation};
 
 type Pair = (EventId, EventId);
 
@@ -46,7 +46,7 @@ impl Engine for Brute<'_> {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        let judge = match Judge::new(self.cat, self.includes, self.variants, unfolding) {
+        let judge = match Judge::new(self.cat, self.includes, self.variants, unfolding, Kept::Operators) {
             Ok(judge) => judge,
             Err(error) => {
                 return Exploration::Incomplete(Stop::Unsupported { span: error.span, what: error.to_string() });

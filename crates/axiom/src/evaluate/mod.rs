@@ -10,6 +10,9 @@
 
 mod adjoint;
 mod plan;
+mod plans;
+
+use std::sync::Arc;
 
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckKind;
@@ -20,6 +23,7 @@ use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
 
 pub use adjoint::Adjoint;
 pub use plan::{Occurrence, Plan, Pruning};
+pub(crate) use plans::Plans;
 
 use plan::{Operation, Slot, Step};
 
@@ -50,7 +54,7 @@ pub enum Chosen {
 #[derive(Debug)]
 pub struct Evaluator<'m> {
     model: &'m Model,
-    plan: Plan,
+    plan: Arc<Plan>,
     shape: Shape,
     data: Vec<u64>,
     /// Where each slot starts in `data`.
@@ -75,7 +79,7 @@ impl<'m> Evaluator<'m> {
     pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Evaluator<'m> {
         Evaluator {
             model,
-            plan: Plan::new(model, roots),
+            plan: model.plans.get(model, roots),
             shape: Shape::default(),
             data: Vec::new(),
             offsets: Vec::new(),
@@ -186,9 +190,9 @@ impl<'m> Evaluator<'m> {
     /// Recomputes the nodes of these stages; the first violated check that counts for what is chosen, if any (the nodes
     /// after it are then stale).
     pub fn run(&mut self, from: Stage, to: Stage, chosen: Chosen) -> Option<CheckId> {
+        let plan = Arc::clone(&self.plan);
         for stage in from as usize..=to as usize {
-            for index in 0..self.plan.steps[stage].len() {
-                let step = self.plan.steps[stage][index];
+            for &step in &plan.steps[stage] {
                 match step {
                     Step::Compute(slot, operation) => self.compute(slot, operation),
                     Step::Group(group) => self.fixpoint(group as usize),
@@ -205,8 +209,9 @@ impl<'m> Evaluator<'m> {
 
     /// The checks that only count once everything is chosen, and the nodes that only they need.
     pub fn run_final(&mut self) -> Option<CheckId> {
-        for index in 0..self.plan.last.len() {
-            match self.plan.last[index] {
+        let plan = Arc::clone(&self.plan);
+        for &step in &plan.last {
+            match step {
                 Step::Compute(slot, operation) => self.compute(slot, operation),
                 Step::Group(group) => self.fixpoint(group as usize),
                 Step::Check { check, .. } => {

@@ -6,7 +6,7 @@
 //! check prunes the search; any other check is judged when all is chosen.
 
 use crate::evaluate::{Chosen, Stage};
-use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator, RecursiveGroup};
+use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator};
 use fencepost_program::tag::Tag;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
@@ -293,6 +293,11 @@ impl Plan {
         // A node of a recursive group has its value once the group has run.
         let ready =
             |node: NodeId| in_group[node.index()].map_or(node.index(), |group| model.groups[group].last.index());
+        // The axioms by the node after which they can be judged.
+        let mut due: Vec<(usize, CheckId, NodeId)> =
+            axioms(model).map(|(check, node)| (ready(node), check, node)).collect();
+        due.sort();
+        let mut due = due.into_iter().peekable();
         for index in 0..model.nodes.len() {
             let (slot, stage) = (self.slots[index], self.stages[index]);
             // Nodes that only the last checks need, and that the orders change, wait for the end.
@@ -310,7 +315,7 @@ impl Plan {
             if let Some(group) = model.groups.iter().position(|group| group.last.index() == index) {
                 self.plan_group(model, group, &in_group, live, last_only);
             }
-            for (check, node) in axioms(model).filter(|(_, node)| ready(*node) == index) {
+            while let Some((_, check, node)) = due.next_if(|&(at, ..)| at == index) {
                 match self.needs(model, check) {
                     Some(needs) => {
                         if needs == Chosen::Partly && self.stages[node.index()] > Stage::Static {
@@ -506,26 +511,22 @@ fn reads(model: &Model, operator: &Operator) -> [Option<NodeId>; 2] {
 
 /// Closes a set of nodes under what their computation reads; a variable needs all bodies of its group.
 fn mark(model: &Model, live: &mut [bool]) {
-    let bodies = |group: &RecursiveGroup| group.variables.clone();
     loop {
-        let mut changed = false;
-        let mut add = |live: &mut [bool], node: NodeId| {
-            changed |= !live[node.index()];
-            live[node.index()] = true;
-        };
+        // Operands come before their users, so one pass is enough where no variable is read.
         for index in (0..model.nodes.len()).rev() {
-            if !live[index] {
-                continue;
-            }
-            for node in reads(model, &model.nodes[index].operator).into_iter().flatten() {
-                add(live, node);
+            if live[index] {
+                for node in reads(model, &model.nodes[index].operator).into_iter().flatten() {
+                    live[node.index()] = true;
+                }
             }
         }
+        let mut changed = false;
         for group in &model.groups {
-            if bodies(group).iter().any(|(variable, _)| live[variable.index()]) {
-                for (variable, body) in bodies(group) {
-                    add(live, variable);
-                    add(live, body);
+            if group.variables.iter().any(|(variable, _)| live[variable.index()]) {
+                for &(variable, body) in &group.variables {
+                    changed |= !live[variable.index()] || !live[body.index()];
+                    live[variable.index()] = true;
+                    live[body.index()] = true;
                 }
             }
         }
@@ -558,20 +559,26 @@ fn polarities(model: &Model) -> Vec<Polarity> {
     let mut polarity = vec![Polarity::default(); model.nodes.len()];
     let members = group_members(model);
     loop {
-        let before = polarity.clone();
         for index in 0..model.nodes.len() {
             polarity[index] = polarity[index].and(polarity_of(&model.nodes[index].operator, &polarity));
         }
+        // Operands come before their users: only what a group changes can change anything in another round.
+        let mut changed = false;
         for (number, group) in model.groups.iter().enumerate() {
             for (variable, body) in &group.variables {
-                polarity[variable.index()] = polarity[variable.index()].and(polarity[body.index()]);
+                let grown = polarity[variable.index()].and(polarity[body.index()]);
+                changed |= grown != polarity[variable.index()];
+                polarity[variable.index()] = grown;
             }
             let range = group.first.index()..=group.last.index();
             let inside = range.filter(|&index| members[index] == Some(number)).collect::<Vec<_>>();
             let all = inside.iter().fold(Polarity::default(), |all, &index| all.and(polarity[index]));
-            inside.iter().for_each(|&index| polarity[index] = all);
+            for index in inside {
+                changed |= polarity[index] != all;
+                polarity[index] = all;
+            }
         }
-        if before == polarity {
+        if !changed {
             return polarity;
         }
     }

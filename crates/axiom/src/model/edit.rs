@@ -1,6 +1,7 @@
-//! Changing a compiled model: dropping an axiom, for tests that ask whether it matters.
+//! Models made of a compiled one: without an axiom, for tests that ask whether it matters, or without any.
 
 use super::ir::{CheckId, Model};
+use crate::evaluate::Plans;
 
 impl Model {
     /// The model without the checks of this name. What kind of order coherence is stays as the whole model has it.
@@ -22,6 +23,24 @@ impl Model {
         let gone: Vec<_> = self.checks.iter().filter(|check| check.name == name).collect();
         model.unrecognised.retain(|one| !gone.iter().any(|check| check.file == one.file && check.span == one.span));
         model
+    }
+
+    /// The model without its checks and demands: the same relations, of which a part can be evaluated.
+    pub fn unchecked(&self) -> Model {
+        Model {
+            name: self.name.clone(),
+            nodes: self.nodes.clone(),
+            groups: self.groups.clone(),
+            checks: Vec::new(),
+            shown: Vec::new(),
+            coherence: self.coherence.clone(),
+            demands: Vec::new(),
+            unrecognised: Vec::new(),
+            features: Vec::new(),
+            readings: Vec::new(),
+            files: Vec::new(),
+            plans: Plans::default(),
+        }
     }
 
     /// The checks of this name.

@@ -1,8 +1,12 @@
 //! The compiled form of a cat model. Nodes are in evaluation order: operands come before their users, except that the
 //! nodes of a recursive group may use the group's variables.
 
+use std::sync::Arc;
+
 use fencepost_program::tag::Tag;
 use fencepost_syntax::{Source, Span};
+
+use crate::evaluate::Plans;
 
 /// An index into [`Model::nodes`].
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -17,7 +21,8 @@ impl NodeId {
 #[derive(Clone, Debug)]
 pub struct Model {
     pub name: String,
-    pub nodes: Vec<Node>,
+    /// Shared with the models made of it: those with one flag each have the same nodes.
+    pub nodes: Arc<[Node]>,
     /// Recursive groups, in node order, not nested.
     pub groups: Vec<RecursiveGroup>,
     pub checks: Vec<Check>,
@@ -36,6 +41,8 @@ pub struct Model {
     pub readings: Vec<Reading>,
     /// The texts that spans point into: the model, its includes, the built-in library. [`FileId`] is an index.
     pub files: Vec<Source>,
+    /// The plans of evaluation made so far.
+    pub(crate) plans: Plans,
 }
 
 /// An index into [`Model::files`].

@@ -14,6 +14,7 @@ use super::ir::{
     Unrecognised,
 };
 use super::polarity::{Polarity, polarities};
+use crate::evaluate::Plans;
 
 pub(super) struct Draft {
     pub(super) name: String,
@@ -63,6 +64,7 @@ pub(super) fn lay_out(mut draft: Draft) -> Model {
         features: draft.features,
         readings: draft.readings,
         files: draft.files,
+        plans: Plans::default(),
     }
 }
 

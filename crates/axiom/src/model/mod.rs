@@ -4,6 +4,7 @@
 //! equal nodes, `polarity` and `demand` analyse how the checks use coherence, `layout` puts the result in order.
 //! [`shipped`] has the models of the `models` folder.
 
+pub mod compact;
 pub mod compile;
 mod definition;
 mod demand;

@@ -109,26 +109,27 @@ impl<'t> Candidate<'t> {
     }
 
     pub(crate) fn set_rf(&self, rf: &[(EventId, EventId)]) {
-        self.rf.replace(pairs(rf));
-        self.changed(0);
+        self.replace(&self.rf, pairs(rf), 0);
     }
 
     pub(crate) fn set_barriers(&self, barriers: &BarrierMatching) {
-        self.syncbar.replace(pairs(&barriers.synchronises));
-        self.changed(1);
+        self.replace(&self.syncbar, pairs(&barriers.synchronises), 1);
     }
 
     pub(crate) fn set_sync_fence(&self, sync_fence: &[(EventId, EventId)]) {
-        self.sync_fence.replace(pairs(sync_fence));
-        self.changed(2);
+        self.replace(&self.sync_fence, pairs(sync_fence), 2);
     }
 
     pub(crate) fn set_co(&self, co: &[(EventId, EventId)]) {
-        self.co.replace(pairs(co));
-        self.changed(3);
+        self.replace(&self.co, pairs(co), 3);
     }
 
-    fn changed(&self, which: usize) {
+    /// The same choice again is no change: races of one execution are judged one by one.
+    fn replace(&self, chosen: &RefCell<Rc<Pairs>>, new: Rc<Pairs>, which: usize) {
+        if *chosen.borrow() == new {
+            return;
+        }
+        chosen.replace(new);
         let mut versions = self.versions.get();
         versions.each[which] += 1;
         self.versions.set(versions);
@@ -184,11 +185,10 @@ impl<'t> Candidate<'t> {
             "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
-            "issue" | "so" | "done" | "pipelined" | "covers" | "scluster" | "complete" | "sameop" | "launch"
-            | "gridwait" | "gridstart" | "home" => {
-                self.relate(|x, a, y, b| beside::holds(self.unfolding, name, (x, a), (y, b)) == Some(true))
+            _ => {
+                let relation = beside::relation(name)?;
+                self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
             }
-            _ => return None,
         };
         Some(BaseValue::Pairs(Rc::new(relation)))
     }

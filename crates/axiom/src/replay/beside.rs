@@ -8,41 +8,41 @@ use fencepost_program::{EventId, KernelId, LocationId};
 
 use super::base::{has, location, place};
 
-/// Whether a relation of this file holds of a pair; None for other names.
-pub(super) fn holds(
-    unfolding: &Unfolding,
-    name: &str,
-    (x, a): (EventId, &Event),
-    (y, b): (EventId, &Event),
-) -> Option<bool> {
+/// Whether a relation holds of a pair.
+type Holds = fn(&Unfolding, (EventId, &Event), (EventId, &Event)) -> bool;
+
+/// The relations of this file; None for other names.
+pub(super) fn relation(name: &str) -> Option<Holds> {
     Some(match name {
-        "issue" => b.strand.as_ref().is_some_and(|strand| strand.issue == x),
-        "so" => b.strand.as_ref().is_some_and(|strand| strand.after.contains(&x)),
-        "done" => b.completes.contains(&x),
-        "pipelined" => pipelined(a, b),
-        "covers" => matches!(a.kind, EventKind::Fence) && location(b).is_some_and(|at| covers(unfolding, a, at)),
-        "scluster" => same_cluster(unfolding, a, b),
-        "complete" => bytes(a).is_some() && bytes(a) == bytes(b),
-        "sameop" => {
+        "issue" => |_, (x, _), (_, b)| b.strand.as_ref().is_some_and(|strand| strand.issue == x),
+        "so" => |_, (x, _), (_, b)| b.strand.as_ref().is_some_and(|strand| strand.after.contains(&x)),
+        "done" => |_, (x, _), (_, b)| b.completes.contains(&x),
+        "pipelined" => |_, (_, a), (_, b)| pipelined(a, b),
+        "covers" => |unfolding, (_, a), (_, b)| {
+            matches!(a.kind, EventKind::Fence) && location(b).is_some_and(|at| covers(unfolding, a, at))
+        },
+        "scluster" => |unfolding, (_, a), (_, b)| same_cluster(unfolding, a, b),
+        "complete" => |_, (_, a), (_, b)| bytes(a).is_some() && bytes(a) == bytes(b),
+        "sameop" => |_, (x, a), (y, b)| {
             let operation = |id: EventId, event: &Event| match event.extent {
                 Some(extent) => extent.operation,
                 None => id,
             };
             location(a).is_some() && location(b).is_some() && operation(x, a) == operation(y, b)
-        }
-        "launch" => launch(unfolding, a, b),
-        "gridwait" => {
+        },
+        "launch" => |unfolding, (_, a), (_, b)| launch(unfolding, a, b),
+        "gridwait" => |unfolding, (_, a), (_, b)| {
             has(b, Tag::GridWait)
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
-        }
-        "gridstart" => {
+        },
+        "gridstart" => |unfolding, (_, a), (_, b)| {
             (has(a, Tag::Trigger) || has(a, Tag::Exit))
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
-        }
-        "home" => {
+        },
+        "home" => |unfolding, (_, a), (_, b)| {
             let owner = location(a).and_then(|at| unfolding.locations[at.index()].owner);
             owner.is_some() && b.strand.is_none() && place(unfolding, b) == owner
-        }
+        },
         _ => return None,
     })
 }

@@ -4,7 +4,6 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::{
@@ -13,10 +12,10 @@ use fencepost_syntax::cat::{
 use fencepost_syntax::{Span, Spanned, cat};
 
 use super::base::{Candidate, Depends};
-use super::interpret::{Answer, Environment, Interpreter, Lazy, Rule, Slot, Value, error, pairs, with_functions};
+use super::interpret::{Answer, Environment, Interpreter, Kept, Lazy, Rule, Slot, Value, error, pairs, with_functions};
 use super::variants::Variants;
 use super::{Includes, Judgement, ReplayErrorKind};
-use super::{library, operators};
+use super::{library, operators, prelude};
 use crate::model::FenceOrder;
 
 /// Includes and calls nest at most this deeply.
@@ -60,11 +59,6 @@ struct Builder<'t> {
     nesting: u32,
 }
 
-fn prelude() -> &'static Model {
-    static PRELUDE: OnceLock<Model> = OnceLock::new();
-    PRELUDE.get_or_init(|| cat::parse(include_str!("prelude.cat")).0)
-}
-
 impl<'t> Judge<'t> {
     /// With these variants on (`if "name"`).
     pub(crate) fn new(
@@ -72,6 +66,7 @@ impl<'t> Judge<'t> {
         includes: &'t Includes,
         variants: &BTreeSet<String>,
         unfolding: &'t Unfolding,
+        kept: Kept,
     ) -> Answer<Judge<'t>> {
         let variants = Rc::new(Variants::new(variants));
         let mut builder = Builder {
@@ -85,11 +80,11 @@ impl<'t> Judge<'t> {
             checks: Vec::new(),
             nesting: 0,
         };
-        builder.run(&prelude().instructions)?;
         builder.run(&model.instructions)?;
         let axioms = builder.checks.iter().enumerate().filter(|(_, check)| check.check.role == CheckRole::Axiom);
         let order = RefCell::new(axioms.map(|(index, _)| index).collect());
-        Ok(Judge { interpreter: Interpreter::new(Candidate::new(unfolding), variants), checks: builder.checks, order })
+        let interpreter = Interpreter::new(Candidate::new(unfolding), variants, kept);
+        Ok(Judge { interpreter, checks: builder.checks, order })
     }
 
     pub(crate) fn candidate(&self) -> &Candidate<'t> {
@@ -287,7 +282,8 @@ impl<'t> Builder<'t> {
         label: Option<&'t Spanned<String>>,
         span: Span,
     ) -> Answer<()> {
-        let Some(procedure) = self.procedures.iter().rev().find(|known| known.name == name.node).cloned() else {
+        let own = self.procedures.iter().rev().find(|known| known.name == name.node).cloned();
+        let Some(procedure) = own.or_else(|| predefined(&name.node)) else {
             return Err(error(name.span, ReplayErrorKind::Unbound(name.node.clone())));
         };
         let mut inner = procedure.environment.clone();
@@ -315,6 +311,12 @@ impl<'t> Builder<'t> {
         self.label = outer_label;
         Ok(())
     }
+}
+
+/// A procedure that no model defines; it sees none of the model's names.
+fn predefined<'t>(name: &str) -> Option<Procedure<'t>> {
+    let CatInstruction::Procedure { name, parameters, body, .. } = prelude::procedure(name)? else { return None };
+    Some(Procedure { name: &name.node, parameters, body, environment: Environment::default(), file: None })
 }
 
 /// One pattern takes the value itself, several take the elements of a tuple.

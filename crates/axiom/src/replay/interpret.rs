@@ -14,6 +14,7 @@ use fencepost_syntax::span::Span;
 use super::base::{BaseValue, Candidate, Depends, Versions};
 use super::operators::{self, Events, Pairs};
 use super::ordered::Ordered;
+use super::prelude;
 use super::variants::Variants;
 use super::{ReplayError, ReplayErrorKind};
 
@@ -56,6 +57,8 @@ pub(super) struct Environment<'t>(Option<Rc<Frame<'t>>>);
 
 struct Frame<'t> {
     name: &'t str,
+    /// [`beginning`] of the name: most comparisons of names end here.
+    begins: u64,
     slot: Slot<'t>,
     outer: Environment<'t>,
 }
@@ -90,15 +93,22 @@ pub(super) enum Parts<'t> {
     Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
 }
 
+/// The first bytes of a name, and its length.
+fn beginning(name: &str) -> u64 {
+    let bytes = name.bytes().take(7).fold(0, |all, byte| all << 8 | u64::from(byte));
+    bytes | (name.len() as u64) << 56
+}
+
 impl<'t> Environment<'t> {
     pub(super) fn with(&self, name: &'t str, slot: Slot<'t>) -> Environment<'t> {
-        Environment(Some(Rc::new(Frame { name, slot, outer: self.clone() })))
+        Environment(Some(Rc::new(Frame { name, begins: beginning(name), slot, outer: self.clone() })))
     }
 
     fn find(&self, name: &str) -> Option<&Slot<'t>> {
+        let begins = beginning(name);
         let mut at = &self.0;
         while let Some(frame) = at {
-            if frame.name == name {
+            if frame.begins == begins && frame.name == name {
                 return Some(&frame.slot);
             }
             at = &frame.outer.0;
@@ -139,17 +149,51 @@ fn unsupported<T>(span: Span, what: &str) -> Answer<T> {
     Err(error(span, ReplayErrorKind::Unsupported(what.to_string())))
 }
 
+/// Which values are kept for the next execution.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kept {
+    /// Those of names: little is kept, for a few executions.
+    Names,
+    /// Those of all operators too, for the oracle's thousands.
+    Operators,
+}
+
 pub(super) struct Interpreter<'t> {
     pub(super) candidate: Candidate<'t>,
     variants: Rc<Variants>,
+    kept: Kept,
+    /// The names of `prelude` that were used.
+    predefined: RefCell<Vec<(&'t str, Slot<'t>)>>,
     /// What the evaluation in progress has looked at.
     touched: Cell<Depends>,
     depth: Cell<u32>,
 }
 
 impl<'t> Interpreter<'t> {
-    pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>) -> Interpreter<'t> {
-        Interpreter { candidate, variants, touched: Cell::default(), depth: Cell::new(0) }
+    pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>, kept: Kept) -> Interpreter<'t> {
+        let predefined = RefCell::default();
+        Interpreter { candidate, variants, kept, predefined, touched: Cell::default(), depth: Cell::new(0) }
+    }
+
+    /// A name that every model can use; it stands for the same wherever it is used.
+    fn predefined(&self, name: &str) -> Option<Slot<'t>> {
+        let known = |(known, _): &&(&'t str, Slot<'t>)| *known == name;
+        if let Some((_, slot)) = self.predefined.borrow().iter().find(known) {
+            return Some(slot.clone());
+        }
+        let bindings = prelude::bindings(name)?;
+        let (name, slot) = match bindings.first()? {
+            Binding { pattern: BindingPattern::Function { name, parameters }, value } => {
+                let closure = Closure { parameters, body: value, environment: Environment::default(), group: &[] };
+                (name, Slot::Value(Ok(Value::Function(Rc::new(closure)))))
+            }
+            Binding { pattern: BindingPattern::Name(name), value } => {
+                (name, Slot::Lazy(Lazy::expression(value, &Environment::default())))
+            }
+            Binding { pattern: BindingPattern::Tuple(_), .. } => return None,
+        };
+        self.predefined.borrow_mut().push((&name.node, slot.clone()));
+        Some(slot)
     }
 
     /// The value of a lazy binding and what it depends on.
@@ -163,6 +207,7 @@ impl<'t> Interpreter<'t> {
         }
         let outside = self.touched.replace(Depends::default());
         let value = match &lazy.rule {
+            Rule::Expression(tree, _) if self.kept == Kept::Names => self.evaluate(tree, &lazy.environment),
             Rule::Expression(tree, parts) => match parts.get_or_init(|| Parts::new(tree, &lazy.environment)) {
                 Parts::Whole => self.evaluate(tree, &lazy.environment),
                 Parts::Unary(operator, inner, span) => {
@@ -189,7 +234,12 @@ impl<'t> Interpreter<'t> {
         match environment.find(name) {
             Some(Slot::Value(value)) => return value.clone(),
             Some(Slot::Lazy(lazy)) => return self.force(lazy).0,
-            Some(Slot::Base) | None => {}
+            Some(Slot::Base) => {}
+            None => match self.predefined(name) {
+                Some(Slot::Value(value)) => return value,
+                Some(Slot::Lazy(lazy)) => return self.force(&lazy).0,
+                Some(Slot::Base) | None => {}
+            },
         }
         match name {
             "domain" => return Ok(Value::Primitive(Primitive::Domain)),
@@ -461,30 +511,41 @@ pub(super) fn pairs(value: Value<'_>, span: Span) -> Answer<Rc<Pairs>> {
 
 fn binary<'t>(operator: BinaryOperator, (a, at): (Value<'t>, Span), (b, to): (Value<'t>, Span)) -> Answer<Value<'t>> {
     if let BinaryOperator::Sequence = operator {
-        return Ok(Value::Pairs(Rc::new(operators::sequence(&*pairs(a, at)?, &*pairs(b, to)?))));
+        let (a, b) = (pairs(a, at)?, pairs(b, to)?);
+        return Ok(Value::Pairs(match (a.is_empty(), b.is_empty()) {
+            (true, _) => a,
+            (_, true) => b,
+            _ => Rc::new(operators::sequence(&a, &b)),
+        }));
     }
     if let BinaryOperator::Product = operator {
         return Ok(Value::Pairs(Rc::new(operators::product(&*events(a, at)?, &*events(b, to)?))));
     }
     match (a, b) {
         (Value::Empty, Value::Empty) => Ok(Value::Empty),
-        (Value::Events(a), b) => Ok(combine(operator, &a, &*events(b, to)?, Value::Events)),
-        (a, Value::Events(b)) => Ok(combine(operator, &*events(a, at)?, &b, Value::Events)),
-        (a, b) => Ok(combine(operator, &*pairs(a, at)?, &*pairs(b, to)?, Value::Pairs)),
+        (Value::Events(a), b) => Ok(combine(operator, a, events(b, to)?, Value::Events)),
+        (a, Value::Events(b)) => Ok(combine(operator, events(a, at)?, b, Value::Events)),
+        (a, b) => Ok(combine(operator, pairs(a, at)?, pairs(b, to)?, Value::Pairs)),
     }
 }
 
+/// Where an operand is empty, nothing is computed: in a small test most are.
 fn combine<'t, T: Ord + Copy>(
     operator: BinaryOperator,
-    left: &Ordered<T>,
-    right: &Ordered<T>,
+    left: Rc<Ordered<T>>,
+    right: Rc<Ordered<T>>,
     wrap: fn(Rc<Ordered<T>>) -> Value<'t>,
 ) -> Value<'t> {
-    wrap(Rc::new(match operator {
-        BinaryOperator::Intersection => left.and(right),
-        BinaryOperator::Difference => left.minus(right),
-        _ => left.or(right),
-    }))
+    wrap(match (operator, left.is_empty(), right.is_empty()) {
+        (BinaryOperator::Intersection | BinaryOperator::Difference, true, _) => left,
+        (BinaryOperator::Intersection, _, true) => right,
+        (BinaryOperator::Intersection, ..) => Rc::new(left.and(&right)),
+        (BinaryOperator::Difference, _, true) => left,
+        (BinaryOperator::Difference, ..) => Rc::new(left.minus(&right)),
+        (_, true, _) => right,
+        (_, _, true) => left,
+        _ => Rc::new(left.or(&right)),
+    })
 }
 
 /// None for values that cannot be compared (functions).

@@ -43,21 +43,21 @@ impl<T: Ord + Copy> Ordered<T> {
     }
 
     pub(super) fn or(&self, other: &Ordered<T>) -> Ordered<T> {
-        self.merge(other, |_| true)
+        self.merge(other, self.0.len() + other.0.len(), |_| true)
     }
 
     pub(super) fn and(&self, other: &Ordered<T>) -> Ordered<T> {
-        self.merge(other, |side| side == Side::Both)
+        self.merge(other, self.0.len().min(other.0.len()), |side| side == Side::Both)
     }
 
     pub(super) fn minus(&self, other: &Ordered<T>) -> Ordered<T> {
-        self.merge(other, |side| side == Side::Left)
+        self.merge(other, self.0.len(), |side| side == Side::Left)
     }
 
-    /// Walks both in ascending order and keeps an element by where it occurs.
-    fn merge(&self, other: &Ordered<T>, keep: impl Fn(Side) -> bool) -> Ordered<T> {
+    /// Walks both in ascending order and keeps an element by where it occurs, `most` of them.
+    fn merge(&self, other: &Ordered<T>, most: usize, keep: impl Fn(Side) -> bool) -> Ordered<T> {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
-        let mut kept = Vec::new();
+        let mut kept = Vec::with_capacity(most);
         loop {
             let (side, element) = match (left.peek(), right.peek()) {
                 (None, None) => return Ordered(kept),

@@ -56,9 +56,15 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let watching = scene::watching(&model.model);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
+    let mut last: Option<Scene<'_>> = None;
     for (race, (pair, execution)) in races {
-        let scene = Scene::new(test, unfolding, execution, &watching);
+        // Races of one execution share what is known of it.
+        let scene = match last.take().filter(|scene| scene.execution == execution) {
+            Some(scene) => scene,
+            None => Scene::new(test, unfolding, execution, &watching),
+        };
         race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair);
+        last = Some(scene);
     }
 }
 

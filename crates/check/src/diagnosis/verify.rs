@@ -65,7 +65,7 @@ pub(super) struct Verifier<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
     options: &'a Options<'a>,
-    flags: Flags,
+    flags: &'a Flags,
     /// The races of the test as it is.
     known: Vec<Places>,
     may_hang: bool,
@@ -110,7 +110,7 @@ impl<'a> Verifier<'a> {
         termination: &Termination,
     ) -> Verifier<'a> {
         let may_hang = termination.answer != TerminationAnswer::Terminates;
-        let flags = Flags::new(&model.model);
+        let flags = model.flags();
         let (done, left) = (RefCell::default(), RefCell::new(MOST));
         Verifier { test, model, options, flags, known, may_hang, done, left }
     }
@@ -190,10 +190,10 @@ impl<'a> Verifier<'a> {
         mut judged: Option<(&Program, &mut bool)>,
     ) -> Option<u64> {
         let terms = judged.as_ref().map(|(program, _)| outcome::terms(program)).unwrap_or_default();
-        let mut evaluators = self.flags.evaluators();
+        let mut evaluator = self.flags.evaluator();
         let mut count = 0;
         let mut visit = |execution: &Execution| {
-            evaluators.iter_mut().for_each(|evaluator| evaluator.add(unfolding, execution, races));
+            evaluator.add(unfolding, execution, races);
             count += 1;
             if let Some((program, broken)) = &mut judged {
                 **broken = **broken || breaks(program, &terms, unfolding, execution);

@@ -1,0 +1,35 @@
+//! The plans of one model, each made once: a plan depends on the model and on the nodes that are asked for, not on the
+//! program, and a check of one test evaluates the same model in several searches (the diagnosis of a race in dozens).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::plan::Plan;
+use crate::model::{Model, NodeId};
+
+/// A cache, no part of the model: a copy of the model, which may be changed, begins with none.
+#[derive(Debug, Default)]
+pub(crate) struct Plans(Mutex<Vec<(Vec<NodeId>, Arc<Plan>)>>);
+
+impl Clone for Plans {
+    fn clone(&self) -> Plans {
+        Plans::default()
+    }
+}
+
+/// More than there are flags in a model; beyond, plans are not kept.
+const MOST: usize = 64;
+
+impl Plans {
+    /// The plan of the model that these belong to.
+    pub(super) fn get(&self, model: &Model, roots: &[NodeId]) -> Arc<Plan> {
+        let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, plan)) = plans.iter().find(|(of, _)| of == roots) {
+            return Arc::clone(plan);
+        }
+        let plan = Arc::new(Plan::new(model, roots));
+        if plans.len() < MOST {
+            plans.push((roots.to_vec(), Arc::clone(&plan)));
+        }
+        plan
+    }
+}

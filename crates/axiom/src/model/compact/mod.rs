@@ -1,0 +1,139 @@
+//! A compiled model as bytes, so that a program need not compile the models it ships each time it starts.
+//!
+//! Numbers are written in groups of seven bits, least first; a text is its length and its bytes. The bytes begin with a
+//! digest of all they were made from that is not in this file: the texts, and the names of the tags. Bytes whose digest is
+//! another, or that are damaged, are no model: [`decode`] answers None, and the caller compiles the text.
+
+mod bytes;
+mod parts;
+pub mod tree;
+
+use fencepost_program::tag::Tag;
+use fencepost_syntax::Source;
+
+use super::graph::operands;
+use super::ir::{
+    CheckId, Coherence, Demand, DemandedRelation, Direction, Model, NodeId, Operator, Reading, RecursiveGroup,
+};
+use super::library;
+use crate::evaluate::Plans;
+
+pub use bytes::{Reader, Writer};
+
+/// Changes whenever the same model would be written in other bytes.
+const FORMAT: u64 = 1;
+
+/// Writes a model for [`decode`]. None if it is one that the format has no place for.
+pub fn encode(writer: &mut Writer, model: &Model) -> Option<()> {
+    if !model.unrecognised.is_empty() {
+        return None;
+    }
+    writer.list(&model.files, |writer, file| writer.text(&file.name));
+    writer.wide(digest(&model.files));
+    writer.text(&model.name);
+    let mut known = Some(());
+    writer.list(&model.nodes, |writer, node| known = known.and(parts::write_node(writer, node)));
+    writer.list(&model.groups, |writer, group| {
+        writer.number(group.first.0);
+        writer.number(group.last.0);
+        writer.list(&group.variables, |writer, (variable, body)| {
+            writer.number(variable.0);
+            writer.number(body.0);
+        });
+    });
+    writer.list(&model.checks, |writer, check| known = known.and(parts::write_check(writer, check)));
+    writer.list(&model.shown, |writer, (name, node)| {
+        writer.text(name);
+        writer.number(node.0);
+    });
+    writer.number(u32::from(model.coherence == Coherence::Partial));
+    writer.list(&model.demands, |writer, demand| {
+        writer.number(demand.check.0);
+        writer.number(demand.wanted.0);
+        let either = u32::from(demand.direction == Direction::EitherWay);
+        writer.number(either | u32::from(demand.relation == DemandedRelation::SyncFence) << 1);
+    });
+    writer.list(&model.features, |writer, feature| writer.text(feature));
+    writer.list(&model.readings, |writer, reading| {
+        writer.text(&reading.name);
+        writer.list(&reading.values, |writer, value| writer.text(value));
+    });
+    known
+}
+
+/// The model of these bytes, compiled from this source; None if they were not made from it.
+pub fn decode(reader: &mut Reader<'_>, source: &Source) -> Option<Model> {
+    let file = |reader: &mut Reader<'_>| {
+        let name = reader.text()?;
+        let text = match name {
+            name if name == source.name => return Some(source.clone()),
+            library::PRELUDE_NAME => library::PRELUDE,
+            name => library::file(name)?,
+        };
+        Some(Source::new(name, text))
+    };
+    let files = reader.list(file)?;
+    if reader.wide()? != digest(&files) {
+        return None;
+    }
+    let model = Model {
+        name: reader.text()?.to_owned(),
+        nodes: reader.list(parts::read_node)?.into(),
+        groups: reader.list(|reader| {
+            let (first, last) = (NodeId(reader.number()?), NodeId(reader.number()?));
+            let variables = reader.list(|reader| Some((NodeId(reader.number()?), NodeId(reader.number()?))))?;
+            Some(RecursiveGroup { first, last, variables })
+        })?,
+        checks: reader.list(parts::read_check)?,
+        shown: reader.list(|reader| Some((reader.text()?.to_owned(), NodeId(reader.number()?))))?,
+        coherence: if reader.number()? == 1 { Coherence::Partial } else { Coherence::Total },
+        demands: reader.list(|reader| {
+            let (check, wanted, how) = (CheckId(reader.number()?), NodeId(reader.number()?), reader.number()?);
+            let direction = if how & 1 == 1 { Direction::EitherWay } else { Direction::Forward };
+            let relation = if how & 2 == 2 { DemandedRelation::SyncFence } else { DemandedRelation::Co };
+            Some(Demand { check, wanted, direction, relation })
+        })?,
+        unrecognised: Vec::new(),
+        features: reader.list(|reader| Some(reader.text()?.to_owned()))?,
+        readings: reader.list(|reader| {
+            let name = reader.text()?.to_owned();
+            Some(Reading { name, values: reader.list(|reader| Some(reader.text()?.to_owned()))? })
+        })?,
+        files,
+        plans: Plans::default(),
+    };
+    is_sound(&model).then_some(model)
+}
+
+/// Every index is one: engines do not ask again.
+fn is_sound(model: &Model) -> bool {
+    let is_node = |node: NodeId| node.index() < model.nodes.len();
+    let is_variable = |&(variable, body): &(NodeId, NodeId)| {
+        is_node(body) && model.nodes.get(variable.index()).is_some_and(|node| node.operator == Operator::Variable)
+    };
+    let group =
+        |group: &RecursiveGroup| is_node(group.first) && is_node(group.last) && group.variables.iter().all(is_variable);
+    let node = |(at, node): (usize, &super::ir::Node)| {
+        node.file.index() < model.files.len() && operands(&node.operator).all(|operand| operand.index() < at)
+    };
+    model.nodes.iter().enumerate().all(node)
+        && model.groups.iter().all(group)
+        && model.checks.iter().all(|check| is_node(check.node) && check.file.index() < model.files.len())
+        && model.shown.iter().all(|(_, node)| is_node(*node))
+        && model.demands.iter().all(|demand| is_node(demand.wanted) && demand.check.index() < model.checks.len())
+}
+
+/// Not against forgery: the bytes are as trusted as the program they are part of.
+fn digest(files: &[Source]) -> u64 {
+    let mut hash = FORMAT;
+    let mut add = |word: u64| hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mut text = |text: &str| {
+        add(text.len() as u64);
+        let (words, rest) = text.as_bytes().as_chunks::<8>();
+        words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+        rest.iter().for_each(|byte| add(u64::from(*byte)));
+    };
+    Tag::ALL.iter().for_each(|tag| text(tag.cat_name()));
+    files.iter().for_each(|file| text(&file.text));
+    hash
+}
