@@ -10,8 +10,8 @@ mod pipelines;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::sat::Sat;
+use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateUpTo};
+use fencepost_axiom::engine::sat::{Sat, SatUpTo};
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Options, compile};
@@ -117,4 +117,28 @@ fn an_axiom_is_no_flag() {
         let end = engine.explore(&unfolding, &model, &goal, &NO_LIMITS, &mut |_| ControlFlow::Continue(()));
         assert!(matches!(end, Exploration::Incomplete(Stop::Unsupported { .. })), "{}: {end:?}", engine.name());
     }
+}
+
+#[test]
+fn work_ends_a_search_at_the_same_place() {
+    let unfolding = Pipeline { stages: 1, iterations: 2, consumers: 2, elements: 1, bug: None }.unfolding();
+    let model = ptx();
+    let run = |engine: &dyn Engine| {
+        let mut found = Vec::new();
+        let end = engine.explore(&unfolding, &model, &Goal::new(Ends::Terminating), &NO_LIMITS, &mut |execution| {
+            found.push(execution.clone());
+            ControlFlow::Continue(())
+        });
+        (found, end)
+    };
+    for work in [1, 100, 1_000, 5_000, 20_000] {
+        for engine in [&SatUpTo { work } as &dyn Engine, &EnumerateUpTo { work }] {
+            let (first, second) = (run(engine), run(engine));
+            assert_eq!(first, second, "{} {work}", engine.name());
+            assert!(matches!(first.1, Exploration::Complete | Exploration::Incomplete(Stop::Work)), "{:?}", first.1);
+        }
+    }
+    assert_eq!(run(&SatUpTo { work: 1 }), (Vec::new(), Exploration::Incomplete(Stop::Work)));
+    let (found, end) = run(&SatUpTo { work: 100_000_000 });
+    assert_eq!((found.len(), end), (4, Exploration::Complete));
 }

@@ -1,15 +1,15 @@
 //! One search, by the engine that fits, with a fall-over to the other.
 //!
-//! Which engine answers never changes the answer, so the choice may depend on a clock: counting everything starts with
-//! enumeration, whose unit of work is an execution; looking for one execution lets the engines take turns, enumeration
-//! first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
+//! Which engine answers never changes the answer, but it may change the witness and is told: so the choice depends on counted
+//! work and never on a clock. Counting everything starts with enumeration, whose unit of work is an execution; looking for
+//! one execution lets the engines take turns, enumeration first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
 //! every core already.
 
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateUpTo};
-use fencepost_axiom::engine::sat::Sat;
+use fencepost_axiom::engine::sat::{Sat, SatUpTo};
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -19,8 +19,8 @@ use fencepost_program::unfolding::Unfolding;
 use crate::estimate::Estimate;
 use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
 
-/// Time for an engine's first turn when there is a second one to ask.
-const SOFT: Duration = Duration::from_millis(200);
+/// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
+const SOFT: u64 = 60_000;
 /// Search spaces above two to the power of this are looked through by SAT first.
 const SAT_BITS: f64 = 24.0;
 
@@ -95,15 +95,15 @@ impl<'a> Searcher<'a> {
         mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
         let first = match self.choice {
-            EngineChoice::Enumerate => return self.with(EngineName::Enumerate, goal, &self.limits, &fresh, &mut visit),
-            EngineChoice::Sat => return self.with(EngineName::Sat, goal, &self.limits, &fresh, &mut visit),
+            EngineChoice::Enumerate => return self.with(EngineName::Enumerate, goal, None, &fresh, &mut visit),
+            EngineChoice::Sat => return self.with(EngineName::Sat, goal, None, &fresh, &mut visit),
             EngineChoice::Auto => self.first(goal),
         };
         if goal.multiplicity == Multiplicity::All {
-            let found = self.with(first, goal, &self.limits, &fresh, &mut visit);
+            let found = self.with(first, goal, None, &fresh, &mut visit);
             return match found.exploration {
                 Exploration::Incomplete(Stop::Unsupported { .. }) => {
-                    self.with(first.other(), goal, &self.limits, &fresh, &mut visit)
+                    self.with(first.other(), goal, None, &fresh, &mut visit)
                 }
                 _ => found,
             };
@@ -131,7 +131,7 @@ impl<'a> Searcher<'a> {
         mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
         if self.choice == EngineChoice::Sat {
-            return self.with(EngineName::Sat, goal, &self.limits, &fresh, &mut visit);
+            return self.with(EngineName::Sat, goal, None, &fresh, &mut visit);
         }
         let mut results = fresh();
         let mut visitor = |execution: &Execution| visit(&mut results, execution);
@@ -148,8 +148,8 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// The engines take turns, each with more time than before, so that the answer takes at most a few times as long as
-    /// the better engine alone would. An engine that gave up for another reason than time is not asked again.
+    /// The engines take turns, each with more work than before, so that the answer takes at most a few times as long as
+    /// the better engine alone would. An engine that gave up for another reason is not asked again.
     fn alternate<T>(
         &self,
         first: EngineName,
@@ -161,16 +161,15 @@ impl<'a> Searcher<'a> {
         let mut budget = SOFT;
         let mut last = None;
         while let Some(engine) = waiting.pop() {
-            // The last engine left has all the time there is.
-            let limits = if waiting.is_empty() { self.limits.clone() } else { self.soft_limits(budget) };
-            let found = self.with(engine, goal, &limits, fresh, visit);
+            // The last engine left may work as long as the user lets it.
+            let work = (!waiting.is_empty()).then_some(budget);
+            let found = self.with(engine, goal, work, fresh, visit);
             match &found.exploration {
                 // Whether a cut can be reached is asked in one way by all engines.
                 Exploration::Complete
                 | Exploration::Stopped
-                | Exploration::Incomplete(Stop::Cancelled | Stop::Bound(_)) => return found,
-                Exploration::Incomplete(Stop::Time) if self.limits.deadline == limits.deadline => return found,
-                Exploration::Incomplete(Stop::Time) => {
+                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_)) => return found,
+                Exploration::Incomplete(Stop::Work) => {
                     waiting.insert(0, engine);
                     budget = budget.saturating_mul(2);
                 }
@@ -187,36 +186,37 @@ impl<'a> Searcher<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
-        let limits = self.soft_limits(SOFT);
-        self.with(answered.other(), goal, &limits, &|| (), &mut |(), execution| visit(execution)).exploration
+        self.with(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
     }
 
     fn first(&self, goal: &Goal<'_>) -> EngineName {
         match goal.multiplicity {
-            Multiplicity::First if self.estimate.bits > SAT_BITS => EngineName::Sat,
+            // Chains of arrivals at mbarriers are propagated by enumeration, and chosen again and again by SAT.
+            Multiplicity::First if self.estimate.bits > SAT_BITS && !self.has_strands => EngineName::Sat,
             _ => EngineName::Enumerate,
         }
     }
 
-    fn soft_limits(&self, budget: Duration) -> Limits<'a> {
-        let soft = Instant::now() + budget;
-        Limits { deadline: Some(self.limits.deadline.map_or(soft, |hard| hard.min(soft))), ..self.limits.clone() }
-    }
-
+    /// Explores with this engine, up to so much work if that is limited.
     fn with<T>(
         &self,
         engine: EngineName,
         goal: &Goal<'_>,
-        limits: &Limits<'_>,
+        work: Option<u64>,
         fresh: &impl Fn() -> T,
         visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
         let mut results = fresh();
         let mut visitor = |execution: &Execution| visit(&mut results, execution);
-        let exploration = match engine {
-            EngineName::Enumerate => Enumerate.explore(self.unfolding, self.model, goal, limits, &mut visitor),
-            EngineName::Sat => Sat.explore(self.unfolding, self.model, goal, limits, &mut visitor),
+        let engines: (&dyn Engine, &dyn Engine) = match work {
+            Some(work) => (&EnumerateUpTo { work }, &SatUpTo { work }),
+            None => (&Enumerate, &Sat),
         };
+        let asked = match engine {
+            EngineName::Enumerate => engines.0,
+            EngineName::Sat => engines.1,
+        };
+        let exploration = asked.explore(self.unfolding, self.model, goal, &self.limits, &mut visitor);
         Found { results, exploration, engine }
     }
 }

@@ -7,8 +7,14 @@
 //! fewest sources is chosen. Chains of read-modify-writes with computed values (mbarriers) are found in the order of
 //! causality this way, and values become known along them.
 //!
+//! A thread that is stuck for good reads writes that nothing is coherence-after. Where one is looked for, its reads lose the
+//! sources that are overtaken already, and what is read at its location is chosen first: whether it can be stuck there is
+//! mostly decided by that location alone, and in whatever order the arrivals at another mbarrier come.
+//!
 //! Tried and rejected: trying each source by itself (failed literals), which finds a little more and costs an
 //! evaluation each.
+
+use fencepost_program::unfolding::TraceEnd;
 
 use super::budget::Flow;
 use super::values::Consistent;
@@ -30,6 +36,7 @@ pub(super) struct Level {
 impl Search<'_, '_> {
     /// Searches the open reads; those that are pinned are assigned.
     pub(super) fn narrow_reads(&mut self) -> Flow {
+        self.find_spinning();
         let sources = self.reads.open.iter().map(|(_, sources)| sources.clone()).collect();
         let mut level = Level { sources, co: self.orders.root.clone(), assigned: Vec::new() };
         let mark = self.values.mark();
@@ -40,6 +47,54 @@ impl Search<'_, '_> {
         self.take_back(&level);
         self.values.undo(mark);
         flow
+    }
+
+    /// The reads that a stuck thread repeats, of those that are open or pinned.
+    pub(super) fn find_spinning(&mut self) {
+        self.reads.spinning.clear();
+        for trace in &self.candidate.traces {
+            if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
+                self.reads.spinning.extend(reads.iter().filter_map(|read| self.candidate.local(*read)));
+            }
+        }
+    }
+
+    /// Whether a stuck thread waits for something at the location of this read.
+    fn is_awaited(&self, read: usize) -> bool {
+        let location = self.reads.location[read];
+        self.reads.spinning.iter().any(|&spinning| self.reads.location[spinning] == location)
+    }
+
+    /// What follows from stuck threads reading writes that nothing is coherence-after ([`crate::engine::Ends::Stuck`]):
+    /// a source with a successor is none, and what must be ordered with the source that is read comes before it. The
+    /// edges of a level are in every execution below it, so nothing is lost. Whether something is new, None if a read
+    /// has no source left.
+    fn settle_spinning(&self, level: &mut Level) -> Option<bool> {
+        let mut found = false;
+        for &read in &self.reads.spinning {
+            let source = self.reads.source[read];
+            if source == usize::MAX {
+                let Some(open) = self.reads.open.iter().position(|(open, _)| *open == read) else { continue };
+                let before = level.sources[open].len();
+                level.sources[open].retain(|&write| !level.co.has_successor(write));
+                found |= level.sources[open].len() < before;
+                if level.sources[open].is_empty() {
+                    return None;
+                }
+                continue;
+            }
+            if level.co.has_successor(source) {
+                return None;
+            }
+            for &(a, b) in &self.orders.ordered_pairs {
+                let other = if a == source { b } else { a };
+                if (a == source || b == source) && !level.co.contains(other, source) {
+                    level.co.add_closed(other, source);
+                    found = true;
+                }
+            }
+        }
+        Some(found)
     }
 
     fn narrow_next(&mut self, level: &Level) -> Flow {
@@ -80,7 +135,7 @@ impl Search<'_, '_> {
             let unknown = sources.iter().filter(|write| self.values.of(**write).is_none()).count();
             let read = self.reads.open[open].0;
             let decides = self.reads.partner[read] != usize::MAX || self.values.decides(read);
-            (!decides, sources.len(), unknown)
+            (!decides, !self.is_awaited(read), sources.len(), unknown)
         })
     }
 
@@ -130,7 +185,8 @@ impl Search<'_, '_> {
                 return Consistent::No;
             }
             let Some(demanded) = self.demanded_partly(level) else { return Consistent::No };
-            if demanded {
+            let Some(settled) = self.settle_spinning(level) else { return Consistent::No };
+            if demanded || settled {
                 continue;
             }
             let mut adjoint = std::mem::take(&mut self.orders.adjoint);

@@ -41,9 +41,11 @@ pub(super) struct Reads {
     pairs: Vec<Compatible>,
     choices: usize,
     /// The location of each local event, by number.
-    location: Vec<usize>,
+    pub(super) location: Vec<usize>,
     /// The write half of each read half of a read-modify-write, `usize::MAX` for other events.
     pub(super) partner: Vec<usize>,
+    /// The reads that stuck threads repeat; see [`super::narrow`].
+    pub(super) spinning: Vec<usize>,
     /// By write and two reads: whether not both can read from it. Filled on demand.
     pub(super) exclusive: BTreeMap<(usize, usize, usize), bool>,
 }

@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         }
         let space =
             Space { traces: traces.to_vec(), matching: BarrierMatching::default(), operands: Vec::new(), ending };
-        let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
+        let solver = Solver::new(self.limits, &self.work);
         let encoding = Encoding::new(self.unfolding, self.model, &space, solver);
         for (operand, event) in open {
             let possible = Values::possible(&encoding, &operand).map_err(|too_many| self.too_many(too_many))?;

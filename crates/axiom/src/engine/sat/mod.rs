@@ -30,7 +30,7 @@ use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop,
 use crate::model::{BaseSet, Coherence, Model, Operator};
 
 use encode::{Encoding, Ending, Space};
-use solver::{Answer, Solver};
+use solver::{Answer, Solver, Work};
 use theory::{Outcome, Theory};
 use values::{TooManyValues, Truth, Values};
 
@@ -51,23 +51,63 @@ impl Engine for Sat {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        if let Some(stop) = refused(model) {
-            return Exploration::Incomplete(stop);
-        }
-        let wanted = match Wanted::new(model, goal) {
-            Ok(wanted) => wanted,
-            Err(stop) => return Exploration::Incomplete(stop),
-        };
-        let mut search = Search { unfolding, model, goal, limits, theory: Theory::new(model, wanted), doubt: None };
-        match search.run(visit) {
-            Err(exploration) => exploration,
-            Ok(()) => {
-                let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
-                doubt.map_or(Exploration::Complete, Exploration::Incomplete)
-            }
+        explore((unfolding, model, goal), limits, Work::new(None), visit)
+    }
+}
+
+/// The SAT engine, which gives up ([`Stop::Work`]) after so much work: some hundred thousand units a second.
+#[derive(Copy, Clone, Debug)]
+pub struct SatUpTo {
+    pub work: u64,
+}
+
+impl Engine for SatUpTo {
+    fn name(&self) -> &'static str {
+        "sat"
+    }
+
+    fn explore(
+        &self,
+        unfolding: &Unfolding,
+        model: &Model,
+        goal: &Goal<'_>,
+        limits: &Limits<'_>,
+        visit: &mut Visitor<'_>,
+    ) -> Exploration {
+        explore((unfolding, model, goal), limits, Work::new(Some(self.work)), visit)
+    }
+}
+
+fn explore(
+    (unfolding, model, goal): (&Unfolding, &Model, &Goal<'_>),
+    limits: &Limits<'_>,
+    work: Work,
+    visit: &mut Visitor<'_>,
+) -> Exploration {
+    if let Some(stop) = refused(model) {
+        return Exploration::Incomplete(stop);
+    }
+    let wanted = match Wanted::new(model, goal) {
+        Ok(wanted) => wanted,
+        Err(stop) => return Exploration::Incomplete(stop),
+    };
+    let mut search = Search { unfolding, model, goal, limits, work, theory: Theory::new(model, wanted), doubt: None };
+    match search.run(visit) {
+        Err(exploration) => exploration,
+        Ok(()) => {
+            let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
+            doubt.map_or(Exploration::Complete, Exploration::Incomplete)
         }
     }
 }
+
+/// What a round costs beside the solver's decisions, in units of work: reading off a candidate, evaluating the model, and
+/// explaining what is wrong, by the size of the matrices.
+const ROUND: u64 = 16;
+/// Evaluating a model over a matrix of up to this many words costs about the same as over none.
+const SMALL_MATRIX: u64 = 32;
+/// So many clauses are written down in a unit of work.
+const CLAUSES: u64 = 16;
 
 /// What in the model this engine has no method for.
 fn refused(model: &Model) -> Option<Stop> {
@@ -84,6 +124,7 @@ struct Search<'a> {
     model: &'a Model,
     goal: &'a Goal<'a>,
     limits: &'a Limits<'a>,
+    work: Work,
     theory: Theory<'a>,
     /// Something that keeps an absence from being a proof.
     doubt: Option<Stop>,
@@ -109,11 +150,13 @@ impl<'a> Search<'a> {
 
     /// Reports the executions of one space.
     fn solve(&mut self, space: &Space, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
-        let solver = Solver::new(self.limits.deadline, self.limits.cancelled);
+        let solver = Solver::new(self.limits, &self.work);
         let mut encoding = Encoding::new(self.unfolding, self.model, space, solver);
         self.question(&mut encoding)?;
         self.theory.start();
+        self.work.spend(encoding.solver.clauses() / CLAUSES);
         loop {
+            self.work.spend(ROUND * (self.theory.words() / SMALL_MATRIX).max(1));
             self.tick()?;
             if self.limits.memory.is_some_and(|most| encoding.solver.bytes() > most) {
                 return Err(Exploration::Incomplete(Stop::Memory));
@@ -165,6 +208,9 @@ impl<'a> Search<'a> {
     }
 
     fn tick(&self) -> Result<(), Exploration> {
+        if self.work.is_done() {
+            return Err(Exploration::Incomplete(Stop::Work));
+        }
         if self.limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Err(Exploration::Incomplete(Stop::Cancelled));
         }

@@ -1,5 +1,7 @@
 //! A thin layer over batsat: a constant literal, cardinality and gate clauses, and a solve that can be interrupted.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -7,15 +9,40 @@ use batsat::{Callbacks, SolverInterface, lbool};
 
 pub(super) use batsat::Lit;
 
+use crate::engine::Limits;
+
+/// Work that is left, if it is limited, of all that shares it. It is counted in decisions of the solver and in
+/// evaluations of the model, never in time, so that the same search ends at the same place.
+#[derive(Clone, Debug)]
+pub(super) struct Work(Rc<Cell<Option<u64>>>);
+
+impl Work {
+    pub(super) fn new(work: Option<u64>) -> Work {
+        Work(Rc::new(Cell::new(work)))
+    }
+
+    pub(super) fn spend(&self, work: u64) {
+        self.0.set(self.0.get().map(|left| left.saturating_sub(work)));
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.0.get() == Some(0)
+    }
+}
+
 /// What ends a long solve from outside.
 struct Watch<'a> {
     deadline: Option<Instant>,
     cancelled: Option<&'a AtomicBool>,
+    work: Work,
 }
 
 impl Callbacks for Watch<'_> {
+    /// Asked before every decision.
     fn stop(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.work.spend(1);
+        self.work.is_done()
+            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || self.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 }
@@ -36,8 +63,9 @@ pub(super) struct Solver<'a> {
 const PAIRWISE: usize = 6;
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(deadline: Option<Instant>, cancelled: Option<&'a AtomicBool>) -> Solver<'a> {
-        let mut core = batsat::Solver::new(batsat::SolverOpts::default(), Watch { deadline, cancelled });
+    pub(super) fn new(limits: &Limits<'a>, work: &Work) -> Solver<'a> {
+        let watch = Watch { deadline: limits.deadline, cancelled: limits.cancelled, work: work.clone() };
+        let mut core = batsat::Solver::new(batsat::SolverOpts::default(), watch);
         let yes = Lit::new(core.new_var_default(), true);
         core.add_clause_reuse(&mut vec![yes]);
         Solver { core, yes }
@@ -127,6 +155,10 @@ impl<'a> Solver<'a> {
     /// The literal's value in the last model.
     pub(super) fn is_true(&self, literal: Lit) -> bool {
         self.core.value_lit(literal) == lbool::TRUE
+    }
+
+    pub(super) fn clauses(&self) -> u64 {
+        self.core.num_clauses()
     }
 
     /// Rough size in bytes, for the memory limit.

@@ -51,6 +51,11 @@ impl<'m> Theory<'m> {
         Theory { model, matrices, candidate, chosen, raising: wanted.map(Raising::new) }
     }
 
+    /// The size of the matrices of the last candidate.
+    pub(super) fn words(&self) -> u64 {
+        self.candidate.shape.matrix() as u64
+    }
+
     /// A new problem begins.
     pub(super) fn start(&mut self) {
         self.raising.iter_mut().for_each(Raising::start);
