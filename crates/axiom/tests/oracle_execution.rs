@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::brute::Brute;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Stop};
 use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::compile::compile_text;
 use fencepost_axiom::model::{Coherence, FenceOrder, Model};
 use fencepost_axiom::replay::{Includes, Mismatch, check_execution, fence_order, final_states};
 use fencepost_program::expression::{BinaryOperator, Expression};
@@ -198,8 +199,9 @@ fn incomplete(stop: Stop) -> Exploration {
 
 /// The oracle reads nothing of a compiled model but its coherence.
 fn bare(coherence: Coherence) -> Model {
-    let model = compile_text("bare", "").model.expect("nothing is a model");
-    Model { coherence, ..model }
+    let mut model = compile_text("bare", "").model.expect("a model without axioms");
+    model.coherence = coherence;
+    model
 }
 
 fn explore(unfolding: &Unfolding, text: &str, coherence: Coherence, goal: &Goal<'_>) -> (Vec<Execution>, Exploration) {
