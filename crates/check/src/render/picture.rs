@@ -124,14 +124,8 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     let model = checked.model.as_deref().unwrap_or(model);
     let flags = model.flags();
     let mut found = RaceSet::default();
-<<<<<<< HEAD
-    for mut evaluator in flags.evaluators() {
-        evaluator.add(unfolding, execution, &mut found);
-    }
-    found.settle(unfolding);
-=======
     flags.evaluator().add(unfolding, execution, &mut found);
->>>>>>> a535b63 (The shipped models are kept compiled, plans of evaluation and flags are made once per model, the replay reads no prelude: a small test takes half the instructions)
+    found.settle(unfolding);
     let races = found.races.into_iter().filter(|(key, _)| key.is_pair());
     races
         .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
