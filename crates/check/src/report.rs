@@ -81,13 +81,6 @@ impl Report {
         kinds
     }
 
-    /// Whether some execution does what the ISA leaves undefined, or waits at an mbarrier for good: then the answers to
-    /// questions promise nothing.
-    pub fn is_undefined(&self) -> bool {
-        let outlived = self.races.pairs.iter().any(|race| race.flag == crate::race::EXIT && !race.contested);
-        outlived || self.protocol.answer == ProtocolAnswer::Found
-    }
-
     /// Whether some answer is vacuous.
     pub fn vacuous(&self) -> bool {
         self.questions.iter().any(|answer| self.is_vacuous(answer))

@@ -43,7 +43,6 @@ impl Row<'_> {
             (Comparison::AsExpected, _) => Status::Good,
             (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,
             (Comparison::Different(_), _) => Status::Bad,
-            (Comparison::NothingExpected, Verdict::Holds) if self.report.is_undefined() => Status::Bad,
             (Comparison::NothingExpected, Verdict::Holds) => Status::Good,
             (Comparison::NothingExpected, Verdict::Unknown(_)) => Status::Unknown,
             (Comparison::NothingExpected, Verdict::Violated | Verdict::Depends(_)) => Status::Bad,
