@@ -133,12 +133,35 @@ pub struct Region {
 #[derive(Clone, Debug)]
 pub enum Base {
     Address(AddressOperand),
-    /// The tensor that the map in another region describes, from the element the first coordinate says. The other
-    /// coordinates must be 0, as the strides are not known.
+    /// A matrix descriptor, or the address itself.
+    Descriptor(AddressOperand),
+    /// The tensor that the map in another region describes, from the element that the coordinates say. The lengths of its
+    /// dimensions are those the test declares.
     Tensor {
         map: RegionId,
         coordinates: Vec<Operand>,
+        mode: Mode,
     },
+}
+
+impl Base {
+    pub fn address(&self) -> Option<&AddressOperand> {
+        match self {
+            Base::Address(address) | Base::Descriptor(address) => Some(address),
+            Base::Tensor { .. } => None,
+        }
+    }
+}
+
+/// How a tensor copy walks its tensor (PTX ISA 5.5).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// One box from the coordinates on.
+    Tile,
+    /// Four rows of a matrix, a column and four rows for coordinates (`tile::gather4`, `tile::scatter4`).
+    FourRows,
+    /// A box from the coordinates on, displaced by offsets along the dimensions after the first.
+    Displaced(Vec<Operand>),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -147,8 +170,11 @@ pub enum Size {
     Bytes(Operand),
     /// So many locations: columns of tensor memory, elements of a vector.
     Locations(u32),
-    /// From the address to the end of the variable.
-    Variable,
+    /// From the address to the end of the tile: of an array of several dimensions, what one index of the first selects;
+    /// of any other variable, its end.
+    Tile,
+    /// As many locations as another region has, or up to the end of the tile: elements that become columns.
+    Elements(RegionId),
     /// As many bytes as another region, or up to the end of the variable if that is less.
     Like(RegionId),
 }
@@ -184,11 +210,16 @@ pub enum Effect {
         ty: Type,
         combine: Option<Combine>,
     },
-    /// Memory to registers; None for `_`.
+    /// Memory to registers; None for `_`. Where `reduced` is, it gets the least or the greatest of them.
     Load {
         source: RegionId,
         destinations: Vec<Option<RegisterId>>,
         ty: Type,
+        reduced: Option<Reduced>,
+    },
+    /// The locations are read for their own sake (a prefetch of what a tensor map describes).
+    Look {
+        region: RegionId,
     },
     Product(Product),
     /// Each location is read and written back (`tcgen05.shift` moves rows within a column).
@@ -209,14 +240,44 @@ pub enum Valid {
     Bytes(Operand),
     /// Nothing if the predicate holds.
     Unless(Operand),
+    /// Of every 16 bytes those whose bit is set; the rest of the destination stays (`.cp_mask`).
+    Mask(Operand),
 }
 
 /// How `cp.reduce`, `red.async` combine (PTX ISA 9.7.10.28.5.2).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Combine {
+pub struct Combine {
+    pub how: How,
+    /// Of one element; [`Type::UNTYPED`] is the location's own.
+    pub ty: Type,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum How {
     Apply(crate::expression::BinaryOperator),
     Increment,
     Decrement,
+    /// In floating point: that it happens is modelled, the result is not.
+    Float,
+}
+
+/// `tcgen05.ld.red`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Reduced {
+    pub destination: RegisterId,
+    /// `Minimum` or `Maximum`.
+    pub operator: crate::expression::BinaryOperator,
+    pub order: Order,
+}
+
+/// How the values of registers compare.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Order {
+    Integer(Type),
+    /// As 32-bit floating-point numbers, NaN aside.
+    Float,
+    /// The same, of their magnitudes.
+    Magnitude,
 }
 
 /// An abstract matrix product: every element of the result is what it was (or 0), plus the sum of the elements of one
@@ -232,6 +293,15 @@ pub struct Product {
     pub accumulate: Operand,
     /// Equal for equal shapes.
     pub shape: u64,
+    /// Whether all of the accumulator is written (no `disable-output-lane`).
+    pub coverage: Coverage,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Coverage {
+    Whole,
+    /// Some lanes of each column keep what they held: a column has no one value then.
+    SomeLanes,
 }
 
 #[derive(Clone, Debug)]
@@ -284,7 +354,10 @@ impl Async {
     pub fn defined(&self) -> Vec<RegisterId> {
         let Action::Start(start) = &self.action else { return Vec::new() };
         match &start.effect {
-            Effect::Load { destinations, .. } => destinations.iter().flatten().copied().collect(),
+            Effect::Load { destinations, reduced, .. } => {
+                let loaded = destinations.iter().flatten().copied();
+                loaded.chain(reduced.iter().map(|reduced| reduced.destination)).collect()
+            }
             Effect::Product(Product { accumulator: Accumulator::Registers(registers), .. }) => registers.clone(),
             _ => Vec::new(),
         }
@@ -294,10 +367,7 @@ impl Async {
     pub fn addresses(&self) -> Vec<&AddressOperand> {
         match &self.action {
             Action::Start(start) => {
-                let regions = start.regions.iter().filter_map(|region| match &region.base {
-                    Base::Address(address) => Some(address),
-                    Base::Tensor { .. } => None,
-                });
+                let regions = start.regions.iter().filter_map(|region| region.base.address());
                 let signal = match &start.completion {
                     Completion::Transaction { mbarrier, .. } => Some(mbarrier),
                     _ => None,
@@ -315,8 +385,13 @@ impl Start {
     fn used(&self, found: &mut Vec<RegisterId>) {
         for region in &self.regions {
             match &region.base {
-                Base::Address(base) => address(base, found),
-                Base::Tensor { coordinates, .. } => coordinates.iter().for_each(|other| operand(*other, found)),
+                Base::Address(base) | Base::Descriptor(base) => address(base, found),
+                Base::Tensor { coordinates, mode, .. } => {
+                    coordinates.iter().for_each(|other| operand(*other, found));
+                    if let Mode::Displaced(offsets) = mode {
+                        offsets.iter().for_each(|other| operand(*other, found));
+                    }
+                }
             }
             if let Size::Bytes(bytes) = region.size {
                 operand(bytes, found);
@@ -331,7 +406,9 @@ impl Start {
             operand(descriptor, found);
         }
         match &self.effect {
-            Effect::Copy { valid: Valid::Bytes(limit) | Valid::Unless(limit), .. } => operand(*limit, found),
+            Effect::Copy { valid: Valid::Bytes(limit) | Valid::Unless(limit) | Valid::Mask(limit), .. } => {
+                operand(*limit, found);
+            }
             Effect::Store { values, .. } => values.iter().for_each(|value| operand(*value, found)),
             Effect::Product(product) => {
                 if let Factor::Registers(registers) = &product.left {
@@ -342,7 +419,11 @@ impl Start {
                 }
                 operand(product.accumulate, found);
             }
-            Effect::Copy { .. } | Effect::Load { .. } | Effect::Rewrite { .. } | Effect::Answer { .. } => {}
+            Effect::Copy { .. }
+            | Effect::Load { .. }
+            | Effect::Look { .. }
+            | Effect::Rewrite { .. }
+            | Effect::Answer { .. } => {}
         }
     }
 }

@@ -113,6 +113,13 @@ pub struct Location {
     /// The thread whose local memory it lies in.
     pub thread: Option<ThreadId>,
     pub role: LocationRole,
+    pub content: Content,
+    /// The lengths of the dimensions of its array after the first.
+    pub shape: Vec<u32>,
+    /// How far apart the elements of its array are: bytes, or columns.
+    pub element: u32,
+    /// Whether a tile of its array, what one index of the first dimension selects, ends with it.
+    pub ends_tile: bool,
 }
 
 /// PTX ISA 5.1, and tensor memory (9.7.16.1).
@@ -124,6 +131,15 @@ pub enum Space {
     Const,
     Param,
     TensorMemory,
+}
+
+/// What the values of a location are, as far as its declaration says it.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Content {
+    #[default]
+    Integer,
+    /// Bits of floating-point numbers, with which nothing computes.
+    Float,
 }
 
 /// What a location is used as.
@@ -271,6 +287,13 @@ pub enum Operation {
     Mark {
         tags: Tags,
         call: Option<HostCall>,
+    },
+    /// Weak writes of zeros to the bytes from an address on: `st.bulk`; and `discard`, whose values mean nothing and which
+    /// ends with the variable.
+    Fill {
+        address: AddressOperand,
+        bytes: Operand,
+        tags: Tags,
     },
     Barrier(Barrier),
     Async(Box<Async>),

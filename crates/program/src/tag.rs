@@ -89,6 +89,8 @@ tags! {
     Relinquish = "RELINQUISH",
     /// An access to tensor memory through an address that no allocation gave.
     Stray = "STRAY",
+    /// A write of a value that is not modelled.
+    Opaque = "OPAQUE",
     /// The location is in shared memory.
     Shared = "SHARED",
     /// The location is in the shared memory of another CTA than the accessing thread's.

@@ -76,6 +76,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             _ => format!("{}+{offset}", variable.shown),
         };
         let space = entry.space.as_ref().map(|(space, _)| *space);
+        let ends_tile = entry.tile().is_some_and(|tile| tile > 0 && (offset + bytes) % tile == 0);
         let bytes = match space {
             Some(Space::TensorMemory) => i128::from(ty.bits / 8),
             _ => bytes,
@@ -86,8 +87,23 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             Instance::Thread(thread) => Some(thread),
             Instance::Only | Instance::Cta(_) => None,
         };
-        let owner = variable.owner;
-        locations.push(Location { name, initial, ty, bytes, space, owner, thread, role, is_unknown });
+        let element = u32::try_from(entry.step).unwrap_or(0);
+        let (owner, shape, content) = (variable.owner, entry.inner.clone(), entry.content);
+        locations.push(Location {
+            name,
+            initial,
+            ty,
+            bytes,
+            space,
+            owner,
+            thread,
+            role,
+            is_unknown,
+            content,
+            shape,
+            element,
+            ends_tile,
+        });
     }
     (atoms, locations)
 }

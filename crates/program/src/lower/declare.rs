@@ -8,7 +8,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::ids::ThreadId;
 use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
-use crate::program::{Feature, Initial, LocationRole, Place, Space, Version};
+use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
 use crate::table::x86::canonical;
 use crate::value::{Type, Value};
@@ -142,7 +142,9 @@ fn location(
         _ => LocationRole::Data,
     };
     let initial = initial_value(names, name, role, value)?;
-    let length = ty.and_then(|ty| ty.node.length);
+    let inner: Vec<u32> = ty.map(|ty| ty.node.inner.clone()).unwrap_or_default();
+    let whole = |length: u32| inner.iter().try_fold(length, |all, length| all.checked_mul(*length)).unwrap_or(0);
+    let length = ty.and_then(|ty| ty.node.length).map(whole);
     if length.is_some_and(|length| length == 0 || length > LONGEST_ARRAY) {
         return Err(Refusal::Unsupported(name.span, format!("the array `{}` of that length", name.node)));
     }
@@ -154,6 +156,7 @@ fn location(
         Some(_) => Some(Type::U64),
         None => None,
     };
+    let content = ty.map_or(Content::Integer, |ty| content(&ty.node.name));
     if let Some((space, _)) = &space {
         check_space(*space, role, name, ty)?;
     }
@@ -168,7 +171,10 @@ fn location(
         // Public tests repeat themselves; only a contradiction is a mistake.
         Some(entry) if scalar.is_none() && initial == entry.initial && value.is_some() => Ok(()),
         Some(_) => Err(twice(name)),
-        None => names.declare(&name.node, Made { ty: scalar, length, space, role, initial, given, span: name.span }),
+        None => names.declare(
+            &name.node,
+            Made { ty: scalar, content, length, inner, space, role, initial, given, span: name.span },
+        ),
     }
 }
 
@@ -235,6 +241,14 @@ fn twice(name: &Spanned<String>) -> Refusal {
 }
 
 /// PTX's integer types and C's, the latter as on the LP64 systems CUDA runs on.
+/// What the values of a declared type are.
+fn content(name: &str) -> Content {
+    match name {
+        "float" | "double" | "f16" | "bf16" | "f16x2" | "bf16x2" | "f32" | "tf32" | "f64" => Content::Float,
+        _ => Content::Integer,
+    }
+}
+
 fn location_type(name: &str) -> Option<Type> {
     let signed = |bits| Some(Type { bits, signed: true });
     let unsigned = |bits| Some(Type { bits, signed: false });

@@ -81,6 +81,12 @@ impl Layout {
         (rank <= RANK_MASK && base <= LAST_ADDRESS).then_some(base)
     }
 
+    /// The shared memory of a CTA that a matrix descriptor describes: bits 0 to 13 are its address without the last four
+    /// bits (PTX ISA 9.7.17.5.1.2, 9.7.18.4.1).
+    pub(crate) fn described(&self, place: Place, descriptor: i128) -> Option<i128> {
+        Some(self.window(Space::Shared, place)? + described_offset(descriptor))
+    }
+
     /// Room for so many bytes in memory that all threads share.
     pub(crate) fn reserve(&mut self, bytes: i128) -> i128 {
         bump(&mut self.next, bytes)
@@ -98,6 +104,11 @@ impl Layout {
 
 /// Whether an address is of shared memory.
 pub(crate) const FIRST_SHARED: i128 = SHARED;
+
+/// The offset into a CTA's shared memory that a matrix descriptor holds.
+pub(crate) fn described_offset(descriptor: i128) -> i128 {
+    (descriptor & 0x3fff) << 4
+}
 
 fn bump(next: &mut i128, bytes: i128) -> i128 {
     let at = *next;

@@ -14,7 +14,7 @@ use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::lower::layout::{ALIGNMENT, Layout};
 use crate::lower::{Findings, Refusal};
-use crate::program::{Address, Location, LocationRole, Place, Scope, Space};
+use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
 use crate::value::{Type, Value};
 
 /// Arrays of up to so many elements get an address per element at once.
@@ -46,8 +46,11 @@ pub(crate) enum Instance {
 pub(crate) struct Name {
     /// The element type, where the text declares it.
     pub(crate) ty: Option<Type>,
-    /// None for a scalar.
+    pub(crate) content: Content,
+    /// How many elements in all; None for a scalar.
     pub(crate) length: Option<u32>,
+    /// The lengths of the dimensions after the first: what one index of the first selects is a tile.
+    pub(crate) inner: Vec<u32>,
     /// How far apart elements are: bytes, or columns of tensor memory.
     pub(crate) step: i128,
     /// Its space, and what says so.
@@ -65,6 +68,12 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    /// How many bytes (or columns) a tile of it has; None for an array of one dimension.
+    pub(crate) fn tile(&self) -> Option<i128> {
+        (!self.inner.is_empty())
+            .then(|| self.inner.iter().map(|length| i128::from(*length)).product::<i128>() * self.step)
+    }
+
     /// How many bytes (or columns) the text declares; None where it declares no type.
     pub(crate) fn declared_bytes(&self) -> Option<i128> {
         self.ty.map(|_| self.step * i128::from(self.length.unwrap_or(1)))
@@ -161,7 +170,9 @@ impl Names {
         let offset = space.and_then(|space| self.layout.reserve_in_window(space, bytes));
         let entry = Name {
             ty: made.ty,
+            content: made.content,
             length: made.length,
+            inner: made.inner,
             step,
             space: made.space,
             role: made.role,
@@ -446,7 +457,9 @@ impl Names {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Made {
     pub(crate) ty: Option<Type>,
+    pub(crate) content: Content,
     pub(crate) length: Option<u32>,
+    pub(crate) inner: Vec<u32>,
     pub(crate) space: Option<(Space, String)>,
     pub(crate) role: LocationRole,
     pub(crate) initial: Value,

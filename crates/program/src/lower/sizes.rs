@@ -76,7 +76,9 @@ pub(super) struct Asked {
 pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
     names.complete(findings);
     let reaches = Reaches::new(names, threads);
-    let mut gathered = Gathered { names, reaches: &reaches, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
+    let owners = threads.iter().map(|thread| thread.place).collect();
+    let mut gathered =
+        Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
     for (index, thread) in threads.iter().enumerate() {
         for code in &thread.code {
             gathered.operation(index, &touches(&code.operation), code.span);
@@ -99,6 +101,8 @@ pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
 struct Gathered<'a> {
     names: &'a Names,
     reaches: &'a Reaches,
+    /// Where each thread runs.
+    owners: Vec<crate::program::Place>,
     uses: BTreeMap<String, Uses>,
     links: Vec<Link>,
     fallback: Option<Type>,
@@ -108,7 +112,11 @@ type Place = (String, Option<i128>);
 
 impl Gathered<'_> {
     fn operation(&mut self, thread: usize, touches: &Touches<'_>, span: Span) {
-        let places: Vec<Vec<Place>> = touches.all.iter().map(|touch| self.places(thread, touch.address)).collect();
+        let places = touches.all.iter().map(|touch| match touch.portion {
+            Portion::Described => self.described(thread, touch.address),
+            _ => self.places(thread, touch.address),
+        });
+        let places: Vec<Vec<Place>> = places.collect();
         let mut reached: Vec<(Vec<Place>, Option<i128>)> = Vec::new();
         for (touch, places) in touches.all.iter().zip(places) {
             let like = |other: usize| reached.get(other).and_then(|(_, bytes): &(_, Option<i128>)| *bytes);
@@ -117,7 +125,7 @@ impl Gathered<'_> {
                 Portion::Bytes(bytes) => (places, self.constant(thread, bytes)),
                 Portion::Like(other) => (places, like(other)),
                 Portion::Object => (places, Some(8)),
-                Portion::Rest | Portion::Nothing => (places, None),
+                Portion::Rest | Portion::Described | Portion::Nothing => (places, None),
                 Portion::Behind(other) => (self.behind(&places), like(other)),
             };
             let is_named = matches!(touch.address, AddressOperand::Static(_));
@@ -172,7 +180,7 @@ impl Gathered<'_> {
                     uses.objects.extend((0..bytes / 8).map(|index| index * 8));
                 }
             }
-            Portion::Bytes(_) | Portion::Like(_) | Portion::Behind(_) | Portion::Rest => {
+            Portion::Bytes(_) | Portion::Like(_) | Portion::Behind(_) | Portion::Rest | Portion::Described => {
                 uses.is_tensor |= matches!(portion, Portion::Behind(_));
                 if let Some(offset) = offset {
                     uses.runs.extend([Some(*offset), bytes.map(|bytes| offset + bytes)].into_iter().flatten());
@@ -191,6 +199,19 @@ impl Gathered<'_> {
                 found.extend(reached.map(|(variable, offset)| (self.own(variable), Some(offset))));
             }
             Reach::Within(variables) => found.extend(variables.into_iter().map(|id| (self.own(id), None))),
+        }
+        found.into_iter().collect()
+    }
+
+    /// As `places`, of an operand that may also be a matrix descriptor.
+    fn described(&self, thread: usize, address: &AddressOperand) -> Vec<Place> {
+        let mut found: BTreeSet<Place> = self.places(thread, address).into_iter().collect();
+        if let Reach::Values(values) = self.reaches.address(self.names, thread, address) {
+            let owner = self.owners.get(thread).copied().unwrap_or_default();
+            let decoded = values.into_iter().filter(|value| self.names.at(*value).is_none());
+            let decoded = decoded.filter_map(|value| self.names.layout.described(owner, value));
+            let reached = decoded.filter_map(|value| self.names.at(value));
+            found.extend(reached.map(|(variable, offset)| (self.own(variable), Some(offset))));
         }
         found.into_iter().collect()
     }
@@ -239,6 +260,9 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return BTreeSet::new() };
     let length = entry.length.unwrap_or(1);
     let mut edges = BTreeSet::from([0, bytes]);
+    if let Some(tile) = entry.tile().filter(|tile| *tile > 0) {
+        edges.extend((0..bytes / tile).map(|index| index * tile));
+    }
     let elements = (0..length).map(|index| i128::from(index) * entry.step);
     let is_tensor_memory = matches!(entry.space, Some((Space::TensorMemory, _)));
     if names.dialect != Dialect::Ptx || is_tensor_memory || entry.role != LocationRole::Data {

@@ -19,8 +19,10 @@ pub(super) enum Portion {
     Bytes(Operand),
     /// As much as another touch of the operation.
     Like(usize),
-    /// To the end of the variable.
+    /// To the end of the tile.
     Rest,
+    /// The same, and what says it may be a matrix descriptor.
+    Described,
     /// An mbarrier.
     Object,
     /// The tensor that the map at the address describes: as much as another touch.
@@ -54,6 +56,9 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
         Operation::MbarrierWait(wait) => {
             Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
         }
+        Operation::Fill { address, bytes, .. } => {
+            Touches { all: vec![Touch { address, portion: Portion::Bytes(*bytes) }], copies: Vec::new() }
+        }
         Operation::Async(operation) => asynchronous(&operation.action),
         Operation::Multimem(operation) => {
             let touch = |address| Touch { address, portion: Portion::Scalars(operation.ty, 1) };
@@ -81,7 +86,9 @@ fn started(start: &Start) -> Touches<'_> {
             // A column of tensor memory is a location, whatever is accessed with it.
             _ if region.space == Some(Space::TensorMemory) => Portion::Nothing,
             Size::Bytes(bytes) => Portion::Bytes(bytes),
-            Size::Variable => Portion::Rest,
+            Size::Tile if matches!(region.base, Base::Descriptor(_)) => Portion::Described,
+            Size::Tile => Portion::Rest,
+            Size::Elements(_) => Portion::Nothing,
             Size::Like(RegionId(other)) => Portion::Like(other),
             Size::Locations(count) => match scalar_type(start, index) {
                 Some(ty) => Portion::Scalars(ty, count),
@@ -89,7 +96,7 @@ fn started(start: &Start) -> Touches<'_> {
             },
         };
         match &region.base {
-            Base::Address(address) => all.push(Touch { address, portion }),
+            Base::Address(address) | Base::Descriptor(address) => all.push(Touch { address, portion }),
             Base::Tensor { map: RegionId(map), .. } => {
                 let other = if let Size::Like(RegionId(other)) = region.size { other } else { *map };
                 if let Some(Base::Address(address)) = start.regions.get(*map).map(|region| &region.base) {

@@ -49,6 +49,11 @@ impl Words {
         self.words.iter().any(|found| found.node == word)
     }
 
+    /// The integer type among the words that are no type of the form's own.
+    pub(crate) fn integer(&self) -> Option<Type> {
+        self.ty.or_else(|| self.words.iter().find_map(|word| modifier::integer_type(&word.node)))
+    }
+
     /// The entry of the table whose word is there, with its place.
     pub(crate) fn find<T: Copy>(&self, table: &[(&str, T)]) -> Option<Spanned<T>> {
         self.words.iter().find_map(|found| {

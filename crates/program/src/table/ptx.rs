@@ -11,7 +11,7 @@ use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
 use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
 use crate::table::{
-    ptx_async, ptx_async_store, ptx_async_tensor, ptx_launch, ptx_multimem, ptx_tensor, ptx_tensor_memory,
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_hint, ptx_launch, ptx_multimem, ptx_tensor, ptx_tensor_memory,
     ptx_tensor_product, ptx_tensormap,
 };
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
@@ -236,6 +236,7 @@ pub(crate) fn rows() -> impl Iterator<Item = &'static Row> {
 fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
     // The more specific heads first: `cp.async.bulk.tensor` before `cp.async`.
     ptx_async_tensor::lower(context, tree)
+        .or_else(|| ptx_hint::lower(context, tree))
         .or_else(|| ptx_async_store::lower(context, tree))
         .or_else(|| ptx_async::lower(context, tree))
         .or_else(|| ptx_tensor::lower(context, tree))

@@ -6,8 +6,8 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::asynchronous::{
-    Action, Arrive, Async, Base, Combine, Completion, Counting, Covered, Effect, Family, Region, RegionId, Replicas,
-    Size, Start, Valid,
+    Action, Arrive, Async, Base, Combine, Completion, Counting, Covered, Effect, Family, How, Region, RegionId,
+    Replicas, Size, Start, Valid,
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
@@ -50,6 +50,7 @@ const STRENGTH: &[Slot] = &[
 ];
 const GROUPED: &[Slot] = &[
     Slot::One(&["bulk_group"]),
+    Slot::Maybe(&["cp_mask"]),
     Slot::Maybe(&["relaxed"]),
     Slot::Maybe(&["cta", "cluster", "gpu", "sys"]),
     Slot::Maybe(&["b128"]),
@@ -123,14 +124,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     },
     Form {
         head: &["cp", "reduce", "async", "bulk", "shared::cluster", "shared::cta"],
-        slots: &[Slot::One(&[COMPLETE_TX]), Slot::One(OPERATIONS), Slot::Type, Slot::Hints],
+        slots: &[Slot::One(&[COMPLETE_TX]), Slot::One(OPERATIONS), Slot::Maybe(&["noftz"]), ELEMENT, Slot::Hints],
         section: "9.7.10.28.4.2",
         since: version(8, 0),
         kind: Kind::Reduce { to: "shared::cluster" },
     },
     Form {
         head: &["cp", "reduce", "async", "bulk", "global", "shared::cta"],
-        slots: &[Slot::One(&["bulk_group"]), Slot::One(OPERATIONS), Slot::Type, Slot::Hints],
+        slots: &[Slot::One(&["bulk_group"]), Slot::One(OPERATIONS), Slot::Maybe(&["noftz"]), ELEMENT, Slot::Hints],
         section: "9.7.10.28.4.2",
         since: version(8, 0),
         kind: Kind::Reduce { to: "global" },
@@ -160,17 +161,17 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         head: &["prefetch"],
         slots: &[
             Slot::Maybe(&["global", "local", "const", "param"]),
-            Slot::One(&["L1", "L2", "tensormap"]),
+            Slot::One(&["L1", "L2", "L2::evict_last", "L2::evict_normal", "tensormap"]),
             Slot::Hints,
         ],
-        section: "9.7.10.19",
+        section: "9.7.10.16",
         since: version(2, 0),
         kind: Kind::Hint,
     },
     Form {
         head: &["prefetchu"],
         slots: &[Slot::One(&["L1"])],
-        section: "9.7.10.19",
+        section: "9.7.10.16",
         since: version(2, 0),
         kind: Kind::Hint,
     },
@@ -273,11 +274,16 @@ pub(crate) fn wrong_operands(tree: &Instruction, expected: &str) -> Refusal {
 }
 
 /// The operands without the cache policy that `.L2::cache_hint` adds at the end: it has no effect on values.
-pub(crate) fn operands<'t>(tree: &'t Instruction, words: &Words) -> &'t [Spanned<TreeOperand>] {
-    match tree.operands.split_last() {
-        Some((_, rest)) if words.has("L2::cache_hint") => rest,
-        _ => &tree.operands,
+pub(crate) fn operands(tree: &Instruction, words: &Words) -> Vec<Spanned<TreeOperand>> {
+    let mut operands = tree.operands.clone();
+    if words.has("L2::cache_hint") {
+        // A byte mask comes after it.
+        let last = operands.len().saturating_sub(if words.has("cp_mask") { 2 } else { 1 });
+        if last < operands.len() {
+            operands.remove(last);
+        }
     }
+    operands
 }
 
 pub(crate) fn wait_group(
@@ -301,7 +307,8 @@ pub(crate) fn wait_group(
 
 /// `cp.async.{ca,cg}.shared.global [d], [s], size{, src-size | ignore-src}{, cache-policy}`.
 fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
-    let (to, from, size, limit) = match operands(tree, words) {
+    let given = operands(tree, words);
+    let (to, from, size, limit) = match given.as_slice() {
         [to, from, size] => (to, from, size, None),
         [to, from, size, limit] => (to, from, size, Some(limit)),
         _ => return Err(wrong_operands(tree, "a destination, a source and a size")),
@@ -345,22 +352,27 @@ fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, 
             return Err(Refusal::Error(error.label("not taken").help("make it `.relaxed`, or drop the scope")));
         }
     };
-    let (destination, source, size, rest) = match given {
+    let (destination, source, size, rest) = match given.as_slice() {
         [destination, source, size, rest @ ..] => (destination, source, size, rest),
         _ => return Err(wrong_operands(tree, "a destination, a source and a size")),
     };
     let destination = address(context, tree, destination, to)?;
     let source = address(context, tree, source, from)?;
     let size = bulk_size(context, size)?;
+    let mut valid = Valid::All;
     let (completion, replicas) = match (to, rest) {
-        ("global", []) => (Completion::Group, Replicas::One),
+        ("global", []) if !words.has("cp_mask") => (Completion::Group, Replicas::One),
+        ("global", [mask]) if words.has("cp_mask") => {
+            valid = Valid::Mask(context.value(mask)?);
+            (Completion::Group, Replicas::One)
+        }
         ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
         (_, rest) => transaction(context, tree, words, rest)?,
     };
     let mut written = region(space(to), destination, Size::Bytes(size), strength);
     written.replicas = replicas;
     let regions = vec![region(space(from), source, Size::Bytes(size), strength), written];
-    let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
+    let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
 }
@@ -405,25 +417,41 @@ pub(crate) fn transaction(
     Ok((Completion::Transaction { mbarrier, replicas: told }, replicas))
 }
 
-const COMBINES: &[(&str, Combine)] = &[
-    ("add", Combine::Apply(BinaryOperator::Add)),
-    ("min", Combine::Apply(BinaryOperator::Minimum)),
-    ("max", Combine::Apply(BinaryOperator::Maximum)),
-    ("and", Combine::Apply(BinaryOperator::And)),
-    ("or", Combine::Apply(BinaryOperator::Or)),
-    ("xor", Combine::Apply(BinaryOperator::Xor)),
-    ("inc", Combine::Increment),
-    ("dec", Combine::Decrement),
+const COMBINES: &[(&str, How)] = &[
+    ("add", How::Apply(BinaryOperator::Add)),
+    ("min", How::Apply(BinaryOperator::Minimum)),
+    ("max", How::Apply(BinaryOperator::Maximum)),
+    ("and", How::Apply(BinaryOperator::And)),
+    ("or", How::Apply(BinaryOperator::Or)),
+    ("xor", How::Apply(BinaryOperator::Xor)),
+    ("inc", How::Increment),
+    ("dec", How::Decrement),
 ];
 
-pub(crate) fn combine(words: &Words) -> Option<Combine> {
-    words.find(COMBINES).map(|found| found.node)
+/// Floating-point types of reductions, by their size: bits that no arithmetic here means.
+const FLOATS: &[(&str, u8)] = &[("f16", 16), ("bf16", 16), ("f16x2", 32), ("bf16x2", 32), ("f32", 32), ("f64", 64)];
+
+/// The type of one element of a reduction.
+pub(crate) const ELEMENT: Slot = Slot::Like { name: "type", accepts: is_element, most: 1 };
+
+fn is_element(word: &str) -> bool {
+    modifier::integer_type(word).is_some_and(|ty| ty.bits >= 8) || modifier::find(FLOATS, word).is_some()
+}
+
+/// How a reduction combines, None for a plain copy or store. Where nothing says the type it is that of the whole word.
+pub(crate) fn combine(words: &Words, missing: Type) -> Option<Combine> {
+    let how = words.find(COMBINES)?.node;
+    if let Some(bits) = words.find(FLOATS) {
+        return Some(Combine { how: How::Float, ty: Type { bits: bits.node, signed: false } });
+    }
+    Some(Combine { how, ty: words.integer().unwrap_or(missing) })
 }
 
 /// `cp.reduce.async.bulk`: each element is combined by a relaxed read-modify-write, at system scope since PTX 9.4 and at
 /// GPU scope before.
 fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str) -> Result<(), Refusal> {
-    let [destination, source, size, rest @ ..] = operands(tree, words) else {
+    let given = operands(tree, words);
+    let [destination, source, size, rest @ ..] = given.as_slice() else {
         return Err(wrong_operands(tree, "a destination, a source and a size"));
     };
     let destination = address(context, tree, destination, to)?;
@@ -439,8 +467,11 @@ fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str
         region(Space::Shared, source, Size::Bytes(size), weak(Tag::Async)),
         region(space(to), destination, Size::Bytes(size), strong(Tag::Async, Tag::Relaxed, scope)),
     ];
+    let Some(combine) = combine(words, Type::UNTYPED).filter(|combine| combine.ty != Type::UNTYPED) else {
+        return Err(Refusal::error(tree.span(), "the type is missing"));
+    };
     let effect =
-        Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: combine(words), valid: Valid::All };
+        Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: Some(combine), valid: Valid::All };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
 }

@@ -143,7 +143,7 @@ fn value_type(tree: &Instruction, words: &Words) -> Result<Type, Refusal> {
 /// `[a], b, [mbar]` in shared memory; `[a], b` with `.release` in global memory.
 fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words, kind: Kind) -> Result<(), Refusal> {
     let ty = value_type(tree, words)?;
-    let combine = combine(words);
+    let combine = combine(words, ty);
     let scope = words.find(&[("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)]);
     let release = words.has("release");
     let (given, mbarrier) = match (tree.operands.as_slice(), release) {

@@ -1,28 +1,36 @@
 //! Tensor copies (PTX ISA 9.7.10.28.5): the tensor map is read through the tensormap proxy and says which tensor; a copy
-//! moves as many bytes as the shared variable has, from the first coordinate on.
+//! moves as many bytes as the tile of the shared variable has, from the coordinates on.
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::asynchronous::{Base, Completion, Effect, Family, Region, RegionId, Replicas, Size, Start, Valid};
+use crate::asynchronous::{Base, Completion, Effect, Family, Mode, Region, RegionId, Replicas, Size, Start, Valid};
 use crate::lower::{Context, Refusal};
-use crate::program::{AddressOperand, Operand, Operation, Scope, Space};
+use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
     COMPLETE_TX, combine, operands, region, shared, start, strong, transaction, weak, wrong_operands,
 };
 use crate::tag::Tag;
-use crate::value::Value;
+use crate::value::Type;
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Kind {
     Copy,
     Reduce,
-    Hint,
+    Prefetch,
 }
 
 const DIMENSIONS: Slot = Slot::One(&["1d", "2d", "3d", "4d", "5d"]);
-const MODE: Slot = Slot::Maybe(&["tile", "im2col", "im2col_no_offs"]);
+const MODE: Slot = Slot::Maybe(&[
+    "tile",
+    "tile::gather4",
+    "tile::scatter4",
+    "im2col",
+    "im2col_no_offs",
+    "im2col::w",
+    "im2col::w::128",
+]);
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
@@ -61,7 +69,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         slots: &[DIMENSIONS, Slot::One(&["L2"]), Slot::One(&["global"]), MODE, Slot::Hints],
         section: "9.7.10.28.5.4",
         since: version(8, 0),
-        kind: Kind::Hint,
+        kind: Kind::Prefetch,
     },
 ];
 
@@ -71,15 +79,12 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
         Kind::Copy if words.has("bulk_group") => store(context, tree, &words),
         Kind::Copy => load(context, tree, &words),
         Kind::Reduce => store(context, tree, &words),
-        Kind::Hint => {
-            context.thread.emit(Operation::Nothing);
-            Ok(())
-        }
+        Kind::Prefetch => prefetch(context, tree, &words),
     });
     Some(lowered)
 }
 
-/// `[map, {coordinates}]`: the map, and the first coordinate. The others would need the strides of the tensor.
+/// `[map, {coordinates}]`.
 fn tensor(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -97,18 +102,51 @@ fn tensor(
     }
     let mut found = Vec::new();
     for coordinate in coordinates {
-        match context.value(coordinate)? {
-            Operand::Constant(Value(value)) if value != 0 && !found.is_empty() => {
-                let what = "a coordinate beyond the first that is not 0".to_string();
-                return Err(Refusal::Unsupported(coordinate.span, what));
-            }
-            value => found.push(value),
-        }
+        found.push(context.value(coordinate)?);
     }
     let mut plain = address.clone();
     plain.rest = Vec::new();
     let map = context.address(&Spanned::new(TreeOperand::Address(plain), operand.span))?;
     Ok((map, found))
+}
+
+/// How the copy walks the tensor, and the operands after those of the mode.
+fn mode<'t>(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    words: &Words,
+    (coordinates, rest): (&[Operand], &'t [Spanned<TreeOperand>]),
+) -> Result<(Mode, &'t [Spanned<TreeOperand>]), Refusal> {
+    if words.has("tile::gather4") || words.has("tile::scatter4") {
+        if coordinates.len() != 5 || !words.has("2d") {
+            return Err(wrong_operands(tree, "a matrix (`.2d`) with a column and four rows: `[map, {0, 0, 1, 2, 3}]`"));
+        }
+        return Ok((Mode::FourRows, rest));
+    }
+    let displaced = words.has("im2col") || words.has("im2col::w") || words.has("im2col::w::128");
+    match rest {
+        [Spanned { node: TreeOperand::Vector(list), .. }, rest @ ..] if displaced => {
+            let values = list.iter().map(|value| context.value(value)).collect::<Result<Vec<_>, _>>()?;
+            // `im2col::w` has a halo, which widens the box, and an offset along the width.
+            let halo = words.has("im2col::w") || words.has("im2col::w::128");
+            let offsets = if halo { values.into_iter().skip(1).collect() } else { values };
+            Ok((Mode::Displaced(offsets), rest))
+        }
+        rest => Ok((Mode::Tile, rest)),
+    }
+}
+
+/// `[map, {c}]{, offsets}`: the map is read, through its proxy; of the tensor nothing is.
+fn prefetch(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let given = operands(tree, words);
+    let Some(source) = given.first() else {
+        return Err(wrong_operands(tree, "a tensor map with coordinates: `[map, {0}]`"));
+    };
+    let (map, _) = tensor(context, tree, source)?;
+    let effect = Effect::Look { region: RegionId(0) };
+    let (regions, completion) = (vec![map_region(map)], Completion::None);
+    start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
+    Ok(())
 }
 
 /// The map is one location.
@@ -119,22 +157,20 @@ fn map_region(map: AddressOperand) -> Region {
 
 /// `[d], [map, {c}], [mbar]{, im2col offsets}{, mask}{, cache-policy}`.
 fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
-    let [destination, source, mbarrier, rest @ ..] = operands(tree, words) else {
+    let given = operands(tree, words);
+    let [destination, source, mbarrier, rest @ ..] = given.as_slice() else {
         return Err(wrong_operands(tree, "a destination, a tensor and an mbarrier"));
     };
     let destination = shared(context, tree, destination)?;
     let (map, coordinates) = tensor(context, tree, source)?;
-    let rest = match rest {
-        [Spanned { node: TreeOperand::Vector(_), .. }, rest @ ..] if words.has("im2col") => rest,
-        rest => rest,
-    };
+    let (mode, rest) = mode(context, tree, words, (&coordinates, rest))?;
     let told: Vec<Spanned<TreeOperand>> = std::iter::once(mbarrier).chain(rest).cloned().collect();
     let (completion, replicas) = transaction(context, tree, words, &told)?;
-    let mut written = region(Space::Shared, destination, Size::Variable, weak(Tag::Async));
+    let mut written = region(Space::Shared, destination, Size::Tile, weak(Tag::Async));
     written.replicas = replicas;
     let (tags, scope) = weak(Tag::Async);
     let source = Region {
-        base: Base::Tensor { map: RegionId(0), coordinates },
+        base: Base::Tensor { map: RegionId(0), coordinates, mode },
         size: Size::Like(RegionId(1)),
         replicas: Replicas::One,
         space: Some(Space::Global),
@@ -149,7 +185,8 @@ fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<
 
 /// `[map, {c}], [s]{, cache-policy}`, also with a reduction: relaxed at GPU scope per element.
 fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
-    let [destination, source] = operands(tree, words) else {
+    let given = operands(tree, words);
+    let [destination, source] = given.as_slice() else {
         return Err(wrong_operands(tree, "a tensor and a source"));
     };
     if words.has("multicast::cluster") || words.has("shared::cluster") {
@@ -157,20 +194,21 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
     }
     let (map, coordinates) = tensor(context, tree, destination)?;
     let source = shared(context, tree, source)?;
-    let combine = combine(words);
+    let (mode, _) = mode(context, tree, words, (&coordinates, &[]))?;
+    let combine = combine(words, Type::UNTYPED);
     let (tags, scope) = match combine {
         None => weak(Tag::Async),
         Some(_) => strong(Tag::Async, Tag::Relaxed, Scope::Gpu),
     };
     let destination = Region {
-        base: Base::Tensor { map: RegionId(0), coordinates },
+        base: Base::Tensor { map: RegionId(0), coordinates, mode },
         size: Size::Like(RegionId(1)),
         replicas: Replicas::One,
         space: Some(Space::Global),
         tags,
         scope,
     };
-    let regions = vec![map_region(map), region(Space::Shared, source, Size::Variable, weak(Tag::Async)), destination];
+    let regions = vec![map_region(map), region(Space::Shared, source, Size::Tile, weak(Tag::Async)), destination];
     let effect = Effect::Copy { source: RegionId(1), destination: RegionId(2), combine, valid: Valid::All };
     start(context, tree, Family::Bulk, Start { regions, effect, completion: Completion::Group, tensor: None });
     Ok(())

@@ -1,16 +1,17 @@
-//! Warpgroup matrix products (PTX ISA 9.7.17, `wgmma`). Descriptors hold the address of a shared variable; the whole
-//! variable is read through the async proxy. The accumulator is in registers: its value is there at once, and touching it
+//! Warpgroup matrix products (PTX ISA 9.7.17, `wgmma`). Descriptors hold the address of a tile in shared memory; it is
+//! read through the async proxy. The accumulator is in registers: its value is there at once, and touching it
 //! too early is a hazard of the unfolding.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::asynchronous::{
-    Accumulator, Action, Completion, Covered, Effect, Factor, Family, Product, RegionId, Size, Start,
+    Accumulator, Action, Base, Completion, Coverage, Covered, Effect, Factor, Family, Product, Region, RegionId, Size,
+    Start,
 };
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal};
-use crate::program::Space;
+use crate::program::{AddressOperand, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, start, wait_group, weak, wrong_operands};
 use crate::tag::Tag;
@@ -113,6 +114,12 @@ pub(crate) fn fingerprint(words: &[&str]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
+/// A matrix in shared memory: a tile of a variable.
+pub(crate) fn descriptor(address: AddressOperand) -> Region {
+    let base = Base::Descriptor(address.clone());
+    Region { base, ..region(Space::Shared, address, Size::Tile, weak(Tag::Async)) }
+}
+
 /// `{r0, r1, …}`, each a register that is read and written.
 pub(crate) fn registers(
     context: &mut Context<'_>,
@@ -145,12 +152,12 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
     let TreeOperand::Vector(list) = &accumulator.node else { return Err(wrong_operands(tree, usage)) };
     let mut regions = Vec::new();
     let right = context.address(right)?;
-    regions.push(region(Space::Shared, right, Size::Variable, weak(Tag::Async)));
+    regions.push(descriptor(right));
     let left = match &left.node {
         TreeOperand::Vector(list) => Factor::Registers(registers(context, list, Type::U32)?),
         _ => {
             let left = context.address(left)?;
-            regions.push(region(Space::Shared, left, Size::Variable, weak(Tag::Async)));
+            regions.push(descriptor(left));
             Factor::Memory(RegionId(1))
         }
     };
@@ -159,7 +166,8 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
     let shape = tree.modifiers.iter().map(|word| word.node.as_str()).filter(|word| is_shape(word) || is_element(word));
     let shape = fingerprint(&shape.collect::<Vec<_>>());
     debug_assert!(words.has("sync"));
-    let product = Product { left, right: RegionId(0), others: Vec::new(), accumulator, accumulate, shape };
+    let coverage = Coverage::Whole;
+    let product = Product { left, right: RegionId(0), others: Vec::new(), accumulator, accumulate, shape, coverage };
     let effect = Effect::Product(product);
     start(context, tree, Family::Wgmma, Start { regions, effect, completion: Completion::Group, tensor: None });
     Ok(())

@@ -5,12 +5,15 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{
-    Action, Arrive, Completion, Counting, Effect, Family, Region, RegionId, Replicas, Size, Start, Tensor, Valid,
+    Action, Arrive, Completion, Counting, Effect, Family, Order, Reduced, Region, RegionId, Replicas, Size, Start,
+    Tensor, Valid,
 };
+use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, shared, start, weak, wrong_operands};
+use crate::table::ptx_tensor::descriptor;
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
 use crate::value::Type;
@@ -21,6 +24,7 @@ pub(crate) enum Kind {
     Dealloc,
     Relinquish,
     Ld,
+    LdRed,
     St,
     Wait(TensorKind),
     Cp,
@@ -63,6 +67,22 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         section: "9.7.18.8.1",
         since: version(8, 6),
         kind: Kind::Ld,
+    },
+    Form {
+        head: &["tcgen05", "ld", "red"],
+        slots: &[
+            SYNC,
+            ALIGNED,
+            Slot::One(&["32x32b", "16x32bx2"]),
+            NUMBER,
+            Slot::One(&["min", "max"]),
+            Slot::Maybe(&["abs"]),
+            Slot::Maybe(&["NaN"]),
+            Slot::One(&["f32", "u32", "s32"]),
+        ],
+        section: "9.7.18.8.1",
+        since: version(9, 2),
+        kind: Kind::LdRed,
     },
     Form {
         head: &["tcgen05", "st"],
@@ -156,6 +176,7 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
             act(context, tree, Action::Relinquish { group: group(words) })
         }
         Kind::Ld => load(context, tree),
+        Kind::LdRed => load_reduced(context, tree, words),
         Kind::St => store(context, tree),
         Kind::Wait(kind) => {
             let [] = context.operands(tree)?;
@@ -227,7 +248,31 @@ fn load(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let regions = vec![columns(address, Size::Locations(count(registers)), Replicas::One)];
     let destinations: Result<Vec<_>, _> =
         registers.iter().map(|register| context.destination(register, Type::U32)).collect();
-    let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32 };
+    let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32, reduced: None };
+    let tensor = tensor(TensorKind::Ld, 0);
+    start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
+    Ok(())
+}
+
+/// `{r…}, redval, [taddr]{, half-split offset}`: as a load, and the least or greatest of what is loaded.
+fn load_reduced(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let (destinations, reduced, address) = match tree.operands.as_slice() {
+        [destinations, reduced, address] | [destinations, reduced, address, _] => (destinations, reduced, address),
+        _ => return Err(wrong_operands(tree, "registers, a register for the result and an address in tensor memory")),
+    };
+    let address = context.address(address)?;
+    let registers = list(destinations);
+    let regions = vec![columns(address, Size::Locations(count(registers)), Replicas::One)];
+    let destinations: Result<Vec<_>, _> =
+        registers.iter().map(|register| context.destination(register, Type::U32)).collect();
+    let order = match words.integer() {
+        Some(ty) => Order::Integer(ty),
+        None if words.has("abs") => Order::Magnitude,
+        None => Order::Float,
+    };
+    let operator = if words.has("min") { BinaryOperator::Minimum } else { BinaryOperator::Maximum };
+    let reduced = context.destination(reduced, Type::U32)?.map(|destination| Reduced { destination, operator, order });
+    let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32, reduced };
     let tensor = tensor(TensorKind::Ld, 0);
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())
@@ -249,16 +294,14 @@ fn store(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// `[taddr], s-desc`: shared memory to tensor memory, as many columns as the variable has elements.
+/// `[taddr], s-desc`: shared memory to tensor memory, as many columns as the tile has locations.
 fn copy(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let [destination, source] = context.operands(tree)?;
     let destination = context.address(destination)?;
     let source = context.address(source)?;
     let replicas = pair(context, tree, words);
-    let regions = vec![
-        Region { replicas, ..region(Space::Shared, source, Size::Variable, weak(Tag::Async)) },
-        columns(destination, Size::Like(RegionId(0)), replicas),
-    ];
+    let regions =
+        vec![Region { replicas, ..descriptor(source) }, columns(destination, Size::Elements(RegionId(0)), replicas)];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
     let tensor = tensor(TensorKind::Cp { is_4x256b: words.has("4x256b") }, group(words));
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
@@ -269,7 +312,7 @@ fn shift(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
     let [address] = context.operands(tree)?;
     let address = context.address(address)?;
     let replicas = pair(context, tree, words);
-    let regions = vec![columns(address, Size::Variable, replicas)];
+    let regions = vec![columns(address, Size::Tile, replicas)];
     let effect = Effect::Rewrite { region: RegionId(0) };
     let tensor = tensor(TensorKind::Shift, group(words));
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });

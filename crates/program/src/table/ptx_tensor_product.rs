@@ -5,15 +5,13 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{
-    Accumulator, Completion, Effect, Factor, Family, Product, Region, RegionId, Replicas, Size, Start, Tensor,
+    Accumulator, Completion, Coverage, Effect, Factor, Family, Product, Region, RegionId, Size, Start, Tensor,
 };
 use crate::lower::{Context, Refusal};
-use crate::program::Space;
 use crate::table::form::{self, Form, Slot, Words, version};
-use crate::table::ptx_async::{region, start, weak, wrong_operands};
-use crate::table::ptx_tensor::fingerprint;
+use crate::table::ptx_async::{start, wrong_operands};
+use crate::table::ptx_tensor::{descriptor, fingerprint};
 use crate::table::ptx_tensor_memory::{GROUP, columns, group, pair};
-use crate::tag::Tag;
 use crate::unfolding::TensorKind;
 
 /// Which operands a product takes besides the matrices.
@@ -84,6 +82,7 @@ struct Parts<'t> {
     others: Vec<&'t Spanned<TreeOperand>>,
     descriptor: &'t Spanned<TreeOperand>,
     enable: &'t Spanned<TreeOperand>,
+    coverage: Coverage,
 }
 
 /// `[d], a, b-desc{, [metadata]}, idesc{, [scale-a], [scale-b]}{, {lanes}}, enable-d{, scale-d}`.
@@ -108,39 +107,34 @@ fn parts<'t>(tree: &'t Instruction, kind: Kind, words: &Words) -> Option<Parts<'
         (true, _) => return None,
     };
     // Lanes of the result that are not written: which ones is within a column, and a column is one location.
-    let rest = match rest {
-        [Spanned { node: TreeOperand::Vector(_), .. }, rest @ ..] => rest,
-        rest => rest,
+    let (coverage, rest) = match rest {
+        [Spanned { node: TreeOperand::Vector(lanes), .. }, rest @ ..] => {
+            let is_none = lanes.iter().all(|lane| lane.node == TreeOperand::Integer(0));
+            (if is_none { Coverage::Whole } else { Coverage::SomeLanes }, rest)
+        }
+        rest => (Coverage::Whole, rest),
     };
     let [enable, rest @ ..] = rest else { return None };
-    (rest.len() <= 1).then_some(Parts { accumulator, left, right, others, descriptor, enable })
+    (rest.len() <= 1).then_some(Parts { accumulator, left, right, others, descriptor, enable, coverage })
 }
 
 fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
     let Some(parts) = parts(tree, kind, words) else {
         return Err(wrong_operands(tree, "the accumulator, two matrices, a descriptor and `enable-input-d`"));
     };
-    let lanes = tree.operands.iter().any(|operand| matches!(operand.node, TreeOperand::Vector(_)));
-    if lanes {
-        // With lanes left out a column would hold two values.
-        return Err(Refusal::Unsupported(tree.span(), "`tcgen05.mma` with `disable-output-lane`".to_string()));
-    }
     let replicas = pair(context, tree, words);
     let accumulator = context.address(parts.accumulator)?;
     let right = context.address(parts.right)?;
-    let mut regions = vec![
-        columns(accumulator, Size::Variable, replicas),
-        Region { replicas, ..region(Space::Shared, right, Size::Variable, weak(Tag::Async)) },
-    ];
+    let mut regions = vec![columns(accumulator, Size::Tile, replicas), Region { replicas, ..descriptor(right) }];
     let left = context.address(parts.left)?;
     regions.push(match &parts.left.node {
-        TreeOperand::Address(_) => columns(left, Size::Variable, replicas),
-        _ => Region { replicas, ..region(Space::Shared, left, Size::Variable, weak(Tag::Async)) },
+        TreeOperand::Address(_) => columns(left, Size::Tile, replicas),
+        _ => Region { replicas, ..descriptor(left) },
     });
     let mut others = Vec::new();
     for other in parts.others {
         others.push(RegionId(regions.len()));
-        regions.push(columns(context.address(other)?, Size::Variable, Replicas::One));
+        regions.push(columns(context.address(other)?, Size::Tile, replicas));
     }
     let (accumulate, descriptor) = (context.value(parts.enable)?, context.value(parts.descriptor)?);
     let shape: Vec<&str> =
@@ -153,6 +147,7 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
         accumulator: Accumulator::Memory(RegionId(0)),
         accumulate,
         shape,
+        coverage: parts.coverage,
     };
     let tensor = Some(Tensor { kind: TensorKind::Mma, group: group(words), shape, descriptor: Some(descriptor) });
     let effect = Effect::Product(product);

@@ -4,8 +4,9 @@ use crate::program::Version;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
-    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_launch,
-    ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap, ptx_vector, ptx_warp,
+    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_hint,
+    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap, ptx_vector,
+    ptx_warp,
 };
 
 /// A form of real PTX that has a model.
@@ -32,6 +33,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_mbarrier::FORMS);
     add(&mut found, ptx_fence::FORMS);
     add(&mut found, ptx_barrier::FORMS);
+    add(&mut found, ptx_hint::FORMS);
     add(&mut found, ptx_launch::FORMS);
     add(&mut found, ptx_multimem::FORMS);
     add(&mut found, ptx_address::FORMS);

@@ -173,6 +173,10 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
             address_use(&wait.address, &mut operand);
             operand(&wait.question.1);
         }
+        Operation::Fill { address, bytes, .. } => {
+            address_use(address, &mut operand);
+            operand(bytes);
+        }
         Operation::Fence { cover: FenceCover::TensorMap(map), .. } => address_use(map, &mut operand),
         Operation::Fence { .. }
         | Operation::Mark { .. }

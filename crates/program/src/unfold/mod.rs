@@ -12,6 +12,7 @@ mod fold;
 mod launch;
 mod multimem;
 mod objects;
+mod opaque;
 mod run;
 mod span;
 mod state;
@@ -19,6 +20,7 @@ mod strand;
 mod strand_effect;
 mod strand_group;
 mod strand_hazard;
+mod strand_map;
 mod strand_region;
 mod strand_tensor;
 mod visit;
@@ -80,6 +82,14 @@ pub enum UnfoldError {
     AsyncOperand {
         span: Span,
     },
+    /// A coordinate of a tensor copy in a dimension that the tensor is not declared with, or a negative one.
+    Coordinate {
+        span: Span,
+    },
+    /// The answer rests on a value that is not modelled (the result of floating-point arithmetic).
+    Opaque {
+        span: Span,
+    },
     /// An asynchronous operation reaches beyond a variable, into part of a location, or for one that a CTA lacks.
     Extent {
         span: Span,
@@ -134,6 +144,12 @@ impl fmt::Display for UnfoldError {
             UnfoldError::AsyncOperand { .. } => {
                 write!(f, "a size, mask or coordinate of an asynchronous operation that is not known in advance")
             }
+            UnfoldError::Coordinate { .. } => {
+                write!(f, "a coordinate in a dimension that the tensor is not declared with, or a negative one")
+            }
+            UnfoldError::Opaque { .. } => {
+                write!(f, "a condition, a branch or an address that rests on a value without a model")
+            }
             UnfoldError::Extent { location, .. } => {
                 write!(f, "an asynchronous operation that does not fit `{location}`")
             }
@@ -166,6 +182,8 @@ impl UnfoldError {
             UnfoldError::ExpressionTooLarge { span, .. }
             | UnfoldError::MixedSize { span, .. }
             | UnfoldError::AsyncOperand { span }
+            | UnfoldError::Coordinate { span }
+            | UnfoldError::Opaque { span }
             | UnfoldError::Extent { span, .. }
             | UnfoldError::Allocation { span }
             | UnfoldError::NoMbarrier { span, .. }
@@ -237,6 +255,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);
     objects::check(&unfolding)?;
+    opaque::check(program, &unfolding)?;
     Ok(unfolding)
 }
 

@@ -204,6 +204,7 @@ impl<'a> Runner<'a> {
             Operation::Fence { tags, scope, cover } => return self.fence(state, *tags, *scope, cover, guard),
             Operation::MbarrierWait(wait) => return self.wait(state, wait, guard),
             Operation::Mark { tags, call } => return self.grid_or_host(state, *tags, *call, guard),
+            Operation::Fill { address, bytes, tags } => return self.fill(state, address, (*bytes, *tags), guard),
             Operation::Barrier(barrier) => return self.barrier(state, barrier, guard),
             Operation::Async(operation) => return self.asynchronous(state, operation, guard),
             Operation::Multimem(operation) => return self.multimem(state, operation, guard),

@@ -4,7 +4,7 @@
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, LocationRole, Space};
+use crate::program::{AddressOperand, LocationRole, Operand, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::access::Half;
 use crate::unfold::run::{Deps, Runner};
@@ -121,6 +121,37 @@ impl Runner<'_> {
         }
         self.mark(&events, targets, group);
         Ok(events)
+    }
+
+    /// `st.bulk` and `discard`.
+    pub(crate) fn fill(
+        &mut self,
+        state: State,
+        address: &AddressOperand,
+        (bytes, tags): (Operand, Tags),
+        guard: Reads,
+    ) -> Result<(), UnfoldError> {
+        let bytes = self.constant(&state, bytes)?;
+        let (alternatives, reads) = self.targets(state, address)?;
+        for (mut state, target) in alternatives {
+            let mut reached = 0;
+            for location in self.variable(target) {
+                if reached >= bytes {
+                    break;
+                }
+                reached += self.width(location);
+                let deps = Deps { address: reads.clone(), data: Reads::new(), guard: guard.clone() };
+                let half = Half { ty: self.location_type(location), tags, scope: None };
+                self.write_event(&mut state, location, Expression::constant(0), half, deps)?;
+            }
+            let is_short = reached < bytes && !tags.has(Tag::Opaque);
+            if is_short || reached > bytes {
+                return Err(self.short(&state, target));
+            }
+            state.effects += 1;
+            self.proceed(state);
+        }
+        Ok(())
     }
 
     fn location_type(&self, address: AddressId) -> Type {

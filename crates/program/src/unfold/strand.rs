@@ -13,6 +13,7 @@ use crate::program::{Operand, Scope};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, State};
+use crate::unfold::strand_map::Wanted;
 use crate::unfold::strand_region::Located;
 use crate::unfold::strand_tensor::Origin;
 use crate::unfold::{UnfoldError, fold};
@@ -162,10 +163,12 @@ impl Runner<'_> {
         let (guard, origin) = (guard.clone(), located.origin);
         let mut opened = Opened { issue, family, tensor, guard, address, origin, events: Vec::new() };
         let by_map = start.regions.iter().enumerate().find_map(|(index, region)| match &region.base {
-            Base::Tensor { map, coordinates } => Some((index, *map, coordinates, region.size)),
-            Base::Address(_) => None,
+            Base::Tensor { map, coordinates, mode } => {
+                Some((index, *map, Wanted { coordinates, mode, size: region.size }))
+            }
+            Base::Address(_) | Base::Descriptor(_) => None,
         });
-        let Some((index, map, coordinates, size)) = by_map else {
+        let Some((index, map, wanted)) = by_map else {
             return self.finish_strand(state, start, &located, opened);
         };
         // What the map holds decides where the copy goes.
@@ -174,10 +177,10 @@ impl Runner<'_> {
         let read =
             self.strand_read(&mut state, &mut opened, How { target, tags: region.tags, scope: region.scope }, &[])?;
         opened.address.insert(read);
-        for (state, range, bytes) in self.tensor(state, &located, &Expression::Read(read), (coordinates, size))? {
+        for (state, range, bytes) in self.tensor(state, &located, &Expression::Read(read), wanted)? {
             let mut located = located.clone();
             located.regions[index] = vec![range];
-            if let Size::Like(RegionId(shared)) = size {
+            if let Size::Like(RegionId(shared)) = wanted.size {
                 self.boxed(&mut located.regions[shared], bytes);
             }
             let opened = Opened {

@@ -1,9 +1,12 @@
 //! What an asynchronous operation does to memory and registers: copies, stores, loads, products.
 
-use crate::asynchronous::{Accumulator, Combine, Effect, Factor, Product, Region, RegionId, Start, Valid};
+use crate::asynchronous::{
+    Accumulator, Combine, Coverage, Effect, Factor, How as Operator, Order, Product, Reduced, Region, RegionId, Start,
+    Valid,
+};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::Operand;
+use crate::program::{Content, Operand};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, Slot, State};
@@ -25,6 +28,9 @@ impl Runner<'_> {
         match &start.effect {
             Effect::Copy { source, destination, combine, valid } => {
                 let (sources, destinations) = (located.region(*source).len(), located.region(*destination).len());
+                if let Valid::Mask(mask) = valid {
+                    return self.masked_copy(state, start, located, opened, (*source, *destination, *mask));
+                }
                 if sources <= 1 {
                     let values = self.copied(state, start, located, opened, (*source, *destination, *valid, 0))?;
                     return self.spread(state, opened, region(*destination), &values, *combine);
@@ -43,13 +49,26 @@ impl Runner<'_> {
                 let given = self.stored(state, located.first(*destination), values, *ty)?;
                 self.spread(state, opened, region(*destination), &given, *combine)
             }
-            Effect::Load { source, destinations, ty } => {
+            Effect::Load { source, destinations, ty, reduced } => {
+                let mut loaded = Vec::new();
                 for (target, destination) in located.first(*source).to_vec().into_iter().zip(destinations) {
                     let read = self.strand_read(state, opened, how(&start.regions[source.0], target), &[])?;
+                    let value = self.convert(*ty, Expression::Read(read));
+                    loaded.push((value.clone(), read));
                     if let Some(register) = destination {
-                        let value = self.convert(*ty, Expression::Read(read));
                         self.set(state, *register, Slot { value, reads: Reads::from([read]) })?;
                     }
+                }
+                if let Some(reduced) = reduced {
+                    let reads = loaded.iter().map(|(_, read)| *read).collect();
+                    let value = extreme(reduced, loaded.into_iter().map(|(value, _)| value));
+                    self.set(state, reduced.destination, Slot { value, reads })?;
+                }
+                Ok(Vec::new())
+            }
+            Effect::Look { region: id } => {
+                for target in located.first(*id).to_vec() {
+                    self.strand_read(state, opened, how(&start.regions[id.0], target), &[])?;
                 }
                 Ok(Vec::new())
             }
@@ -124,8 +143,10 @@ impl Runner<'_> {
             Valid::All => i128::MAX,
             Valid::Bytes(bytes) => self.constant(state, bytes)?,
             Valid::Unless(_) if located.chosen => 0,
-            Valid::Unless(_) => i128::MAX,
+            Valid::Unless(_) | Valid::Mask(_) => i128::MAX,
         };
+        // A column of tensor memory takes an element, however wide it is.
+        let to_columns = start.regions[destination.0].tags.has(Tag::TensorMemory);
         let range = |id: RegionId| located.region(id).get(copy).cloned().unwrap_or_default();
         let (from, to) = (range(source), range(destination));
         let mut given = Vec::new();
@@ -134,7 +155,7 @@ impl Runner<'_> {
             let end = offset + self.width(*target);
             given.push(match from.get(index) {
                 Some(from) if offset < limit => {
-                    if self.width(*from) != self.width(*target) || end > limit {
+                    if (self.width(*from) != self.width(*target) && !to_columns) || end > limit {
                         let location = self.program.addresses[from.index()].name.clone();
                         return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
                     }
@@ -146,6 +167,41 @@ impl Runner<'_> {
             offset = end;
         }
         Ok(given)
+    }
+
+    /// `.cp_mask`: of every 16 bytes those are copied whose bit is set. A location that is copied in part holds a value
+    /// without a model.
+    fn masked_copy(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+        (source, destination, mask): (RegionId, RegionId, Operand),
+    ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
+        let mask = self.constant(state, mask)?;
+        let (from, to) = (located.first(source).to_vec(), located.first(destination).to_vec());
+        let (mut offset, mut written) = (0, Vec::new());
+        for (from, to) in from.into_iter().zip(to) {
+            let width = self.width(to);
+            if self.width(from) != width {
+                let location = self.program.addresses[from.index()].name.clone();
+                return Err(UnfoldError::MixedSize { span: self.span_at(state.at), location });
+            }
+            let kept = (offset..offset + width).filter(|byte| mask >> (byte % 16) & 1 == 1).count() as i128;
+            offset += width;
+            let read = self.strand_read(state, opened, how(&start.regions[source.0], from), &[])?;
+            if kept == 0 {
+                continue;
+            }
+            let mut at = how(&start.regions[destination.0], to);
+            if kept < width {
+                at.tags = at.tags.with(Tag::Opaque);
+            }
+            let value = (Expression::Read(read), Reads::from([read]));
+            written.push(self.strand_write(state, opened, at, value, &[read])?);
+        }
+        Ok(vec![written])
     }
 
     /// Writes the values to each copy of the destination, or combines them with what is there.
@@ -189,8 +245,18 @@ impl Runner<'_> {
         // Only the writing half can release.
         let reading = if tags.has(Tag::Release) { without(tags, Tag::Release).with(Tag::Relaxed) } else { tags };
         let read = self.strand_read(state, opened, How { tags: reading, ..at }, &[])?;
-        let ty = self.program.locations[self.location_of(at.target).index()].ty;
-        let combined = combined(combine, ty, Expression::Read(read), value.clone());
+        // An element that is not one location has no value of its own here.
+        let location = &self.program.locations[self.location_of(at.target).index()];
+        let own = location.ty;
+        let combine = match (combine.ty == Type::UNTYPED, location.content) {
+            (true, Content::Float) => Combine { ty: own, how: Operator::Float },
+            (true, Content::Integer) => Combine { ty: own, ..combine },
+            _ => combine,
+        };
+        let is_element = combine.ty == own || i128::from(combine.ty.bits / 8) == self.width(at.target);
+        let is_opaque = combine.how == Operator::Float || !is_element;
+        let tags = if is_opaque { tags.with(Tag::Opaque) } else { tags };
+        let combined = combined(combine, Expression::Read(read), value.clone());
         let mut data = reads.clone();
         data.insert(read);
         let after: Vec<EventId> = after.iter().copied().chain([read]).collect();
@@ -263,7 +329,10 @@ impl Runner<'_> {
                 }
                 Ok(())
             }
-            Accumulator::Memory(id) => self.accumulate(state, start, located, opened, (*id, &lefts, &right, &reads)),
+            Accumulator::Memory(id) => {
+                let given = (*id, product.coverage, lefts.as_slice(), &right, &reads);
+                self.accumulate(state, start, located, opened, given)
+            }
         }
     }
 
@@ -274,7 +343,7 @@ impl Runner<'_> {
         start: &Start,
         located: &Located,
         opened: &mut Opened,
-        (id, lefts, right, reads): (RegionId, &[(Expression, Reads)], &Expression, &Reads),
+        (id, coverage, lefts, right, reads): (RegionId, Coverage, &[(Expression, Reads)], &Expression, &Reads),
     ) -> Result<(), UnfoldError> {
         let operands: Vec<EventId> = opened.events.iter().copied().filter(|event| self.is_operand(*event)).collect();
         for (index, copy) in located.region(id).to_vec().into_iter().enumerate() {
@@ -282,9 +351,12 @@ impl Runner<'_> {
             let value = fold::binary(BinaryOperator::Multiply, Type::UNTYPED, left.clone(), right.clone());
             let data: Reads = reads.union(left_reads).copied().collect();
             for target in copy {
-                let at = how(&start.regions[id.0], target);
+                let mut at = how(&start.regions[id.0], target);
                 let (mut sum, mut data, mut after) = (value.clone(), data.clone(), operands.clone());
-                if located.chosen {
+                if coverage == Coverage::SomeLanes {
+                    at.tags = at.tags.with(Tag::Opaque);
+                }
+                if located.chosen || coverage == Coverage::SomeLanes {
                     let read = self.strand_read(state, opened, at, &[])?;
                     let ty = self.program.locations[self.location_of(target).index()].ty;
                     sum = fold::binary(BinaryOperator::Add, ty, Expression::Read(read), sum);
@@ -313,20 +385,49 @@ fn without(tags: Tags, tag: Tag) -> Tags {
     Tag::ALL.iter().copied().filter(|other| *other != tag && tags.has(*other)).collect()
 }
 
-fn combined(combine: Combine, ty: Type, old: Expression, operand: Expression) -> Expression {
+fn combined(combine: Combine, old: Expression, operand: Expression) -> Expression {
     use BinaryOperator as Op;
     let constant = Expression::constant;
-    match combine {
-        Combine::Apply(operator) => fold::binary(operator, ty, old, operand),
-        Combine::Increment => {
+    let ty = combine.ty;
+    let (old, operand) = (fold::convert(ty, old), fold::convert(ty, operand));
+    match combine.how {
+        Operator::Apply(operator) => fold::binary(operator, ty, old, operand),
+        Operator::Float => fold::binary(Op::Add, ty, old, operand),
+        Operator::Increment => {
             let wraps = fold::binary(Op::GreaterEqual, ty, old.clone(), operand);
             fold::select(wraps, constant(0), fold::binary(Op::Add, ty, old, constant(1)))
         }
-        Combine::Decrement => {
+        Operator::Decrement => {
             let is_zero = fold::binary(Op::Equal, ty, old.clone(), constant(0));
             let is_above = fold::binary(Op::Greater, ty, old.clone(), operand.clone());
             let wraps = fold::binary(Op::Or, Type::UNTYPED, is_zero, is_above);
             fold::select(wraps, operand, fold::binary(Op::Subtract, ty, old, constant(1)))
         }
     }
+}
+
+/// The least or the greatest of some values.
+fn extreme(reduced: &Reduced, values: impl Iterator<Item = Expression>) -> Expression {
+    let key = |value: Expression| match reduced.order {
+        Order::Integer(ty) => fold::convert(ty, value),
+        Order::Float => ordered(value),
+        Order::Magnitude => fold::binary(BinaryOperator::And, Type::U32, value, Expression::constant(0x7fff_ffff)),
+    };
+    let wins = match reduced.operator {
+        BinaryOperator::Minimum => BinaryOperator::Less,
+        _ => BinaryOperator::Greater,
+    };
+    let better = |best: Expression, value: Expression| {
+        let is_better = fold::binary(wins, Type::UNTYPED, key(value.clone()), key(best.clone()));
+        fold::select(is_better, value, best)
+    };
+    values.reduce(better).unwrap_or(Expression::constant(0))
+}
+
+/// An integer that is ordered as the floating-point number of these bits: the sign and a magnitude.
+fn ordered(bits: Expression) -> Expression {
+    let sign = Expression::constant(0x8000_0000);
+    let is_negative = fold::binary(BinaryOperator::GreaterEqual, Type::UNTYPED, bits.clone(), sign.clone());
+    let negative = fold::binary(BinaryOperator::Subtract, Type::UNTYPED, sign, bits.clone());
+    fold::select(is_negative, negative, bits)
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::asynchronous::{Base, Region, RegionId, Replicas, Size, Start};
-use crate::expression::{BinaryOperator, Expression};
+use crate::expression::Expression;
 use crate::ids::{AddressId, LocationId};
-use crate::program::{AddressOperand, Initial, LocalValue, LocationRole, Operand, Operation, Place, Space};
+use crate::lower::layout::described_offset;
+use crate::program::{AddressOperand, LocationRole, Operand, Place, Space};
 use crate::tag::Tag;
 use crate::unfold::run::Runner;
-use crate::unfold::state::{Decision, Reads, State};
+use crate::unfold::state::{Reads, State};
 use crate::unfold::strand_tensor::{Aimed, Origin};
 use crate::unfold::{UnfoldError, fold};
-use crate::unfolding::TraceEnd;
-use crate::value::{Type, Value};
+use crate::value::Value;
 
 /// Where one run of an operation goes.
 #[derive(Clone, Default)]
@@ -27,15 +27,6 @@ pub(crate) struct Located {
     pub(crate) chosen: bool,
     /// Of the addresses in tensor memory.
     pub(crate) origin: Origin,
-}
-
-/// What becomes of a range that is as long as another and reaches beyond the variable.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum End {
-    /// It is an error.
-    Exact,
-    /// It is cut off.
-    Cut,
 }
 
 impl Located {
@@ -55,7 +46,7 @@ impl Runner<'_> {
         let located = Located { regions: vec![Vec::new(); start.regions.len()], ..Located::default() };
         let mut runs = vec![(state, located)];
         for (index, region) in start.regions.iter().enumerate() {
-            let Base::Address(address) = &region.base else { continue };
+            let Some(address) = region.base.address() else { continue };
             let mut next = Vec::new();
             for (state, located) in runs {
                 let (alternatives, reads) = self.aim(state, address, region)?;
@@ -63,7 +54,7 @@ impl Runner<'_> {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
                     let range = match origin {
-                        Origin::Given => self.extent(&state, &located, base, (region.size, End::Exact))?,
+                        Origin::Given => self.extent(&state, &located, base, region.size)?,
                         Origin::Stray => {
                             located.origin = origin;
                             self.stray_extent(base, region.size)
@@ -87,10 +78,33 @@ impl Runner<'_> {
         if region.space == Some(Space::TensorMemory) {
             return self.tensor_targets(state, address);
         }
+        if let (Base::Descriptor(_), AddressOperand::Register(register)) = (&region.base, address) {
+            let slot = state.registers[register.index()].clone();
+            if let Expression::Constant(Value(value)) = fold::substitute(&slot.value, &state.known)
+                && let Some(target) = self.described(value)
+            {
+                return Ok((vec![Aimed { state, target, origin: Origin::Given }], slot.reads));
+            }
+        }
         let (alternatives, reads) =
             self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
         let given = |(state, target)| Aimed { state, target, origin: Origin::Given };
         Ok((alternatives.into_iter().map(given).collect(), reads))
+    }
+
+    /// The shared memory that a matrix descriptor describes, if it is no address itself.
+    fn described(&self, value: i128) -> Option<AddressId> {
+        let is_address = self.program.addresses.iter().any(|address| address.value.0 == value);
+        let offset = described_offset(value);
+        let is_there = |index: &usize| {
+            let address = &self.program.addresses[*index];
+            let location = &self.program.locations[address.location.index()];
+            location.space == Some(Space::Shared)
+                && location.owner == Some(self.thread.place)
+                && address.canonical.index() == *index
+                && address.value.0 & 0x3_ffff == offset
+        };
+        (0..self.program.addresses.len()).find(is_there).filter(|_| !is_address).map(AddressId::new)
     }
 
     /// Whether an address that a register may hold is one the region can be at.
@@ -127,16 +141,20 @@ impl Runner<'_> {
         state: &State,
         located: &Located,
         base: AddressId,
-        (size, end): (Size, End),
+        size: Size,
     ) -> Result<Vec<AddressId>, UnfoldError> {
-        let (bytes, is_exact) = match size {
+        let bytes = match size {
             Size::Locations(count) => {
                 let range: Vec<AddressId> = self.variable(base).into_iter().take(count as usize).collect();
                 return if range.len() == count as usize { Ok(range) } else { Err(self.short(state, base)) };
             }
-            Size::Variable => return Ok(self.variable(base)),
-            Size::Bytes(bytes) => (self.constant(state, bytes)?, true),
-            Size::Like(other) => (self.bytes(located.first(other)), end == End::Exact),
+            Size::Tile => return Ok(self.tile(base)),
+            Size::Elements(other) => {
+                let count = located.first(other).len();
+                return Ok(self.tile(base).into_iter().take(count).collect());
+            }
+            Size::Bytes(bytes) => self.constant(state, bytes)?,
+            Size::Like(other) => self.bytes(located.first(other)),
         };
         let mut range = Vec::new();
         let mut reached = 0;
@@ -147,13 +165,13 @@ impl Runner<'_> {
             reached += self.width(address);
             range.push(address);
         }
-        if reached > bytes || (is_exact && reached < bytes) {
+        if reached != bytes {
             return Err(self.short(state, base));
         }
         Ok(range)
     }
 
-    fn short(&self, state: &State, base: AddressId) -> UnfoldError {
+    pub(crate) fn short(&self, state: &State, base: AddressId) -> UnfoldError {
         let location = self.program.addresses[base.index()].name.clone();
         UnfoldError::Extent { span: self.span_at(state.at), location }
     }
@@ -183,6 +201,16 @@ impl Runner<'_> {
             (is_next && here.owner == there.owner).then(|| AddressId::new(address.index() + 1))
         });
         from.collect()
+    }
+
+    /// The locations from this one to the end of its tile.
+    pub(crate) fn tile(&self, base: AddressId) -> Vec<AddressId> {
+        let mut variable = self.variable(base);
+        let ends = |address: &AddressId| self.program.locations[self.location_of(*address).index()].ends_tile;
+        if let Some(last) = variable.iter().position(ends) {
+            variable.truncate(last + 1);
+        }
+        variable
     }
 
     /// The ranges at the same offset in the CTAs meant.
@@ -251,100 +279,6 @@ impl Runner<'_> {
         (0..self.program.addresses.len()).find(is_same).map(AddressId::new)
     }
 
-    /// Every tensor a map's value may describe, with the locations from the first coordinate on and the bytes it has. A value that is no
-    /// address ends the run, as any wild access does.
-    pub(crate) fn tensor(
-        &mut self,
-        state: State,
-        located: &Located,
-        value: &Expression,
-        wanted: (&[Operand], Size),
-    ) -> Result<Vec<(State, Vec<AddressId>, i128)>, UnfoldError> {
-        let (coordinates, size) = wanted;
-        let span = self.span_at(state.at);
-        let mut element = 0;
-        for (index, coordinate) in coordinates.iter().enumerate() {
-            let value = usize::try_from(self.constant(&state, *coordinate)?).ok();
-            match value.filter(|value| index == 0 || *value == 0) {
-                Some(value) => element += value,
-                None => return Err(UnfoldError::AsyncOperand { span }),
-            }
-        }
-        let (alternatives, wild) = self.addresses(state, value);
-        if let Some(wild) = wild {
-            let mut rests_on: Reads = wild.control.clone();
-            collect_reads(value, &mut rests_on);
-            let rests_on = rests_on.into_iter().collect();
-            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
-        }
-        let mut found = Vec::new();
-        for (state, base) in alternatives {
-            // Beyond its end a tensor reads as zeros, and writes there are lost.
-            let range = match self.variable(base).get(element).copied() {
-                Some(first) => self.extent(&state, located, first, (size, End::Cut))?,
-                None => Vec::new(),
-            };
-            let bytes = self.bytes(&self.variable(base));
-            found.push((state, range, bytes));
-        }
-        Ok(found)
-    }
-
-    /// A box is no larger than the tensor of its map.
-    pub(crate) fn boxed(&self, copies: &mut [Vec<AddressId>], tensor: i128) {
-        for copy in copies {
-            let mut reached = 0;
-            copy.retain(|address| {
-                reached += self.width(*address);
-                reached <= tensor
-            });
-        }
-    }
-
-    /// The tensors a value may be the address of, and the run in which it is none of them.
-    fn addresses(&self, state: State, value: &Expression) -> (Vec<(State, AddressId)>, Option<State>) {
-        let value = fold::substitute(value, &state.known);
-        let mut alternatives = Vec::new();
-        let mut rest = Some(state);
-        for candidate in self.tensors() {
-            let Some(open) = rest.as_mut() else { break };
-            let here = Expression::Constant(self.program.addresses[candidate.index()].value);
-            let condition = fold::binary(BinaryOperator::Equal, Type::UNTYPED, value.clone(), here);
-            match open.decide(&condition) {
-                Decision::Never => {}
-                Decision::Always => alternatives.extend(rest.take().map(|state| (state, candidate))),
-                Decision::Open(yes, no) => {
-                    let mut chosen = open.clone();
-                    self.constrain(&mut chosen, yes);
-                    alternatives.push((chosen, candidate));
-                    self.constrain(open, no);
-                }
-            }
-        }
-        (alternatives, rest)
-    }
-
-    /// Global memory whose address some map, register or instruction has: what a map may describe. An address computed
-    /// otherwise is not among them and leads to the wild run, from which nothing is concluded.
-    fn tensors(&self) -> BTreeSet<AddressId> {
-        let maps = self.program.locations.iter().filter(|location| location.role == LocationRole::TensorMap);
-        let initial: BTreeSet<Value> = maps.map(|map| map.initial).collect();
-        let named = self.program.threads.iter().flat_map(|thread| {
-            let registers = thread.registers.iter().filter_map(|register| match register.initial {
-                Initial::Address(address) => Some(address),
-                Initial::Value(_) => None,
-            });
-            registers.chain(thread.code.iter().flat_map(|code| named(&code.operation)))
-        });
-        let described = (0..self.program.addresses.len()).map(AddressId::new);
-        let described = described.filter(|id| initial.contains(&self.program.addresses[id.index()].value));
-        let is_global = |id: &AddressId| {
-            let location = &self.program.locations[self.location_of(*id).index()];
-            location.role == LocationRole::Data && matches!(location.space, None | Some(Space::Global))
-        };
-        named.chain(described).filter(is_global).collect()
-    }
-
     pub(crate) fn location_of(&self, address: AddressId) -> LocationId {
         self.program.addresses[address.index()].location
     }
@@ -369,27 +303,4 @@ fn plain(name: &str) -> String {
             format!("{stem}{rest}")
         }
     }
-}
-
-/// The addresses an operation has as values.
-fn named(operation: &Operation) -> Vec<AddressId> {
-    let operands = match operation {
-        Operation::Store { value, .. } => vec![*value],
-        Operation::Local { value, .. } => match *value {
-            LocalValue::Operand(operand) | LocalValue::Unary(_, operand) => vec![operand],
-            LocalValue::Binary(_, left, right) => vec![left, right],
-            LocalValue::Select { then, otherwise, .. } => vec![then, otherwise],
-        },
-        _ => Vec::new(),
-    };
-    let address = |operand| if let Operand::Address(address) = operand { Some(address) } else { None };
-    operands.into_iter().filter_map(address).collect()
-}
-
-fn collect_reads(value: &Expression, found: &mut Reads) {
-    let mut leaves = Vec::new();
-    value.leaves(&mut leaves);
-    found.extend(leaves.into_iter().map(|leaf| match leaf {
-        crate::expression::Leaf::Read(event) | crate::expression::Leaf::BarrierResult(event) => event,
-    }));
 }

@@ -158,7 +158,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// `x`, `x = 1`, `x[4]`, after its type and state space.
+    /// `x`, `x = 1`, `x[4]`, `x[2][4]`, after its type and state space.
     fn location_entry(
         &mut self,
         start: Span,
@@ -168,11 +168,16 @@ impl Parser<'_> {
         declarations: &mut Declarations,
     ) -> Option<()> {
         let mut span = start.to(name.span);
-        let mut length = None;
+        let (mut length, mut inner) = (None, Vec::new());
         if let Some(open) = self.cursor.eat("[") {
             let value = self.integer()?;
             length = Some(self.small(&value)?);
             let end = self.cursor.expect("]", "to close the length")?;
+            while self.cursor.eat("[").is_some() {
+                let value = self.integer()?;
+                inner.push(self.small(&value)?);
+                self.cursor.expect("]", "to close the length")?;
+            }
             if ty.is_none() {
                 let diagnostic = Diagnostic::error(open.to(end), "an array needs the type of its elements");
                 self.cursor.report(diagnostic.help("write `.global .u32 x[4]` or `int x[4]`"));
@@ -185,7 +190,7 @@ impl Parser<'_> {
             span = span.to(parsed.span);
             value = Some(parsed);
         }
-        let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length }, ty.span));
+        let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner }, ty.span));
         declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
         Some(())
     }

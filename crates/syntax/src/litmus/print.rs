@@ -103,7 +103,8 @@ fn location(
     if let Some(ty) = ty {
         let dot = if space.is_some() { "." } else { "" };
         text.push_str(&format!("{dot}{} ", ty.node.name));
-        length = ty.node.length.map_or(String::new(), |length| format!("[{length}]"));
+        let lengths = ty.node.length.iter().chain(&ty.node.inner);
+        length = lengths.map(|length| format!("[{length}]")).collect();
     }
     text.push_str(name);
     text.push_str(&length);

@@ -106,6 +106,8 @@ pub struct LocationType {
     pub name: String,
     /// `x[4]`: how many elements; None for a scalar.
     pub length: Option<u32>,
+    /// `x[2][4]`: the lengths of the further dimensions.
+    pub inner: Vec<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

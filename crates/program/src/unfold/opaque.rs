@@ -1,0 +1,75 @@
+//! Values without a model: the results of floating-point reductions, of products that leave lanes out, of `discard`. That
+//! they are written is modelled, and so is every order and race about them; what they are is not. So nothing that is asked
+//! may rest on one: a condition, a branch, an address. Locations are followed, not executions: a location that may hold
+//! such a value is taken to hold one.
+
+use std::collections::BTreeSet;
+
+use crate::expression::{Expression, Leaf};
+use crate::ids::LocationId;
+use crate::program::{Condition, Program, Term};
+use crate::tag::Tag;
+use crate::unfold::UnfoldError;
+use crate::unfolding::{Event, EventKind, Unfolding};
+
+pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), UnfoldError> {
+    let is_source = |event: &&Event| event.has(Tag::Opaque) && event.is_write();
+    let Some(first) = unfolding.events.iter().find(is_source) else { return Ok(()) };
+    let tainted = Tainted::new(unfolding);
+    let decides = unfolding.traces.iter().flat_map(|trace| trace.constraints.iter().chain(&trace.assumptions));
+    let met = unfolding.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Barrier(barrier) => barrier.reduction.as_ref().map(|(_, value)| value),
+        _ => None,
+    });
+    let conditions = program.questions.iter().map(|question| &question.condition);
+    let filter = program.filter.iter().map(|filter| &filter.node);
+    let mut terms = conditions.chain(filter).flat_map(Condition::terms);
+    let is_asked = terms.any(|term| match term {
+        Term::Constant(_) => false,
+        Term::Memory(location) => tainted.locations.contains(&location),
+        Term::Register(thread, register) => unfolding
+            .traces
+            .iter()
+            .filter(|trace| trace.thread == thread)
+            .any(|trace| trace.registers.get(register.index()).is_some_and(|value| tainted.reaches(value))),
+    });
+    if is_asked || decides.chain(met).any(|value| tainted.reaches(value)) {
+        return Err(UnfoldError::Opaque { span: first.span });
+    }
+    Ok(())
+}
+
+struct Tainted<'u> {
+    unfolding: &'u Unfolding,
+    locations: BTreeSet<LocationId>,
+}
+
+impl<'u> Tainted<'u> {
+    fn new(unfolding: &'u Unfolding) -> Tainted<'u> {
+        let mut tainted = Tainted { unfolding, locations: BTreeSet::new() };
+        loop {
+            let before = tainted.locations.len();
+            for event in &unfolding.events {
+                let EventKind::Write { location, value, .. } = &event.kind else { continue };
+                if event.has(Tag::Opaque) || tainted.reaches(value) {
+                    tainted.locations.insert(*location);
+                }
+            }
+            if tainted.locations.len() == before {
+                return tainted;
+            }
+        }
+    }
+
+    /// Whether a value may come from one without a model.
+    fn reaches(&self, value: &Expression) -> bool {
+        let mut leaves = Vec::new();
+        value.leaves(&mut leaves);
+        leaves.iter().any(|leaf| match leaf {
+            Leaf::Read(read) | Leaf::BarrierResult(read) => {
+                let location = self.unfolding.events[read.index()].location();
+                location.is_some_and(|location| self.locations.contains(&location))
+            }
+        })
+    }
+}
