@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::ThreadBuilder;
 use crate::lower::names::{Names, VariableId};
@@ -128,7 +129,10 @@ impl Reaches {
             LocalValue::Binary(operator, left, right) => match (of(left), of(right)) {
                 (Reach::Values(left), Reach::Values(right)) if left.len() * right.len() <= MOST_VALUES * 4 => {
                     let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
-                    let values = pairs.map(|(left, right)| operator.apply(*ty, Value(left), Value(right)).0);
+                    let values = pairs.filter_map(|(left, right)| {
+                        let sum = operator.apply(*ty, Value(left), Value(right)).0;
+                        stays(names, *operator, (left, right), sum).then_some(sum)
+                    });
                     Reach::Values(values.collect()).bounded(names)
                 }
                 (left, right) => Reach::Within(left.variables(names).union(&right.variables(names)).copied().collect()),
@@ -137,6 +141,17 @@ impl Reaches {
                 map(of(then), |value| ty.wrap(value)).join(map(of(otherwise), |value| ty.wrap(value)), names)
             }
         }
+    }
+}
+
+/// A pointer that is moved stays in its variable: what lies beyond its end is not meant, though a register that is
+/// counted up, followed without its loop, would get there.
+fn stays(names: &Names, operator: BinaryOperator, (left, right): (i128, i128), sum: i128) -> bool {
+    let of = |value: i128| names.at(value).map(|(variable, _)| variable);
+    match (operator, of(left), of(right)) {
+        (BinaryOperator::Add | BinaryOperator::Subtract, Some(variable), None)
+        | (BinaryOperator::Add, None, Some(variable)) => of(sum) == Some(variable),
+        _ => true,
     }
 }
 

@@ -23,6 +23,7 @@ mod strand_hazard;
 mod strand_map;
 mod strand_region;
 mod strand_tensor;
+mod strand_tile;
 mod visit;
 mod wait;
 
@@ -36,6 +37,7 @@ use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::program::Program;
 use crate::tag::{Tag, Tags};
+use crate::unfold::strand_tile::Starts;
 use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -216,6 +218,21 @@ pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unf
 }
 
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
+    let (none, mut met) = (Starts::new(), Starts::new());
+    let unfolding = unfold_tiled(program, options, failing, (&none, &mut met));
+    if !strand_tile::matter(&met) {
+        return unfolding;
+    }
+    let starts = std::mem::take(&mut met);
+    unfold_tiled(program, options, failing, (&starts, &mut met))
+}
+
+fn unfold_tiled(
+    program: &Program,
+    options: &UnfoldOptions,
+    failing: Failing,
+    (starts, met): (&Starts, &mut Starts),
+) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = Unfolding {
         barrier_rule: program.barrier_rule,
         events: init_writes(program),
@@ -249,7 +266,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        lives.extend(run::Runner::new(program, id, options, (failing, &staying), &mut unfolding).run()?);
+        lives.extend(run::Runner::new(program, id, options, (failing, &staying), &mut unfolding, (starts, met)).run()?);
         staying.unstarted(program, id, &mut unfolding);
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);

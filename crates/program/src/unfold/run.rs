@@ -14,6 +14,7 @@ use crate::unfold::flow::{self, Flow};
 use crate::unfold::launch::Staying;
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
+use crate::unfold::strand_tile::Starts;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
@@ -35,6 +36,9 @@ pub(crate) struct Runner<'a> {
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
     pub(crate) makers: Makers,
+    /// Where tiles begin, as far as known before, and as met on this run.
+    pub(crate) starts: &'a Starts,
+    pub(crate) met: &'a mut Starts,
     steps: u64,
     lives: Vec<Life>,
 }
@@ -55,6 +59,7 @@ impl<'a> Runner<'a> {
         options: &'a UnfoldOptions,
         (failing, staying): (Failing, &'a Staying),
         unfolding: &'a mut Unfolding,
+        (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
         let stack = vec![State::new(program, thread)];
@@ -69,6 +74,8 @@ impl<'a> Runner<'a> {
             flow: Flow::new(program, id),
             stack,
             makers: Makers::new(program, thread),
+            starts,
+            met,
             steps: 0,
             lives: Vec::new(),
         }

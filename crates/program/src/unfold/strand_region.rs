@@ -11,6 +11,7 @@ use crate::tag::Tag;
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
 use crate::unfold::strand_tensor::{Aimed, Origin};
+use crate::unfold::strand_tile::{Role, role};
 use crate::unfold::{UnfoldError, fold};
 use crate::value::Value;
 
@@ -54,7 +55,10 @@ impl Runner<'_> {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
                     let range = match origin {
-                        Origin::Given => self.extent(&state, &located, base, region.size)?,
+                        Origin::Given => {
+                            let role = role(start, index);
+                            self.extent(&state, &located, base, (region.size, role))?
+                        }
                         Origin::Stray => {
                             located.origin = origin;
                             self.stray_extent(base, region.size)
@@ -137,21 +141,21 @@ impl Runner<'_> {
 
     /// The locations from `base` on.
     fn extent(
-        &self,
+        &mut self,
         state: &State,
         located: &Located,
         base: AddressId,
-        size: Size,
+        (size, role): (Size, Role),
     ) -> Result<Vec<AddressId>, UnfoldError> {
         let bytes = match size {
             Size::Locations(count) => {
                 let range: Vec<AddressId> = self.variable(base).into_iter().take(count as usize).collect();
                 return if range.len() == count as usize { Ok(range) } else { Err(self.short(state, base)) };
             }
-            Size::Tile => return Ok(self.tile(base)),
+            Size::Tile => return Ok(self.tile(base, role)),
             Size::Elements(other) => {
                 let count = located.first(other).len();
-                return Ok(self.tile(base).into_iter().take(count).collect());
+                return Ok(self.tile(base, role).into_iter().take(count).collect());
             }
             Size::Bytes(bytes) => self.constant(state, bytes)?,
             Size::Like(other) => self.bytes(located.first(other)),
@@ -201,16 +205,6 @@ impl Runner<'_> {
             (is_next && here.owner == there.owner).then(|| AddressId::new(address.index() + 1))
         });
         from.collect()
-    }
-
-    /// The locations from this one to the end of its tile.
-    pub(crate) fn tile(&self, base: AddressId) -> Vec<AddressId> {
-        let mut variable = self.variable(base);
-        let ends = |address: &AddressId| self.program.locations[self.location_of(*address).index()].ends_tile;
-        if let Some(last) = variable.iter().position(ends) {
-            variable.truncate(last + 1);
-        }
-        variable
     }
 
     /// The ranges at the same offset in the CTAs meant.

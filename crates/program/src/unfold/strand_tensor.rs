@@ -129,7 +129,7 @@ impl Runner<'_> {
             Size::Locations(count) => count as usize,
             _ => usize::MAX,
         };
-        self.tile(base).into_iter().take(count).collect()
+        self.variable(base).into_iter().take(count).collect()
     }
 
     /// `tcgen05.alloc`: the k-th of a CTA, in the order of the text, gets the k-th tensor memory the test declares for it.
