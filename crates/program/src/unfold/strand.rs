@@ -9,7 +9,7 @@ use crate::asynchronous::{
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::mbarrier;
-use crate::program::{Operand, Scope};
+use crate::program::{Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, State};
@@ -177,7 +177,13 @@ impl Runner<'_> {
         let read =
             self.strand_read(&mut state, &mut opened, How { target, tags: region.tags, scope: region.scope }, &[])?;
         opened.address.insert(read);
-        for (state, range, bytes) in self.tensor(state, &located, &Expression::Read(read), wanted)? {
+        // What nothing can write holds what it held at the start: no run forks on it.
+        let own = &self.program.locations[self.location_of(target).index()];
+        let value = match own.space {
+            Some(Space::Param | Space::Const) => Expression::Constant(own.initial),
+            _ => Expression::Read(read),
+        };
+        for (state, range, bytes) in self.tensor(state, &located, &value, wanted)? {
             let mut located = located.clone();
             located.regions[index] = vec![range];
             if let Size::Like(RegionId(shared)) = wanted.size {
