@@ -193,6 +193,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
         Operation::VectorLoad { .. } | Operation::VectorStore { .. } => unreachable!("the machine has no vectors"),
         Operation::Multimem(_) => unreachable!("the machine has no replicas"),
+        Operation::Fill { .. } => unreachable!("the machine fills nothing"),
     }
     Some(())
 }

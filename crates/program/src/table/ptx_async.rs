@@ -13,8 +13,8 @@ use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
-use crate::table::modifier;
 use crate::table::ptx_memory::scope_tag;
+use crate::table::{modifier, ptx_multimem};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     Reduce {
         to: &'static str,
     },
+    /// A bulk copy to all replicas of a multimem address, or a reduction.
+    Multimem,
     /// A hint: no effect on values or order.
     Hint,
 }
@@ -137,6 +139,32 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         kind: Kind::Reduce { to: "global" },
     },
     Form {
+        head: &["multimem", "cp", "async", "bulk"],
+        slots: &[
+            Slot::One(&["bulk_group"]),
+            Slot::Maybe(&["cp_mask"]),
+            Slot::One(&["global"]),
+            Slot::One(&["shared::cta"]),
+        ],
+        section: "9.7.10.28.4.4",
+        since: version(9, 1),
+        kind: Kind::Multimem,
+    },
+    Form {
+        head: &["multimem", "cp", "reduce", "async", "bulk"],
+        slots: &[
+            Slot::One(&["bulk_group"]),
+            Slot::One(&["global"]),
+            Slot::One(&["shared::cta"]),
+            Slot::One(OPERATIONS),
+            Slot::Maybe(&["noftz"]),
+            ELEMENT,
+        ],
+        section: "9.7.10.28.4.5",
+        since: version(9, 1),
+        kind: Kind::Multimem,
+    },
+    Form {
         head: &["cp", "async", "bulk", "prefetch", "L2", "global"],
         slots: &[Slot::Hints],
         section: "9.7.10.28.4.3",
@@ -209,6 +237,7 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
         }
         Kind::Bulk { to, from } => bulk(context, tree, words, to, from),
         Kind::Reduce { to } => reduce(context, tree, words, to),
+        Kind::Multimem => multimem(context, tree, words),
         Kind::Hint => {
             context.thread.emit(Operation::Nothing);
             Ok(())
@@ -374,6 +403,34 @@ fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, 
     let regions = vec![region(space(from), source, Size::Bytes(size), strength), written];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
+    Ok(())
+}
+
+/// `[multimem], [s], size{, byte mask}`: one copy, or one reduction, per replica, in no order (PTX ISA 8.2.3).
+fn multimem(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    let (destination, source, size, mask) = match (tree.operands.as_slice(), words.has("cp_mask")) {
+        ([destination, source, size], false) => (destination, source, size, None),
+        ([destination, source, size, mask], true) => (destination, source, size, Some(mask)),
+        _ => return Err(wrong_operands(tree, "a multimem address, a source and a size")),
+    };
+    let replicas = ptx_multimem::replicas(context, destination)?;
+    let source = shared(context, tree, source)?;
+    let size = bulk_size(context, size)?;
+    let valid = match mask {
+        Some(mask) => Valid::Mask(context.value(mask)?),
+        None => Valid::All,
+    };
+    let combine = combine(words, Type::UNTYPED);
+    let strength = if combine.is_some() { strong(Tag::Async, Tag::Relaxed, Scope::Sys) } else { weak(Tag::Async) };
+    context.findings.feature(Feature::Multimem, tree.opcode.span);
+    for replica in replicas {
+        let regions = vec![
+            region(Space::Shared, source.clone(), Size::Bytes(size), weak(Tag::Async)),
+            region(Space::Global, replica, Size::Bytes(size), strength),
+        ];
+        let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine, valid };
+        start(context, tree, Family::Bulk, Start { regions, effect, completion: Completion::Group, tensor: None });
+    }
     Ok(())
 }
 

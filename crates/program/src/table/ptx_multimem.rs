@@ -112,7 +112,10 @@ fn order(
 }
 
 /// The address of each replica.
-fn replicas(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Vec<AddressOperand>, Refusal> {
+pub(crate) fn replicas(
+    context: &mut Context<'_>,
+    operand: &Spanned<TreeOperand>,
+) -> Result<Vec<AddressOperand>, Refusal> {
     let (base, offset) = match &operand.node {
         TreeOperand::Address(address) if address.rest.is_empty() => (&*address.base, address.offset),
         _ => (operand, 0),

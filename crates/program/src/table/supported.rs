@@ -5,8 +5,8 @@ use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
     ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_hint,
-    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap, ptx_vector,
-    ptx_warp,
+    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+    ptx_vector, ptx_warp,
 };
 
 /// A form of real PTX that has a model.
