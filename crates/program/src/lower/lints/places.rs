@@ -63,6 +63,6 @@ fn misaligned(span: Span, name: &str, wanted: i128, findings: &mut Findings) {
 fn place(region: &Region) -> Option<&AddressOperand> {
     match &region.base {
         Base::Address(address) => Some(address),
-        Base::Tensor { .. } => None,
+        Base::Descriptor(_) | Base::Tensor { .. } => None,
     }
 }
