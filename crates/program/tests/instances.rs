@@ -121,15 +121,15 @@ fn objects_have_their_roles() {
         &["mbarrier.arrive.shared.b64 _, [b];"],
     );
     let program = program(&text);
-    let roles: Vec<(&str, LocationRole, u32)> =
-        program.locations.iter().map(|location| (location.name.as_str(), location.role, location.bytes)).collect();
-    assert_eq!(roles[0], ("b", LocationRole::Mbarrier, 8));
-    assert_eq!(roles[5], ("tm", LocationRole::TensorMap, 128));
-    assert_eq!(roles[6], ("d[0]", LocationRole::Data, 4));
-    let state = fencepost_program::mbarrier::State::unpack(program.locations[0].initial);
+    let named = |name: &str| program.locations.iter().find(|location| location.name == name).expect("a location");
+    let role = |name: &str| (named(name).role, named(name).bytes);
+    assert_eq!(role("b"), (LocationRole::Mbarrier, 8));
+    assert_eq!(role("tm"), (LocationRole::TensorMap, 128));
+    assert_eq!(role("d[0]"), (LocationRole::Data, 4));
+    let state = fencepost_program::mbarrier::State::unpack(named("b").initial);
     assert_eq!((state.pending, state.is_live()), (2, true));
     let tensor = program.addresses.iter().find(|address| address.name == "g[0]").expect("the tensor");
-    assert_eq!(program.locations[5].initial, tensor.value);
+    assert_eq!(named("tm").initial, tensor.value);
     let outside = attempt(&ptx(".global .mbarrier b;", &["ret;"])).1;
     assert!(outside[0].message.contains("outside shared memory"), "{}", outside[0].message);
 }

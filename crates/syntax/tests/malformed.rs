@@ -23,7 +23,7 @@ const ROW_HELP: &str = "write one cell per thread, empty where a thread does not
 
 #[test]
 fn headers() {
-    let supported = "supported are PTX, X86 and X86_64, and NVLitmus files without a header";
+    let supported = "supported are PTX, X86, X86_64 and C, and NVLitmus files without a header";
     check("", &[&format!("the litmus test is empty @  ? {supported}")]);
     check("AArch64 MP\n{}\n", &[&format!("litmus tests for AArch64 are not supported @ AArch64 ? {supported}")]);
     check("PTY MP\n{}\n", &["`PTY` is not an architecture @ PTY ? did you mean `PTX`?"]);
