@@ -15,8 +15,8 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 as expected (without an expectation: the condition holds and nothing undefined was found),
-1 violated, undefined or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
+Exit codes: 0 as expected (without an expectation: the condition holds),
+1 violated or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
 
 Try:  fencepost check corpus
       fencepost check mp.litmus --model ptx-7.5 --explain";
@@ -54,7 +54,7 @@ pub(crate) struct Check {
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// A shipped model (see `fencepost models`) or a .cat file; may be repeated [default: those of the expectations
-    /// beside the test, else the newest of its architecture]
+    /// beside the test, else x86-tso, rc11-scoped for C, cmm for mixed tests, ptx for PTX that needs it, ptx-7.5]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
     /// Check under every shipped model that speaks of the test's architecture

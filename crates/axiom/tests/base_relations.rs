@@ -63,7 +63,7 @@ fn example() -> Build {
     build.event(fence).cover = Cover::Locations(vec![LocationId(3)]);
     build.read(0, &[Tag::Weak], None);
     build.thread(place(1, 0));
-    build.issue(&[Tag::LaunchDependents]);
+    build.issue(&[Tag::LaunchDependents, Tag::Trigger]);
     build.read(1, &[Tag::Weak], None);
     for (thread, kernel) in [(0, 0), (1, 1), (2, 2)] {
         build.unfolding.threads[thread].kernel = Some(KernelId(kernel));

@@ -20,11 +20,11 @@ pub struct Row<'a> {
 /// What a row contributes to the exit code.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Status {
-    /// As expected, or nothing expected, the condition holds and nothing is undefined.
+    /// As expected, or nothing expected and the condition holds.
     Good,
     /// Unknown where an answer was wanted.
     Unknown,
-    /// Violated, undefined or not as expected.
+    /// Violated or not as expected.
     Bad,
 }
 

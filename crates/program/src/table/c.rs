@@ -245,6 +245,11 @@ fn pointee(context: &mut Context<'_>, pointer: &Spanned<Expression>) -> Result<P
     if context.thread.find(name).is_some() {
         return Err(Refusal::Unsupported(pointer.span, "a pointer in a variable".to_owned()));
     }
+    if context.thread.parameter(name).is_none() && context.names.get(name).is_none() {
+        let message = format!("`{name}` is no parameter of {} and no declared location", context.thread.name());
+        let help = format!("add `atomic_int* {name}` to the parameters");
+        return Err(Refusal::Error(Diagnostic::error(pointer.span, message).help(help)));
+    }
     let viewer = context.thread.viewer();
     let address = context.names.address(name, 0, viewer, pointer.span)?;
     let (ty, is_atomic) = match context.thread.parameter(name) {

@@ -142,15 +142,7 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         }
         Operation::ReadModifyWrite { address, update, .. } => {
             address_use(address, &mut operand);
-            match update {
-                Update::Exchange(value)
-                | Update::Apply(_, value)
-                | Update::Increment(value)
-                | Update::Decrement(value) => {
-                    operand(value);
-                }
-                Update::CompareAndSwap { expected, new, .. } => [expected, new].into_iter().for_each(operand),
-            }
+            update_use(update, &mut operand);
         }
         Operation::Barrier(barrier) => {
             let predicate = barrier.reduction.as_ref().map(|reduction| reduction.predicate);
@@ -185,6 +177,15 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         | Operation::Nothing => {}
     }
     found
+}
+
+fn update_use(update: &Update, operand: &mut dyn FnMut(&Operand)) {
+    match update {
+        Update::Exchange(value) | Update::Apply(_, value) | Update::Increment(value) | Update::Decrement(value) => {
+            operand(value);
+        }
+        Update::CompareAndSwap { expected, new, .. } => [expected, new].into_iter().for_each(operand),
+    }
 }
 
 fn address_use(address: &AddressOperand, operand: &mut dyn FnMut(&Operand)) {

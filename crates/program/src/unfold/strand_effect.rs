@@ -26,44 +26,13 @@ impl Runner<'_> {
     ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
         let region = |id: RegionId| (&start.regions[id.0], located.region(id));
         match &start.effect {
-            Effect::Copy { source, destination, combine, valid } => {
-                let (sources, destinations) = (located.region(*source).len(), located.region(*destination).len());
-                if let Valid::Mask(mask) = valid {
-                    return self.masked_copy(state, start, located, opened, (*source, *destination, *mask));
-                }
-                if sources <= 1 {
-                    let values = self.copied(state, start, located, opened, (*source, *destination, *valid, 0))?;
-                    return self.spread(state, opened, region(*destination), &values, *combine);
-                }
-                // A pair of CTAs: each from its own memory to its own.
-                let mut written = Vec::new();
-                for copy in 0..sources.min(destinations) {
-                    let values = self.copied(state, start, located, opened, (*source, *destination, *valid, copy))?;
-                    let (region, copies) = region(*destination);
-                    let copies = &copies[copy..=copy];
-                    written.extend(self.spread(state, opened, (region, copies), &values, *combine)?);
-                }
-                Ok(written)
-            }
+            Effect::Copy { .. } => self.copy_strand(state, start, located, opened),
             Effect::Store { destination, values, ty, combine } => {
                 let given = self.stored(state, located.first(*destination), values, *ty)?;
                 self.spread(state, opened, region(*destination), &given, *combine)
             }
-            Effect::Load { source, destinations, ty, reduced } => {
-                let mut loaded = Vec::new();
-                for (target, destination) in located.first(*source).to_vec().into_iter().zip(destinations) {
-                    let read = self.strand_read(state, opened, how(&start.regions[source.0], target), &[])?;
-                    let value = self.convert(*ty, Expression::Read(read));
-                    loaded.push((value.clone(), read));
-                    if let Some(register) = destination {
-                        self.set(state, *register, Slot { value, reads: Reads::from([read]) })?;
-                    }
-                }
-                if let Some(reduced) = reduced {
-                    let reads = loaded.iter().map(|(_, read)| *read).collect();
-                    let value = extreme(reduced, loaded.into_iter().map(|(value, _)| value));
-                    self.set(state, reduced.destination, Slot { value, reads })?;
-                }
+            Effect::Load { .. } => {
+                self.load_strand(state, start, located, opened)?;
                 Ok(Vec::new())
             }
             Effect::Look { region: id } => {
@@ -90,6 +59,58 @@ impl Runner<'_> {
                 Ok(Vec::new())
             }
         }
+    }
+
+    fn copy_strand(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+    ) -> Result<Vec<Vec<EventId>>, UnfoldError> {
+        let Effect::Copy { source, destination, combine, valid } = &start.effect else { return Ok(Vec::new()) };
+        let to = (&start.regions[destination.0], located.region(*destination));
+        let sources = located.region(*source).len();
+        if let Valid::Mask(mask) = valid {
+            return self.masked_copy(state, start, located, opened, (*source, *destination, *mask));
+        }
+        if sources <= 1 {
+            let values = self.copied(state, start, located, opened, (*source, *destination, *valid, 0))?;
+            return self.spread(state, opened, to, &values, *combine);
+        }
+        // A pair of CTAs: each from its own memory to its own.
+        let mut written = Vec::new();
+        for copy in 0..sources.min(to.1.len()) {
+            let values = self.copied(state, start, located, opened, (*source, *destination, *valid, copy))?;
+            let copies = &to.1[copy..=copy];
+            written.extend(self.spread(state, opened, (to.0, copies), &values, *combine)?);
+        }
+        Ok(written)
+    }
+
+    fn load_strand(
+        &mut self,
+        state: &mut State,
+        start: &Start,
+        located: &Located,
+        opened: &mut Opened,
+    ) -> Result<(), UnfoldError> {
+        let Effect::Load { source, destinations, ty, reduced } = &start.effect else { return Ok(()) };
+        let mut loaded = Vec::new();
+        for (target, destination) in located.first(*source).to_vec().into_iter().zip(destinations) {
+            let read = self.strand_read(state, opened, how(&start.regions[source.0], target), &[])?;
+            let value = self.convert(*ty, Expression::Read(read));
+            loaded.push((value.clone(), read));
+            if let Some(register) = destination {
+                self.set(state, *register, Slot { value, reads: Reads::from([read]) })?;
+            }
+        }
+        if let Some(reduced) = reduced {
+            let reads = loaded.iter().map(|(_, read)| *read).collect();
+            let value = extreme(reduced, loaded.into_iter().map(|(value, _)| value));
+            self.set(state, reduced.destination, Slot { value, reads })?;
+        }
+        Ok(())
     }
 
     /// Every location read and written again.
