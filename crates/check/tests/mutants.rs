@@ -75,7 +75,10 @@ fn answers(name: &str) -> (Model, Vec<(Test, Option<bool>)>) {
     let tests = ptx_tests().into_iter();
     let known = tests.filter(|test| {
         let features = test.program.features.iter().map(|feature| feature.node);
-        features.into_iter().all(|feature: Feature| loaded.knows(feature)) && test.program.unsupported.is_empty()
+        // What `discard` leaves behind is undefined: a question about it has no answer under any model.
+        let is_defined = unfold(&test.program, &UnfoldOptions { bound: 2, ..UnfoldOptions::default() }).is_ok();
+        let is_known = features.into_iter().all(|feature: Feature| loaded.knows(feature));
+        is_known && is_defined && test.program.unsupported.is_empty()
     });
     let answered = known.map(|test| {
         let answer = reachable(&test, &loaded.model);
@@ -95,7 +98,9 @@ fn replaced(name: &str, definition: &str, expression: &str) -> Model {
 
 fn check_mutants(name: &str) {
     let (model, tests) = answers(name);
-    assert!(tests.iter().all(|(_, answer)| answer.is_some()), "the model itself leaves no test undecided");
+    let undecided: Vec<&str> =
+        tests.iter().filter(|(_, answer)| answer.is_none()).map(|(test, _)| test.name()).collect();
+    assert!(undecided.is_empty(), "the model itself leaves tests undecided: {undecided:?}");
     let mut survivors = Vec::new();
     for axiom in ["coherence", "atomicity", "no-thin-air", "sc-per-location", "causality"] {
         let killed = killed_by(&tests, &model.without_check(axiom));
