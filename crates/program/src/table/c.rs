@@ -311,10 +311,53 @@ fn evaluate(context: &mut Context<'_>, item: &Spanned<Expression>, ty: Type) -> 
             short_circuit(context, *operator, left, right)
         }
         Expression::Binary(operator, left, right) => {
+            // Comparisons are made in the common type of their sides, whatever their result goes to (C11 6.5.8, 6.5.9).
+            let ty = if is_comparison(*operator) {
+                common(natural(context, &left.node), natural(context, &right.node))
+            } else {
+                ty
+            };
             let (left, right) = (evaluate(context, left, ty)?, evaluate(context, right, ty)?);
             Ok(local(context, ty, LocalValue::Binary(arithmetic(*operator), left, right)))
         }
         Expression::Call { function, arguments } => call(context, function, arguments),
+    }
+}
+
+fn is_comparison(operator: Binary) -> bool {
+    use Binary::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+    matches!(operator, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
+}
+
+/// The usual arithmetic conversions (C11 6.3.1.8): the wider type, and of two equally wide ones the unsigned.
+fn common(left: Type, right: Type) -> Type {
+    match left.bits.cmp(&right.bits) {
+        std::cmp::Ordering::Less => right,
+        std::cmp::Ordering::Greater => left,
+        std::cmp::Ordering::Equal => Type { signed: left.signed && right.signed, ..left },
+    }
+}
+
+/// The type an expression has by itself.
+fn natural(context: &Context<'_>, item: &Expression) -> Type {
+    match item {
+        Expression::Integer(value) if Type::S32.fits(Value(*value)) => Type::S32,
+        Expression::Integer(_) => Type::S64,
+        Expression::Name(name) => match (context.thread.find(name), context.thread.parameter(name)) {
+            (Some(register), _) => context.thread.register_type(register),
+            (None, Some(declared)) => ty(declared),
+            (None, None) => Type::S32,
+        },
+        Expression::Dereference(inner) | Expression::AddressOf(inner) | Expression::Unary(_, inner) => {
+            natural(context, &inner.node)
+        }
+        Expression::Binary(operator, ..) if is_comparison(*operator) => Type::S32,
+        Expression::Binary(Binary::And | Binary::Or, ..) => Type::S32,
+        Expression::Binary(_, left, right) => common(natural(context, &left.node), natural(context, &right.node)),
+        // An exchange that compares gives 0 or 1, which every type holds.
+        Expression::Call { arguments, .. } => {
+            arguments.first().map_or(Type::S32, |pointer| natural(context, &pointer.node))
+        }
     }
 }
 
