@@ -16,6 +16,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("syntax", &[]),
     ("program", &["fencepost-syntax"]),
     ("axiom", &["fencepost-syntax", "fencepost-program"]),
+    ("machine", &["fencepost-syntax", "fencepost-program"]),
     ("check", &["fencepost-syntax", "fencepost-program", "fencepost-axiom"]),
 ];
 
