@@ -196,8 +196,8 @@ fn pipelines_are_the_pairs_of_the_list() {
         mma,
         TensorOperation { shape: 8, ..mma },
         TensorOperation { group: 2, ..mma },
-        of(TensorKind::Cp { is_4x256b: true }),
-        of(TensorKind::Cp { is_4x256b: false }),
+        of(TensorKind::Cp { is_4x256b: true, follows_mma: false }),
+        of(TensorKind::Cp { is_4x256b: false, follows_mma: true }),
         of(TensorKind::Shift),
         of(TensorKind::Ld),
         of(TensorKind::St),
@@ -218,7 +218,7 @@ fn pipelines_are_the_pairs_of_the_list() {
     let found = replayed(&build.unfolding, &execution, "pipelined");
     let named: Vec<(usize, usize)> = found.iter().map(|&(a, b)| (number(a), number(b))).collect();
     #[rustfmt::skip]
-    assert_eq!(named, [(0, 0), (0, 5), (1, 1), (1, 5), (2, 2), (3, 0), (3, 1), (4, 0), (4, 1), (5, 0), (5, 1), (5, 3)]);
+    assert_eq!(named, [(0, 0), (0, 4), (0, 5), (1, 1), (1, 4), (1, 5), (2, 2), (3, 0), (3, 1), (4, 0), (4, 1), (5, 0), (5, 1), (5, 3)]);
     assert_eq!(found, filled(&build.unfolding, &execution, "pipelined"));
 }
 

@@ -165,7 +165,7 @@ pub fn same_operation(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
 }
 
 /// Whether the `tcgen05` operations of these two strand events form a pipeline when issued in this order
-/// (PTX ISA 9.7.16.6.2).
+/// (PTX ISA 9.7.18.6.2). A thread of a test is alone in its warp.
 pub fn pipelined(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
     let of = |id: EventId| unfolding.event(id).strand.as_ref().and_then(|strand| strand.tensor);
     let (Some(a), Some(b)) = (of(first), of(second)) else { return false };
@@ -174,7 +174,10 @@ pub fn pipelined(unfolding: &Unfolding, first: EventId, second: EventId) -> bool
             a.accumulator.is_some() && a.accumulator == b.accumulator && a.shape == b.shape
         }
         (TensorKind::Cp { .. } | TensorKind::Shift, TensorKind::Mma) | (TensorKind::Mma, TensorKind::Shift) => true,
-        (TensorKind::Shift, TensorKind::Cp { is_4x256b }) => is_4x256b,
+        (TensorKind::Shift, TensorKind::Cp { is_4x256b, .. }) => is_4x256b,
+        (TensorKind::Mma, TensorKind::Cp { follows_mma, .. }) => {
+            follows_mma && unfolding.event(first).thread == unfolding.event(second).thread
+        }
         _ => false,
     };
     kinds && a.group == b.group

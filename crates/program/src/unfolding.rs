@@ -146,9 +146,11 @@ pub struct TensorOperation {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum TensorKind {
     Mma,
-    /// `tcgen05.cp`, of the shape `.4x256b` or another.
+    /// `tcgen05.cp`, of the shape `.4x256b` or another. PTX ISA 9.4 pipelines it behind an `mma` of the same warp too:
+    /// kernels copy the scales of the next product over those of the last.
     Cp {
         is_4x256b: bool,
+        follows_mma: bool,
     },
     Shift,
     Ld,

@@ -81,10 +81,11 @@ fn pipelined(a: &Event, b: &Event) -> bool {
                 first.accumulator.is_some() && (first.accumulator, first.shape) == (second.accumulator, second.shape)
             }
             TensorKind::Shift => true,
-            TensorKind::Cp { .. } | TensorKind::Ld | TensorKind::St => false,
+            TensorKind::Cp { follows_mma, .. } => follows_mma && a.thread == b.thread,
+            TensorKind::Ld | TensorKind::St => false,
         },
         TensorKind::Cp { .. } => second.kind == TensorKind::Mma,
-        TensorKind::Shift => matches!(second.kind, TensorKind::Mma | TensorKind::Cp { is_4x256b: true }),
+        TensorKind::Shift => matches!(second.kind, TensorKind::Mma | TensorKind::Cp { is_4x256b: true, .. }),
         TensorKind::Ld | TensorKind::St => false,
     }
 }

@@ -303,7 +303,8 @@ fn copy(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<
     let regions =
         vec![Region { replicas, ..descriptor(source) }, columns(destination, Size::Elements(RegionId(0)), replicas)];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid: Valid::All };
-    let tensor = tensor(TensorKind::Cp { is_4x256b: words.has("4x256b") }, group(words));
+    let follows_mma = context.version >= version(9, 4);
+    let tensor = tensor(TensorKind::Cp { is_4x256b: words.has("4x256b"), follows_mma }, group(words));
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())
 }
