@@ -241,6 +241,7 @@ fn both_ways_of_computing_agree() {
         "sr",
         "scta",
         "scluster",
+        "sgpu",
         "issue",
         "so",
         "done",

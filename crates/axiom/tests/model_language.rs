@@ -50,6 +50,7 @@ fn names_of_both_dialects_are_predefined() {
         "sr",
         "scta",
         "scluster",
+        "sgpu",
         "issue",
         "so",
         "done",

@@ -33,6 +33,8 @@ use crate::test::Test;
 use crate::verdict::{Verdict, Why};
 use crate::witness;
 
+mod ends;
+
 /// A report, and what it was written from.
 #[derive(Clone, Debug)]
 pub struct Checked {
@@ -271,6 +273,7 @@ impl Job<'_> {
                 self.count(&targets, flags, Effort::Capped, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
+            self.vacuity(&mut answers);
         }
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
@@ -446,9 +449,7 @@ impl Job<'_> {
     /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an
     /// execution, unless something is assumed of it.
     fn decided(&self, counted: Count, complete: bool) -> Count {
-        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-        let assuming = accesses::is_assuming(self.unfolding, filter);
-        let least = u64::from(!counted.complete && !assuming);
+        let least = u64::from(!counted.complete && self.is_unassuming());
         Count { count: counted.count.max(least), complete }
     }
 
@@ -527,45 +528,6 @@ impl Job<'_> {
             }
         }
         answers.cross_checked = complete;
-    }
-
-    fn termination(&self, answers: &mut Answers) {
-        if !self.searcher.estimate.may_not_exit {
-            answers.termination = TerminationAnswer::Terminates;
-            return;
-        }
-        // A filter speaks of final states, which an execution that never ends does not have.
-        let goal = Goal { multiplicity: Multiplicity::First, observed: Observed::Terms(&[]), ..Goal::new(Ends::Stuck) };
-        let found = self.searcher.run(
-            &goal,
-            || None,
-            |first: &mut Option<Execution>, execution| {
-                *first = Some(execution.clone());
-                ControlFlow::Break(())
-            },
-        );
-        answers.engine.get_or_insert(found.engine);
-        let (answer, why) = match (found.results, found.exploration) {
-            (Some(execution), _) => match self.confirmed(&execution, &goal) {
-                Ok(()) => {
-                    answers.stuck = Some(execution);
-                    (TerminationAnswer::MayHang, None)
-                }
-                Err(why) => (TerminationAnswer::Unknown, Some(why)),
-            },
-            // No execution ends and none was found that never does: what the threads wait for cannot come (a kernel that
-            // starts after this one), which is no spinning on a final value.
-            (None, Exploration::Complete) if answers.executions == Some(Count { count: 0, complete: true }) => {
-                let what = "no execution ends: a thread waits for what cannot come before it has ended".to_owned();
-                let why = Why::Unsupported { span: self.test.litmus.span(), what };
-                (TerminationAnswer::Unknown, Some(why))
-            }
-            (None, Exploration::Complete) => (TerminationAnswer::Terminates, None),
-            (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(stop.into())),
-            (None, Exploration::Stopped) => (TerminationAnswer::Unknown, None),
-        };
-        answers.termination = answer;
-        answers.termination_why = why;
     }
 }
 

@@ -120,6 +120,14 @@ pub fn same_cta(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
     }
 }
 
+/// Both run on one GPU.
+pub fn same_gpu(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
+    match (unfolding.place(a), unfolding.place(b)) {
+        (Some(a), Some(b)) => includes(Scope::Gpu, a, b),
+        _ => false,
+    }
+}
+
 /// Both run in one cluster.
 pub fn same_cluster(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
     match (unfolding.place(a), unfolding.place(b)) {
@@ -215,9 +223,15 @@ pub fn awaited_by(unfolding: &Unfolding, first: EventId, second: EventId) -> boo
 
 /// Whether the first event is the `griddepcontrol.launch_dependents` of its CTA that counts, or the end of a thread, and
 /// the second one of a kernel that it lets start, the cat relation `gridstart`. By itself it publishes nothing: PTX 9.4
-/// says that a release fence before it in program order synchronises with the start of the dependent grid.
+/// says that a release fence before it in program order synchronises with the start of the dependent grid. The relation
+/// also leads from a host's wait that came too early to the launch that it missed.
 pub fn lets_start(unfolding: &Unfolding, first: EventId, second: EventId) -> bool {
     let event = unfolding.event(first);
+    if let (Some(HostCall::Missed(missed)), Some(HostCall::Launch(launched))) =
+        (event.call, unfolding.event(second).call)
+    {
+        return missed == launched;
+    }
     (event.has(Tag::Trigger) || event.has(Tag::Exit)) && is_dependent(unfolding, first, second)
 }
 

@@ -79,6 +79,12 @@ impl<'u> Run<'u> {
         !by_host || self.traces().any(|(_, trace)| trace.events.iter().any(launches))
     }
 
+    /// Whether a wait of the trace's thread for the kernel may come before its launch.
+    fn may_miss(&self, trace: &Trace, kernel: KernelId) -> bool {
+        let events = self.unfolding.events.iter().filter(|event| event.thread == Some(trace.thread));
+        events.into_iter().any(|event| event.call == Some(HostCall::Missed(kernel)))
+    }
+
     fn kernels_agree(&self) -> bool {
         self.started.iter().all(|(&kernel, started)| {
             let before = |pairs: &[(KernelId, KernelId)]| -> Vec<KernelId> {
@@ -109,7 +115,10 @@ impl<'u> Run<'u> {
     fn waits_agree(&self, trace: &Trace) -> bool {
         trace.events.iter().all(|&id| {
             let is_over = match (self.unfolding.event(id).call, self.unfolding.event(id).has(Tag::GridWait)) {
-                (Some(HostCall::Sync(kernel)), _) => self.has_ended(kernel) || !self.is_launched(kernel),
+                (Some(HostCall::Sync(kernel)), _) if self.is_launched(kernel) => self.has_ended(kernel),
+                // Where another host thread may launch it later, the trace that missed it stands for this.
+                (Some(HostCall::Sync(kernel)), _) if self.may_miss(trace, kernel) => return false,
+                (Some(HostCall::Sync(_)), _) => true,
                 (_, true) => {
                     let own = self.kernel(trace.thread.index());
                     let awaited = self.unfolding.dependent_launches.iter().filter(|(_, to)| Some(*to) == own);

@@ -354,6 +354,8 @@ pub enum HostCall {
     Launch(KernelId),
     /// `sync N`: waits until the kernel has ended.
     Sync(KernelId),
+    /// A `sync N` that comes before another host thread's `launch N`, and so waits for nothing. Only of executions.
+    Missed(KernelId),
 }
 
 /// What a fence is about (see [`Cover`]).

@@ -129,7 +129,7 @@ tags! {
     Trigger = "TRIGGER",
     /// `griddepcontrol.wait`.
     GridWait = "GRID_WAIT",
-    /// The end of a thread, in programs whose shared memory may be in use then, and where dependent grids may start then.
+    /// The end of a thread, in programs whose shared memory may be in use then, and in those that launch kernels.
     Exit = "EXIT",
     BarrierSync = "BAR_SYNC",
     BarrierArrive = "BAR_ARRIVE",

@@ -108,7 +108,7 @@ fn dependent_launches_wait_where_they_say_so() {
     let unfolding = unfolded(&test(".launch 0 => 1;", &[(&kernel(0), first), (&kernel(1), second)]), 1);
     let is_mark = |event: &&fencepost_program::unfolding::Event| matches!(event.kind, EventKind::Issue);
     let marks: Vec<String> = unfolding.events.iter().filter(is_mark).map(|event| tag_names(event.tags)).collect();
-    assert_eq!(marks, ["LAUNCH_DEPENDENTS TRIGGER", "EXIT", "GRID_WAIT"]);
+    assert_eq!(marks, ["LAUNCH_DEPENDENTS TRIGGER", "EXIT", "GRID_WAIT", "EXIT"]);
     assert_eq!(related(&unfolding, launched_after), []);
     let count = |relation: fn(&Unfolding, EventId, EventId) -> bool| {
         let ids = || (0..unfolding.events.len()).map(EventId::new);

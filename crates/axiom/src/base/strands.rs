@@ -29,6 +29,7 @@ impl Candidate {
                 matches!(unfolding.event(fence).kind, EventKind::Fence) && access::covers(unfolding, fence, access)
             }),
             BaseRelation::Scluster => self.fill_ids(unfolding, out, |_| true, access::same_cluster),
+            BaseRelation::Sgpu => self.fill_ids(unfolding, out, |_| true, access::same_gpu),
             BaseRelation::Complete => self.fill_ids(unfolding, out, is_access, access::overlap_completely),
             BaseRelation::Sameop => self.fill_ids(unfolding, out, is_access, access::same_operation),
             BaseRelation::Launch => {

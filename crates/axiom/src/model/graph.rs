@@ -191,6 +191,7 @@ fn is_symmetric(relation: BaseRelation) -> bool {
             | BaseRelation::Sr
             | BaseRelation::Scta
             | BaseRelation::Scluster
+            | BaseRelation::Sgpu
             | BaseRelation::Complete
             | BaseRelation::Sameop
     )

@@ -242,6 +242,8 @@ pub enum BaseRelation {
     Scta,
     /// Same cluster (of the same GPU).
     Scluster,
+    /// Same GPU.
+    Sgpu,
     /// The start of an asynchronous operation to each event of its strand.
     Issue,
     /// Strand order: an event to those of a strand that come after it (also of another strand, if that speaks for this).
@@ -260,7 +262,8 @@ pub enum BaseRelation {
     Launch,
     /// Events of a kernel to the `griddepcontrol.wait`s of one that depends on it (programmatic dependent launch).
     Gridwait,
-    /// `griddepcontrol.launch_dependents` to every event of a kernel that depends on its kernel.
+    /// `griddepcontrol.launch_dependents` to every event of a kernel that depends on its kernel; a host's wait that missed a
+    /// launch to that launch.
     Gridstart,
     /// An access to the memory of a CTA to the main events of that CTA's threads.
     Home,

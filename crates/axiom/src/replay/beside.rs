@@ -22,6 +22,10 @@ pub(super) fn relation(name: &str) -> Option<Holds> {
             matches!(a.kind, EventKind::Fence) && location(b).is_some_and(|at| covers(unfolding, a, at))
         },
         "scluster" => |unfolding, (_, a), (_, b)| same_cluster(unfolding, a, b),
+        "sgpu" => |unfolding, (_, a), (_, b)| match (place(unfolding, a), place(unfolding, b)) {
+            (Some(Place::Gpu { gpu, .. }), Some(Place::Gpu { gpu: other, .. })) => gpu == other,
+            _ => false,
+        },
         "complete" => |_, (_, a), (_, b)| bytes(a).is_some() && bytes(a) == bytes(b),
         "sameop" => |_, (x, a), (y, b)| {
             let operation = |id: EventId, event: &Event| match event.extent {
@@ -35,9 +39,12 @@ pub(super) fn relation(name: &str) -> Option<Holds> {
             has(b, Tag::GridWait)
                 && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
         },
-        "gridstart" => |unfolding, (_, a), (_, b)| {
-            (has(a, Tag::Trigger) || has(a, Tag::Exit))
-                && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+        "gridstart" => |unfolding, (_, a), (_, b)| match a.call {
+            Some(HostCall::Missed(kernel)) => b.call == Some(HostCall::Launch(kernel)),
+            _ => {
+                (has(a, Tag::Trigger) || has(a, Tag::Exit))
+                    && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
+            }
         },
         "home" => |unfolding, (_, a), (_, b)| {
             let owner = location(a).and_then(|at| unfolding.locations[at.index()].owner);

@@ -1,7 +1,7 @@
 //! Accesses and proxies in plain words.
 
 use fencepost_program::EventId;
-use fencepost_program::program::{Place, Scope};
+use fencepost_program::program::{HostCall, Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, TensorKind};
 
@@ -126,6 +126,13 @@ pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {
 /// There is no way that a small change would open.
 pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     let (a, b) = (scene.name(first), scene.name(second));
+    if let Some(wait) = missed(scene, (first, second)) {
+        let name = scene.name(wait);
+        let line = scene.line(wait);
+        return format!(
+            "{name}'s wait in line {line} may come before the launch by another host thread, and then waits for nothing"
+        );
+    }
     let asynchronous = [first, second].into_iter().find(|id| !scene.is_main(*id));
     match asynchronous {
         Some(id) if scene.has(id, Tag::Tcgen05) && scene.thread(first) == scene.thread(second) => {
@@ -149,6 +156,15 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
             format!("{how} leads from {a} to {b} or back (PTX ISA 8.9.5)")
         }
     }
+}
+
+/// A host's wait before one of the accesses that missed the launch it should wait for.
+fn missed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<EventId> {
+    let before = |access: EventId| {
+        let own = scene.thread(access).map(|thread| scene.main_events(thread)).unwrap_or_default();
+        own.into_iter().find(|id| *id < access && matches!(scene.event(*id).call, Some(HostCall::Missed(_))))
+    };
+    before(first).or_else(|| before(second))
 }
 
 /// Whether the thread of this event has anything that could tell another thread something.

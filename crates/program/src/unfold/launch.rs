@@ -1,6 +1,10 @@
 //! Kernels that may never end, and what that keeps from starting or from going on: only where it can happen are there
-//! traces for it (see `crate::launch`). A kernel may stay if its code has a loop or waits at a barrier, or if it waits for
-//! one that may.
+//! traces for it (see `crate::launch`). What is known is which kernels surely start and end: those whose code has no loop
+//! and no barrier, and which wait only for what surely ends. All others may stay, so that kernels and hosts that wait for
+//! each other in a circle do.
+//!
+//! A host's wait waits for what was launched before it. Where another host thread launches the kernel, nothing says by
+//! itself that it has: a run goes on without waiting, and the model says when that can be.
 
 use std::collections::BTreeSet;
 
@@ -13,65 +17,63 @@ use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, State};
 use crate::unfolding::{EventKind, Trace, TraceEnd, Unfolding};
 
-/// Kernels that may not end, and those that may not start.
+/// The kernels that surely end, and those that surely start.
 #[derive(Default)]
 pub(crate) struct Staying {
-    kernels: BTreeSet<KernelId>,
-    unstarted: BTreeSet<KernelId>,
+    ending: BTreeSet<KernelId>,
+    starting: BTreeSet<KernelId>,
 }
 
 impl Staying {
     pub(crate) fn new(program: &Program) -> Staying {
         let mut staying = Staying::default();
-        if program.threads.iter().all(|thread| thread.kernel.is_none()) {
-            return staying;
-        }
+        let kernels: BTreeSet<KernelId> = program.threads.iter().filter_map(|thread| thread.kernel).collect();
         loop {
-            let size = (staying.kernels.len(), staying.unstarted.len());
-            for &(before, after) in program.kernel_order.iter().chain(&program.dependent_launches) {
-                if staying.kernels.contains(&before) {
-                    staying.unstarted.insert(after);
+            let size = (staying.ending.len(), staying.starting.len());
+            for &kernel in &kernels {
+                if staying.surely_starts(program, kernel) {
+                    staying.starting.insert(kernel);
+                }
+                let mut own = program.threads.iter().filter(|thread| thread.kernel == Some(kernel));
+                if staying.starting.contains(&kernel)
+                    && own.all(|thread| staying.surely_passes(program, thread, thread.code.len()))
+                {
+                    staying.ending.insert(kernel);
                 }
             }
-            for thread in &program.threads {
-                let stays = staying.stays(program, thread);
-                match thread.kernel {
-                    Some(kernel) if stays || staying.unstarted.contains(&kernel) => {
-                        staying.kernels.insert(kernel);
-                    }
-                    None if stays || thread.code.iter().any(decides) => {
-                        let launched = thread.code.iter().filter_map(|code| match code.operation {
-                            Operation::Mark { call: Some(HostCall::Launch(kernel)), .. } => Some(kernel),
-                            _ => None,
-                        });
-                        staying.unstarted.extend(launched);
-                    }
-                    _ => {}
-                }
-            }
-            if size == (staying.kernels.len(), staying.unstarted.len()) {
+            if size == (staying.ending.len(), staying.starting.len()) {
                 return staying;
             }
         }
     }
 
-    /// Whether the code has a place where the thread may stay for good.
-    fn stays(&self, program: &Program, thread: &Thread) -> bool {
-        thread.code.iter().enumerate().any(|(index, code)| match &code.operation {
-            Operation::Branch { target } | Operation::BranchIf { target, .. } => target.0 as usize <= index,
-            Operation::Barrier(barrier) => barrier.kind != BarrierKind::Arrive,
-            Operation::Mark { tags, call } => self.may_block(program, thread, *tags, *call),
-            _ => false,
+    fn surely_starts(&self, program: &Program, kernel: KernelId) -> bool {
+        let mut before = program.kernel_order.iter().chain(&program.dependent_launches);
+        let is_launched = |thread: &Thread| {
+            let at = thread.code.iter().position(|code| is_launch(code, kernel));
+            at.is_none_or(|at| !thread.code.iter().any(decides) && self.surely_passes(program, thread, at))
+        };
+        before.all(|(first, second)| *second != kernel || self.ending.contains(first))
+            && program.threads.iter().all(is_launched)
+    }
+
+    /// Whether the thread cannot stay for good before this place of its code.
+    fn surely_passes(&self, program: &Program, thread: &Thread, end: usize) -> bool {
+        thread.code.iter().take(end).enumerate().all(|(index, code)| match &code.operation {
+            Operation::Branch { target } | Operation::BranchIf { target, .. } => target.0 as usize > index,
+            Operation::Barrier(barrier) => barrier.kind == BarrierKind::Arrive,
+            Operation::Mark { tags, call } => !self.may_block(program, thread, *tags, *call),
+            _ => true,
         })
     }
 
     /// Whether a wait for kernels may never be over.
     fn may_block(&self, program: &Program, thread: &Thread, tags: Tags, call: Option<HostCall>) -> bool {
         match call {
-            Some(HostCall::Sync(kernel)) => self.kernels.contains(&kernel),
-            Some(HostCall::Launch(_)) => false,
+            Some(HostCall::Sync(kernel)) => !self.ending.contains(&kernel),
+            Some(HostCall::Launch(_) | HostCall::Missed(_)) => false,
             None if tags.has(Tag::GridWait) => (program.dependent_launches.iter())
-                .any(|(first, second)| Some(*second) == thread.kernel && self.kernels.contains(first)),
+                .any(|(first, second)| Some(*second) == thread.kernel && !self.ending.contains(first)),
             None => false,
         }
     }
@@ -79,7 +81,7 @@ impl Staying {
     /// The trace of a thread whose kernel never starts, if that can be.
     pub(crate) fn unstarted(&self, program: &Program, id: ThreadId, unfolding: &mut Unfolding) {
         let thread = &program.threads[id.index()];
-        if !thread.kernel.is_some_and(|kernel| self.unstarted.contains(&kernel)) {
+        if thread.kernel.is_none_or(|kernel| self.starting.contains(&kernel)) {
             return;
         }
         let initial = |initial: Initial| match initial {
@@ -98,6 +100,10 @@ impl Staying {
             registers: thread.registers.iter().map(register).map(Expression::Constant).collect(),
         });
     }
+}
+
+fn is_launch(code: &Instruction, kernel: KernelId) -> bool {
+    matches!(code.operation, Operation::Mark { call: Some(HostCall::Launch(launched)), .. } if launched == kernel)
 }
 
 /// Whether what comes after it may be left out.
@@ -123,7 +129,18 @@ impl Runner<'_> {
             self.marked(state.clone(), tags.with(Tag::Trigger), call, guard.clone())?;
             return self.marked(state, tags, call, guard);
         }
+        if let Some(HostCall::Sync(kernel)) = call
+            && self.may_miss(kernel)
+        {
+            self.marked(state.clone(), tags, Some(HostCall::Missed(kernel)), guard.clone())?;
+        }
         self.marked(state, tags, call, guard)
+    }
+
+    /// Whether a wait for the kernel may come before its launch: another thread launches it.
+    fn may_miss(&self, kernel: KernelId) -> bool {
+        let launches = |thread: &Thread| thread.code.iter().any(|code| is_launch(code, kernel));
+        !launches(self.thread) && self.program.threads.iter().any(launches)
     }
 
     fn marked(

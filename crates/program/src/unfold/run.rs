@@ -140,11 +140,13 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory.
+    /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory, and
+    /// in kernels that are launched: what launches order goes from kernel to kernel through their events, so that every
+    /// kernel that ends must have one.
     fn exit(&mut self, state: &mut State) -> Result<(), UnfoldError> {
         let outlives = |feature: Feature| matches!(feature, Feature::Async | Feature::Cluster);
-        let lets_start = self.program.dependent_launches.iter().any(|(first, _)| Some(*first) == self.thread.kernel);
-        if !lets_start && !self.program.features.iter().any(|feature| outlives(feature.node)) {
+        let is_launched = self.thread.kernel.is_some();
+        if !is_launched && !self.program.features.iter().any(|feature| outlives(feature.node)) {
             return Ok(());
         }
         state.at = state.at.min(self.thread.code.len().saturating_sub(1));

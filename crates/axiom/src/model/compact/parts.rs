@@ -9,7 +9,7 @@ use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// By the number that stands for each.
-const RELATIONS: [BaseRelation; 29] = [
+const RELATIONS: [BaseRelation; 30] = [
     BaseRelation::Id,
     BaseRelation::Po,
     BaseRelation::Loc,
@@ -26,6 +26,7 @@ const RELATIONS: [BaseRelation; 29] = [
     BaseRelation::Sr,
     BaseRelation::Scta,
     BaseRelation::Scluster,
+    BaseRelation::Sgpu,
     BaseRelation::Issue,
     BaseRelation::So,
     BaseRelation::Done,
