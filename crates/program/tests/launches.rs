@@ -115,7 +115,7 @@ fn dependent_launches_wait_where_they_say_so() {
         ids().flat_map(|a| ids().map(move |b| (a, b))).filter(|(a, b)| relation(&unfolding, *a, *b)).count()
     };
     assert_eq!(count(awaited_by), 3, "the events of the first kernel, its end among them, and the one wait");
-    assert_eq!(count(lets_start), 6, "the launch and the end, and every event of the second kernel");
+    assert_eq!(count(lets_start), 8, "the launch and the end, and every event of the second kernel, its end too");
 }
 
 #[test]
