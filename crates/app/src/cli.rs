@@ -123,17 +123,19 @@ pub(crate) enum Engine {
     Sat,
 }
 
-/// Compare with published answers: DIR/expected.csv, and the rows of .test files
+/// Compare with published answers: DIR/expected.csv, the rows of .test files, tests in JSON
 #[derive(Args, Debug)]
 #[command(after_help = "\
 DIR/expected.csv has rows `file,model,property,pass`; property is `condition` or `termination`, pass is 1 or 0.
-Without that file every .test file below DIR is checked under ptx-7.5: its permit and assert rows are the expectation.
+A file in the neutral form (a .json file, or DIR/tests.json) has verdicts of axiomatic models and of LOST-POP.
+Without either every .test file below DIR is checked under ptx-7.5: its permit and assert rows are the expectation.
 Prints each disagreement and, last, `N of M agree`; exit 1 if there is any disagreement.
 
 Example:
-  fencepost conform shared/corpora/dat3m-ptx")]
+  fencepost conform shared/corpora/dat3m-ptx
+  fencepost conform corpus/neutral/tests.json")]
 pub(crate) struct Conform {
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR|FILE.json")]
     pub(crate) folder: PathBuf,
     /// How many checks run at once
     #[arg(short, long, value_name = "N", default_value = "1")]
@@ -213,10 +215,17 @@ pub(crate) struct Readings {
 
 /// Parse tests and print them in their canonical form
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fencepost print mp.litmus
+  fencepost print corpus/neutral/tests.json --test host-mp > mp.litmus   one test of a JSON file, as litmus text")]
 pub(crate) struct Print {
     /// Test files, folders, or `-`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Only the test of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) test: Option<String>,
 }
 
 /// Why a quantity cannot be read.

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use fencepost_check::neutral::is_neutral;
 use fencepost_syntax::Source;
 
 /// What kinds of file a folder is searched for.
@@ -52,6 +53,8 @@ impl Input {
     pub(crate) fn expectation_path(&self) -> Option<PathBuf> {
         match self {
             Input::Stdin => None,
+            // Such a file has its expectations inside.
+            Input::File(path) if is_neutral(&path.display().to_string()) => None,
             Input::File(path) => Some(path.with_extension("expect")),
         }
     }

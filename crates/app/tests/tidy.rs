@@ -17,7 +17,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("program", &["fencepost-syntax"]),
     ("axiom", &["fencepost-syntax", "fencepost-program"]),
     ("machine", &["fencepost-syntax", "fencepost-program"]),
-    ("check", &["fencepost-syntax", "fencepost-program", "fencepost-axiom"]),
+    ("check", &["fencepost-syntax", "fencepost-program", "fencepost-axiom", "fencepost-machine"]),
 ];
 
 fn root() -> PathBuf {

@@ -5,7 +5,6 @@
 //! test is confirmed by the other engine.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -13,8 +12,8 @@ use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, S
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::Judgement;
 use fencepost_program::EventId;
-use fencepost_program::program::{Condition, Feature, LocationRole, Term};
-use fencepost_program::unfold::{UnfoldError, UnfoldOptions, unfold, unfold_accesses};
+use fencepost_program::program::{Condition, LocationRole, Term};
+use fencepost_program::unfold::{UnfoldOptions, unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -26,7 +25,9 @@ use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
 use crate::outcome::{self, holds};
 use crate::protocol::{Examiner, ProtocolSet};
+use crate::question::{looked_for, verdict_of};
 use crate::race::{Flags, RaceSet};
+use crate::refusal::{not_unfolded, refusal};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::search::{EngineName, Searcher};
 use crate::test::Test;
@@ -185,49 +186,6 @@ pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, t
     Checked { report, evidence: Evidence::default(), model: None }
 }
 
-fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
-    let is_limit = matches!(
-        error,
-        UnfoldError::ExpressionTooLarge { .. }
-            | UnfoldError::TooManyEvents { .. }
-            | UnfoldError::TooManyTraces { .. }
-            | UnfoldError::TooManySteps { .. }
-    );
-    match error.span() {
-        Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
-        span => {
-            let place = span.map(|span| format!(" (line {})", test.source.position(span.start).line));
-            Why::Size(format!("{error}{}", place.unwrap_or_default()))
-        }
-    }
-}
-
-/// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
-fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
-    if let Some(first) = test.program.unsupported.iter().min_by_key(|found| found.span) {
-        let forms: BTreeSet<&str> = test.program.unsupported.iter().map(|found| found.what.as_str()).collect();
-        let more = forms.len() as u64 - 1;
-        let more = if more == 0 { String::new() } else { format!(" and {}", crate::phrase::count(more, "more form")) };
-        return Some(Why::Unsupported { span: first.span, what: format!("{}{more}", first.what) });
-    }
-    if !model.is_about(test.program.arch) {
-        let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(test.program.arch));
-        return Some(Why::Unsupported { span: test.litmus.span(), what });
-    }
-    let unknown = test.program.features.iter().find(|feature| !model.knows(feature.node))?;
-    let what = match unknown.node {
-        Feature::Cluster => "clusters",
-        Feature::Proxy => "proxies and aliases",
-        Feature::Async => "asynchronous operations, mbarriers and the fences that came with them",
-        Feature::Launch => "several kernels",
-        Feature::Span => "vectors and accesses of different sizes",
-        Feature::Mixed => "threads of several architectures",
-        Feature::Multimem => "multimem operations",
-    };
-    let what = format!("the model {} has no rules for {what}", model.name);
-    Some(Why::Unsupported { span: unknown.span, what })
-}
-
 /// Where races are looked for: with failing iterations of spin loops.
 enum Apart {
     /// There are none that matter.
@@ -304,21 +262,8 @@ impl Job<'_> {
         }
     }
 
-    /// What each question looks for: its condition, for `forall` and `assert` its negation, the filter included so that
-    /// both are judged on one final state.
     fn conditions(&self) -> Vec<Condition> {
-        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-        let one = |question: &fencepost_program::program::Question| {
-            let condition = match question.kind {
-                QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
-                _ => question.condition.clone(),
-            };
-            match filter {
-                Some(filter) => Condition::And(vec![filter.clone(), condition]),
-                None => condition,
-            }
-        };
-        self.test.program.questions.iter().map(one).collect()
+        self.test.program.questions.iter().map(|question| looked_for(&self.test.program, question)).collect()
     }
 
     fn goal<'g>(&'g self, condition: Option<&'g Condition>, multiplicity: Multiplicity) -> Goal<'g> {
@@ -533,11 +478,9 @@ impl Job<'_> {
 
 /// The verdict of a question, given what was found.
 pub(crate) fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
-    let reachable = match finding {
-        Finding::Found(_) => true,
-        Finding::Absent => false,
-        Finding::Unknown(why) => return Verdict::Unknown(why.clone()),
-    };
-    let wanted = matches!(kind, QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check);
-    if reachable == wanted { Verdict::Holds } else { Verdict::Violated }
+    match finding {
+        Finding::Found(_) => verdict_of(kind, true),
+        Finding::Absent => verdict_of(kind, false),
+        Finding::Unknown(why) => Verdict::Unknown(why.clone()),
+    }
 }

@@ -9,6 +9,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
 use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
+use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
@@ -322,6 +323,9 @@ impl Models {
     pub fn default_for(test: &Test) -> &'static str {
         const WHOLE: &str = "ptx";
         let program = &test.program;
+        if test.architecture == Some(Architecture::Sc) {
+            return "sc";
+        }
         if is_mixed(test) {
             return "cmm";
         }

@@ -465,6 +465,6 @@ pub enum EventKind {
     Issue,
 }
 
-fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(verdict.word())
 }

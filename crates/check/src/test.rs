@@ -1,14 +1,17 @@
-//! A test: text that became a program with questions. An NVLitmus template is as many tests as it has rows.
+//! A test: text that became a program with questions. An NVLitmus template is as many tests as it has rows, and a file of
+//! the neutral form as many as it lists.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use fencepost_machine::requests::Architecture;
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
 use fencepost_syntax::litmus::{self, Layout, Litmus, Statement};
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::hash::fingerprint;
+use crate::neutral;
 
 #[derive(Clone, Debug)]
 pub struct Test {
@@ -18,6 +21,9 @@ pub struct Test {
     pub row: Option<u32>,
     pub litmus: Litmus,
     pub program: Program,
+    /// Whose instructions the threads have (of XC: those of a GPU), where the text stands for another architecture's than it
+    /// is written in.
+    pub architecture: Option<Architecture>,
     /// Instructions of a template's row, whose text stands nowhere in the file.
     texts: BTreeMap<Span, String>,
     /// Computed when first asked for.
@@ -26,6 +32,15 @@ pub struct Test {
 
 /// The tests of a text, and what is wrong with it. A test with an error is left out; warnings leave it in.
 pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
+    if neutral::is_neutral(&source.name) {
+        let (tests, diagnostics) = neutral::load(source);
+        return (tests.into_iter().map(|neutral| neutral.test).collect(), diagnostics);
+    }
+    load_litmus(source)
+}
+
+/// The same of litmus text, whatever its file is called.
+pub(crate) fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
     let (trees, mut diagnostics) = litmus::parse_named(&source.name, &source.text);
     let is_template = trees.first().is_some_and(|tree| tree.layout == Layout::NvLitmus);
     let instances = if is_template { litmus::expand(&source.text).0 } else { Vec::new() };
@@ -38,7 +53,8 @@ pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
         let instance = instances.iter().find(|instance| instance.span == litmus.name.span);
         let row = instance.and_then(|instance| instance.row);
         let texts = if row.is_some() { instruction_texts(&litmus) } else { BTreeMap::new() };
-        tests.push(Test { source: source.clone(), row, litmus, program, texts, hash: OnceLock::new() });
+        let (source, architecture, hash) = (source.clone(), None, OnceLock::new());
+        tests.push(Test { source, row, litmus, program, architecture, texts, hash });
     }
     (tests, diagnostics)
 }

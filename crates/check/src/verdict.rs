@@ -55,6 +55,8 @@ pub enum Why {
     Time,
     /// The memory limit.
     Memory,
+    /// The limit of states that a machine may visit.
+    States,
     /// A loop was cut at the unrolling bound.
     Bound(Span),
     /// The program has something that is not modelled, or that this memory model does not know.
@@ -77,6 +79,7 @@ impl Why {
         match self {
             Why::Time => "time",
             Why::Memory => "memory",
+            Why::States => "states",
             Why::Bound(_) => "bound",
             Why::Unsupported { .. } => "unsupported",
             Why::MixedSize { .. } => "mixed-size",
@@ -100,6 +103,7 @@ impl fmt::Display for Why {
         match self {
             Why::Time => write!(f, "the time limit was reached"),
             Why::Memory => write!(f, "the memory limit was reached"),
+            Why::States => write!(f, "the limit of states was reached"),
             Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound; --bound N unrolls more"),
             Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
             Why::MixedSize { what, .. } => write!(

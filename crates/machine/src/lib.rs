@@ -3,7 +3,7 @@
 //! [`requests`] turns an unfolded program into what machines run. The machines: [`lostpop`], the operational model of
 //! compound CPU/GPU systems; [`store_buffer`], x86-TSO as its abstract machine; [`coherence`], a cache-coherence protocol
 //! for a CPU and GPUs. [`explore`] visits every reachable state of a [`machine::Machine`]; [`step`] goes through one by
-//! hand; [`model`] names the machines for a front end. Knows states and transitions, never cat.
+//! hand; [`model`] names the machines for a front end and [`setup`] reads their options. Knows states and transitions, never cat.
 
 pub mod coherence;
 pub mod explore;
@@ -13,5 +13,6 @@ pub mod model;
 mod pack;
 mod progress;
 pub mod requests;
+pub mod setup;
 pub mod step;
 pub mod store_buffer;

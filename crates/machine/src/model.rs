@@ -45,11 +45,26 @@ pub enum Wanted<'a> {
 }
 
 impl Model {
+    pub const NAMES: [&'static str; 3] = ["lost-pop", "store-buffer", "coherence"];
+
+    /// What it is, in a line.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Model::LostPop(_) => {
+                "LOST-POP, the operational model of compound CPU/GPU systems (PLDI 2023): SC, x86, PTX, XC, ARM, x86 with a GPU"
+            }
+            Model::StoreBuffers => "x86-TSO as one memory and a store buffer per thread (Owens, Sarkar, Sewell 2009)",
+            Model::Coherence(_) => {
+                "a cache-coherence protocol for a CPU and GPUs: the gem5 study of the PLDI 2023 paper"
+            }
+        }
+    }
+
     /// The name that a user types.
     pub fn name(self) -> &'static str {
         match self {
             Model::LostPop(_) => "lost-pop",
-            Model::StoreBuffers => "store-buffers",
+            Model::StoreBuffers => "store-buffer",
             Model::Coherence(_) => "coherence",
         }
     }

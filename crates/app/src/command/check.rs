@@ -122,7 +122,7 @@ pub(crate) fn engine(engine: cli::Engine) -> EngineChoice {
 
 /// The first Ctrl-C ends the searches, the second the program. Flags set by the handler itself: a thread that waits for
 /// signals costs a tenth of the time of one small test.
-fn cancel_on_interrupt() {
+pub(crate) fn cancel_on_interrupt() {
     for signal in [SIGINT, SIGTERM] {
         // Without a handler Ctrl-C still works, less politely.
         let _ = flag::register_conditional_shutdown(signal, 130, Arc::clone(&CANCELLED));

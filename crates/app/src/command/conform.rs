@@ -1,20 +1,26 @@
 //! `fencepost conform`: agreement with published answers. No histogram, no races, and no second engine: the published
-//! answer is the second opinion.
+//! answer is the second opinion. A file of the neutral form has answers of machines too.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fencepost_check::conform::{self, Expected, Property, Row};
+use fencepost_check::neutral::{self, By, Neutral};
+use fencepost_check::operational;
 use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
 use fencepost_check::verdict::Verdict;
 use fencepost_check::{LoadedModel, Models};
+use fencepost_machine::explore::Limits;
+use fencepost_machine::lostpop::rules::Rules;
+use fencepost_machine::model::Model;
+use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
 
-use super::check::{CANCELLED, engine};
+use super::check::{CANCELLED, cancel_on_interrupt, engine};
 use super::library::Library;
 use crate::cli;
 use crate::diagnostics;
@@ -22,6 +28,12 @@ use crate::exit::Exit;
 use crate::inputs::{self, Input};
 use crate::pool;
 use crate::terminal;
+
+/// What there is to compare.
+enum Work {
+    File(Job),
+    Neutral(Box<Neutral>, Vec<Arc<LoadedModel>>),
+}
 
 /// The rows of one file: it is read once for all of them.
 struct Job {
@@ -45,7 +57,8 @@ struct Tally {
 pub(crate) fn run(options: &cli::Conform) -> Exit {
     let mut exit = Exit::default();
     let library = Library::default();
-    let Some(jobs) = jobs(&options.folder, &library, &mut exit) else { return Exit::BAD_INPUT };
+    let Some(jobs) = work(&options.folder, &library, &mut exit) else { return Exit::BAD_INPUT };
+    cancel_on_interrupt();
     let checking = Options {
         engine: engine(options.engine),
         bound: options.bound,
@@ -64,7 +77,10 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         &jobs,
         options.jobs,
         pool::Start::FirstToLast,
-        |job| check(job, &checking),
+        |work| match work {
+            Work::File(job) => check(job, &checking),
+            Work::Neutral(neutral, models) => check_neutral(neutral, models, &checking),
+        },
         |_, tally| {
             terminal::err(&tally.messages);
             terminal::out(&tally.lines);
@@ -82,11 +98,48 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
     exit
 }
 
+/// What there is to compare: a file of the neutral form, or a folder with `expected.csv`, else `tests.json`, else `.test`
+/// files.
+fn work(path: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Work>> {
+    let file = if path.is_dir() { path.join("tests.json") } else { path.to_owned() };
+    let is_neutral = neutral::is_neutral(&file.display().to_string()) && file.is_file();
+    if is_neutral && !path.join("expected.csv").is_file() {
+        return neutral_tests(file, library, exit);
+    }
+    let jobs = jobs(path, library, exit)?;
+    Some(jobs.into_iter().map(Work::File).collect())
+}
+
+fn neutral_tests(file: PathBuf, library: &Library, exit: &mut Exit) -> Option<Vec<Work>> {
+    let source = match Input::File(file).read() {
+        Ok(source) => source,
+        Err(problem) => {
+            terminal::complain(&problem.0);
+            return None;
+        }
+    };
+    let (tests, diagnostics) = neutral::load(&source);
+    terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
+    if !diagnostics.is_empty() {
+        exit.bad_input();
+    }
+    let with_models = |test: Neutral| {
+        let names = test.rows.iter().filter_map(|row| match row.by {
+            By::Axioms(name) => Some(name),
+            By::LostPop => None,
+        });
+        // Only shipped models are named there.
+        let models = names.filter_map(|name| library.get(name).ok()).collect();
+        Work::Neutral(Box::new(test), models)
+    };
+    Some(tests.into_iter().map(with_models).collect())
+}
+
 /// What there is to compare in a folder: `expected.csv`, else every `.test` file.
 fn jobs(folder: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Job>> {
     let table = folder.join("expected.csv");
     if !folder.is_dir() {
-        terminal::complain(&format!("`{}` is no folder", folder.display()));
+        terminal::complain(&format!("`{}` is neither a folder nor a .json file", folder.display()));
         return None;
     }
     match std::fs::read_to_string(&table) {
@@ -152,7 +205,10 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
         .map(|input| Job { name: input.name(), input, rows: vec![(model.clone(), Property::Condition, None)] })
         .collect();
     if jobs.is_empty() {
-        terminal::complain(&format!("`{}` holds neither expected.csv nor a .test file", folder.display()));
+        terminal::complain(&format!(
+            "`{}` holds neither expected.csv nor tests.json nor a .test file",
+            folder.display()
+        ));
         return None;
     }
     Some(jobs)
@@ -200,4 +256,51 @@ fn check(job: &Job, options: &Options<'_>) -> Tally {
         }
     }
     tally
+}
+
+/// A test of the neutral form: each verdict under the model it is of. The form asks what is reachable.
+fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Options<'_>) -> Tally {
+    let mut tally = Tally::default();
+    let test = &neutral.test;
+    for row in &neutral.rows {
+        let (name, verdict, why) = match row.by {
+            By::Axioms(name) => {
+                let Some(model) = models.iter().find(|model| model.name == name) else { continue };
+                let report = fencepost_check::check(test, model, options).report;
+                (name.to_owned(), report.verdict, report.why)
+            }
+            By::LostPop => {
+                let report = operational::run(test, &lost_pop(), &machine_options(options));
+                (report.machine, report.verdict, report.why)
+            }
+        };
+        tally.total += 1;
+        let found = neutral::reachable(test, &verdict);
+        if found == Some(row.expected) {
+            tally.agree += 1;
+            continue;
+        }
+        let found = match (found, why) {
+            (Some(found), _) => found.word().to_owned(),
+            (None, Some(why)) => format!("{} ({})", verdict.word(), why.message),
+            (None, None) => verdict.word().to_owned(),
+        };
+        tally.lines.push_str(&format!("{},{name}: expected {}, found {found}\n", test.name(), row.expected.word()));
+        tally.disagree = true;
+    }
+    tally
+}
+
+fn lost_pop() -> Setup {
+    Setup::new(Model::LostPop(Rules::default()))
+}
+
+fn machine_options<'a>(options: &Options<'a>) -> operational::Options<'a> {
+    operational::Options {
+        outcomes: operational::Outcomes::Skip,
+        trace: operational::Trace::None,
+        bound: options.bound,
+        time_limit: options.time_limit,
+        limits: Limits { cancelled: options.cancelled, ..Limits::default() },
+    }
 }

@@ -1,5 +1,6 @@
 //! `fencepost print`: tests in their canonical form.
 
+use fencepost_check::neutral;
 use fencepost_syntax::litmus;
 
 use crate::cli;
@@ -10,6 +11,7 @@ use crate::terminal;
 
 pub(crate) fn run(options: &cli::Print) -> Exit {
     let mut exit = Exit::default();
+    let mut printed = 0;
     let (inputs, problems) = inputs::collect(&options.paths);
     for problem in &problems {
         terminal::complain(&problem.0);
@@ -24,12 +26,25 @@ pub(crate) fn run(options: &cli::Print) -> Exit {
                 continue;
             }
         };
-        let (trees, diagnostics) = litmus::parse_named(&source.name, &source.text);
+        let (trees, diagnostics) = if neutral::is_neutral(&source.name) {
+            let (tests, diagnostics) = neutral::load(&source);
+            (tests.into_iter().map(|neutral| neutral.test.litmus).collect(), diagnostics)
+        } else {
+            litmus::parse_named(&source.name, &source.text)
+        };
         terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
         if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) {
             exit.bad_input();
         }
-        trees.iter().for_each(|tree| terminal::out(&litmus::print(tree)));
+        let wanted = trees.iter().filter(|tree| options.test.as_ref().is_none_or(|name| *name == tree.name.node));
+        for tree in wanted {
+            printed += 1;
+            terminal::out(&litmus::print(tree));
+        }
+    }
+    if let (Some(name), 0) = (&options.test, printed) {
+        terminal::complain(&format!("there is no test `{name}`"));
+        exit.bad_input();
     }
     exit
 }

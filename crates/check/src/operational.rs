@@ -1,0 +1,334 @@
+//! One test on one machine: the answer to every question, the reachable outcomes, a way to the one that was asked for.
+//!
+//! The counterpart of [`crate::check`] for operational models. A verdict means the same; what is counted are the states of
+//! the machine and not executions.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use fencepost_machine::explore::{Aim, Extent, Limits, Stop};
+use fencepost_machine::machine::{Cut, Stuck};
+use fencepost_machine::model::{self, Wanted};
+use fencepost_machine::requests::{Placement, Requests};
+use fencepost_machine::setup::Setup;
+use fencepost_program::program::{Condition, Question, Term, Unsupported};
+use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfolding::FinalState;
+use fencepost_program::value::Value;
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::outcome;
+use crate::phrase::{self, Notation};
+use crate::question;
+use crate::refusal::{not_unfolded, without_meaning};
+use crate::report::{Assignment, Number, Reason};
+use crate::test::Test;
+use crate::verdict::{Verdict, Why};
+
+/// The version of the schema (`docs/schema/machine.schema.json`).
+pub const SCHEMA: u32 = 1;
+
+/// What is wanted of a machine.
+#[derive(Clone, Debug)]
+pub struct Options<'a> {
+    pub outcomes: Outcomes,
+    pub trace: Trace,
+    /// How often a loop body is unrolled; spin loops need no unrolling.
+    pub bound: u32,
+    /// For each exploration.
+    pub time_limit: Option<Duration>,
+    /// Without a deadline: `time_limit` makes one.
+    pub limits: Limits<'a>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Outcomes {
+    /// The questions only: a search ends at the first state that decides it.
+    #[default]
+    Skip,
+    /// Every reachable outcome.
+    All,
+}
+
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Trace {
+    #[default]
+    None,
+    /// A shortest way to what each question asks for.
+    Questions,
+    /// A shortest way to a final state with these values.
+    To(Condition),
+}
+
+/// The answers to one test on one machine.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Report {
+    pub schema: u32,
+    pub test: String,
+    pub file: String,
+    pub row: Option<u32>,
+    /// With its options.
+    pub machine: String,
+    /// As in a report of `check`.
+    #[serde(serialize_with = "crate::report::verdict_word")]
+    pub verdict: Verdict,
+    pub why: Option<Reason>,
+    pub questions: Vec<Answer>,
+    /// How many states were seen; of several searches, by the largest.
+    pub states: u64,
+    pub transitions: u64,
+    /// All reachable outcomes; those that were met, where not every state was seen; None where nobody asked.
+    pub outcomes: Option<Vec<Outcome>>,
+    /// Why the outcomes are not all.
+    pub incomplete: Option<Reason>,
+    /// States that end a run without an outcome. Known where the outcomes are.
+    pub stuck: Vec<StuckStates>,
+    /// The way to the values that were asked for beside the questions.
+    pub trace: Option<Vec<String>>,
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Answer {
+    /// `exists`, `~exists`, `forall`, `permit`, `assert`, `check`.
+    pub kind: String,
+    pub name: Option<String>,
+    pub condition: String,
+    #[serde(serialize_with = "crate::report::verdict_word")]
+    pub verdict: Verdict,
+    pub why: Option<Reason>,
+    /// Whether a final state satisfies the condition (`forall`, `assert`: breaks it); None where that is not known.
+    pub reached: Option<bool>,
+    pub trace: Option<Vec<String>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Outcome {
+    pub values: Assignment,
+    /// How many final states of the machine have these values.
+    pub states: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct StuckStates {
+    pub why: String,
+    pub states: u64,
+}
+
+/// What a machine runs, or why it does not.
+pub fn requests(test: &Test, setup: &Setup, bound: u32) -> Result<Requests, Why> {
+    if let Some(why) = without_meaning(test) {
+        return Err(why);
+    }
+    let limits = UnfoldOptions { bound, ..UnfoldOptions::default() };
+    let unfolding = unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))?;
+    let placement = Placement::of(&test.program).and_then(|placement| setup.place(placement, test.architecture));
+    placement.and_then(|placement| Requests::of(&unfolding, &placement)).map_err(refused)
+}
+
+pub(crate) fn refused(unsupported: Unsupported) -> Why {
+    Why::Unsupported { span: unsupported.span, what: unsupported.what }
+}
+
+/// Asks a machine.
+pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
+    let mut report = Report {
+        schema: SCHEMA,
+        test: test.program.name.clone(),
+        file: test.source.name.clone(),
+        row: test.row,
+        machine: setup.to_string(),
+        verdict: Verdict::Holds,
+        why: None,
+        questions: Vec::new(),
+        states: 0,
+        transitions: 0,
+        outcomes: None,
+        incomplete: None,
+        stuck: Vec::new(),
+        trace: None,
+    };
+    let run = Run { test, setup, options };
+    let asked = requests(test, setup, options.bound).and_then(|requests| run.ask(&requests, &mut report));
+    if let Err(why) = asked {
+        report.questions =
+            test.program.questions.iter().map(|question| run.answer(question, Found::Unknown(why.clone()))).collect();
+        report.verdict = Verdict::Unknown(why);
+    } else {
+        let enforced = test.program.questions.iter().zip(&report.questions);
+        let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
+        report.verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));
+    }
+    if let Verdict::Unknown(why) = &report.verdict {
+        report.why = Some(Reason::new(why, &test.source));
+    }
+    report
+}
+
+/// Whether a state that is looked for was found.
+enum Found {
+    /// And the way there, if it was wanted.
+    Reached(Option<Vec<String>>),
+    Nowhere,
+    Unknown(Why),
+}
+
+/// Whether a search is to tell the way, a shortest one.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Way {
+    Told,
+    Skipped,
+}
+
+struct Run<'a> {
+    test: &'a Test,
+    setup: &'a Setup,
+    options: &'a Options<'a>,
+}
+
+impl Run<'_> {
+    fn ask(&self, requests: &Requests, report: &mut Report) -> Result<(), Why> {
+        let all = match self.options.outcomes {
+            Outcomes::Skip => None,
+            Outcomes::All => Some(self.explore(requests, &Aim::Everything, Wanted::Nothing, report)?),
+        };
+        if let Some(all) = &all {
+            report.outcomes = Some(self.outcomes(all));
+            report.incomplete = stopped(all).map(|why| Reason::new(&why, &self.test.source));
+            let stuck = |(why, states): (&Stuck, &u64)| StuckStates { why: why.words().to_owned(), states: *states };
+            report.stuck = all.stuck.iter().map(stuck).collect();
+        }
+        for question in &self.test.program.questions {
+            let condition = question::looked_for(&self.test.program, question);
+            let found = match (&all, &self.options.trace) {
+                (_, Trace::Questions) => self.search(requests, &condition, Way::Told, report)?,
+                (Some(all), _) => among(all, &condition),
+                (None, _) => self.search(requests, &condition, Way::Skipped, report)?,
+            };
+            report.questions.push(self.answer(question, found));
+        }
+        if let Trace::To(condition) = &self.options.trace {
+            match self.search(requests, condition, Way::Told, report)? {
+                Found::Reached(trace) => report.trace = trace,
+                Found::Nowhere => {}
+                Found::Unknown(why) => report.incomplete = Some(Reason::new(&why, &self.test.source)),
+            }
+        }
+        Ok(())
+    }
+
+    fn explore(
+        &self,
+        requests: &Requests,
+        aim: &Aim<'_>,
+        wanted: Wanted<'_>,
+        report: &mut Report,
+    ) -> Result<model::Outcomes, Why> {
+        let deadline = self.options.time_limit.map(|limit| Instant::now() + limit);
+        let limits = Limits { deadline, ..self.options.limits };
+        let explored = self.setup.model.explore(requests, aim, wanted, &limits).map_err(refused)?;
+        report.states = report.states.max(explored.states);
+        report.transitions = report.transitions.max(explored.transitions);
+        Ok(explored)
+    }
+
+    fn search(&self, requests: &Requests, condition: &Condition, way: Way, report: &mut Report) -> Result<Found, Why> {
+        let (aim, wanted) = match way {
+            Way::Told => (Aim::Reach(condition), Wanted::Trace(condition)),
+            Way::Skipped => (Aim::Decide(condition), Wanted::Nothing),
+        };
+        let explored = self.explore(requests, &aim, wanted, report)?;
+        Ok(match (explored.extent, stopped(&explored)) {
+            (Extent::Found, _) => Found::Reached(explored.trace),
+            (_, Some(why)) => Found::Unknown(why),
+            _ => Found::Nowhere,
+        })
+    }
+
+    fn answer(&self, question: &Question, found: Found) -> Answer {
+        let (verdict, reached, trace) = match found {
+            Found::Reached(trace) => (question::verdict_of(question.kind, true), Some(true), trace),
+            Found::Nowhere => (question::verdict_of(question.kind, false), Some(false), None),
+            Found::Unknown(why) => (Verdict::Unknown(why), None, None),
+        };
+        let why = match &verdict {
+            Verdict::Unknown(why) => Some(Reason::new(why, &self.test.source)),
+            _ => None,
+        };
+        Answer {
+            kind: phrase::question_kind(question.kind).to_owned(),
+            name: question.name.clone(),
+            condition: phrase::condition(&self.test.program, &question.condition, Notation::Named),
+            verdict,
+            why,
+            reached,
+            trace,
+        }
+    }
+
+    /// The states that pass the filter, seen through the terms of the test.
+    fn outcomes(&self, all: &model::Outcomes) -> Vec<Outcome> {
+        let mut found: BTreeMap<Assignment, u64> = BTreeMap::new();
+        for (state, states) in filtered(self.test, all) {
+            *found.entry(assignment(self.test, state)).or_default() += states;
+        }
+        found.into_iter().map(|(values, states)| Outcome { values, states }).collect()
+    }
+}
+
+/// The final states that pass the filter of the test.
+pub(crate) fn filtered<'a>(
+    test: &'a Test,
+    all: &'a model::Outcomes,
+) -> impl Iterator<Item = (&'a FinalState, u64)> + 'a {
+    let filter = test.program.filter.as_ref().map(|filter| &filter.node);
+    let passes = move |state: &FinalState| filter.is_none_or(|filter| holds(filter, state));
+    all.outcomes.iter().filter(move |(state, _)| passes(state)).map(|(state, states)| (state, *states))
+}
+
+/// A final state as reports show it: the terms of the test.
+pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
+    let terms = outcome::terms(&test.program);
+    let named = |term: &Term| {
+        let name = phrase::term(&test.program, term, Notation::Named);
+        value(term, state).map(|value| (name, Number::Known(value.0)))
+    };
+    Assignment(terms.iter().filter_map(named).collect())
+}
+
+fn value(term: &Term, state: &FinalState) -> Option<Value> {
+    match term {
+        Term::Constant(value) => Some(*value),
+        Term::Register(thread, register) => state.registers.get(thread.index())?.get(register.index()).copied(),
+        Term::Memory(location) => state.memory.get(location.index()).copied(),
+    }
+}
+
+fn holds(condition: &Condition, state: &FinalState) -> bool {
+    condition.evaluate(&mut |term| value(term, state)).unwrap_or(false)
+}
+
+/// Whether a condition holds in one of all outcomes.
+fn among(all: &model::Outcomes, condition: &Condition) -> Found {
+    match stopped(all) {
+        _ if all.outcomes.keys().any(|state| holds(condition, state)) => Found::Reached(None),
+        Some(why) => Found::Unknown(why),
+        None => Found::Nowhere,
+    }
+}
+
+/// Why an exploration is not complete.
+pub(crate) fn stopped(explored: &model::Outcomes) -> Option<Why> {
+    match explored.extent {
+        Extent::Complete | Extent::Found => None,
+        Extent::Incomplete(stop) => Some(match stop {
+            Stop::States => Why::States,
+            Stop::Time => Why::Time,
+            Stop::Memory => Why::Memory,
+            Stop::Cancelled => Why::Cancelled,
+            Stop::Cut(Cut::Bound(span)) => Why::Bound(span),
+            Stop::Cut(Cut::Wild(span)) => {
+                Why::Unsupported { span, what: "an access outside every location".to_owned() }
+            }
+        }),
+    }
+}
