@@ -26,6 +26,7 @@ pub(crate) enum Command {
     Check(Check),
     Conform(Conform),
     Expect(Expect),
+    Machine(Machine),
     Models(Models),
     Print(Print),
     Readings(Readings),
@@ -173,6 +174,78 @@ pub(crate) struct Expect {
     pub(crate) reading: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: Limits,
+}
+
+/// Run tests on an operational model: every reachable state, or step by step
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fencepost machine --list                                   the machines and their options
+  fencepost machine lost-pop corpus/compound                 every test below a folder, as a table
+  fencepost machine store-buffer sb.litmus --all             every reachable outcome
+  fencepost machine lost-pop mp.litmus --trace               a shortest way to what the test asks for
+  fencepost machine lost-pop mp.litmus --trace='x = 2'       or to any other outcome
+  fencepost machine coherence --swmr off mp1.litmus          the gem5 study's protocol, without its invariant
+  fencepost machine lost-pop --arch xc --option between=appendix mp.litmus
+  fencepost machine lost-pop mp.litmus --step                by hand: list, take, undo
+  fencepost machine lost-pop mp.litmus --steps 1,3,u,2       the same from a script
+
+Exit codes are those of `check`: 0 the condition holds, 1 violated, 2 bad input, 3 unknown.")]
+pub(crate) struct Machine {
+    /// lost-pop, store-buffer or coherence, with options if you like: coherence:swmr=off
+    #[arg(value_name = "MACHINE", required_unless_present = "list")]
+    pub(crate) machine: Option<String>,
+    /// Test files, folders (searched for .litmus and .test files), or `-`
+    #[arg(value_name = "PATH", required_unless_present = "list")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// List the machines and their options
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// An option of the machine (see --list); may be repeated
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub(crate) option: Vec<String>,
+    /// Whose threads these are, if not as they are written: sc, xc (of GPU threads), arm
+    #[arg(long, value_name = "ARCH")]
+    pub(crate) arch: Option<String>,
+    /// Of the coherence protocol: whether it keeps single-writer-multiple-reader
+    #[arg(long, value_name = "on|off")]
+    pub(crate) swmr: Option<String>,
+    /// Every reachable outcome with the number of final states that show it
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// A shortest way to what the test asks for, or to another outcome
+    #[arg(long, value_name = "CONDITION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) trace: Option<String>,
+    /// Step through one test by hand
+    #[arg(long, conflicts_with_all = ["all", "trace", "json", "steps"])]
+    pub(crate) step: bool,
+    /// Take these steps: numbers of transitions, u to undo, l to list, s to show the state, h for the way here
+    #[arg(long, value_name = "STEPS", conflicts_with_all = ["all", "trace", "json"])]
+    pub(crate) steps: Option<String>,
+    /// Print one JSON object per test (docs/schema/machine.schema.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: MachineLimits,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MachineLimits {
+    /// Time for each search, in seconds (or 500ms, 2m); after it the answer is Unknown
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) time_limit: Option<Duration>,
+    /// Memory for the states of each search (500M, 2G); beyond it the answer is Unknown
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) memory_limit: Option<u64>,
+    /// The most states a search may see; beyond it the answer is Unknown [default: 20000000]
+    #[arg(long, value_name = "N")]
+    pub(crate) states: Option<u64>,
+    /// How many tests are run at once, or of one test how many threads explore it [default: the number of cores]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How often a loop is unrolled; spin loops need no unrolling
+    #[arg(long, value_name = "N", default_value_t = fencepost_check::options::DEFAULT_BOUND)]
+    pub(crate) bound: u32,
 }
 
 /// List the shipped memory models, or show one

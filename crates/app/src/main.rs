@@ -1,4 +1,4 @@
-//! The command line: `fencepost check`, `conform`, `expect`, `models`, `print`, `readings`. Files, signals and the terminal live here
+//! The command line: `fencepost check`, `conform`, `expect`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
 //! and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         cli::Command::Check(options) => command::check::run(&options),
         cli::Command::Conform(options) => command::conform::run(&options),
         cli::Command::Expect(options) => command::expect::run(&options),
+        cli::Command::Machine(options) => command::machine::run(&options),
         cli::Command::Models(options) => command::models::run(&options),
         cli::Command::Print(options) => command::print::run(&options),
         cli::Command::Readings(options) => command::readings::run(&options),

@@ -37,6 +37,7 @@ mod refusal;
 pub mod render;
 pub mod report;
 mod search;
+pub mod stepping;
 pub mod test;
 mod timeline;
 mod variants;

@@ -50,14 +50,13 @@ pub enum Outcomes {
     All,
 }
 
-#[derive(Clone, PartialEq, Debug, Default)]
+/// Whether the way to what a question looks for is told.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Trace {
     #[default]
     None,
-    /// A shortest way to what each question asks for.
-    Questions,
-    /// A shortest way to a final state with these values.
-    To(Condition),
+    /// A shortest one.
+    Shortest,
 }
 
 /// The answers to one test on one machine.
@@ -83,8 +82,6 @@ pub struct Report {
     pub incomplete: Option<Reason>,
     /// States that end a run without an outcome. Known where the outcomes are.
     pub stuck: Vec<StuckStates>,
-    /// The way to the values that were asked for beside the questions.
-    pub trace: Option<Vec<String>>,
 }
 
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
@@ -121,7 +118,7 @@ pub fn requests(test: &Test, setup: &Setup, bound: u32) -> Result<Requests, Why>
     }
     let limits = UnfoldOptions { bound, ..UnfoldOptions::default() };
     let unfolding = unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))?;
-    let placement = Placement::of(&test.program).and_then(|placement| setup.place(placement, test.architecture));
+    let placement = Placement::of(&test.program).map(|placement| setup.place(placement, test.architecture));
     placement.and_then(|placement| Requests::of(&unfolding, &placement)).map_err(refused)
 }
 
@@ -145,7 +142,6 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         outcomes: None,
         incomplete: None,
         stuck: Vec::new(),
-        trace: None,
     };
     let run = Run { test, setup, options };
     let asked = requests(test, setup, options.bound).and_then(|requests| run.ask(&requests, &mut report));
@@ -172,13 +168,6 @@ enum Found {
     Unknown(Why),
 }
 
-/// Whether a search is to tell the way, a shortest one.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Way {
-    Told,
-    Skipped,
-}
-
 struct Run<'a> {
     test: &'a Test,
     setup: &'a Setup,
@@ -199,19 +188,11 @@ impl Run<'_> {
         }
         for question in &self.test.program.questions {
             let condition = question::looked_for(&self.test.program, question);
-            let found = match (&all, &self.options.trace) {
-                (_, Trace::Questions) => self.search(requests, &condition, Way::Told, report)?,
-                (Some(all), _) => among(all, &condition),
-                (None, _) => self.search(requests, &condition, Way::Skipped, report)?,
+            let found = match (&all, self.options.trace) {
+                (Some(all), Trace::None) => among(all, &condition),
+                _ => self.search(requests, &condition, report)?,
             };
             report.questions.push(self.answer(question, found));
-        }
-        if let Trace::To(condition) = &self.options.trace {
-            match self.search(requests, condition, Way::Told, report)? {
-                Found::Reached(trace) => report.trace = trace,
-                Found::Nowhere => {}
-                Found::Unknown(why) => report.incomplete = Some(Reason::new(&why, &self.test.source)),
-            }
         }
         Ok(())
     }
@@ -231,10 +212,12 @@ impl Run<'_> {
         Ok(explored)
     }
 
-    fn search(&self, requests: &Requests, condition: &Condition, way: Way, report: &mut Report) -> Result<Found, Why> {
-        let (aim, wanted) = match way {
-            Way::Told => (Aim::Reach(condition), Wanted::Trace(condition)),
-            Way::Skipped => (Aim::Decide(condition), Wanted::Nothing),
+    /// Several workers go breadth first; one alone finds something sooner depth first.
+    fn search(&self, requests: &Requests, condition: &Condition, report: &mut Report) -> Result<Found, Why> {
+        let (aim, wanted) = match self.options.trace {
+            Trace::Shortest => (Aim::Reach(condition), Wanted::Trace(condition)),
+            Trace::None if self.options.limits.workers > 1 => (Aim::Reach(condition), Wanted::Nothing),
+            Trace::None => (Aim::Decide(condition), Wanted::Nothing),
         };
         let explored = self.explore(requests, &aim, wanted, report)?;
         Ok(match (explored.extent, stopped(&explored)) {

@@ -65,6 +65,22 @@ impl Test {
         Test { program, ..self.clone() }
     }
 
+    /// The same program with another question: whether a final state satisfies this condition, in the notation of the
+    /// test. The diagnostics are about the text that is returned with them.
+    pub fn asking(&self, condition: &str) -> Result<Test, (Source, Vec<Diagnostic>)> {
+        let mut unasked = self.litmus.clone();
+        unasked.questions.clear();
+        let text = format!("{}exists ({condition})\n", litmus::print(&unasked));
+        let source = Source::new(self.source.name.clone(), text);
+        let (mut tests, diagnostics) = load_litmus(&source);
+        match tests.pop() {
+            Some(test) if !diagnostics.iter().any(Diagnostic::is_error) => {
+                Ok(Test { architecture: self.architecture, row: self.row, ..test })
+            }
+            _ => Err((source, diagnostics)),
+        }
+    }
+
     pub fn name(&self) -> &str {
         &self.program.name
     }

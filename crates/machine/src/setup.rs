@@ -1,9 +1,7 @@
-//! A machine with its options, as people type them: `lost-pop`, `lost-pop:arch=xc,between=appendix`,
+//! A machine with its options, as people type them: `lost-pop`, `lost-pop:arch=xc:between=appendix`,
 //! `coherence:swmr=off`.
 
 use std::fmt;
-
-use fencepost_program::program::Unsupported;
 
 use crate::coherence::Swmr;
 use crate::lostpop::rules::{Difference, Rules, Satisfaction, Text};
@@ -113,14 +111,13 @@ impl Setup {
         Setup { model, architecture: None }
     }
 
-    /// `NAME` or `NAME:option=value,…`.
+    /// `NAME` or `NAME:option=value:…`.
     pub fn parse(text: &str) -> Result<Setup, BadSetup> {
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default();
         let model = Model::named(name).ok_or_else(|| BadSetup::Machine(name.to_owned()))?;
         let mut setup = Setup::new(model);
-        for option in options.split(',').filter(|option| !option.is_empty()) {
-            setup.set(option)?;
-        }
+        parts.try_for_each(|option| setup.set(option))?;
         Ok(setup)
     }
 
@@ -152,12 +149,12 @@ impl Setup {
     }
 
     /// The threads as this machine takes them. `written` is whose threads the test says they are, if not the text.
-    pub fn place(&self, placement: Placement, written: Option<Architecture>) -> Result<Placement, Unsupported> {
-        Ok(match self.architecture.or(written) {
+    pub fn place(&self, placement: Placement, written: Option<Architecture>) -> Placement {
+        match self.architecture.or(written) {
             None => placement,
             Some(Architecture::Xc) => placement.gpus(Architecture::Xc),
             Some(all) => placement.all(all),
-        })
+        }
     }
 }
 
@@ -179,7 +176,7 @@ impl fmt::Display for Setup {
             Model::Coherence(Swmr::Kept) | Model::StoreBuffers => {}
         }
         write!(f, "{}", self.model.name())?;
-        if set.is_empty() { Ok(()) } else { write!(f, ":{}", set.join(",")) }
+        set.iter().try_for_each(|option| write!(f, ":{option}"))
     }
 }
 
@@ -193,8 +190,8 @@ mod tests {
             "lost-pop",
             "store-buffer",
             "coherence:swmr=off",
-            "coherence:arch=xc,swmr=off",
-            "lost-pop:arch=sc,accept-observes=appendix,gpu-scope=lean,satisfaction=in-order",
+            "coherence:arch=xc:swmr=off",
+            "lost-pop:arch=sc:accept-observes=appendix:gpu-scope=lean:satisfaction=in-order",
         ] {
             assert_eq!(Setup::parse(text).map(|setup| setup.to_string()), Ok(text.to_owned()));
         }

@@ -5,6 +5,8 @@ pub(crate) mod conform;
 pub(crate) mod expect;
 mod file;
 mod library;
+pub(crate) mod machine;
 pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod readings;
+mod step;

@@ -1,9 +1,11 @@
 //! Reports as text: a table for people, JSON Lines, JUnit XML, herd's log. Pure functions to strings.
 
+mod columns;
 mod details;
 pub mod herd;
 pub mod json;
 pub mod junit;
+pub mod machine;
 pub mod table;
 pub mod width;
 

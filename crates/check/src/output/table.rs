@@ -133,7 +133,7 @@ fn painted(remark: &str, code: &str, colour: Colour) -> String {
     }
 }
 
-fn status_colour(status: Status) -> &'static str {
+pub(crate) fn status_colour(status: Status) -> &'static str {
     match status {
         Status::Good => "32",
         Status::Unknown => "33",
@@ -143,12 +143,16 @@ fn status_colour(status: Status) -> &'static str {
 
 /// The name of a test in a table: its file, and its own name or row where the file does not say it.
 pub fn title(report: &Report) -> String {
-    let stem = report.file.rsplit(['/', '\\']).next().unwrap_or(&report.file);
+    title_of(&report.file, &report.test, report.row)
+}
+
+pub(crate) fn title_of(file: &str, test: &str, row: Option<u32>) -> String {
+    let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
-    match report.row {
-        Some(row) => format!("{} row {row}", report.file),
-        None if stem == report.test => report.file.clone(),
-        None => format!("{} ({})", report.file, report.test),
+    match row {
+        Some(row) => format!("{file} row {row}"),
+        None if stem == test => file.to_owned(),
+        None => format!("{file} ({test})"),
     }
 }
 
@@ -269,8 +273,7 @@ fn unsupported_lines(text: &mut String, report: &Report) {
 
 fn outcome_lines(text: &mut String, report: &Report) {
     for outcome in &report.outcomes {
-        let values: Vec<String> = outcome.values.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let _ = writeln!(text, "    {:>8}  {}", outcome.executions, values.join("; "));
+        let _ = writeln!(text, "    {:>8}  {}", outcome.executions, outcome.values);
     }
 }
 

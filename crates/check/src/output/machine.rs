@@ -1,0 +1,106 @@
+//! The answers of machines: for a person, and as JSON (`docs/schema/machine.schema.json`).
+
+use std::fmt::Write;
+
+use super::Status;
+use super::columns::columns;
+use super::table::{self, Colour};
+use super::width::Width;
+use crate::operational::{Answer, Report};
+use crate::phrase;
+use crate::verdict::Verdict;
+
+/// What a report contributes to the exit code: nothing is expected of it.
+pub fn status(report: &Report) -> Status {
+    match report.verdict {
+        Verdict::Holds => Status::Good,
+        Verdict::Unknown(_) => Status::Unknown,
+        Verdict::Violated | Verdict::Depends(_) => Status::Bad,
+    }
+}
+
+/// One JSON object and the end of the line.
+pub fn json(report: &Report) -> String {
+    let mut text = serde_json::to_string(report).expect("invariant: a report has string keys only");
+    text.push('\n');
+    text
+}
+
+/// One report in full.
+pub fn paragraph(report: &Report, colour: Colour) -> String {
+    let verdict = colour.paint(table::status_colour(status(report)), report.verdict.word());
+    let why = report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+    let mut text = format!("{} on {}: {verdict}{why}\n", title(report), report.machine);
+    for answer in &report.questions {
+        let _ = writeln!(text, "  {}", sentence(answer));
+        for (at, step) in answer.trace.iter().flatten().enumerate() {
+            let _ = writeln!(text, "    {:>3}  {step}", at + 1);
+        }
+    }
+    let (states, transitions) =
+        (phrase::count(report.states, "state"), phrase::count(report.transitions, "transition"));
+    let _ = writeln!(text, "  {states} seen, {transitions}");
+    if let Some(outcomes) = &report.outcomes {
+        let at_least = if report.incomplete.is_some() { "at least " } else { "" };
+        let why = report.incomplete.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+        let _ = writeln!(text, "  {at_least}{}{why}", phrase::count(outcomes.len() as u64, "outcome"));
+        for outcome in outcomes {
+            let _ = writeln!(text, "    {:>8}  {}", outcome.states, outcome.values);
+        }
+    }
+    for stuck in &report.stuck {
+        let _ = writeln!(text, "  no outcome of {}: {}", phrase::count(stuck.states, "last state"), stuck.why);
+    }
+    text
+}
+
+fn sentence(answer: &Answer) -> String {
+    let asked = format!("{} ({})", answer.kind, answer.condition);
+    let found = match (answer.reached, answer.kind.as_str()) {
+        (None, _) => "not known".to_owned(),
+        (Some(true), "forall" | "assert") => "a reachable state breaks it".to_owned(),
+        (Some(false), "forall" | "assert") => "true in every reachable final state".to_owned(),
+        (Some(true), _) => "reachable".to_owned(),
+        (Some(false), _) => "not reachable".to_owned(),
+    };
+    let steps = match &answer.trace {
+        Some(trace) => format!(", by {}", phrase::count(trace.len() as u64, "step")),
+        None => String::new(),
+    };
+    format!("{asked}: {found}{steps}")
+}
+
+fn title(report: &Report) -> String {
+    table::title_of(&report.file, &report.test, report.row)
+}
+
+/// A row per report.
+pub fn table(reports: &[&Report], width: Width, colour: Colour) -> String {
+    let cells = |report: &&Report| {
+        let outcomes = report.outcomes.as_ref().map_or("-".to_owned(), |outcomes| outcomes.len().to_string());
+        let verdict = report.verdict.word().to_owned();
+        let why = report.why.as_ref().map_or(String::new(), |why| format!("({})", why.message));
+        vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why]
+    };
+    let rows: Vec<Vec<String>> = reports.iter().map(cells).collect();
+    let headings = ["test", "machine", "verdict", "states", "outcomes", ""];
+    columns(&headings, &rows, width, |row, column, cell| match reports.get(row) {
+        Some(report) if column == 2 => colour.paint(table::status_colour(status(report)), cell),
+        _ => cell.to_owned(),
+    })
+}
+
+/// `12 tests: 5 hold, 6 violated, 1 unknown`.
+pub fn summary(reports: &[&Report], broken: usize) -> String {
+    let count = |word: &str| reports.iter().filter(|report| report.verdict.word() == word).count();
+    let mut parts = Vec::new();
+    for (word, said) in [("Holds", "hold"), ("Violated", "violated"), ("Unknown", "unknown")] {
+        if count(word) > 0 {
+            parts.push(format!("{} {said}", count(word)));
+        }
+    }
+    if broken > 0 {
+        parts.push(format!("{} not readable", phrase::count(broken as u64, "file")));
+    }
+    format!("{}: {}\n", phrase::count(reports.len() as u64, "test"), parts.join(", "))
+}
