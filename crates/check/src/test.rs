@@ -99,7 +99,17 @@ impl Test {
     pub fn instruction_text(&self, span: Span) -> String {
         match self.texts.get(&span) {
             Some(text) => text.clone(),
-            None => self.source.slice(span).split_whitespace().collect::<Vec<_>>().join(" "),
+            None => self.source.slice(self.with_guard(span)).split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    /// The span of a guarded instruction begins with its register: `@` and `@!` stand before that.
+    fn with_guard(&self, span: Span) -> Span {
+        let before = self.source.slice(Span { start: 0, end: span.start }).trim_end();
+        let before = before.strip_suffix('!').map_or(before, str::trim_end);
+        match before.strip_suffix('@') {
+            Some(outside) => Span { start: outside.len() as u32, ..span },
+            None => span,
         }
     }
 }

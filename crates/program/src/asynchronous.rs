@@ -55,6 +55,8 @@ pub enum Action {
     /// `tcgen05.alloc`: the address of the columns goes to shared memory.
     Allocate {
         destination: AddressOperand,
+        /// How many columns, where the text says so.
+        count: Option<u32>,
         group: u8,
         /// The locations that the destination may be, settled when memory is cut: what is read there is an address.
         slots: Vec<LocationId>,

@@ -16,7 +16,7 @@ use crate::unfolding::{EventKind, Unfolding};
 use crate::value::{Type, Value};
 
 /// More combinations of initial values than this are refused.
-pub const MOST_CASES: usize = 64;
+pub const MOST_CASES: usize = 512;
 
 /// Whether the cases stand for all initial values.
 #[derive(Clone, PartialEq, Eq, Debug)]

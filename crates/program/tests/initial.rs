@@ -69,8 +69,11 @@ fn what_has_no_unknown_value() {
     let text = |declaration: &str, code: &str| format!("PTX t\n{{ {declaration} }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\n");
     let arrive = "mbarrier.arrive.shared::cta.b64 _, [b];";
     assert!(attempt(&text(".shared .mbarrier b = ?;", arrive)).0.is_none());
-    let bytes = attempt(&text(".shared .b64 b = ?;", arrive)).0.expect("a program");
+    let read = format!("ld.shared.u64 %rd1, [b];\n{arrive}");
+    let bytes = attempt(&text(".shared .b64 b = ?;", &read)).0.expect("a program");
     assert!(bytes.unsupported.iter().any(|found| found.what.contains("unknown initial value of the mbarrier")));
+    let unread = program(&text(".shared .b64 b = ?;", arrive));
+    assert!(unread.unsupported.is_empty() && unknowns(&unread).is_empty(), "nobody looks at it");
     let register = attempt(&text("x = 0; P0:%r1 = ?;", "st.u32 [x], %r1;")).0.expect("a program");
     assert!(register.unsupported.iter().any(|found| found.what.contains("a register with an unknown")));
     assert_eq!(unknowns(&program(&text(".shared .b32 s[2] = ?;", "ld.shared.u32 %r1, [s+4];"))).len(), 2);

@@ -82,8 +82,14 @@ impl Scene<'_> {
             (Side::After, Some((_, after))) if *after != line => {
                 format!("in {thread} between lines {line} and {after}")
             }
-            (Side::Before, _) => format!("in {thread} before line {line}"),
-            (Side::After, _) => format!("in {thread} behind line {line}"),
+            (Side::Before, Some(_)) => {
+                format!("in {thread} before `{}` of line {line}", self.test.instruction_text(anchor.span))
+            }
+            (Side::After, Some(_)) => {
+                format!("in {thread} behind `{}` of line {line}", self.test.instruction_text(anchor.span))
+            }
+            (Side::Before, None) => format!("in {thread} before line {line}"),
+            (Side::After, None) => format!("in {thread} behind line {line}"),
         }
     }
 }

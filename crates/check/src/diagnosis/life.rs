@@ -12,9 +12,8 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
     match flag {
         "unallocated-access-race" => {
             let place = words::place(scene, first);
-            Some(format!(
-                "{place} goes through an address that no tcgen05.alloc gave: it was read before the allocation wrote it (PTX ISA 9.7.18.7.1)"
-            ))
+            let how = origin(scene, first);
+            Some(format!("{place} goes through an address that no tcgen05.alloc gave{how} (PTX ISA 9.7.18.7.1)"))
         }
         "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
@@ -31,5 +30,22 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
                 )
             })
         }
+    }
+}
+
+/// Where the address came from: what a load behind it has read.
+fn origin(scene: &Scene<'_>, access: EventId) -> String {
+    let behind = |id: EventId| scene.event(id).address_deps.clone();
+    let reads = behind(access).into_iter().chain(behind(scene.at(access)));
+    let mut sources =
+        reads.filter_map(|read| scene.execution.rf.iter().find(|(_, to)| *to == read)).map(|(from, _)| *from);
+    let Some(source) = sources.next() else { return String::new() };
+    let opcode = scene.statement(source).map(|statement| statement.opcode.node.as_str());
+    match scene.thread(source) {
+        None => ": it was read before the allocation wrote it".to_owned(),
+        Some(_) if opcode == Some("tcgen05") => {
+            format!(": it is beyond the columns that {} was given", words::place(scene, source))
+        }
+        Some(_) => format!(": {} wrote it", words::place(scene, source)),
     }
 }

@@ -172,7 +172,13 @@ fn grid(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Link> {
         return None;
     }
     let anchor = scene.anchor(scene.at(to), Side::Before)?;
-    let reason = format!("{}'s kernel may start before {}'s has ended", scene.name(to), scene.name(from));
+    let triggers = scene.execution.events.iter().any(|id| kernel(*id) == Some(pair.0) && scene.has(*id, Tag::Trigger));
+    let (dependent, own) = (scene.name(to), scene.name(from));
+    let reason = if triggers {
+        format!("{dependent}'s kernel may start before {own}'s has ended")
+    } else {
+        format!("{dependent}'s kernel starts when {own}'s has exited, which orders no memory: only a wait for it does")
+    };
     let edit = Edit::insert(anchor, "griddepcontrol.wait", reason, "9.7.15.14", GRID_WAIT);
     let (start, end) = (Node::Event(from), Node::Event(scene.at(to)));
     Some(Link { from: start, to: end, kind: Kind::Grid, cost: GRID_WAIT, edits: vec![edit] })

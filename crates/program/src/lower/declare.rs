@@ -141,7 +141,13 @@ fn location(
         Some("tensormap") => LocationRole::TensorMap,
         _ => LocationRole::Data,
     };
-    let initial = initial_value(names, name, role, value)?;
+    let initial = match initial_value(names, name, role, value) {
+        // The name is declared all the same.
+        Err(refusal @ Refusal::Unsupported(..)) => {
+            return location(names, name, space, ty, None).and(Err(refusal));
+        }
+        initial => initial?,
+    };
     let inner: Vec<u32> = ty.map(|ty| ty.node.inner.clone()).unwrap_or_default();
     let whole = |length: u32| inner.iter().try_fold(length, |all, length| all.checked_mul(*length)).unwrap_or(0);
     let length = ty.and_then(|ty| ty.node.length).map(whole);

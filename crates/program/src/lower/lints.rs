@@ -44,6 +44,7 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
             text.places(thread, code, findings);
         }
         cluster_barriers(thread, findings);
+        growing_allocations(thread, findings);
         groups::collect(thread, findings);
     }
     text.unawaited(findings);
@@ -51,6 +52,21 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
     lints.sort_by_key(|lint| (lint.span.start, lint.span.end));
     lints.dedup();
     lints
+}
+
+/// A CTA that has allocated columns of tensor memory asks for no more columns at once later (PTX ISA 9.7.18.7.1).
+fn growing_allocations(thread: &ThreadBuilder, findings: &mut Findings) {
+    let mut least: Option<u32> = None;
+    for code in &thread.code {
+        let Operation::Async(operation) = &code.operation else { continue };
+        let Action::Allocate { count: Some(count), .. } = operation.action else { continue };
+        if let Some(before) = least.filter(|before| *before < count) {
+            let message =
+                format!("{count} columns of tensor memory are allocated after {before}: the number must not increase");
+            findings.lint("growing-allocation", code.span, message, "9.7.18.7.1");
+        }
+        least = Some(least.map_or(count, |before| before.min(count)));
+    }
 }
 
 fn too_new(floor: &Floor, version: Version) -> String {

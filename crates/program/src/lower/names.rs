@@ -422,6 +422,14 @@ impl Names {
         }
     }
 
+    /// Makes the tensor memory of a CTA: code reaches it through addresses that it is given, without naming it.
+    pub(crate) fn tensor_memory(&mut self, place: Place, span: Span) -> Result<(), Refusal> {
+        let is_tensor = |entry: &Name| matches!(entry.space, Some((Space::TensorMemory, _)));
+        let names: Vec<String> =
+            self.by_name.iter().filter(|(_, entry)| is_tensor(entry)).map(|(name, _)| name.clone()).collect();
+        names.iter().try_for_each(|name| self.instance(name, Instance::Cta(place), span).map(|_| ()))
+    }
+
     /// In real PTX a test that declares some of its locations has probably misspelt the others. The other notations leave
     /// out what is 0 as a habit.
     pub(crate) fn warn_of_undeclared(&self, litmus: &Litmus, findings: &mut Findings) {

@@ -95,6 +95,7 @@ pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
     }
     mirror(&mut cut.edges, &links);
     check(names, &cut, findings);
+    names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
     super::atoms::make(names, &cut);
 }
 
@@ -391,7 +392,8 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
                 findings.unsupported.push(Unsupported { span, what });
             }
         }
-        if !uses.objects.is_empty() && names.unknown.contains(name) {
+        // What is there before `init` is of no consequence if nobody reads it.
+        if !uses.objects.is_empty() && !uses.scalars.is_empty() && names.unknown.contains(name) {
             let what = format!("an unknown initial value of the mbarrier `{name}`");
             findings.unsupported.push(Unsupported { span: entry.given.unwrap_or_default(), what });
         }

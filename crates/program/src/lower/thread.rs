@@ -26,7 +26,7 @@ pub(crate) struct ThreadBuilder {
     /// What the thread is written in.
     pub(super) dialect: Dialect,
     arch: Arch,
-    pub(super) place: Place,
+    pub(crate) place: Place,
     pub(super) id: ThreadId,
     position: Position,
     registers: Vec<Register>,

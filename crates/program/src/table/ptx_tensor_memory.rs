@@ -160,11 +160,16 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
 }
 
 fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
+    context.names.tensor_memory(context.thread.place, tree.span())?;
     match kind {
         Kind::Alloc => {
-            let [destination, _] = context.operands(tree)?;
+            let [destination, count] = context.operands(tree)?;
             let destination = shared(context, tree, destination)?;
-            act(context, tree, Action::Allocate { destination, group: group(words), slots: Vec::new() })
+            let count = match count.node {
+                TreeOperand::Integer(count) => u32::try_from(count).ok(),
+                _ => None,
+            };
+            act(context, tree, Action::Allocate { destination, count, group: group(words), slots: Vec::new() })
         }
         Kind::Dealloc => {
             let [address, _] = context.operands(tree)?;

@@ -101,6 +101,13 @@ pub enum UnfoldError {
     Allocation {
         span: Span,
     },
+    /// A column that a `tcgen05.alloc` gives, and for which the test declares nothing.
+    Column {
+        span: Span,
+        column: i128,
+        count: u32,
+        location: String,
+    },
     /// An mbarrier operation on a location that is none.
     NoMbarrier {
         span: Span,
@@ -156,6 +163,12 @@ impl fmt::Display for UnfoldError {
                 write!(f, "an asynchronous operation that does not fit `{location}`")
             }
             UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s than `.tmem` variables"),
+            UnfoldError::Column { column, count, location, .. } => {
+                write!(
+                    f,
+                    "column {column} of the {count} that `tcgen05.alloc` gives, of which `{location}` declares fewer"
+                )
+            }
             UnfoldError::BarrierOperand { .. } => write!(f, "a barrier operand depends on the result of a `bar.red`"),
             UnfoldError::NoMbarrier { location, .. } => {
                 write!(f, "an mbarrier operation on `{location}`, which is no mbarrier")
@@ -188,6 +201,7 @@ impl UnfoldError {
             | UnfoldError::Opaque { span }
             | UnfoldError::Extent { span, .. }
             | UnfoldError::Allocation { span }
+            | UnfoldError::Column { span, .. }
             | UnfoldError::NoMbarrier { span, .. }
             | UnfoldError::PlainAccess { span, .. }
             | UnfoldError::RemoteWait { span, .. }

@@ -30,8 +30,7 @@ pub(crate) fn check(unfolding: &Unfolding) -> Result<(), UnfoldError> {
             return Err(UnfoldError::NoMbarrier { span, location: name() });
         }
         // A plain access to all of its bytes is one to data, if there is no mbarrier in them.
-        let is_whole = event.extent.is_none() && event.is_main();
-        if is_object && !event.has(Tag::Mbarrier) && !is_whole {
+        if is_object && !event.has(Tag::Mbarrier) && event.extent.is_some() {
             return Err(UnfoldError::PlainAccess { span, location: name() });
         }
         let is_wait = event.has(Tag::Mbarrier) && event.is_read() && event.rmw_partner.is_none();

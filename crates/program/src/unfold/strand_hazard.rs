@@ -166,12 +166,13 @@ fn roles(product: &Product) -> Vec<(RegisterId, Role)> {
 pub(crate) fn whole_program(program: &Program, unfolding: &mut Unfolding, lives: &[Life]) {
     for life in lives {
         for (variable, span) in &life.allocated {
-            let is_freed = lives
-                .iter()
-                .filter(|other| {
-                    program.threads[other.thread.index()].place == program.threads[life.thread.index()].place
-                })
-                .any(|other| other.deallocated.contains(variable));
+            let place = |life: &Life| program.threads[life.thread.index()].place;
+            let near: Vec<&Life> = lives.iter().filter(|other| place(other) == place(life)).collect();
+            // A run of the only thread that deallocates which leaves it out. Which columns it frees is known where its
+            // addresses are.
+            let is_alone = near.iter().all(|other| other.thread == life.thread || other.deallocated.is_empty());
+            let is_left_out = is_alone && life.deallocated.len() < life.allocated.len();
+            let is_freed = near.iter().any(|other| other.deallocated.contains(variable)) && !is_left_out;
             let hazard = Hazard { kind: HazardKind::NeverDeallocated, first: *span, second: *span, trace: life.trace };
             if !is_freed && !unfolding.hazards.contains(&hazard) {
                 unfolding.hazards.push(hazard);

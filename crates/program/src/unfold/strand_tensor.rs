@@ -57,7 +57,8 @@ impl Runner<'_> {
                 continue;
             }
             let value = without_lane(fold::substitute(&slot.value, &state.known));
-            let is_column = |runner: &Self, target| runner.space_of(target) == Some(Space::TensorMemory);
+            self.refuse_undeclared(&state, &value)?;
+            let is_column = |runner: &Self, target| runner.is_own_column(target);
             let (alternatives, wild) = self.alternatives(state, &value, is_column);
             for (state, target) in alternatives {
                 let origin = if is_column(self, target) { Origin::Given } else { Origin::Stray };
@@ -71,6 +72,51 @@ impl Runner<'_> {
             }
         }
         Ok((found, slot.reads))
+    }
+
+    /// A column that the thread's CTA has been given: of its own tensor memory, and of as many as were asked for.
+    fn is_own_column(&self, target: AddressId) -> bool {
+        let location = &self.program.locations[self.location_of(target).index()];
+        let is_own = location.owner.is_none_or(|owner| owner == self.thread.place);
+        let value = |id: AddressId| self.program.addresses[id.index()].value.0;
+        let is_within = |(first, count): &(AddressId, u32)| {
+            let is_theirs = self.variable(*first).contains(&target);
+            !is_theirs || value(target) - value(*first) < i128::from(*count)
+        };
+        location.space == Some(Space::TensorMemory)
+            && is_own
+            && self.allocations(self.thread.place).iter().all(is_within)
+    }
+
+    /// Columns that were asked for and that the test does not declare: nothing is known of them.
+    fn refuse_undeclared(&self, state: &State, value: &Expression) -> Result<(), UnfoldError> {
+        let Expression::Constant(value) = value else { return Ok(()) };
+        for (first, count) in self.allocations(self.thread.place) {
+            let info = &self.program.addresses[first.index()];
+            let column = value.0 - info.value.0;
+            let declared = self.variable(first).len() as i128;
+            if declared <= column && column < i128::from(count) {
+                let location = self.program.locations[info.location.index()].name.clone();
+                return Err(UnfoldError::Column { span: self.span_at(state.at), column, count, location });
+            }
+        }
+        Ok(())
+    }
+
+    /// The allocations of a CTA whose size the text says: the first column, and how many.
+    fn allocations(&self, place: Place) -> Vec<(AddressId, u32)> {
+        let mut found = Vec::new();
+        let own = self.program.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
+        for (index, thread) in own {
+            for (at, code) in thread.code.iter().enumerate() {
+                if let Operation::Async(operation) = &code.operation
+                    && let Action::Allocate { count: Some(count), .. } = &operation.action
+                {
+                    found.extend(self.allocation(ThreadId::new(index), at).map(|first| (first, *count)));
+                }
+            }
+        }
+        found
     }
 
     /// Forks on what was loaded from words that receive the addresses of allocations.
@@ -261,10 +307,6 @@ impl Runner<'_> {
             found.push(first);
         }
         found
-    }
-
-    fn space_of(&self, address: AddressId) -> Option<Space> {
-        self.program.locations[self.location_of(address).index()].space
     }
 }
 
