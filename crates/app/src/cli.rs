@@ -136,6 +136,7 @@ Example:
   fencepost conform shared/corpora/dat3m-ptx
   fencepost conform corpus/neutral/tests.json")]
 pub(crate) struct Conform {
+    /// The folder with the tests and, if there is one, expected.csv; or a file of tests in the neutral JSON form
     #[arg(value_name = "DIR|FILE.json")]
     pub(crate) folder: PathBuf,
     /// How many checks run at once
@@ -274,7 +275,7 @@ pub(crate) enum ModelsAction {
     },
 }
 
-/// List the points the PTX ISA leaves open, and how each can be read
+/// List the points that specifications leave open, and how each can be read
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The first value of a reading is the weakest: it promises least. Of a contested point that matters to a test both ends are

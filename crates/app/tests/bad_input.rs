@@ -176,3 +176,56 @@ fn an_unknown_option_or_no_path_is_bad_input() {
     assert_eq!(fencepost(&folder, &["check", "--colour"]).code, 2);
     assert_eq!(fencepost(&folder, &["conform", "nowhere"]).code, 2);
 }
+
+/// What a newcomer writes, and what the message must tell: the place is in the snippet, the way out in the help.
+#[test]
+fn a_message_says_what_to_write_instead() {
+    let c = |body: &str| format!("C t\n{{ x = 0; }}\nP0 (atomic_int* x) {{ {body} }}\nexists (x = 1)\n");
+    let cell = |head: &str, body: &str| format!("{head} t\n{{ x = 0; }}\n {body} ;\nexists (x = 1)\n");
+    let cases = [
+        (c("for (int i = 0; i < 2; i++) { *x = 1; }"), "while (i < 2)"),
+        (c("int i = 0; i++;"), "write `i = i + 1`"),
+        (c("int i = 0; i += 2;"), "write `i = i + …`"),
+        (c("int i = 4; int r = i / 2;"), "the operator `/` is not read here"),
+        (c("int i = 4; int r = i >> 2;"), "`>>` is not read here"),
+        (c("x.store(1);"), "write `atomic_store(x, 1)`"),
+        (c("int r = x->load();"), "write `atomic_load(x)`"),
+        (c("").replace("atomic_int*", "std::atomic<int>*"), "write `atomic_int`"),
+        (c("atomic_store_explict(x, 1, memory_order_relaxed);"), "did you mean `atomic_store_explicit`?"),
+        (c("atomic_compare_exchange_stong(x, 1, 2);"), "did you mean `atomic_compare_exchange_strong`?"),
+        (c("atomic_store_explicit(x, 1, memory_order_relase);"), "did you mean `memory_order_release`?"),
+        (
+            c("atomic_store_explicit(x, 1, memory_order_relaxed, thread_scope_blok);"),
+            "did you mean `thread_scope_block`?",
+        ),
+        (c("atomic_fetch_add(x, 1); intt r = 1;"), "did you mean `int`?"),
+        (cell("PTX", "P0@cta 0, gpu 0 ;\n mov [x], $1"), "placed with `P0@x86`"),
+        (cell("PTX", "P0@x86 ;\n st.weak.u32 [x], 1"), "this looks like PTX"),
+        (cell("X86", "P0 ;\n st.weak.u32 [x], 1"), "this looks like PTX"),
+        (cell("X86", "P0 ;\n mov EAX, QWORD PTR [x]"), "not that of the register `EAX`"),
+        (cell("PTX", "P0@cta 0, gpu 0 ;\n ld.weak.u32 [%0], 1"), "an operand of inline assembly"),
+        (cell("PTX", "P0@cta 0, gpu 0 ;\n st.weak.u32 [x], 1").replace("(x = 1)", "(P3:%r1 = 1)"), "one thread, P0"),
+    ];
+    let folder = Folder::new();
+    for (text, help) in cases {
+        folder.write("t.litmus", text.clone());
+        let run = fencepost(&folder, &["check", "t.litmus"]);
+        assert!(run.code == 2 && run.err.contains(help), "{help}\n{text}{}{}", run.out, run.err);
+    }
+}
+
+/// These are read, and have no answer: the reason tells what to do.
+#[test]
+fn an_unknown_answer_says_what_to_write_instead() {
+    let folder = Folder::new();
+    let weak =
+        "C t\n{ x = 0; }\nP0 (atomic_int* x) { int e = 0; atomic_compare_exchange_weak(x, &e, 1); }\nexists (x = 1)\n";
+    folder.write("weak.litmus", weak);
+    let run = fencepost(&folder, &["check", "weak.litmus"]);
+    assert!(run.code == 3 && run.out.contains("write `atomic_compare_exchange_strong`"), "{}", run.out);
+    let copy = "PTX t\n{ .shared .b32 s[2]; .global .b32 g[4]; .shared .mbarrier b = 1; }\nP0@cta 0, gpu 0 {\n\
+                cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];\n}\nexists (s[0] = 0)\n";
+    folder.write("copy.litmus", copy);
+    let run = fencepost(&folder, &["check", "copy.litmus"]);
+    assert!(run.code == 3 && run.out.contains("16 bytes from `s[0]` on, where there are only 8"), "{}", run.out);
+}

@@ -81,7 +81,10 @@ fn readings_are_listed_for_people_and_programs() {
     assert!(run.out.contains("async-fence = per-thread | on-path  (default per-thread, contested)"), "{}", run.out);
     let json: serde_json::Value = serde_json::from_str(&fencepost(&folder, &["readings", "--json"]).out).expect("JSON");
     let rows = json.as_array().expect("an array");
-    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (12, &"async-fence".into(), &"S1".into()));
+    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (25, &"async-fence".into(), &"S1".into()));
+    assert_eq!((&rows[0]["model"], &rows[24]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
+    assert!(run.out.contains("model cmm: Goens") && run.out.contains("xhb = through-all | through-x86 | untyped"));
+    assert!(run.out.contains("S1 to S12 number them"), "{}", run.out);
     assert_eq!(rows[0]["standing"], "contested");
     let run = fencepost(&folder, &["models", "show", "ptx"]);
     assert!(run.out.contains("//   async-fence = per-thread | on-path"), "{}", run.out);
@@ -106,4 +109,28 @@ fn the_default_model_is_the_one_that_knows_the_program() {
     assert!(model("plain.litmus").contains("under ptx-7.5"));
     assert!(model("store.litmus").contains("under ptx:"));
     assert!(model("new.litmus").contains("under ptx:"), "{}", model("new.litmus"));
+}
+
+#[test]
+fn the_readings_of_a_tests_default_model_need_no_model_to_be_named() {
+    let folder = Folder::new();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/");
+    let copy = |from: &str, to: &str| {
+        folder.write(to, std::fs::read_to_string(format!("{corpus}{from}")).expect("the corpus is there"));
+    };
+    copy("c11/lb.litmus", "lb.litmus");
+    copy("compound/sb-host-third-read.litmus", "mixed.litmus");
+    let run = |arguments: &[&str]| fencepost(&folder, &[&["check"], arguments].concat());
+    assert_eq!(run(&["lb.litmus"]).code, 0);
+    let allowed = run(&["lb.litmus", "--reading", "thin-air=allowed"]);
+    assert!(allowed.code == 1 && allowed.out.contains("under rc11-scoped: Violated"), "{}{}", allowed.out, allowed.err);
+    assert_eq!(run(&["mixed.litmus"]).code, 0);
+    let immediate = run(&["mixed.litmus", "--reading", "program-order=immediate"]);
+    assert!(immediate.code == 1 && immediate.out.contains("under cmm: Violated"), "{}{}", immediate.out, immediate.err);
+    // A reading of another model is not ignored.
+    let other = run(&["lb.litmus", "--reading", "xhb=untyped"]);
+    assert_eq!((other.code, other.err.contains("it is one of cmm (`--model cmm`)")), (2, true), "{}", other.err);
+    // Of several tests, one whose model has it is enough.
+    let both = run(&["lb.litmus", "mixed.litmus", "--reading", "thin-air=allowed"]);
+    assert_eq!((both.code, both.err.as_str()), (1, ""), "{}", both.out);
 }

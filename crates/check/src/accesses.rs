@@ -23,7 +23,7 @@ use fencepost_syntax::Span;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
-use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet, is_race};
+use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 
@@ -127,7 +127,7 @@ impl RaceSearch<'_, '_> {
         for flag in flags.each() {
             let found = ends.iter().all(|&ends| self.hunt_one(flag, &mut evaluator, &places, (ends, effort), races));
             // Of what is only warned of, nobody says that there is none.
-            complete &= found || !is_race(&flag.name);
+            complete &= found || !flag.is_race();
         }
         complete
     }

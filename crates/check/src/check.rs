@@ -31,6 +31,7 @@ use crate::refusal::{not_unfolded, refusal};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::search::{EngineName, Searcher};
 use crate::test::Test;
+use crate::undefined;
 use crate::verdict::{Verdict, Why};
 use crate::witness;
 
@@ -67,6 +68,8 @@ pub struct Evidence {
 pub(crate) enum Finding {
     Found(Box<Execution>),
     Absent,
+    /// No execution shows it, and it is possible: the behaviour is undefined.
+    Undefined,
     Unknown(Why),
 }
 
@@ -89,12 +92,14 @@ pub(crate) struct Answers {
     pub(crate) stuck: Option<Execution>,
     pub(crate) engine: Option<EngineName>,
     pub(crate) cross_checked: bool,
+    /// The flags that make the behaviour undefined, if some do.
+    pub(crate) undefined: Vec<String>,
     /// Nothing was looked at.
     pub(crate) refused: Option<Why>,
 }
 
 impl Answers {
-    fn new(findings: Vec<Option<Finding>>) -> Answers {
+    pub(crate) fn new(findings: Vec<Option<Finding>>) -> Answers {
         Answers {
             findings,
             executions: None,
@@ -110,6 +115,7 @@ impl Answers {
             stuck: None,
             engine: None,
             cross_checked: false,
+            undefined: Vec::new(),
             refused: None,
         }
     }
@@ -137,7 +143,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
-    let apart = if options.races.is_yes() && accesses::can_wait(&unfolding) {
+    let apart = if undefined::asks_races(model, options) && accesses::can_wait(&unfolding) {
         match unfold_accesses(&test.program, &limits) {
             Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
             Ok(accesses) => Apart::In(Box::new(accesses)),
@@ -155,7 +161,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     let report = witness::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
         Some(Finding::Found(execution)) => Some(*execution),
-        Some(Finding::Absent | Finding::Unknown(_)) | None => None,
+        Some(Finding::Absent | Finding::Undefined | Finding::Unknown(_)) | None => None,
     });
     let witnesses = witnesses.collect();
     let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
@@ -213,7 +219,7 @@ impl Job<'_> {
         let mut answers = Answers::new(Vec::new());
         let flags = self.model.flags();
         let examiner = Examiner::new(self.unfolding);
-        if self.options.races.is_yes() {
+        if undefined::asks_races(self.model, self.options) {
             answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
             if !examiner.is_idle() {
                 answers.protocol_answer = ProtocolAnswer::Unknown;
@@ -241,7 +247,14 @@ impl Job<'_> {
         }
         self.examine_witnesses(&examiner, &mut answers);
         mixed::apply(self.test, self.unfolding, &mut answers);
+        undefined::apply(self.test, self.model, &mut answers);
         answers
+    }
+
+    /// The executions that are counted do not show all races, or would show them only in part.
+    fn searches_races_apart(&self) -> bool {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        !matches!(self.apart, Apart::Same) || filter != undefined::race_filter(self.test, self.model)
     }
 
     /// What was not found among the executions that were explored may be in those that are reported.
@@ -273,7 +286,8 @@ impl Job<'_> {
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
     fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
-        let wants_races = self.options.races.is_yes() && !flags.is_empty() && matches!(self.apart, Apart::Same);
+        let wants_races =
+            !flags.is_empty() && !self.searches_races_apart() && undefined::asks_races(self.model, self.options);
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
             // Which accesses race is no final value: executions must be kept apart.
@@ -347,7 +361,7 @@ impl Job<'_> {
 
     /// Races, and broken rules about mbarriers: those of the counted executions, and what those did not show.
     fn races(&self, flags: &Flags, answers: &mut Answers) {
-        let effort = match self.options.outcomes {
+        let effort = match undefined::race_outcomes(self.model, self.options) {
             Outcomes::All => Effort::Complete,
             Outcomes::Capped => Effort::Capped,
             Outcomes::Skip => return,
@@ -361,7 +375,7 @@ impl Job<'_> {
             Apart::Same => (self.unfolding, &self.replayer),
             Apart::In(accesses) => (&**accesses, &own),
         };
-        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let filter = undefined::race_filter(self.test, self.model);
         let searcher = self.searcher.within(unfolding);
         let search = RaceSearch { unfolding, model: self.model, filter, searcher, replayer };
         // An execution that never ends has no final state to pass a filter with.
@@ -369,7 +383,7 @@ impl Job<'_> {
         let may_hang = !always_ends && accesses::can_wait(unfolding);
         let ends: &[Ends] = if may_hang { &[Ends::Terminating, Ends::Stuck] } else { &[Ends::Terminating] };
         let mut met = std::mem::replace(&mut answers.met, Met::nothing());
-        if matches!(self.apart, Apart::In(_)) {
+        if self.searches_races_apart() {
             met = Met::nothing();
             search.look(flags, Ends::Terminating, effort, &mut met);
         }
@@ -394,7 +408,8 @@ impl Job<'_> {
     /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an
     /// execution, unless something is assumed of it.
     fn decided(&self, counted: Count, complete: bool) -> Count {
-        let least = u64::from(!counted.complete && self.is_unassuming());
+        let assuming = accesses::is_assuming(self.unfolding, undefined::race_filter(self.test, self.model));
+        let least = u64::from(!counted.complete && !assuming);
         Count { count: counted.count.max(least), complete }
     }
 
@@ -479,7 +494,7 @@ impl Job<'_> {
 /// The verdict of a question, given what was found.
 pub(crate) fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
     match finding {
-        Finding::Found(_) => verdict_of(kind, true),
+        Finding::Found(_) | Finding::Undefined => verdict_of(kind, true),
         Finding::Absent => verdict_of(kind, false),
         Finding::Unknown(why) => Verdict::Unknown(why.clone()),
     }

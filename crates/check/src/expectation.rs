@@ -75,6 +75,15 @@ fn chosen(report: &Report) -> Settings {
     Settings(chosen.map(|reading| (reading.name.clone(), reading.value.clone())).collect())
 }
 
+/// What becomes of a report without an answer that no line expects. Of models that were not named it is mostly that they
+/// do not know an instruction, which is nothing to write down beside a test.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum NewUnknown {
+    /// Somebody named the model.
+    Written,
+    Left,
+}
+
 /// How a report compares.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Comparison {
@@ -222,6 +231,11 @@ impl Expectation {
         }
     }
 
+    /// Whether something is expected of memory, and not only that nothing is known.
+    pub fn is_answer(&self) -> bool {
+        self.verdict != "Unknown"
+    }
+
     pub fn print(&self) -> String {
         let mut text = self.model.clone();
         if !self.readings.is_empty() {
@@ -362,12 +376,13 @@ impl Expectations {
     }
 
     /// Replaces or adds the lines of these reports; lines of other models stay.
-    pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>) {
+    pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>, unknown: NewUnknown) {
         for report in reports {
             let fresh = Expectation::of(report);
             let key = |line: &Expectation| (line.model.clone(), line.readings.clone(), line.row);
             match self.lines.iter_mut().find(|line| key(line) == key(&fresh)) {
                 Some(line) => *line = fresh,
+                None if unknown == NewUnknown::Left && !fresh.is_answer() => {}
                 None => self.lines.push(fresh),
             }
         }

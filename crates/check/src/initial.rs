@@ -16,7 +16,7 @@ use crate::options::Options;
 use crate::outcome;
 use crate::report::{
     Answer, Count, Outcome, Protocol, ProtocolAnswer, Race, RaceAnswer, Races, Reason, Report, Termination,
-    TerminationAnswer,
+    TerminationAnswer, Undefined,
 };
 use crate::test::Test;
 use crate::verdict::{Verdict, Why};
@@ -68,7 +68,7 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
     let Checked { report, evidence, .. } = second;
     let into = &mut first.report;
     for (at, (own, other)) in into.questions.iter_mut().zip(report.questions).enumerate() {
-        let takes = own.witness.is_none() && (other.witness.is_some() || is_open(&other.verdict));
+        let takes = !own.is_found() && (other.is_found() || is_open(&other.verdict));
         let (positive, negative) = (added(own.positive, other.positive), added(own.negative, other.negative));
         if takes {
             *own = other;
@@ -90,6 +90,8 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
     if merge_termination(&mut into.termination, report.termination) {
         first.evidence.stuck = evidence.stuck;
     }
+    let flags = |undefined: Option<Undefined>| undefined.map_or(Vec::new(), |undefined| undefined.flags);
+    into.undefined = Undefined::new([flags(into.undefined.take()), flags(report.undefined)].concat());
     into.cross_checked &= report.cross_checked;
     for warning in report.warnings {
         if !into.warnings.contains(&warning) {
@@ -172,7 +174,7 @@ enum Left {
 /// Nothing is said of what was not found.
 fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left) {
     let reason = || Some(Reason::new(why, &test.source));
-    let open = |answer: &&mut Answer| answer.witness.is_none() && !is_open(&answer.verdict);
+    let open = |answer: &&mut Answer| !answer.is_found() && !is_open(&answer.verdict);
     for answer in report.questions.iter_mut().filter(open) {
         answer.verdict = Verdict::Unknown(why.clone());
         answer.why = reason();

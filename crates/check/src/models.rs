@@ -343,15 +343,13 @@ impl Models {
         }
     }
 
-    /// The first line of a shipped model's header.
+    /// The first sentence of a shipped model's header.
     pub fn summary(name: &str) -> String {
         let text = shipped::shipped(name).unwrap_or("");
-        let comment = |line: &str| {
-            let line = line.trim().trim_start_matches("(*").trim_start_matches("//").trim_end_matches("*)").trim();
-            (!line.is_empty()).then(|| line.to_owned())
-        };
-        let is_comment = |line: &&str| line.trim_start().starts_with("(*") || line.trim_start().starts_with("//");
-        text.lines().filter(is_comment).find_map(comment).unwrap_or_default()
+        let comments = text.lines().filter_map(|line| line.trim().strip_prefix("//")).map(str::trim);
+        let head: Vec<&str> = comments.take_while(|line| !line.is_empty() && !line.starts_with("features:")).collect();
+        let head = head.join(" ");
+        head.split_once(". ").map_or(head.clone(), |(first, _)| format!("{first}."))
     }
 
     pub fn shipped(name: &str) -> Option<LoadedModel> {

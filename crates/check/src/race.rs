@@ -22,6 +22,16 @@ pub(crate) struct RaceKey {
     pub(crate) flag: String,
     pub(crate) first: Span,
     pub(crate) second: Span,
+    pub(crate) meaning: Meaning,
+}
+
+/// What a flag means for the program.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Meaning {
+    /// `flag`: its executions stay what they are.
+    Noted,
+    /// `undefined_unless`: the program has no defined behaviour.
+    Undefined,
 }
 
 /// An example: the pair of events and the execution it races in.
@@ -40,7 +50,11 @@ impl RaceKey {
     /// Whether the two are reported as a pair with what is missing: a race, or an access and an exit. Any other flag marks
     /// something to warn of.
     pub(crate) fn is_pair(&self) -> bool {
-        is_race(&self.flag) || self.flag == EXIT
+        self.is_race() || self.flag == EXIT
+    }
+
+    fn is_race(&self) -> bool {
+        is_race(&self.flag) || self.meaning == Meaning::Undefined
     }
 }
 
@@ -54,7 +68,15 @@ pub(crate) fn is_race(flag: &str) -> bool {
 
 impl RaceSet {
     pub(crate) fn has_race(&self) -> bool {
-        self.races.keys().any(|key| is_race(&key.flag))
+        self.races.keys().any(RaceKey::is_race)
+    }
+
+    /// The flags that make the behaviour undefined, ascending, each once.
+    pub(crate) fn undefined(&self) -> Vec<String> {
+        let undefined = self.races.keys().filter(|key| key.meaning == Meaning::Undefined);
+        let mut names: Vec<String> = undefined.map(|key| key.flag.clone()).collect();
+        names.dedup();
+        names
     }
 
     /// Of an access and the exits of all threads of a CTA one pair is enough: any of them could have stayed.
@@ -81,8 +103,16 @@ pub(crate) struct Flag {
     /// In the whole model.
     pub(crate) check: CheckId,
     pub(crate) name: String,
+    pub(crate) meaning: Meaning,
     /// The pairs that raise it.
     node: NodeId,
+}
+
+impl Flag {
+    /// Whether an answer about races is about it.
+    pub(crate) fn is_race(&self) -> bool {
+        is_race(&self.name) || self.meaning == Meaning::Undefined
+    }
 }
 
 impl Flags {
@@ -95,6 +125,10 @@ impl Flags {
         let flag = |(at, check): (usize, &Check)| Flag {
             check: CheckId(at as u32),
             name: check.name.clone(),
+            meaning: match check.role {
+                CheckRole::UndefinedUnless => Meaning::Undefined,
+                _ => Meaning::Noted,
+            },
             node: check.node,
         };
         let flags: Vec<Flag> = racy.map(flag).collect();
@@ -106,6 +140,11 @@ impl Flags {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.flags.is_empty()
+    }
+
+    /// Whether the model knows programs without a defined behaviour.
+    pub(crate) fn undefine(&self) -> bool {
+        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined)
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {
@@ -162,7 +201,7 @@ impl FlagEvaluator<'_> {
                     (a, b) if a <= b => ((first, second), (a, b)),
                     (a, b) => ((second, first), (b, a)),
                 };
-                let key = RaceKey { flag: flag.name.clone(), first: spans.0, second: spans.1 };
+                let key = RaceKey { flag: flag.name.clone(), first: spans.0, second: spans.1, meaning: flag.meaning };
                 set.races.entry(key).or_insert_with(|| Example { pair, execution: execution.clone() });
             }
         }

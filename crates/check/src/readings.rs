@@ -14,10 +14,13 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
 use fencepost_syntax::suggest::nearest;
 
+use crate::models::Models;
+use crate::readings_shipped::words;
+
 /// A point that can be read in several ways.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Point {
-    /// `S1`; None for a point of somebody's own model.
+    /// `S1`, its number among the points of PTX; None for a point of another model.
     pub id: Option<&'static str>,
     pub name: String,
     /// Weakest first.
@@ -26,7 +29,7 @@ pub struct Point {
     pub standing: Standing,
     /// In one sentence.
     pub question: String,
-    /// Where the ISA speaks of it.
+    /// Where the ISA speaks of it; of another model, whose texts differ.
     pub sections: &'static str,
     #[serde(skip)]
     touched: fn(&Unfolding) -> bool,
@@ -201,9 +204,47 @@ pub fn table() -> Vec<Point> {
     TABLE.iter().map(Point::from).collect()
 }
 
-/// The table as JSON, one array.
+/// The points of one shipped model.
+#[derive(Clone, Debug)]
+pub struct OfModel {
+    pub model: &'static str,
+    pub points: Vec<Point>,
+}
+
+/// Every point of every shipped model that has some; `ptx` comes first, with all of [`table`].
+pub fn shipped() -> Vec<OfModel> {
+    let mut all = vec![OfModel { model: "ptx", points: table() }];
+    for name in Models::names().into_iter().filter(|name| *name != "ptx") {
+        let Some(model) = Models::shipped(name) else { continue };
+        let mut points = model.points.clone();
+        points.retain(|point| point.id.is_none());
+        for point in &mut points {
+            if let Some(words) = words(name, &point.name) {
+                words.question.clone_into(&mut point.question);
+                point.sections = words.source;
+            }
+        }
+        if !points.is_empty() {
+            all.push(OfModel { model: name, points });
+        }
+    }
+    all
+}
+
+/// The points of all shipped models as JSON, one array.
 pub fn json() -> String {
-    let mut text = serde_json::to_string_pretty(&table()).expect("invariant: a point has string keys only");
+    #[derive(serde::Serialize)]
+    struct Row {
+        model: &'static str,
+        #[serde(flatten)]
+        point: Point,
+    }
+    let rows = shipped().into_iter().flat_map(|of| {
+        let row = move |point| Row { model: of.model, point };
+        of.points.into_iter().map(row)
+    });
+    let rows: Vec<Row> = rows.collect();
+    let mut text = serde_json::to_string_pretty(&rows).expect("invariant: a point has string keys only");
     text.push('\n');
     text
 }

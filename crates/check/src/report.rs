@@ -32,6 +32,8 @@ pub struct Report {
     pub why: Option<Reason>,
     /// What the verdict depends on, where it is `Depends`.
     pub depends: Option<Dependence>,
+    /// There where the program has no defined behaviour.
+    pub undefined: Option<Undefined>,
     /// The readings of the model that were chosen, and the contested ones that the program touches.
     pub readings: Vec<UsedReading>,
     /// Every instruction form of the test that has no model, each once, in the text's order.
@@ -50,6 +52,13 @@ pub struct Report {
     pub engine: String,
     /// Whether a second engine confirmed every unreachable question.
     pub cross_checked: bool,
+}
+
+impl Answer {
+    /// Whether what the question looks for is possible.
+    pub(crate) fn is_found(&self) -> bool {
+        self.witness.is_some() || self.undefined
+    }
 }
 
 impl Report {
@@ -87,6 +96,27 @@ impl Report {
     }
 }
 
+/// The behaviour of the program is undefined: every outcome is possible, also those that no execution of the model has.
+/// Executions and outcomes are examples then.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Undefined {
+    /// The flags of the model that say so, ascending: `data-race`, `scoped-race`.
+    pub flags: Vec<String>,
+    /// What it means, in words.
+    pub message: String,
+}
+
+impl Undefined {
+    pub(crate) fn new(mut flags: Vec<String>) -> Option<Undefined> {
+        flags.sort();
+        flags.dedup();
+        let races = flags.iter().all(|flag| flag.ends_with("race"));
+        let what = if races { "race".to_owned() } else { flags.join(", ") };
+        let message = format!("{what}: behaviour is undefined, every outcome is possible");
+        (!flags.is_empty()).then_some(Undefined { flags, message })
+    }
+}
+
 /// The answer to one question.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Answer {
@@ -101,6 +131,9 @@ pub struct Answer {
     pub why: Option<Reason>,
     /// What the verdict depends on, where it is `Depends`.
     pub depends: Option<Dependence>,
+    /// No execution of the model is behind the verdict: the behaviour is undefined, so what is asked for may happen and what
+    /// is promised may fail.
+    pub undefined: bool,
     /// Executions, counted once per final state, that satisfy the condition, among those that were counted; None where
     /// none were.
     pub positive: Option<u64>,
@@ -122,7 +155,7 @@ pub struct UsedReading {
 /// Why something is unknown, and where.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Reason {
-    /// `time`, `memory`, `bound`, `unsupported`, `mixed-size`, `size`, `thin-air`, `cancelled`, `internal`.
+    /// `time`, `memory`, `bound`, `unsupported`, `mixed-size`, `size`, `undefined`, `thin-air`, `cancelled`, `internal`.
     pub kind: String,
     pub message: String,
     pub line: Option<u32>,
@@ -278,7 +311,7 @@ pub enum RaceAnswer {
 /// Two instructions that race in some execution.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Race {
-    /// The flag of the model: `data-race`, `mixed-size-race`, or `exit-before-access` of an access and the exit of a CTA
+    /// The flag of the model: `data-race`, `scoped-race` of atomics, `mixed-size-race`, or `exit-before-access` of an access and the exit of a CTA
     /// that its memory may not outlive.
     pub flag: String,
     pub first: Access,

@@ -13,6 +13,8 @@ use fencepost_syntax::Span;
 /// | `~exists` | unreachable | reachable, with a witness |
 /// | `forall`, `assert` | no counterexample | a counterexample, with a witness |
 /// | `check` | as `exists`, but nobody is blamed for the answer | |
+///
+/// In a program whose behaviour is undefined everything is reachable, without a witness ([`crate::report::Undefined`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
@@ -65,6 +67,8 @@ pub enum Why {
     MixedSize { span: Span, what: String },
     /// The unrolled program is larger than anything the engines are meant for.
     Size(String),
+    /// A race makes the behaviour of the program undefined.
+    Undefined,
     /// A value depends on itself and the model has no axiom against it.
     ThinAir,
     /// The user asked to stop.
@@ -84,6 +88,7 @@ impl Why {
             Why::Unsupported { .. } => "unsupported",
             Why::MixedSize { .. } => "mixed-size",
             Why::Size(_) => "size",
+            Why::Undefined => "undefined",
             Why::ThinAir => "thin-air",
             Why::Cancelled => "cancelled",
             Why::Internal(_) => "internal",
@@ -112,6 +117,7 @@ impl fmt::Display for Why {
                  in each other's scope do not interleave"
             ),
             Why::Size(what) => write!(f, "too large: {what}"),
+            Why::Undefined => write!(f, "a race makes the behaviour undefined"),
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
             Why::Cancelled => write!(f, "stopped on request"),
             Why::Internal(what) => write!(f, "internal check failed: {what}"),

@@ -20,10 +20,11 @@ use crate::protocol::{self, Key, ProtocolSet};
 use crate::race::{Example, RaceKey};
 use crate::report::{
     Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, Races, Reason,
-    Report, SCHEMA, Termination, TerminationAnswer, Witness, WitnessEvent,
+    Report, SCHEMA, Termination, TerminationAnswer, Undefined, Witness, WitnessEvent,
 };
 use crate::test::Test;
 use crate::timeline::timeline;
+use crate::undefined;
 use crate::verdict::{Verdict, Why};
 use crate::warnings;
 
@@ -51,7 +52,7 @@ pub(crate) fn report(
         _ => None,
     };
     let filter = test.program.filter.as_ref().map(|filter| &filter.node);
-    let assuming = unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter));
+    let assuming = |filter| unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter));
     Report {
         schema: SCHEMA,
         test: test.program.name.clone(),
@@ -63,18 +64,19 @@ pub(crate) fn report(
         verdict,
         why,
         depends: None,
+        undefined: Undefined::new(answers.undefined.clone()),
         readings: Vec::new(),
         unsupported: Form::gather(&test.program.unsupported, &test.source),
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
-        races: racing.races(answers, assuming),
+        races: racing.races(answers, assuming(undefined::race_filter(test, model))),
         protocol: Protocol {
             answer: answers.protocol_answer,
             errors: if answers.protocol_of_accesses { racing } else { writer }.protocol(&answers.protocol),
             depends: None,
         },
-        termination: writer.termination(answers, assuming),
+        termination: writer.termination(answers, assuming(filter)),
         warnings: warnings::gather(test, unfolding, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
@@ -131,7 +133,7 @@ impl Writer<'_> {
         };
         let witness = match finding {
             Finding::Found(execution) => self.witness(execution, Some(question)),
-            Finding::Absent | Finding::Unknown(_) => None,
+            Finding::Absent | Finding::Undefined | Finding::Unknown(_) => None,
         };
         let counts = answers.executions.map(|_| self.counts(question, &answers.outcomes));
         Answer {
@@ -142,6 +144,7 @@ impl Writer<'_> {
             verdict,
             why,
             depends: None,
+            undefined: matches!(finding, Finding::Undefined),
             positive: counts.map(|(positive, _)| positive),
             negative: counts.map(|(_, negative)| negative),
             witness,

@@ -155,3 +155,49 @@ fn a_false_dependency_is_a_cycle_and_not_a_value_that_depends_on_itself() {
     );
     assert!(!story.contains("depend on itself"), "{story}");
 }
+
+/// x86 keeps its stores in order (x86-TSO): what is out of order is the device's, and the PTX ISA says nothing of the host.
+#[test]
+fn each_side_of_a_mixed_test_keeps_to_its_own_rules() {
+    let story = explained(
+        "PTX q\n{ x=0; y=0; }\nP0@x86 | P1@cta 0,gpu 0 ;\nmov [x],$1 | ld.relaxed.gpu.u32 %r1, [y] ;\n\
+         mov [y],$1 | ld.weak.u32 %r2, [x] ;\nexists (P1:%r1=1 /\\ P1:%r2=0)\n",
+        "cmm",
+    );
+    assert!(!story.contains("ahead of `mov [x],$1`"), "{story}");
+    assert!(story.contains("out of program order: ahead of `ld.relaxed.gpu.u32 %r1, [y]`"), "{story}");
+    assert!(story.contains("the scope of P1's `ld.relaxed.gpu.u32 %r1, [y]` does not include P0"), "{story}");
+    let forbidden = explained(
+        "PTX q\n{ x=0; y=0; }\nP0@cta 0,gpu 0 | P1@x86 ;\nst.relaxed.sys.u32 [x], 1 | mov EAX,[y] ;\n\
+         fence.acq_rel.sys | mov EBX,[x] ;\nst.relaxed.sys.u32 [y], 1 | ;\nexists (P1:EAX=1 /\\ P1:EBX=0)\n",
+        "cmm",
+    );
+    let cites = |line: &&str| line.contains("PTX ISA") || line.contains("(8.");
+    for line in forbidden.lines().filter(cites) {
+        assert!(!line.contains("mov E"), "{forbidden}");
+    }
+    assert!(forbidden.contains("comes before `fence.acq_rel.sys` in program order (PTX ISA 8.9.1)"), "{forbidden}");
+    assert!(forbidden.contains("violates Causality of the compound model:"), "{forbidden}");
+    let around = explained(
+        "PTX q\n{ x=0; y=0; }\nP0@x86 | P1@cta 0,gpu 0 ;\nmov [x],$1 | st.relaxed.sys.u32 [y], 1 ;\n\
+         mfence | fence.sc.sys ;\nmov EAX,[y] | ld.relaxed.sys.u32 %r1, [x] ;\n~exists (P0:EAX=0 /\\ P1:%r1=0)\n",
+        "cmm",
+    );
+    assert!(around.contains("which x86-TSO keeps around an `mfence`"), "{around}");
+    assert!(!around.contains("locked instruction"), "{around}");
+}
+
+/// RC11 shares names with PTX and means other things by them.
+#[test]
+fn the_rules_of_c_are_told_of_c() {
+    let story = explained(
+        "C q\n{ x=0; }\nP0 (atomic_int* x) { atomic_store_explicit(x, 1, memory_order_relaxed); }\n\
+         P1 (atomic_int* x) { int r0 = atomic_load_explicit(x, memory_order_relaxed); int r1 = \
+         atomic_load_explicit(x, memory_order_relaxed); }\nexists (1:r0=1 /\\ 1:r1=0)\n",
+        "rc11-scoped",
+    );
+    assert!(story.contains("violates Coherence of RC11:"), "{story}");
+    for word in ["causality", "morally", "PTX"] {
+        assert!(!story.contains(word), "{word}: {story}");
+    }
+}

@@ -1,7 +1,7 @@
 //! "Did you mean": the nearest word of a short list. The one place where words are compared for likeness.
 
 /// The longest word that is compared: what is longer is noise, and the comparison is quadratic.
-const LONGEST: usize = 32;
+const LONGEST: usize = 48;
 
 /// The candidate within a third of the word's length in edits, if there is one. The first of equals wins.
 pub fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {

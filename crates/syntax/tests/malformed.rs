@@ -116,9 +116,9 @@ fn instructions() {
         ],
     );
     check(
-        "X86 t\n{}\nP0 ;\nmov dword [x], 1 ;\nmov [x+eax], 1 ;\n",
+        "X86 t\n{}\nP0 ;\nmov byte [x], 1 ;\nmov [x+eax], 1 ;\n",
         &[
-            "the size `dword` in front of an operand is not supported @ dword \
+            "the size `byte` in front of an operand is not supported @ byte \
          ? the size follows from the register (EAX, AX, AL) or from the mnemonic (movl, movw, movb)",
             "addresses with an index register are not supported @ eax ? add it to the base with its own instruction first",
         ],

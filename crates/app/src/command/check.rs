@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
-use fencepost_check::expectation::Expectations;
+use fencepost_check::expectation::{Expectations, NewUnknown};
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::{self, Row, Status, herd, json, junit, table};
 use fencepost_check::readings::Settings;
@@ -48,6 +48,9 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
     let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
+    if let Some(exit) = readings::unused(&checking.readings, &files) {
+        return exit;
+    }
     for file in &files {
         if file.broken.is_some() {
             exit.bad_input();
@@ -65,7 +68,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
         write_graphs(path, &files, &mut exit);
     }
     if options.refresh {
-        refresh(&inputs, &files, &mut exit);
+        refresh(&inputs, &files, new_unknown(&options.model), &mut exit);
     }
     // The process ends here: taking trees apart for the allocator would only cost time.
     std::mem::forget((files, choice, library));
@@ -308,8 +311,12 @@ pub(crate) fn write(path: &Path, text: &str, exit: &mut Exit) {
     }
 }
 
+pub(crate) fn new_unknown(named: &[String]) -> NewUnknown {
+    if named.is_empty() { NewUnknown::Left } else { NewUnknown::Written }
+}
+
 /// Writes what was found beside the tests. A file that could not be read completely keeps its expectations.
-pub(crate) fn refresh(inputs: &[Input], files: &[File], exit: &mut Exit) -> Vec<PathBuf> {
+pub(crate) fn refresh(inputs: &[Input], files: &[File], unknown: NewUnknown, exit: &mut Exit) -> Vec<PathBuf> {
     let mut written = Vec::new();
     for (input, file) in inputs.iter().zip(files) {
         let Some(path) = input.expectation_path() else { continue };
@@ -317,7 +324,7 @@ pub(crate) fn refresh(inputs: &[Input], files: &[File], exit: &mut Exit) -> Vec<
             continue;
         }
         let mut expectations: Expectations = file.expectations.clone();
-        expectations.refresh(file.results.iter().map(|result| &result.checked.report));
+        expectations.refresh(file.results.iter().map(|result| &result.checked.report), unknown);
         if expectations != file.expectations {
             write(&path, &expectations.print(), exit);
             written.push(path);

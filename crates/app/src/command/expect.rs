@@ -1,10 +1,10 @@
 //! `fencepost expect`: what is expected beside tests, compared or rewritten.
 
 use fencepost_check::Options;
-use fencepost_check::expectation::{Comparison, Expectation};
+use fencepost_check::expectation::{Comparison, Expectation, NewUnknown};
 use fencepost_check::output::table;
 
-use super::check::{check_files, choice, limits, refresh};
+use super::check::{check_files, choice, limits, new_unknown, refresh};
 use super::file::Choice;
 use super::library::Library;
 use super::readings;
@@ -32,6 +32,9 @@ pub(crate) fn run(options: &cli::Expect) -> Exit {
     }
     let checking = Options { readings, ..limits(&options.limits) };
     let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
+    if let Some(exit) = readings::unused(&checking.readings, &files) {
+        return exit;
+    }
     let mut text = String::new();
     for file in &files {
         if file.broken.is_some() {
@@ -43,16 +46,19 @@ pub(crate) fn run(options: &cli::Expect) -> Exit {
             }
             exit.status(result.row().status_of_expectation());
             let report = &result.checked.report;
-            let line = Expectation::of(report).print();
+            let expectation = Expectation::of(report);
+            let line = expectation.print();
+            let left = new_unknown(&options.model) == NewUnknown::Left && !expectation.is_answer();
             match &result.comparison {
                 Comparison::AsExpected => {}
+                Comparison::NothingExpected if left => {}
                 Comparison::NothingExpected => text.push_str(&format!("{}: new: {line}\n", table::title(report))),
                 Comparison::Different(_) => text.push_str(&format!("{}: changed: {line}\n", table::title(report))),
             }
         }
     }
     if options.refresh {
-        for path in refresh(&inputs, &files, &mut exit) {
+        for path in refresh(&inputs, &files, new_unknown(&options.model), &mut exit) {
             text.push_str(&format!("wrote {}\n", path.display()));
         }
     }

@@ -2,26 +2,36 @@
 
 use std::fmt::Write;
 
-use fencepost_check::LoadedModel;
-use fencepost_check::readings::{self, Point, Settings, table};
+use fencepost_check::readings::{self, OfModel, Point, Settings, table};
+use fencepost_check::{LoadedModel, Models};
 
-use super::file::Choice;
+use super::file::{Choice, File};
 use crate::cli;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Readings) -> Exit {
-    terminal::out(&if options.json { readings::json() } else { text(&table()) });
+    terminal::out(&if options.json { readings::json() } else { text(&readings::shipped()) });
     Exit::default()
 }
 
-fn text(points: &[Point]) -> String {
+fn text(models: &[OfModel]) -> String {
     let mut text = String::new();
-    for point in points {
-        let _ = writeln!(text, "{}", line(point));
-        let _ = writeln!(text, "    {}", point.question);
-        let _ =
-            writeln!(text, "    {}PTX ISA {}", point.id.map_or(String::new(), |id| format!("{id}, ")), point.sections);
+    for OfModel { model, points } in models {
+        let between = if text.is_empty() { "" } else { "\n" };
+        // PTX's points have a section each, those of another model one source.
+        let (is_ptx, source) = match points.first() {
+            Some(first) if first.id.is_none() => (false, first.sections),
+            _ => (true, "points of the PTX ISA; S1 to S12 number them, to cite them by"),
+        };
+        let _ = writeln!(text, "{between}model {model}: {source}");
+        for point in points {
+            let _ = writeln!(text, "  {}", line(point));
+            let _ = writeln!(text, "      {}", point.question);
+            if is_ptx {
+                let _ = writeln!(text, "      {}, PTX ISA {}", point.id.unwrap_or(""), point.sections);
+            }
+        }
     }
     text
 }
@@ -48,7 +58,13 @@ pub(crate) fn of_model(model: &LoadedModel) -> String {
 pub(crate) fn chosen(given: &[String], choice: &Choice) -> Result<Settings, Exit> {
     let mut settings = Settings::default();
     let models: &[_] = if let Choice::These(models) = choice { models } else { &[] };
+    if given.is_empty() {
+        return Ok(settings);
+    }
     let mut points = table();
+    // Where no model is named, the default of some test may be any that is shipped.
+    let shipped = if models.is_empty() { readings::shipped() } else { Vec::new() };
+    points.extend(shipped.into_iter().flat_map(|of| of.points).filter(|point| point.id.is_none()));
     points.extend(models.iter().flat_map(|model| model.points.iter().filter(|point| point.id.is_none()).cloned()));
     for text in given {
         if let Err(bad) = settings.add(text) {
@@ -66,6 +82,22 @@ pub(crate) fn chosen(given: &[String], choice: &Choice) -> Result<Settings, Exit
         }
         None => Ok(settings),
     }
+}
+
+/// A reading that no model of these checks has: it would be ignored in silence.
+pub(crate) fn unused(settings: &Settings, files: &[File]) -> Option<Exit> {
+    let models: Vec<&LoadedModel> =
+        files.iter().flat_map(|file| &file.results).map(|result| result.model.as_ref()).collect();
+    let is_unused = |name: &&String| !models.is_empty() && !models.iter().any(|model| model.has_reading(name));
+    let name = settings.0.keys().find(is_unused)?;
+    let owners =
+        Models::names().into_iter().filter(|model| Models::shipped(model).is_some_and(|it| it.has_reading(name)));
+    let owners: Vec<String> = owners.map(|model| format!("it is one of {model} (`--model {model}`)")).collect();
+    let mut used: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+    used.sort_unstable();
+    used.dedup();
+    let way_out = if owners.is_empty() { "no shipped model has a rule for it".to_owned() } else { owners.join(", ") };
+    Some(refuse(&format!("the model {} has no reading `{name}`: {way_out}", used.join(" or "))))
 }
 
 fn refuse(message: &str) -> Exit {

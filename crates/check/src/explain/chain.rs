@@ -3,11 +3,12 @@
 //! written for each.
 
 use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
 use fencepost_program::unfolding::EventKind;
 
 use super::name::capitalised;
 use super::steps::Step;
-use super::words::{self, Telling};
+use super::words::{self, Family, Telling};
 use super::{Context, Line, beside};
 
 /// The steps that are told, in order: names resolved, steps that stay on an event left out.
@@ -67,17 +68,12 @@ fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> 
         let entry = words::relation(&step.name);
         !step.inverse && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
     };
-    // A gate between proxies is worth a sentence of its own.
-    po(a) && po(b) && a.to == b.from && beside::gate(context, a.to).is_none()
+    // A gate between proxies is worth a sentence of its own, and so is a fence of C, which is why the order counts.
+    let is_worth = beside::gate(context, a.to).is_some() || context.family() == Family::C && context.is_fence(a.to);
+    po(a) && po(b) && a.to == b.from && !is_worth
 }
 
-fn sentence(
-    context: &Context<'_>,
-    execution: &Execution,
-    step: &Step,
-    from: fencepost_program::EventId,
-    to: fencepost_program::EventId,
-) -> Line {
+fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: EventId, to: EventId) -> Line {
     let entry = words::relation(&step.name);
     let inverse = step.inverse;
     let (a, b) = (context.called(from), context.called(to));
@@ -90,7 +86,10 @@ fn sentence(
             Some(gate) => format!("{a} comes before {after}, {gate}"),
             None => format!("{a} comes before {after} in program order"),
         },
-        Some(Telling::Kept(why)) => format!("{a} comes before {after} in program order, {why}"),
+        Some(Telling::Kept(why)) => {
+            let why = kept(context, &step.name, (from, to)).unwrap_or(why);
+            format!("{a} comes before {after} in program order, {why}")
+        }
         Some(Telling::ReadsFrom) => {
             format!("{b} returns {}, the value of {a}", context.value_text(execution, to))
         }
@@ -102,6 +101,9 @@ fn sentence(
             let (text, cited) = synchronises(context, execution, step);
             section = cited;
             text
+        }
+        Some(Telling::FenceSc) if context.family() == Family::Compound => {
+            format!("{a} precedes {b} in the order of SC fences, `mfence` and reads of the host")
         }
         Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order and synchronises with it"),
         Some(Telling::Barrier) => format!("{a} synchronises with {b} at the barrier"),
@@ -124,8 +126,17 @@ fn sentence(
     };
     let mut line = context.line(if context.is_init(from) { to } else { from }, capitalised(&text));
     line.events = vec![from.0, to.0];
-    line.section = context.section(section);
+    line.section = context.section_about(&[from, to], section);
     line
+}
+
+/// Why x86-TSO keeps the order of two, where the name of the relation alone does not say it right.
+fn kept(context: &Context<'_>, name: &str, (from, to): (EventId, EventId)) -> Option<&'static str> {
+    match name {
+        "ppo" if context.is_x86(from) => Some("which x86-TSO keeps"),
+        "implied" if context.is_fence(from) || context.is_fence(to) => Some("which x86-TSO keeps around an `mfence`"),
+        _ => None,
+    }
 }
 
 /// What to say of a step. Where a name stands for one edge of another relation (`let a = b | c`), the path keeps only
@@ -154,12 +165,7 @@ fn told(
     }
 }
 
-fn from_read(
-    context: &Context<'_>,
-    execution: &Execution,
-    read: fencepost_program::EventId,
-    write: fencepost_program::EventId,
-) -> String {
+fn from_read(context: &Context<'_>, execution: &Execution, read: EventId, write: EventId) -> String {
     let source = execution.rf.iter().find(|(_, to)| *to == read).map(|(from, _)| *from);
     let value = context.value_text(execution, read);
     let which = match source {

@@ -22,7 +22,7 @@ use fencepost_syntax::cat::CheckRole;
 use super::facts::chosen;
 use super::name::value;
 use super::steps::{self, Step};
-use super::words::{self, Telling};
+use super::words::{self, Family, Telling};
 use super::{Context, Explanation, Line, Rejected, chain};
 use crate::models::Origin;
 use crate::render::HighlightedEdge;
@@ -329,7 +329,7 @@ fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason:
     let highlight = highlight.collect();
     Rejected {
         axiom: explanation.check_name.clone(),
-        called: words::axiom_title(&explanation.check_name, context.origin),
+        called: words::axiom_title(&explanation.check_name, context.family(), context.origin),
         section: context.axiom_section(&explanation.check_name),
         lines,
         candidates: 1,
@@ -365,13 +365,16 @@ fn conclusion(
         ("coherence", Shape::Pair(first, second), ..) if demands_forward(context, explanation) => {
             overwrites(context, execution, *first, *second)
         }
+        ("no-thin-air", ..) if context.family() == Family::C => {
+            "which is a cycle of program order and reads-from".to_owned()
+        }
         ("no-thin-air", ..) => {
             "which is a cycle of dependencies and reads-from (dependencies are taken syntactically)".to_owned()
         }
         ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
             format!("so {} would come before itself", last.map_or(String::new(), |step| context.called(step.to)))
         }
-        _ => match words::axiom(name) {
+        _ => match words::axiom(name, context.family()) {
             Some(axiom) => format!("but {}", axiom.rule),
             None => format!("which the axiom `{name}` forbids"),
         },

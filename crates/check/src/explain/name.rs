@@ -19,7 +19,18 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn family(&self) -> Family {
-        if self.program.arch == Arch::Ptx { Family::Ptx } else { Family::Other }
+        match self.program.arch {
+            Arch::C => Family::C,
+            _ if self.model.features.iter().any(|feature| feature == "mixed") => Family::Compound,
+            Arch::Ptx => Family::Ptx,
+            Arch::X86 | Arch::X86_64 => Family::X86,
+        }
+    }
+
+    /// Whether a thread of x86 does it.
+    pub(super) fn is_x86(&self, id: EventId) -> bool {
+        let thread = self.event(id).and_then(|event| self.program.threads.get(event.thread?.index()));
+        thread.is_some_and(|thread| matches!(thread.arch, Arch::X86 | Arch::X86_64))
     }
 
     pub(super) fn thread(&self, id: EventId) -> Option<&'a str> {
@@ -54,6 +65,10 @@ impl<'a> Context<'a> {
 
     pub(super) fn is_write(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Write { .. }))
+    }
+
+    pub(super) fn is_fence(&self, id: EventId) -> bool {
+        self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Fence))
     }
 
     pub(super) fn is_proxy_fence(&self, id: EventId) -> bool {
@@ -98,8 +113,19 @@ impl<'a> Context<'a> {
         (cites && !section.is_empty()).then(|| section.to_owned())
     }
 
+    /// The same for a sentence about these events: beside threads of the host, the ISA speaks of those of the device only.
+    pub(super) fn section_about(&self, events: &[EventId], section: &str) -> Option<String> {
+        let is_device = self.program.arch == Arch::Ptx && events.iter().all(|event| !self.is_x86(*event));
+        match self.family() {
+            Family::Compound if is_device && self.origin == Origin::Shipped && !section.is_empty() => {
+                Some(format!("PTX ISA {section}"))
+            }
+            _ => self.section(section),
+        }
+    }
+
     pub(super) fn axiom_section(&self, name: &str) -> Option<String> {
-        self.section(axiom_section(name)?)
+        self.section(axiom_section(name, self.family())?)
     }
 }
 

@@ -12,7 +12,6 @@ use fencepost_program::unfolding::{Event, EventKind};
 use fencepost_program::{EventId, LocationId};
 
 use super::Context;
-use super::words::Family;
 
 /// Whether Fence-SC order is part of what must come first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -183,7 +182,8 @@ fn unlikely(context: &Context<'_>, other: EventId, event: EventId) -> u32 {
     if first.rmw_partner == Some(event) {
         return 20;
     }
-    if context.family() == Family::Other {
+    // x86 puts a store off past a later load, and nothing else.
+    if context.is_x86(event) {
         let buffered = matches!(first.kind, EventKind::Write { .. }) && matches!(second.kind, EventKind::Read { .. });
         return if buffered { 1 } else { 10 };
     }

@@ -1,12 +1,18 @@
-//! A data race in words (PTX ISA 8.7.1): which two accesses, why they are not morally strong, why nothing orders them.
+//! A data race in words (PTX ISA 8.7.1): which two accesses, why they are not morally strong, why nothing orders them. In
+//! C: which is plain or has too narrow a scope, and that the behaviour is undefined.
 //! Another flag of a model is named and no reason given: only the model knows what it means.
 
+use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::Event;
+use fencepost_syntax::litmus::Arch;
 
 use super::apart::Apart;
 use super::facts::{self, Facts};
 use super::name::capitalised;
+use super::words::Family;
 use super::{Context, Explanation, Line};
 use crate::race::EXIT;
 use crate::report::{Diagnosis, RacingAccess};
@@ -26,18 +32,37 @@ const READS: usize = 3;
 pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     let (first, second) = example.pair;
     let mut lines = vec![access(context, first), access(context, second)];
-    let summary = if example.flag == "data-race" {
-        lines.extend(reasons(context, example));
-        capitalised(&format!("the location {} has a data race:", context.location_name(first)))
-    } else {
-        format!("These raise the flag `{}` of the model:", example.flag)
+    let location = context.location_name(first);
+    let summary = match (example.flag, context.program.arch) {
+        ("data-race" | "scoped-race", Arch::C) => {
+            lines.extend(reasons_by_scope(context, example.pair));
+            let kind = if example.flag == "data-race" { "a data race" } else { "a race of atomics, by their scopes" };
+            format!("The location {location} has {kind}, so behaviour is undefined and every outcome is possible:")
+        }
+        ("data-race", _) => {
+            lines.extend(match context.family() {
+                Family::Compound => reasons_by_scope(context, example.pair),
+                _ => reasons(context, example),
+            });
+            format!("The location {location} has a data race:")
+        }
+        (flag, _) => format!("These raise the flag `{flag}` of the model:"),
     };
     let threads = [context.thread(first), context.thread(second)];
     let reads = example.execution.events.iter().copied().filter(|event| {
         context.is_read(*event) && ![first, second].contains(event) && threads.contains(&context.thread(*event))
     });
-    let says = |event| format!("{} reads {}", context.called(event), context.value_text(example.execution, event));
-    let reads: Vec<String> = reads.map(says).take(READS).collect();
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for event in reads.take(READS) {
+        let (called, value) = (context.called(event), context.value_text(example.execution, event));
+        match told.last_mut().filter(|(last, _)| *last == called) {
+            // Iterations of a loop.
+            Some((_, values)) => values.push(value),
+            None => told.push((called, vec![value])),
+        }
+    }
+    let reads: Vec<String> =
+        told.iter().map(|(called, values)| format!("{called} reads {}", values.join(", then "))).collect();
     if !reads.is_empty() {
         lines.push(Line { text: format!("this happens where {}", reads.join(" and ")), ..Line::default() });
     }
@@ -86,6 +111,45 @@ fn access(context: &Context<'_>, id: EventId) -> Line {
         () => format!("`{instruction}`"),
     };
     context.line(id, text)
+}
+
+/// What makes the two race in C and between host and device: neither rule that allows them is kept (C11 5.1.2.4,
+/// paragraph 25, with the scopes of OpenCL C; Goens et al., PLDI 2023).
+fn reasons_by_scope(context: &Context<'_>, (first, second): (EventId, EventId)) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut says = |text: String| lines.push(Line { text, ..Line::default() });
+    let (called, both, order) = match context.family() {
+        Family::C => ("a plain access, no atomic one", "both are plain accesses, no atomic ones", "happens-before"),
+        _ => ("weak", "both are weak", "the compound order"),
+    };
+    let is_plain = |id: EventId| {
+        let weak = |event: &Event| event.has(Tag::NonAtomic) || event.has(Tag::Weak) && !context.is_x86(id);
+        context.event(id).is_some_and(weak)
+    };
+    let plain: Vec<EventId> = [first, second].into_iter().filter(|id| is_plain(*id)).collect();
+    match plain.as_slice() {
+        [] => {
+            let place = |id: EventId| {
+                let thread = context.event(id)?.thread?;
+                Some(context.unfolding.threads.get(thread.index())?.place)
+            };
+            let needed = place(first).zip(place(second)).map(|(one, other)| narrowest_common(one, other));
+            let scope = |id: EventId| context.event(id).and_then(|event| event.scope);
+            for (id, other) in [(first, second), (second, first)] {
+                if needed.is_some_and(|needed| scope(id).is_none_or(|scope| scope < needed)) {
+                    let thread = context.thread(other).unwrap_or("the other thread");
+                    says(format!("the scope of {} does not include {thread}", context.called(id)));
+                }
+            }
+        }
+        [one] => says(format!("{} is {called}", context.called(*one))),
+        _ => says(both.to_owned()),
+    }
+    says(format!(
+        "{order} does not relate them: no release that an acquire reads, each in the other's scope, leads from one to the \
+         other"
+    ));
+    lines
 }
 
 fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {

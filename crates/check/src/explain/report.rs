@@ -97,6 +97,19 @@ fn context<'a>(
     Context { unfolding, program: &test.program, model: &model.model, source: &test.source, origin, text }
 }
 
+/// No execution shows it, and no rule forbids it.
+fn undefined(kind: QuestionKind) -> Explanation {
+    let outcome = match kind {
+        QuestionKind::Forall | QuestionKind::Assert => "An outcome that breaks the condition",
+        _ => "This outcome",
+    };
+    let summary = format!(
+        "{outcome} is possible: the race below makes the behaviour undefined, and then everything is. No execution of the \
+         model shows it."
+    );
+    Explanation { summary, lines: Vec::new(), rejected: Vec::new(), remark: None }
+}
+
 fn explain_question(
     context: &Context<'_>,
     checked: &Checked,
@@ -108,9 +121,17 @@ fn explain_question(
         _ => question.condition.clone(),
     };
     if let Some(execution) = checked.evidence.witnesses.get(index)?.as_ref() {
-        return Some(allowed(context, execution, Some(&condition)));
+        let mut told = allowed(context, execution, Some(&condition));
+        if checked.report.undefined.is_some() {
+            told.remark =
+                Some("Other outcomes are possible too: the race below makes the behaviour undefined.".to_owned());
+        }
+        return Some(told);
     }
     let answer = checked.report.questions.get(index)?;
+    if answer.undefined {
+        return Some(undefined(question.kind));
+    }
     if !matches!(answer.verdict, Verdict::Holds | Verdict::Violated) {
         return None;
     }

@@ -13,7 +13,6 @@ use super::facts::{self, Facts};
 use super::interleave::{Finals, Interleaving, interleaving};
 use super::name::value;
 use super::order::{Moment, Odd, by_communication, overwriting, told};
-use super::words::Family;
 use super::{Context, Explanation, Line, beside};
 use crate::outcome;
 use crate::phrase::{self, Notation};
@@ -103,7 +102,7 @@ fn asides(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &
     let id = moment.event;
     let aside = |text: String, section: &str| Line {
         text: format!("- {text}"),
-        section: context.section(section),
+        section: context.section_about(&[id], section),
         events: vec![id.0],
         ..Line::default()
     };
@@ -180,9 +179,10 @@ fn missed(apart: &Apart<'_>, moment: &Moment) -> Option<Because> {
     }
     let mut others = newer.iter().filter(|write| context.thread(**write) != context.thread(read));
     let write = *others.next().filter(|_| moment.ahead_of.iter().any(|other| Some(*other) != own))?;
-    let why = match context.family() {
-        Family::Ptx => "nothing orders that write before this read",
-        Family::Other => "that write need not have reached memory yet",
+    let why = if context.is_x86(read) {
+        "that write need not have reached memory yet"
+    } else {
+        "nothing orders that write before this read"
     };
     Some(Because { text: need_not(write, why), section: "" })
 }
@@ -253,7 +253,12 @@ impl<'a> Ending<'a> {
                 context.called(*last),
                 context.location_name(*last)
             );
-            Some(Line { text, section: context.section("8.9.6"), events: vec![last.0], ..Line::default() })
+            Some(Line {
+                text,
+                section: context.section_about(&[*last], "8.9.6"),
+                events: vec![last.0],
+                ..Line::default()
+            })
         };
         self.finals().into_iter().filter_map(line).collect()
     }

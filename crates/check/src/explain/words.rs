@@ -62,6 +62,7 @@ const RELATIONS: &[Entry] = &[
     entry("addr", Telling::Dependency("address"), "8.10.4"),
     entry("data", Telling::Dependency("value"), "8.10.4"),
     entry("ctrl", Telling::Dependency("execution"), "8.10.4"),
+    entry("dependency", Telling::Dependency("outcome"), "8.10.4"),
     entry("observation", Telling::Observation, "8.9.2"),
     entry("obs", Telling::Observation, "8.9.2"),
     entry("pattern-synchronizes", Telling::Pattern, "8.8, 8.9.4"),
@@ -88,6 +89,22 @@ const RELATIONS: &[Entry] = &[
     entry("cause_base", Telling::Through, "8.9.5"),
     entry("communication", Telling::Through, "8.9.7"),
     entry("com", Telling::Through, "8.9.7"),
+    entry("sb", Telling::ProgramOrder, ""),
+    entry("mo", Telling::Coherence, ""),
+    entry("rb", Telling::FromRead, ""),
+    entry("happens-before", Telling::Through, ""),
+    entry("eco", Telling::Through, ""),
+    entry("scb", Telling::Through, ""),
+    entry("psc", Telling::Through, ""),
+    entry("psc-base", Telling::Through, ""),
+    entry("psc-fence", Telling::Through, ""),
+    entry("xgsw", Telling::Pattern, ""),
+    entry("xgcause", Telling::Through, ""),
+    entry("xgcause-base", Telling::Through, ""),
+    entry("xhb", Telling::Through, ""),
+    entry("gxhb", Telling::Through, ""),
+    entry("cord", Telling::Through, ""),
+    entry("wcord", Telling::Through, ""),
     entry("mfence", Telling::Kept("with an mfence between them"), ""),
     entry("locked", Telling::Kept("and a locked instruction is not reordered"), ""),
     entry("preserved-program-order", Telling::Kept("which x86-TSO keeps"), ""),
@@ -176,25 +193,71 @@ const AXIOMS: &[Axiom] = &[
     },
 ];
 
-pub(super) fn axiom(name: &str) -> Option<&'static Axiom> {
-    AXIOMS.iter().find(|axiom| axiom.name == name)
+const fn own(name: &'static str, title: &'static str, rule: &'static str) -> Axiom {
+    Axiom { name, title, section: None, rule }
+}
+
+/// Of the compound model of host and device (Goens et al., PLDI 2023), whose names are those of PTX and mean more.
+const COMPOUND: &[Axiom] = &[
+    own(
+        "coherence",
+        "Coherence of the compound model",
+        "writes of one location that are in each other's scope have one order, and the compound order agrees with it",
+    ),
+    own(
+        "fence-sc",
+        "Fence-SC of the compound model",
+        "SC fences of the device, `mfence` and reads of the host have one order, and the compound order agrees with it",
+    ),
+    own("causality", "Causality of the compound model", "nobody reads around the compound order"),
+    own(
+        "atomicity",
+        "Atomicity of the compound model",
+        "no write in scope comes between the two halves of a read-modify-write, of either side",
+    ),
+    own(
+        "sc-per-location",
+        "SC-per-location of the compound model",
+        "the accesses of one location in each other's scope have one order that respects program order",
+    ),
+    own("no-thin-air", "No-Thin-Air of the compound model", "dependencies and reads-from may not form a cycle"),
+];
+
+/// Of RC11 (Lahav et al., PLDI 2017) with scopes.
+const RC11: &[Axiom] = &[
+    own("coherence", "Coherence of RC11", "nobody reads, overwrites or is overwritten against happens-before"),
+    own("atomicity", "Atomicity of RC11", "no write comes between the two halves of a read-modify-write"),
+    own("sc", "SC of RC11", "SC operations and SC fences in each other's scope have one order"),
+    own("no-thin-air", "No-Thin-Air of RC11", "program order and reads-from may not form a cycle"),
+];
+
+pub(super) fn axiom(name: &str, family: Family) -> Option<&'static Axiom> {
+    let special = match family {
+        Family::Compound => COMPOUND,
+        Family::C => RC11,
+        Family::Ptx | Family::X86 => &[],
+    };
+    special.iter().chain(AXIOMS).find(|axiom| axiom.name == name)
 }
 
 /// An axiom of somebody's own model may share its name with one of the specification and mean something else.
-pub(super) fn axiom_title(name: &str, origin: Origin) -> String {
-    let known = if origin == Origin::Shipped { axiom(name) } else { None };
+pub(super) fn axiom_title(name: &str, family: Family, origin: Origin) -> String {
+    let known = if origin == Origin::Shipped { axiom(name, family) } else { None };
     known.map_or_else(|| format!("`{name}`"), |axiom| axiom.title.to_owned())
 }
 
-pub(super) fn axiom_section(name: &str) -> Option<&'static str> {
-    axiom(name)?.section
+pub(super) fn axiom_section(name: &str, family: Family) -> Option<&'static str> {
+    axiom(name, family)?.section
 }
 
-/// Which specification sentences may cite.
+/// Whose rules an explanation tells, and which specification it may cite.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Family {
     Ptx,
-    Other,
+    X86,
+    C,
+    /// Of host and device together: each step has the rules of its own side.
+    Compound,
 }
 
 #[cfg(test)]
@@ -208,7 +271,12 @@ mod tests {
             let axioms =
                 model.model.checks.iter().filter(|check| check.role == fencepost_syntax::cat::CheckRole::Axiom);
             for check in axioms {
-                assert!(axiom(&check.name).is_some(), "{name}: {}", check.name);
+                let family = match name {
+                    "cmm" => Family::Compound,
+                    "rc11-scoped" => Family::C,
+                    _ => Family::Ptx,
+                };
+                assert!(axiom(&check.name, family).is_some(), "{name}: {}", check.name);
             }
         }
     }

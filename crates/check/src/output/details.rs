@@ -11,7 +11,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);
         let contested = if race.contested { " under the weakest readings only" } else { "" };
-        let _ = writeln!(text, "  {}{place}{contested}:", race.flag);
+        let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(&race.flag, report));
         let told = race.diagnosis.as_ref();
         for (access, told) in [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))] {
             let how = told.map_or(String::new(), through);
@@ -40,6 +40,16 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let section = &warning.section;
         let section = if section.is_empty() { String::new() } else { format!(" (PTX ISA {section})") };
         let _ = writeln!(text, "  warning: line {}{other}: {}{section}", warning.line, warning.message);
+    }
+}
+
+/// Which of the two kinds of races of C it is.
+fn kind(flag: &str, report: &Report) -> &'static str {
+    match flag {
+        _ if report.undefined.is_none() => "",
+        "data-race" => " (not both atomic)",
+        "scoped-race" => " (atomics whose scopes do not include each other)",
+        _ => "",
     }
 }
 

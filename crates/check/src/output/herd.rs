@@ -1,4 +1,4 @@
-//! herd's log, for people with mcompare habits: `Test`, `States`, `Ok`/`No`, `Witnesses`, `Condition`, `Observation`,
+//! herd's log, for people with mcompare habits: `Test`, `States`, `Ok`/`No`/`Undef`, `Witnesses`, `Condition`, `Observation`,
 //! `Hash`. Differences from herd: no `Time` line (the same check gives the same bytes), the hash is [`crate::hash`]'s,
 //! and an answer that is not known says so (`Unknown`) instead of a number that looks complete.
 //!
@@ -48,6 +48,7 @@ pub fn log(test: &Test, report: &Report) -> String {
 
 fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str) {
     let word = match &question.verdict {
+        _ if report.undefined.is_some() => "Undef",
         Verdict::Holds => "Ok",
         Verdict::Violated => "No",
         Verdict::Depends(_) | Verdict::Unknown(_) => "Unknown",

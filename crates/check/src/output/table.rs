@@ -115,10 +115,13 @@ fn remark(row: &Row<'_>) -> (String, &'static str) {
     match row.comparison {
         Comparison::NothingExpected => match &row.report.why {
             Some(why) => (format!("({})", why.message), ""),
-            None if row.report.vacuous() => {
-                ("(vacuously: no execution terminates or passes the filter)".to_owned(), "")
-            }
-            None => (String::new(), ""),
+            None => match &row.report.undefined {
+                Some(undefined) => (format!("({})", undefined.message), ""),
+                None if row.report.vacuous() => {
+                    ("(vacuously: no execution terminates or passes the filter)".to_owned(), "")
+                }
+                None => (String::new(), ""),
+            },
         },
         Comparison::AsExpected => (AS_EXPECTED.to_owned(), "2"),
         Comparison::Different(differences) => (format!("not as expected: {}", differences.join("; ")), "31"),
@@ -197,7 +200,11 @@ fn races(report: &Report) -> String {
     let races = match report.races.answer {
         RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
-        RaceAnswer::Found => report.races.pairs.iter().filter(|race| race.flag != EXIT).count().to_string(),
+        RaceAnswer::Found => {
+            let number = report.races.pairs.iter().filter(|race| race.flag != EXIT).count();
+            let undefined = if report.undefined.is_some() { " (undefined)" } else { "" };
+            format!("{number}{undefined}")
+        }
         RaceAnswer::Depends => "depends".to_owned(),
         RaceAnswer::Unknown => "?".to_owned(),
         RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
@@ -232,13 +239,16 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let mut text = String::new();
     let verdict = colour.paint(status_colour(row.status()), &verdict(report));
     // That it holds vacuously is said of the question.
-    let remark = if report.vacuous() && report.why.is_none() && *row.comparison == Comparison::NothingExpected {
+    let said_elsewhere = report.why.is_none() && (report.vacuous() || report.undefined.is_some());
+    let remark = if said_elsewhere && *row.comparison == Comparison::NothingExpected {
         String::new()
     } else {
         let (said, code) = remark(row);
         painted(&said, code, colour)
     };
-    let _ = writeln!(text, "{} under {}: {verdict}{remark}", title(report), report.model);
+    let undefined = report.undefined.as_ref();
+    let undefined = undefined.map_or(String::new(), |undefined| format!(" ({})", undefined.message));
+    let _ = writeln!(text, "{} under {}: {verdict}{undefined}{remark}", title(report), report.model);
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
@@ -250,7 +260,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
         let executions = phrase::count(count.count, "execution");
         let outcomes = phrase::count(report.outcomes.len() as u64, "outcome");
-        let _ = writeln!(text, "  {at_least}{executions}, {at_least}{outcomes}{more}");
+        let whose = if report.undefined.is_some() { "the model has " } else { "" };
+        let _ = writeln!(text, "  {whose}{at_least}{executions}, {at_least}{outcomes}{more}");
         if histogram == Histogram::Show {
             outcome_lines(&mut text, report);
         }
@@ -290,7 +301,9 @@ fn closing(report: &Report) -> String {
         TerminationAnswer::MayHang if report.termination.never_ends => "always hangs: no execution ends",
         TerminationAnswer::MayHang => "may hang",
         // A verdict that is not known has said so already.
-        TerminationAnswer::Unknown if report.verdict.word() != "Unknown" => "whether it ends was not decided",
+        TerminationAnswer::Unknown if report.verdict.word() != "Unknown" && report.undefined.is_none() => {
+            "whether it ends was not decided"
+        }
         TerminationAnswer::Depends | TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "",
     };
     let protocol = match report.protocol.answer {
@@ -307,6 +320,7 @@ fn closing(report: &Report) -> String {
 
 fn sentence(report: &Report, answer: &Answer) -> String {
     let found = match (&answer.verdict, answer.kind.as_str()) {
+        (_, kind) if answer.undefined => undefined(kind),
         _ if report.is_vacuous(answer) => "no execution terminates (or passes the filter), so this holds vacuously",
         (Verdict::Holds, "exists" | "permit" | "check") => "reachable",
         (Verdict::Violated, "exists" | "permit" | "check") => "not reachable",
@@ -322,6 +336,17 @@ fn sentence(report: &Report, answer: &Answer) -> String {
         None => format!(" ({})", why.message),
     });
     format!("{} ({}): {found}{why}", answer.kind, abridged(&answer.condition))
+}
+
+/// Where no execution of the model is behind the verdict.
+fn undefined(kind: &str) -> &'static str {
+    match kind {
+        "exists" | "permit" | "check" => {
+            "possible, though no execution of the model reaches it: behaviour is undefined"
+        }
+        "~exists" => "not promised, though no execution of the model reaches it: behaviour is undefined",
+        _ => "not promised, though it is true in every execution of the model: behaviour is undefined",
+    }
 }
 
 /// A generated test may ask about hundreds of registers.

@@ -52,6 +52,7 @@ const NAMED: &[(&str, Style)] = &[
     ("causality", Style { colour: "#827717", dash: "8 3 2 3", width: 16 }),
     ("ghb", Style { colour: "#827717", dash: "8 3 2 3", width: 16 }),
     ("data-race", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
+    ("scoped-race", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
     ("exit-before-access", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
 ];
 const OTHER: Style = Style { colour: "#455a64", dash: "4 3", width: 16 };
@@ -106,7 +107,7 @@ impl Relation {
             Relation::Then => "inside an operation",
             Relation::Done => "the operation is complete",
             Relation::Launch => "kernel order",
-            Relation::Named(name) if name == "data-race" => "nothing orders the two",
+            Relation::Named(name) if name == "data-race" || name == "scoped-race" => "nothing orders the two",
             Relation::Named(name) if name == crate::race::EXIT => "the memory may be gone",
             Relation::Named(_) => "",
         }

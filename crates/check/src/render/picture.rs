@@ -153,6 +153,7 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
     let place = location.map_or(String::new(), |location| format!(" on {}", text::location_name(unfolding, location)));
     let what = match race.flag.as_str() {
         "data-race" => "Data race",
+        "scoped-race" => "Race by scopes",
         EXIT => "Memory that may be gone",
         flag => flag,
     };

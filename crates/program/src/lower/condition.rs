@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::ids::{RegisterId, ThreadId};
 use crate::lower::names::{Atom, Instance, VariableId, stem};
 use crate::lower::sizes::Asked;
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit};
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit, threads_there};
 use crate::program::{Condition, Question, Space, Term};
 use crate::value::{Type, Value};
 
@@ -242,7 +242,7 @@ impl Resolver<'_> {
             return self.register_anywhere(name, span);
         };
         let Some(builder) = self.threads.get(index as usize) else {
-            let help = format!("the test has {} threads, numbered from 0", self.threads.len());
+            let help = threads_there(self.threads.len());
             return Err(Refusal::Error(Diagnostic::error(span, format!("there is no thread P{index}")).help(help)));
         };
         match find(builder, name) {

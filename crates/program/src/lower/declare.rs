@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;
 use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces};
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
 use crate::table::x86::canonical;
@@ -124,7 +124,7 @@ fn register_name(dialect: Dialect, name: &str) -> String {
 fn builder(threads: &mut [ThreadBuilder], index: u32, span: Span) -> Result<&mut ThreadBuilder, Refusal> {
     let count = threads.len();
     threads.get_mut(index as usize).ok_or_else(|| {
-        let help = format!("the test has {count} threads, numbered from 0");
+        let help = threads_there(count);
         Refusal::Error(Diagnostic::error(span, format!("there is no thread P{index}")).help(help))
     })
 }

@@ -161,6 +161,15 @@ pub(crate) fn misfit(what: &str, ty: Type, whose: &str, span: Span) -> Diagnosti
     error.label("does not fit").help(format!("integers from {least} to {greatest} do"))
 }
 
+/// For a thread that is not there.
+fn threads_there(count: usize) -> String {
+    match count {
+        0 => "the test has no threads".to_owned(),
+        1 => "the test has one thread, P0".to_owned(),
+        _ => format!("the test has {count} threads, P0 to P{}", count - 1),
+    }
+}
+
 fn barrier_rule(dialect: Dialect) -> BarrierRule {
     match dialect {
         Dialect::Dartagnan => BarrierRule::Dartagnan,

@@ -40,6 +40,8 @@ pub(crate) struct ThreadBuilder {
     temporaries: u32,
     /// What the parameters of a thread in C point to.
     parameters: BTreeMap<String, String>,
+    /// Variables of C that hold 0 or 1 only.
+    booleans: BTreeSet<RegisterId>,
     /// Registers the declarations give a value, and where.
     initialised: BTreeMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
@@ -112,6 +114,7 @@ impl ThreadBuilder {
             guard: None,
             temporaries: 0,
             parameters: BTreeMap::new(),
+            booleans: BTreeSet::new(),
             initialised: BTreeMap::new(),
             qualified: Vec::new(),
             excused: BTreeSet::new(),
@@ -155,6 +158,14 @@ impl ThreadBuilder {
 
     pub(crate) fn find(&self, name: &str) -> Option<RegisterId> {
         self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn make_boolean(&mut self, id: RegisterId) {
+        self.booleans.insert(id);
+    }
+
+    pub(crate) fn is_boolean(&self, id: RegisterId) -> bool {
+        self.booleans.contains(&id)
     }
 
     pub(crate) fn name(&self) -> &str {

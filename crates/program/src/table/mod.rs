@@ -1,6 +1,7 @@
 //! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
 
 pub(crate) mod c;
+mod c_atomic;
 pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;

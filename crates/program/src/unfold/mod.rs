@@ -92,6 +92,14 @@ pub enum UnfoldError {
     Opaque {
         span: Span,
     },
+    /// An asynchronous operation reaches beyond the end of a variable.
+    Overrun {
+        span: Span,
+        location: String,
+        bytes: i128,
+        /// So many are there, from the location on.
+        room: i128,
+    },
     /// An asynchronous operation reaches beyond a variable, into part of a location, or for one that a CTA lacks.
     Extent {
         span: Span,
@@ -159,6 +167,12 @@ impl fmt::Display for UnfoldError {
             UnfoldError::Opaque { .. } => {
                 write!(f, "a condition, a branch or an address that rests on a value without a model")
             }
+            UnfoldError::Overrun { location, bytes, room, .. } => {
+                write!(
+                    f,
+                    "an asynchronous operation on {bytes} bytes from `{location}` on, where there are only {room}"
+                )
+            }
             UnfoldError::Extent { location, .. } => {
                 write!(f, "an asynchronous operation that does not fit `{location}`")
             }
@@ -199,6 +213,7 @@ impl UnfoldError {
             | UnfoldError::AsyncOperand { span }
             | UnfoldError::Coordinate { span }
             | UnfoldError::Opaque { span }
+            | UnfoldError::Overrun { span, .. }
             | UnfoldError::Extent { span, .. }
             | UnfoldError::Allocation { span }
             | UnfoldError::Column { span, .. }

@@ -169,7 +169,11 @@ impl Runner<'_> {
             reached += self.width(address);
             range.push(address);
         }
-        if reached != bytes {
+        if reached < bytes {
+            let location = self.program.addresses[base.index()].name.clone();
+            return Err(UnfoldError::Overrun { span: self.span_at(state.at), location, bytes, room: reached });
+        }
+        if reached > bytes {
             return Err(self.short(state, base));
         }
         Ok(range)

@@ -109,7 +109,20 @@ impl PtxReader<'_, '_> {
     }
 
     fn no_operand(&mut self) -> Parsed {
-        self.cursor.unexpected("an operand");
+        let next = self.cursor.ahead(1);
+        let is_number = next.kind == Kind::Number && !next.spaced;
+        let help = match () {
+            () if self.cursor.at("%") && is_number => {
+                "this is an operand of inline assembly: write the register or the location that it stands for"
+            }
+            () if self.cursor.at("$") => "this looks like x86: a thread of the host is placed with `P0@x86`",
+            () => {
+                self.cursor.unexpected("an operand");
+                return None;
+            }
+        };
+        let diagnostic = self.cursor.unexpected_diagnostic("an operand");
+        self.cursor.report(diagnostic.help(help));
         None
     }
 

@@ -23,16 +23,68 @@ impl X86Reader<'_, '_> {
             prefix = Some(opcode);
             opcode = self.opcode()?;
         }
+        if self.cursor.at(".") {
+            let help =
+                "this looks like PTX: place the thread on the device, `P1@cta 0, gpu 0`, and head the test `PTX`";
+            let diagnostic = self.cursor.unexpected_diagnostic("an operand of an x86 instruction");
+            self.cursor.report(diagnostic.help(help));
+            return None;
+        }
         let mut operands = Vec::new();
+        let mut size = None;
         if !at_end_of_instruction(self.cursor, self.ends) {
             loop {
+                size = self.size().or(size);
                 operands.push(self.operand()?);
                 if self.cursor.eat(",").is_none() {
                     break;
                 }
             }
         }
+        if let Some(size) = size {
+            self.apply(&size, &mut opcode, &operands)?;
+        }
         Some(Instruction { guard: None, prefix, opcode, modifiers: Vec::new(), operands })
+    }
+
+    /// `DWORD PTR`, `dword` and the same of `QWORD` in front of memory: the suffix that means the same.
+    fn size(&mut self) -> Option<Spanned<&'static str>> {
+        let token = self.cursor.peek();
+        let suffix = match self.cursor.str(token).to_ascii_lowercase().as_str() {
+            "dword" => "l",
+            "qword" => "q",
+            _ => return None,
+        };
+        let with_ptr = self.cursor.str(self.cursor.ahead(1)).eq_ignore_ascii_case("ptr");
+        if !with_ptr && !self.cursor.is(1, "[") {
+            return None;
+        }
+        let start = self.cursor.bump();
+        let end = if with_ptr { self.cursor.bump() } else { start };
+        Some(Spanned::new(suffix, self.cursor.span(start).to(self.cursor.span(end))))
+    }
+
+    /// A register says the size already, and must say the same.
+    fn apply(
+        &mut self,
+        size: &Spanned<&str>,
+        opcode: &mut Spanned<String>,
+        operands: &[Spanned<Operand>],
+    ) -> Option<()> {
+        let register = operands.iter().find_map(|operand| match &operand.node {
+            Operand::Register(name) => Some(name.as_str()),
+            _ => None,
+        });
+        let Some(name) = register else {
+            opcode.node.push_str(size.node);
+            return Some(());
+        };
+        if is_wide(name) == (size.node == "q") {
+            return Some(());
+        }
+        let message = format!("the size of memory is not that of the register `{name}`");
+        self.cursor.report(Diagnostic::error(size.span, message).label("another size"));
+        None
     }
 
     fn opcode(&mut self) -> Option<Spanned<String>> {
@@ -196,6 +248,11 @@ pub(crate) fn settle(marks: &Marks) -> Result<Order, Diagnostic> {
 pub(crate) enum Order {
     Intel,
     AttReversed,
+}
+
+/// Whether a general-purpose register has 64 bits.
+fn is_wide(upper: &str) -> bool {
+    upper.starts_with('R') && !upper.ends_with(['D', 'W', 'B'])
 }
 
 /// General-purpose registers of every width, and the vector registers.

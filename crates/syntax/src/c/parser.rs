@@ -3,7 +3,7 @@
 use super::{Binary, Expression, Parameter, Statement, Unary};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
-use crate::text::{Cursor, Kind, LeadingZero, integer};
+use crate::text::{Cursor, Kind, LeadingZero, integer, nearest};
 
 /// Blocks and expressions nest no deeper: each level is a call.
 const DEEPEST: u32 = 64;
@@ -22,7 +22,11 @@ pub(crate) const TYPES: &[&str] = &[
     "atomic_long",
     "atomic_ulong",
     "bool",
+    "atomic_bool",
 ];
+
+/// Marks that are operators of C and not of this language.
+const UNREAD: &[&str] = &["/", "%", "^", "?"];
 
 pub(crate) struct CReader<'r, 'a> {
     pub(crate) cursor: &'r mut Cursor<'a>,
@@ -62,7 +66,12 @@ impl<'r, 'a> CReader<'r, 'a> {
             return Some(word);
         }
         let message = format!("`{}` is not a type that is known here", word.node);
-        self.cursor.report(Diagnostic::error(word.span, message).help(format!("types are {}", TYPES.join(", "))));
+        let help = match nearest(&word.node, TYPES) {
+            _ if word.node.contains("::atomic") => "write `atomic_int` for an atomic of C++ or CUDA".to_owned(),
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("types are {}", TYPES.join(", ")),
+        };
+        self.cursor.report(Diagnostic::error(word.span, message).help(help));
         None
     }
 
@@ -126,6 +135,9 @@ impl<'r, 'a> CReader<'r, 'a> {
             self.end()?;
             return Some(Statement::DoWhile { body, condition });
         }
+        if self.cursor.at("for") && self.cursor.is(1, "(") {
+            return self.refuse_for();
+        }
         // Two words in a row can only be a declaration, if of a type that is not known.
         let is_type = self.cursor.at_kind(Kind::Word) && self.cursor.ahead(1).kind == Kind::Word;
         let statement = if is_type { self.declaration()? } else { self.simple()? };
@@ -134,7 +146,41 @@ impl<'r, 'a> CReader<'r, 'a> {
     }
 
     fn end(&mut self) -> Option<Span> {
+        if let Some(mark) = UNREAD.iter().find(|mark| self.cursor.at(mark)) {
+            let operators: Vec<&str> = Binary::TABLE.iter().map(|(mark, ..)| *mark).collect();
+            let help = format!("operators are {}, !, ~ and unary -", operators.join(", "));
+            let error = Diagnostic::error(self.cursor.here(), format!("the operator `{mark}` is not read here"));
+            self.cursor.report(error.help(help));
+            return None;
+        }
         self.cursor.expect(";", "to end the statement")
+    }
+
+    /// Reports the loop, and skips its head and its body.
+    fn refuse_for(&mut self) -> Option<Statement> {
+        let help = "write `int i = 0; while (i < 2) { …; i = i + 1; }`; `--bound N` says how often a loop is unrolled";
+        self.cursor.report(Diagnostic::error(self.cursor.here(), "`for` is not read here").help(help));
+        self.cursor.bump();
+        self.skip_brackets("(", ")");
+        if self.cursor.at("{") {
+            self.skip_brackets("{", "}");
+        }
+        None
+    }
+
+    fn skip_brackets(&mut self, open: &str, close: &str) {
+        let mut depth = 0u32;
+        while !self.cursor.at_end() {
+            depth += u32::from(self.cursor.at(open));
+            let closes = self.cursor.at(close);
+            self.cursor.bump();
+            if closes {
+                depth = depth.saturating_sub(1);
+                if depth == 0 {
+                    return;
+                }
+            }
+        }
     }
 
     fn declaration(&mut self) -> Option<Statement> {
@@ -203,6 +249,7 @@ impl<'r, 'a> CReader<'r, 'a> {
     fn operators(&mut self, least: u8) -> Option<Spanned<Expression>> {
         let mut left = self.prefix()?;
         while let Some((operator, binds, tokens)) = self.operator().filter(|(_, binds, _)| *binds >= least) {
+            self.refuse_shorthand(operator)?;
             for _ in 0..tokens {
                 self.cursor.bump();
             }
@@ -211,6 +258,47 @@ impl<'r, 'a> CReader<'r, 'a> {
             left = Spanned::new(Expression::Binary(operator, Box::new(left), Box::new(right)), span);
         }
         Some(left)
+    }
+
+    /// `i++`, `i += 1`, `x->load()` and `a >> b` start like operators that are read.
+    fn refuse_shorthand(&mut self, operator: Binary) -> Option<()> {
+        let mark = operator.row().0;
+        let next = self.cursor.ahead(1);
+        let (follows, span) = (self.cursor.str(next).to_owned(), self.cursor.here().to(self.cursor.span(next)));
+        let help = match (mark, follows.as_str()) {
+            _ if next.spaced => return Some(()),
+            ("-", ">") => return self.refuse_method(),
+            ("+", "+") | ("-", "-") => format!("write `i = i {mark} 1`"),
+            ("+" | "-" | "*" | "&" | "|", "=") => format!("write `i = i {mark} …`"),
+            ("<", "<") | (">", ">") => {
+                "write a shift by a constant as a multiplication, or compute it beforehand".to_owned()
+            }
+            _ => return Some(()),
+        };
+        self.cursor.report(Diagnostic::error(span, format!("`{mark}{follows}` is not read here")).help(help));
+        None
+    }
+
+    /// `x.store(1)`, `x->load()`, at the mark behind the name.
+    fn refuse_method(&mut self) -> Option<()> {
+        let dots = if self.cursor.at(".") { 1 } else { 2 };
+        let method = self.cursor.str(self.cursor.ahead(dots)).to_owned();
+        let span = self.cursor.here().to(self.cursor.span(self.cursor.ahead(dots)));
+        let call = match method.as_str() {
+            "load" => "atomic_load(x)".to_owned(),
+            "store" | "exchange" | "fetch_add" | "fetch_sub" | "fetch_and" | "fetch_or" | "fetch_xor" | "fetch_min"
+            | "fetch_max" => format!("atomic_{method}(x, 1)"),
+            "compare_exchange_strong" | "compare_exchange_weak" => {
+                "atomic_compare_exchange_strong(x, &e, 1)".to_owned()
+            }
+            _ => "atomic_load(x)".to_owned(),
+        };
+        let help = format!(
+            "this is C: write `{call}`, or with an order `{}`",
+            call.replacen('(', "_explicit(", 1).replacen(')', ", memory_order_relaxed)", 1)
+        );
+        self.cursor.report(Diagnostic::error(span, "a method of C++ is not read here").help(help));
+        None
     }
 
     /// The operator here, how tightly it binds, and how many tokens it is (`||` is two for the lexer).
@@ -277,6 +365,9 @@ impl<'r, 'a> CReader<'r, 'a> {
         let name = self.cursor.word("an expression")?;
         if self.cursor.at("(") {
             return self.call(name);
+        }
+        if self.cursor.at(".") {
+            self.refuse_method()?;
         }
         Some(Spanned::new(Expression::Name(name.node), name.span))
     }

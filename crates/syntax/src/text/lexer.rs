@@ -175,7 +175,7 @@ impl Lexer<'_> {
                 Kind::Mark
             }
             // An unknown initial value.
-            b'?' if self.comments == Comments::Litmus => {
+            b'?' => {
                 self.at += 1;
                 Kind::Mark
             }

@@ -1,0 +1,146 @@
+//! Models under which some programs have no defined behaviour: C, where a race is enough (C11 5.1.2.4, paragraph 25).
+//!
+//! A model says so with `undefined_unless`. If one execution of a program raises such a flag, every outcome is possible,
+//! also those that no execution of the model has: what is asked for with `exists` may happen, what `~exists` and `forall`
+//! promise may fail. herd prints `Undef` and leaves the conclusion to the reader; here the verdict draws it, because
+//! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
+//! known to have a defined behaviour: where races were not decided, an absence is unknown.
+
+use fencepost_program::program::Condition;
+
+use crate::check::{Answers, Finding};
+use crate::models::LoadedModel;
+use crate::options::{Options, Outcomes};
+use crate::report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
+use crate::test::Test;
+use crate::verdict::Why;
+
+/// Whether races are looked for: also where nobody asks for them, if the answer to what is asked rests on them.
+pub(crate) fn asks_races(model: &LoadedModel, options: &Options<'_>) -> bool {
+    options.races.is_yes() || options.questions.is_yes() && model.flags().undefine()
+}
+
+/// The filter of the executions that are searched for races. Of a program without a defined behaviour no final state is
+/// known, so none is filtered out.
+pub(crate) fn race_filter<'t>(test: &'t Test, model: &LoadedModel) -> Option<&'t Condition> {
+    test.program.filter.as_ref().map(|filter| &filter.node).filter(|_| !model.flags().undefine())
+}
+
+/// How many executions are looked at for races.
+pub(crate) fn race_outcomes(model: &LoadedModel, options: &Options<'_>) -> Outcomes {
+    match options.outcomes {
+        Outcomes::Skip if model.flags().undefine() => Outcomes::Capped,
+        outcomes => outcomes,
+    }
+}
+
+/// Draws the conclusion.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, answers: &mut Answers) {
+    if !model.flags().undefine() {
+        return;
+    }
+    answers.undefined = answers.races.undefined();
+    let instead = match answers.race_answer {
+        _ if !answers.undefined.is_empty() => Finding::Undefined,
+        RaceAnswer::Unknown => Finding::Unknown(Why::Size(NOT_DECIDED.to_owned())),
+        _ => return,
+    };
+    for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {
+        // `forall (true)` is true of every state, whatever the program does.
+        if matches!(finding, Some(Finding::Absent)) && !question.condition.terms().is_empty() {
+            *finding = Some(instead.clone());
+        }
+    }
+    if answers.termination == TerminationAnswer::Terminates {
+        answers.termination = TerminationAnswer::Unknown;
+        answers.termination_why = Some(match instead {
+            Finding::Unknown(why) => why,
+            _ => Why::Undefined,
+        });
+    }
+    if answers.protocol_answer == ProtocolAnswer::None {
+        answers.protocol_answer = ProtocolAnswer::Unknown;
+    }
+}
+
+const NOT_DECIDED: &str = "whether a race makes its behaviour undefined was not decided";
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use crate::expectation::Comparison;
+    use crate::output::{Row, herd, json, table};
+    use crate::{Models, Options, Report, check, load};
+
+    fn test_of(threads: &str) -> crate::Test {
+        let (mut tests, diagnostics) = load(&Source::new("t.litmus", format!("C t\n{{ x = 0; }}\n{threads}\n")));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        tests.remove(0)
+    }
+
+    fn report(threads: &str) -> Report {
+        check(&test_of(threads), &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report
+    }
+
+    const RACE: &str = "P0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }";
+    const NONE: &str = "P0 (atomic_int* x) { *x = 1; }\nP1 (atomic_int* x) { int r0 = *x; }";
+
+    /// The question, whether it holds of a racy program and of one without a race, and how the first is told.
+    #[test]
+    fn what_no_execution_shows_is_possible_all_the_same() {
+        let cases = [
+            ("exists (1:r0 = 5)", "Holds", "Violated", "possible, though no execution of the model reaches it"),
+            ("~exists (1:r0 = 5)", "Violated", "Holds", "not promised, though no execution of the model reaches it"),
+            ("forall (1:r0 != 5)", "Violated", "Holds", "not promised, though it is true in every execution"),
+            ("exists (1:r0 = 1)", "Holds", "Holds", "reachable"),
+            ("forall (true)", "Holds", "Holds", "true in every execution"),
+        ];
+        for (question, racy, free, told) in cases {
+            let undefined = report(&format!("{RACE}\n{question}"));
+            assert_eq!(undefined.verdict.word(), racy, "{question}");
+            assert_eq!(report(&format!("{NONE}\n{question}")).verdict.word(), free, "{question}");
+            let row = Row { report: &undefined, comparison: &Comparison::NothingExpected };
+            let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
+            assert!(text.contains(told), "{text}");
+            assert!(text.contains("(race: behaviour is undefined, every outcome is possible)"), "{text}");
+            assert!(!text.contains("ends"), "nothing is promised of its end: {text}");
+        }
+    }
+
+    #[test]
+    fn every_output_says_that_behaviour_is_undefined() {
+        let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
+        let report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
+        let row = Row { report: &report, comparison: &Comparison::NothingExpected };
+        let line = json::line(&row);
+        assert!(line.contains("\"undefined\":{\"flags\":[\"data-race\"]"), "{line}");
+        assert!(line.contains("\"undefined\":true"), "{line}");
+        assert!(herd::log(&test, &report).contains("\nUndef\n"), "{}", herd::log(&test, &report));
+        let rows = table::table(&[row], crate::output::width::Width::Unlimited, table::Colour::Plain);
+        assert!(rows.contains("1 (undefined)") && rows.contains("every outcome is possible"), "{rows}");
+    }
+
+    /// Nothing is called unreachable before it is known that there is no race.
+    #[test]
+    fn an_absence_is_unknown_where_races_were_not_decided() {
+        let test = test_of(&format!("{NONE}\n~exists (1:r0 = 5)"));
+        let mut answers = super::Answers::new(vec![Some(super::Finding::Absent)]);
+        answers.race_answer = super::RaceAnswer::Unknown;
+        super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &mut answers);
+        let finding = answers.findings.remove(0);
+        assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
+    }
+
+    #[test]
+    fn races_are_looked_for_even_if_nobody_asks() {
+        let options = Options {
+            races: crate::options::Wanted::No,
+            outcomes: crate::options::Outcomes::Skip,
+            ..Options::default()
+        };
+        let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
+        let report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &options).report;
+        assert_eq!(report.verdict.word(), "Violated", "{report:?}");
+    }
+}
