@@ -147,7 +147,10 @@ fn an_empty_folder_has_nothing_to_conform_to_and_that_is_said_once() {
     let folder = Folder::new();
     folder.write("empty/readme.txt", "nothing");
     let run = fencepost(&folder, &["conform", "empty"]);
-    assert_eq!((run.code, run.err.as_str()), (2, "error: `empty` holds neither expected.csv nor tests.json nor a .test file\n"));
+    assert_eq!(
+        (run.code, run.err.as_str()),
+        (2, "error: `empty` holds neither expected.csv nor tests.json nor a .test file\n")
+    );
 }
 
 #[test]

@@ -201,3 +201,21 @@ fn the_rules_of_c_are_told_of_c() {
         assert!(!story.contains(word), "{word}: {story}");
     }
 }
+
+/// A tensor copy reads its map through one proxy and its data through another.
+#[test]
+fn each_access_of_a_tensor_copy_has_its_own_proxy() {
+    let story = explained(
+        "PTX q\n{ .global .b32 g[4] = 7; .global .tensormap tm = g; .shared .b32 s[4] = 0; .shared .mbarrier b = 1; }\n\
+         P0@cta 0, gpu 0 {\nmbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 16;\n\
+         cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [tm, {0}], [b];\n\
+         W: mbarrier.try_wait.parity.shared::cta.b64 %p1, [b], 0;\n@!%p1 bra W;\nld.shared.u32 %r1, [s];\n}\n\
+         exists (P0:%r1=7)\n",
+        "ptx",
+    );
+    assert!(
+        story.contains("reads tm = a map of g (tensormap proxy), reads g = 7 (4 elements) (async proxy)"),
+        "{story}"
+    );
+    assert!(story.contains("writes s = 7 (4 elements) (async proxy)"), "{story}");
+}

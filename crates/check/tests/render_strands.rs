@@ -112,7 +112,7 @@ fn mbarriers_are_described_by_phases_and_proxies_by_marks() {
 fn the_racing_pair_is_marked_with_both_proxies() {
     let svg = drawn(RACE, "ptx", Format::Svg);
     assert_eq!(edges(&svg, "data-race").len(), 1);
-    assert!(svg.contains(">race on s[0]: generic / async<"));
+    assert!(svg.contains(">race on s[0]<") && svg.contains(">generic / async<"));
     assert!(svg.contains("(generic proxy) and P1&apos;s cp.async.bulk"));
     let dot = drawn(RACE, "ptx", Format::Dot);
     assert!(dot.contains("dir=none") && dot.contains("label=\"issue\"") && dot.contains("rounded,filled,dashed"));
@@ -163,4 +163,38 @@ fn the_pictures_of_the_documentation_are_drawn_like_that() {
         let known = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(known == svg, "{}: run with UPDATE=1 and look at it", path.display());
     }
+}
+
+/// Threads of the host have a frame as those of a GPU have; the names of two races do not cover each other.
+#[test]
+fn host_and_device_have_frames_and_the_plates_of_races_lie_apart() {
+    let svg = drawn("corpus/compound/mp-host-to-device-gpu.litmus", "cmm", Format::Svg);
+    assert!(svg.contains(">host<") && svg.contains(">GPU 0<"), "{svg}");
+    assert!(!svg.contains("generic proxy"), "nothing goes through another proxy");
+    let svg = drawn("corpus/c11/mp-narrow-scope.litmus", "rc11-scoped", Format::Svg);
+    let plates = svg.lines().filter(|line| line.contains("rx=\"4\"") && line.contains("#d81b60"));
+    let side = |tag: &str, name| attribute(tag, name).and_then(|value| value.parse::<f64>().ok()).unwrap();
+    let plates: Vec<[f64; 4]> = plates
+        .map(|tag| [side(tag, "x"), side(tag, "y"), side(tag, "width"), side(tag, "height")])
+        .map(|[x, y, width, height]| [x, y, x + width, y + height])
+        .collect();
+    let [a, b] = plates.as_slice() else { panic!("two races: {plates:?}") };
+    assert!(a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1], "{plates:?}");
+    assert!(svg.contains(">b: atomic_store(y, 1, release, work_group)<"), "the order is not cut off: {svg}");
+    assert!(svg.contains(">A race: behaviour is undefined, every outcome is possible<"), "{svg}");
+}
+
+/// Of reads that one write follows, the last of a column has the arrow.
+#[test]
+fn from_read_is_drawn_once_per_column_and_write() {
+    let text = "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n ld.relaxed.gpu.u32 %r1, [x] | st.relaxed.gpu.u32 [x], 1 ;\n \
+                ld.relaxed.gpu.u32 %r2, [x] | ;\n ld.relaxed.gpu.u32 %r3, [x] | ;\nexists (P0:%r3=0)\n";
+    let (tests, diagnostics) = load(&Source::new("t.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    let model = Models::shipped("ptx-7.5").unwrap();
+    let checked = check(&tests[0], &model, &Options::default());
+    let svg = render::picture(&tests[0], &model, &checked, Format::Svg).unwrap();
+    let arrows = edges(&svg, "fr");
+    assert_eq!(arrows.len(), 1, "{svg}");
+    assert_eq!(arrows[0].0, 3, "event 0 is the initial write, 1 to 3 are the reads");
 }

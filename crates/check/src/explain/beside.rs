@@ -113,24 +113,30 @@ fn change(before: State, after: State) -> String {
 
 /// Neighbouring accesses of one asynchronous operation.
 pub(super) fn accesses(context: &Context<'_>, execution: &Execution, run: &[&Moment]) -> String {
-    let mut done: Vec<(bool, &str, Vec<String>)> = Vec::new();
+    let mut done: Vec<(bool, &str, &str, Vec<String>)> = Vec::new();
     for moment in run {
+        let Some(event) = context.event(moment.event) else { continue };
         let (writes, name) = (context.is_write(moment.event), context.variable(moment.event));
         let value = context.value_text(execution, moment.event);
-        match done.iter_mut().find(|(other, found, _)| *other == writes && *found == name) {
+        match done.iter_mut().find(|(other, found, ..)| *other == writes && *found == name) {
             Some((.., values)) => values.push(value),
-            None => done.push((writes, name, vec![value])),
+            None => done.push((writes, name, words::proxy(event), vec![value])),
         }
     }
-    let part = |(writes, name, values): &(bool, &str, Vec<String>)| {
-        let verb = if *writes { "writes" } else { "reads" };
-        format!("{verb} {name} = {}", listed(values))
-    };
-    let parts: Vec<String> = done.iter().map(part).collect();
     let Some(first) = run.first() else { return String::new() };
     let Some(event) = context.event(first.event) else { return String::new() };
+    // A tensor copy reads its map through a proxy of its own.
+    let proxy = words::proxy(event);
+    let one = done.iter().all(|(_, _, own, _)| *own == proxy);
+    let part = |(writes, name, own, values): &(bool, &str, &str, Vec<String>)| {
+        let verb = if *writes { "writes" } else { "reads" };
+        let through = if one { String::new() } else { format!(" ({own})") };
+        format!("{verb} {name} = {}{through}", listed(values))
+    };
+    let parts: Vec<String> = done.iter().map(part).collect();
     let name = words::asynchronous(event, &context.instruction(first.event));
-    format!("{name} {} ({})", parts.join(", "), words::proxy(event))
+    let through = if one { format!(" ({proxy})") } else { String::new() };
+    format!("{name} {}{through}", parts.join(", "))
 }
 
 /// "1", "1 (4 elements)", "1, 2, 3".

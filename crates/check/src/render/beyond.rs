@@ -131,9 +131,9 @@ fn race_label(words: &Words<'_>, flag: &str, first: EventId, second: EventId) ->
     match words.place(first) {
         Some(place) if a.location().is_some() && b.location().is_some() => match (marks::proxy(a), marks::proxy(b)) {
             ("generic", "generic") => format!("{what} on {place}"),
-            ("tensor memory", "tensor memory") => format!("{what} on {place}: both in tensor memory"),
-            (one, other) if one == other => format!("{what} on {place}: both {one}"),
-            (one, other) => format!("{what} on {place}: {one} / {other}"),
+            ("tensor memory", "tensor memory") => format!("{what} on {place}\nboth in tensor memory"),
+            (one, other) if one == other => format!("{what} on {place}\nboth {one}"),
+            (one, other) => format!("{what} on {place}\n{one} / {other}"),
         },
         _ => what.to_owned(),
     }

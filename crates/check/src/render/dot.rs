@@ -30,7 +30,7 @@ pub(super) fn write(scene: &Scene) -> String {
         let (from, to) = (scene.nodes[edge.from].event().0, scene.nodes[edge.to].event().0);
         let label = match edge.relation {
             Relation::Po if !edge.highlighted => "\"\"".to_owned(),
-            _ => escape::dot([edge.label.as_str()]),
+            _ => escape::dot(edge.label.split('\n')),
         };
         let mut attributes = format!("label={label}, color=\"{0}\", fontcolor=\"{0}\"", style.colour);
         match edge.heads {

@@ -1,8 +1,8 @@
 //! Where the name of each edge stands: on the edge, off the boxes, apart from the other names.
 
-use super::layout::{Layout, Point, Rect};
+use super::layout::{Layout, Point, Rect, characters};
 use super::palette::Relation;
-use super::scene::Scene;
+use super::scene::{Edge, Heads, Scene};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Label {
@@ -11,7 +11,12 @@ pub(super) struct Label {
 }
 
 const HEIGHT: f64 = 12.0;
-const CHARACTER: f64 = 6.6;
+pub(super) const CHARACTER: f64 = 6.6;
+const BOLD: f64 = 7.2;
+/// From one line of a name to the next.
+pub(super) const LEADING: f64 = 13.0;
+/// Around the name of a race.
+const PLATE: f64 = 6.0;
 
 /// Greedy, in edge order: each label takes the place along its edge that disturbs least.
 pub(super) fn place(scene: &Scene, layout: &Layout) -> Vec<Option<Label>> {
@@ -24,23 +29,39 @@ pub(super) fn place(scene: &Scene, layout: &Layout) -> Vec<Option<Label>> {
             labels.push(None);
             continue;
         }
-        let width = edge.label.chars().count() as f64 * CHARACTER + 4.0;
+        let size = size(edge);
         let points = spaced(&samples[index]);
         let middle = points.len() as f64 / 2.0;
         let best = points.iter().enumerate().min_by_key(|(at, point)| {
-            let rect = around(**point, width);
+            let rect = around(**point, size);
             let off_centre = (*at as f64 - middle).abs() / points.len() as f64 * 40.0;
             disturbance(layout, &taken, &samples, index, rect) + off_centre as u64
         });
-        let label = best.map(|(_, point)| Label { centre: *point, rect: around(*point, width) });
+        let label = best.map(|(_, point)| Label { centre: *point, rect: around(*point, size) });
         taken.extend(label.as_ref().map(|label| label.rect));
         labels.push(label);
     }
     labels
 }
 
-fn around(point: Point, width: f64) -> Rect {
-    Rect { x: point.x - width / 2.0, y: point.y - HEIGHT / 2.0, width, height: HEIGHT }
+/// How much room a name takes: that of a race stands on a plate, in bold, in one line or two.
+fn size(edge: &Edge) -> (f64, f64) {
+    let (widest, lines) = (widest(&edge.label), edge.label.split('\n').count() as f64);
+    let height = HEIGHT + (lines - 1.0) * LEADING;
+    if edge.heads == Heads::None {
+        (widest * BOLD + 2.0 * PLATE, height + PLATE)
+    } else {
+        (widest * CHARACTER + 4.0, height)
+    }
+}
+
+/// Letters of the longest line.
+pub(super) fn widest(label: &str) -> f64 {
+    label.split('\n').map(characters).max().unwrap_or(0) as f64
+}
+
+fn around(point: Point, (width, height): (f64, f64)) -> Rect {
+    Rect { x: point.x - width / 2.0, y: point.y - height / 2.0, width, height }
 }
 
 fn disturbance(layout: &Layout, taken: &[Rect], samples: &[Vec<Point>], own: usize, rect: Rect) -> u64 {

@@ -27,6 +27,8 @@ const INIT_STRIP: f64 = 40.0;
 const NARROWEST_GUTTER: f64 = 64.0;
 /// Between a thread and its strands.
 const LANE_GUTTER: f64 = 52.0;
+/// Of a gutter, beside the name of an edge in it: where edges leave and arrive.
+const GUTTER_ENDS: f64 = 34.0;
 const INIT_GAP: f64 = 22.0;
 
 #[derive(Copy, Clone, PartialEq, Debug, Default)]
@@ -132,10 +134,15 @@ impl Layout {
             let ending = column.ending.as_ref().map_or(0, |ending| characters(ending));
             let widest = texts.map(line_width).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
             let (left, right) = plan.lanes[index];
-            // No frame comes between a thread and its strands.
+            // No frame comes between a thread and its strands, nor between threads of one CTA; lanes keep their distance.
             let is_lane = |at: usize| scene.columns.get(at).is_some_and(|it| it.kind == ColumnKind::Strands);
-            let (before, behind) =
-                (if is_lane(index) { 0.0 } else { frame }, if is_lane(index + 1) { 0.0 } else { frame });
+            let together = |at: usize, other: Option<usize>, lanes: usize| {
+                let place = |at: usize| scene.columns.get(at).map(|it| it.place);
+                lanes == 0 && other.is_some_and(|other| place(at) == place(other))
+            };
+            let is_open = is_lane(index) || together(index, index.checked_sub(1), left);
+            let before = if is_open { 0.0 } else { frame };
+            let behind = if is_lane(index + 1) || together(index, Some(index + 1), right) { 0.0 } else { frame };
             x += before + lanes(left) + overhang(scene, rows, plan, index, Side::Left);
             let width = widest as f64 * CHARACTER + 2.0 * PADDING;
             self.headers.push(Rect { x, y: 0.0, width, height: HEADER });
@@ -266,7 +273,7 @@ impl Layout {
     /// Captions, then the legend in as many rows as the width allows.
     fn place_footer(&mut self, scene: &Scene) {
         let longest = scene.caption.iter().chain([&scene.title]).map(|line| characters(line)).max().unwrap_or(0);
-        self.width = self.width.max(longest as f64 * CHARACTER + 2.0 * MARGIN);
+        self.width = self.width.max(longest as f64 * labels::CHARACTER + 2.0 * MARGIN);
         let legend = legend::entries(scene, self);
         let bottom = legend.last().map_or(self.footer, |entry| entry.at.y + 8.0);
         let caption = self.footer + scene.caption.len() as f64 * 18.0;
@@ -295,7 +302,7 @@ fn gutters(scene: &Scene, rows: &Rows) -> Vec<f64> {
         let (a, b) = (rows.cells[from].column, rows.cells[to].column);
         if a.abs_diff(b) == 1 {
             let width = &mut widths[a.min(b)];
-            *width = width.max(characters(&edge.label) as f64 * CHARACTER + 44.0);
+            *width = width.max(labels::widest(&edge.label) * labels::CHARACTER + GUTTER_ENDS);
         }
     }
     widths
@@ -307,7 +314,7 @@ fn overhang(scene: &Scene, rows: &Rows, plan: &Plan, column: usize, side: Side) 
     for (edge, way) in scene.edges.iter().zip(&plan.ways) {
         let here = |node: usize| rows.cell_of[node].is_some_and(|cell| rows.cells[cell].column == column);
         if matches!(way, Way::Beside { side: own, .. } if *own == side) && here(edge.from) {
-            widest = widest.max(characters(&edge.label) as f64 * CHARACTER / 2.0);
+            widest = widest.max(labels::widest(&edge.label) * CHARACTER / 2.0);
         }
     }
     (widest - LANE).max(0.0)
@@ -332,7 +339,7 @@ pub(super) fn slot_y(layout: &Layout, channel: usize, slot: usize) -> f64 {
     layout.channels[channel] + 13.0 + slot as f64 * SLOT
 }
 
-/// Which frames are worth drawing: none for CPU threads; clusters only where one has several CTAs and is not alone.
+/// Which frames are worth drawing: none where there is a host only; clusters only where one has several CTAs and is not alone.
 fn levels(scene: &Scene) -> Vec<Level> {
     let places: BTreeSet<Place> = scene.columns.iter().map(|column| column.place).collect();
     let gpu: Vec<(u32, u32, u32)> = places
@@ -350,8 +357,11 @@ fn levels(scene: &Scene) -> Vec<Level> {
     if shared { vec![Level::Gpu, Level::Cluster, Level::Cta] } else { vec![Level::Gpu, Level::Cta] }
 }
 
+/// Threads of the host stand in one frame beside those of the GPUs.
+const HOST: (u32, u32, u32) = (u32::MAX, 0, 0);
+
 fn key(place: Place, level: Level) -> Option<(u32, u32, u32)> {
-    let Place::Gpu { gpu, cluster, cta } = place else { return None };
+    let Place::Gpu { gpu, cluster, cta } = place else { return (level == Level::Gpu).then_some(HOST) };
     Some(match level {
         Level::Gpu => (gpu, 0, 0),
         Level::Cluster => (gpu, cluster, 0),
@@ -361,6 +371,7 @@ fn key(place: Place, level: Level) -> Option<(u32, u32, u32)> {
 
 fn frame_label((gpu, cluster, cta): (u32, u32, u32), level: Level) -> String {
     match level {
+        Level::Gpu if (gpu, cluster, cta) == HOST => "host".to_owned(),
         Level::Gpu => format!("GPU {gpu}"),
         Level::Cluster => format!("cluster {cluster}"),
         Level::Cta => format!("CTA {cta}"),

@@ -83,6 +83,7 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
             caption.extend(unordered(unfolding, execution));
             let races = races_in(model, checked, unfolding, execution);
             caption.extend(races.iter().map(|race| race_words(test, unfolding, race)));
+            caption.extend(undefined(checked));
             let options = Options { caption, races, ..Options::default() };
             return Some(Chosen { unfolding, execution: execution.clone(), options });
         }
@@ -101,9 +102,15 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
     }
     let Some(rejected) = crate::explain::closest(test, model, checked) else { return race() };
     let mut caption = vec![format!("Forbidden by {}", rejected.title())];
-    caption.extend(rejected.lines.last().map(|line| line.text.clone()));
+    let rule = |text: &str| text.strip_prefix("but ").unwrap_or(text).to_owned();
+    caption.extend(rejected.lines.last().map(|line| rule(&line.text)));
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
+}
+
+/// What a race means where it leaves nothing defined.
+fn undefined(checked: &Checked) -> Option<String> {
+    checked.report.undefined.as_ref().map(|undefined| format!("A {}", undefined.message))
 }
 
 /// The example of the first race that was found.
@@ -111,7 +118,7 @@ fn racing<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked, unfolding:
     let (_, execution) = checked.evidence.races.first()?;
     let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let races = races_in(model, checked, unfolding, execution);
-    let caption = races.iter().map(|race| race_words(test, unfolding, race)).collect();
+    let caption = races.iter().map(|race| race_words(test, unfolding, race)).chain(undefined(checked)).collect();
     let options = Options { caption, races, ..Options::default() };
     Some(Chosen { unfolding, execution: execution.clone(), options })
 }
@@ -135,18 +142,24 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
 
 /// "Data race on s[0]: P0's `ld.shared.u32 %r1, [s]` (generic proxy) and P1's `cp.async.bulk…` (async proxy)".
 fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
+    let event = |id: EventId| unfolding.events.get(id.index());
+    // Where nothing goes through another proxy there is nothing to say of proxies.
+    let is_generic =
+        |id: EventId| event(id).is_none_or(|event| event.has(Tag::Exit) || marks::proxy(event) == "generic");
+    let generic = is_generic(race.first) && is_generic(race.second);
     let side = |id: EventId| {
-        let Some(event) = unfolding.events.get(id.index()) else { return "?".to_owned() };
+        let Some(event) = event(id) else { return "?".to_owned() };
         let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
         let thread = thread.map_or("", |thread| thread.name.as_str());
         if event.has(Tag::Exit) {
             return format!("{thread}'s exit");
         }
         let proxy = match marks::proxy(event) {
-            name @ "tensor memory" => name.to_owned(),
-            name => format!("{name} proxy"),
+            _ if generic => String::new(),
+            name @ "tensor memory" => format!(" ({name})"),
+            name => format!(" ({name} proxy)"),
         };
-        format!("{thread}'s {} ({proxy})", text::shortened(&test.instruction_text(event.span)))
+        format!("{thread}'s {}{proxy}", text::shortened(&test.instruction_text(event.span)))
     };
     let location = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
     let location = location(race.first).or_else(|| location(race.second));

@@ -187,16 +187,36 @@ impl Scene {
         for pair in drawn {
             self.add(index, "co", pair);
         }
-        for (write, read) in &execution.rf {
-            for (_, next) in co.iter().filter(|(from, _)| from == write) {
-                if !same_instruction(self, index, *read, *next) && !words.is_mbarrier(*next) {
-                    self.add(index, "fr", (*read, *next));
-                }
-            }
+        for pair in self.last_reads(index, words, execution, &co) {
+            self.add(index, "fr", pair);
         }
         for pair in reduced(&execution.sync_fence) {
             self.add(index, "sync_fence", pair);
         }
+    }
+
+    /// From-read, from each read to the write that overwrites what it returned. Of the boxes of one column that read what
+    /// one write overwrites, only the last has an arrow: the others stand above it, and add nothing but lines.
+    fn last_reads(
+        &self,
+        index: &BTreeMap<EventId, usize>,
+        words: &Words<'_>,
+        execution: &Execution,
+        co: &[(EventId, EventId)],
+    ) -> Vec<(EventId, EventId)> {
+        let column = |node: usize| self.columns.iter().position(|column| column.nodes.contains(&node));
+        let mut last: BTreeMap<(Option<usize>, EventId, usize), (usize, EventId, EventId)> = BTreeMap::new();
+        for (write, read) in &execution.rf {
+            for (_, next) in co.iter().filter(|(from, _)| from == write) {
+                let (Some(&node), Some(&target)) = (index.get(read), index.get(next)) else { continue };
+                if !same_instruction(self, index, *read, *next) && !words.is_mbarrier(*next) {
+                    let found = (node, *read, *next);
+                    let place = (column(node), *write, target);
+                    last.entry(place).and_modify(|known| *known = (*known).max(found)).or_insert(found);
+                }
+            }
+        }
+        last.into_values().map(|(_, read, write)| (read, write)).collect()
     }
 
     /// Barriers that wait for each other are joined by one line with two heads; where all of a group do, a chain from

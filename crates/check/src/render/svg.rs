@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use super::escape::xml;
-use super::labels::Label;
+use super::labels::{LEADING, Label};
 use super::layout::{Frame, Layout, Level, Point, Rect};
 use super::legend::{self, Sample};
 use super::palette::{Relation, Style};
@@ -212,7 +212,6 @@ fn head(tip: Point, direction: Point, size: f64) -> String {
 }
 
 fn write_label(out: &mut String, edge: &Edge, label: &Label) {
-    let at = Point { x: label.centre.x, y: label.centre.y + 4.0 };
     if edge.heads == Heads::None {
         // A race is the news: its name stands on a plate.
         let Rect { x, y, width, height } = label.rect;
@@ -220,10 +219,10 @@ fn write_label(out: &mut String, edge: &Edge, label: &Label) {
             out,
             format_args!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"4\" fill=\"#ffffff\" stroke=\"{}\"/>",
-                number(x - 6.0),
-                number(y - 3.0),
-                number(width + 12.0),
-                number(height + 6.0),
+                number(x),
+                number(y),
+                number(width),
+                number(height),
                 edge.relation.style().colour
             ),
         );
@@ -233,9 +232,13 @@ fn write_label(out: &mut String, edge: &Edge, label: &Label) {
     let halo = format!(
         "{base} stroke=\"#ffffff\" stroke-width=\"4\" stroke-linejoin=\"round\" fill=\"#ffffff\" aria-hidden=\"true\""
     );
-    line(out, format_args!("{}", text(at, &edge.label, &halo)));
     let colour = if edge.relation == Relation::Po { "#3c4043" } else { edge.relation.style().colour };
-    line(out, format_args!("{}", text(at, &edge.label, &format!("{base} fill=\"{colour}\""))));
+    let above = (edge.label.split('\n').count() - 1) as f64 * LEADING / 2.0;
+    for (row, words) in edge.label.split('\n').enumerate() {
+        let at = Point { x: label.centre.x, y: label.centre.y + 4.0 - above + row as f64 * LEADING };
+        line(out, format_args!("{}", text(at, words, &halo)));
+        line(out, format_args!("{}", text(at, words, &format!("{base} fill=\"{colour}\""))));
+    }
 }
 
 fn write_footer(out: &mut String, scene: &Scene, layout: &Layout) {

@@ -260,7 +260,8 @@ fn element(name: &str) -> Option<(&str, u64)> {
 pub(super) fn shortened(instruction: &str) -> String {
     let words: Vec<&str> = instruction.split_whitespace().collect();
     let text = words.join(" ");
-    let text = text.trim_end_matches(';').trim_end();
+    let text = brief(text.trim_end_matches(';').trim_end());
+    let text = text.as_str();
     if text.chars().count() <= LONGEST_TEXT {
         return text.to_owned();
     }
@@ -280,6 +281,15 @@ pub(super) fn shortened(instruction: &str) -> String {
     let mut cut: String = text.chars().take(LONGEST_TEXT - 1).collect();
     cut.push('…');
     cut
+}
+
+/// C without the words that every call of the library has: `atomic_store(x, 1, relaxed)`. The order must not be cut off.
+fn brief(text: &str) -> String {
+    let prefixes = ["memory_order_", "memory_scope_", "thread_scope_"];
+    if !prefixes.iter().any(|prefix| text.contains(prefix)) {
+        return text.to_owned();
+    }
+    prefixes.iter().fold(text.replace("_explicit(", "("), |text, prefix| text.replace(prefix, ""))
 }
 
 /// 0 → a, 25 → z, 26 → aa.
@@ -320,6 +330,8 @@ mod tests {
         let long = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g1], 16, [full];";
         assert_eq!(shortened(long), "cp.async.bulk… [s], [g1], 16, [full]");
         assert_eq!(shortened("ld.weak  %r1, [x] ;"), "ld.weak %r1, [x]");
+        let call = "int r0 = atomic_load_explicit(y, memory_order_relaxed, memory_scope_device);";
+        assert_eq!(shortened(call), "int r0 = atomic_load(y, relaxed, device)");
     }
 
     #[test]
