@@ -24,6 +24,7 @@ Try:  fencepost check corpus
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Check(Check),
+    Compare(Compare),
     Conform(Conform),
     Expect(Expect),
     Machine(Machine),
@@ -122,6 +123,50 @@ pub(crate) enum Engine {
     Enumerate,
     /// A SAT solver that learns from the model
     Sat,
+}
+
+/// Compare two models, axiomatic or operational, by the outcomes they allow
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A model is the name of a shipped model, a .cat file, or a machine; readings and options follow it: cmm:chain=closed,
+coherence:swmr=off. An outcome is a value of every register and every location; see --observe.
+
+Examples:
+  fencepost compare store-buffer x86-tso corpus/x86
+  fencepost compare lost-pop cmm corpus/compound --explain
+  fencepost compare ptx-6.0 ptx-7.5 corpus/mp corpus/sb
+
+Exit codes: 0 no difference, 1 some test differs, 2 bad input, 3 a limit was reached, or nothing could be compared.")]
+pub(crate) struct Compare {
+    #[arg(value_name = "A")]
+    pub(crate) left: String,
+    #[arg(value_name = "B")]
+    pub(crate) right: String,
+    /// Test files, folders (searched for .litmus and .test files), or `-`
+    #[arg(required = true, value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What of a final state counts
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) observe: Observe,
+    /// For each test that differs, how the one model gets where the other does not: a trace, or an execution
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Print one JSON object per test, and one for all (docs/schema/compare.schema.json)
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) limits: MachineLimits,
+}
+
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Observe {
+    /// Every register and every location
+    #[default]
+    Everything,
+    /// Every register
+    Registers,
+    /// What the condition of the test mentions
+    Test,
 }
 
 /// Compare with published answers: DIR/expected.csv, the rows of .test files, tests in JSON

@@ -1,4 +1,4 @@
-//! The command line: `fencepost check`, `conform`, `expect`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
+//! The command line: `fencepost check`, `compare`, `conform`, `expect`, `machine`, `models`, `print`, `readings`. Files, signals and the terminal live here
 //! and nowhere else; what the answers mean is `fencepost_check`'s.
 
 mod cli;
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     let exit = match arguments.command {
         cli::Command::Check(options) => command::check::run(&options),
+        cli::Command::Compare(options) => command::compare::run(&options),
         cli::Command::Conform(options) => command::conform::run(&options),
         cli::Command::Expect(options) => command::expect::run(&options),
         cli::Command::Machine(options) => command::machine::run(&options),

@@ -12,6 +12,7 @@
 mod accesses;
 mod check;
 mod collect;
+pub mod compare;
 pub mod compiled;
 pub mod conform;
 mod depends;

@@ -270,7 +270,11 @@ pub(crate) fn filtered<'a>(
 
 /// A final state as reports show it: the terms of the test.
 pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
-    let terms = outcome::terms(&test.program);
+    assignment_of(test, &outcome::terms(&test.program), state)
+}
+
+/// The same of other terms.
+pub(crate) fn assignment_of(test: &Test, terms: &[Term], state: &FinalState) -> Assignment {
     let named = |term: &Term| {
         let name = phrase::term(&test.program, term, Notation::Named);
         value(term, state).map(|value| (name, Number::Known(value.0)))

@@ -1,6 +1,7 @@
 //! One file per subcommand, and what they share: the models on disk, and the checking of files.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod conform;
 pub(crate) mod expect;
 mod file;

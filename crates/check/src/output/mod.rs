@@ -1,6 +1,7 @@
 //! Reports as text: a table for people, JSON Lines, JUnit XML, herd's log. Pure functions to strings.
 
 mod columns;
+pub mod compare;
 mod details;
 pub mod herd;
 pub mod json;

@@ -217,12 +217,14 @@ pub(super) fn is_ordered(old: &Face, new: &Face, rules: Rules, tree: &ScopeTree)
     }
 }
 
-/// Whether a write that a read sees becomes a predecessor at the read's thread (`predecessorConstraints`).
-pub(super) fn makes_predecessor(write: &Face, read: &Face) -> bool {
-    let inclusive = write.scope.has(read.thread as u32) && read.scope.has(write.thread as u32);
-    match judge(write, read) {
+/// Whether two memory operations are in each other's scope, weak ones being in nobody's. A write that a read sees becomes a
+/// predecessor at the read's thread if they are (`predecessorConstraints`), and only such a write parts a
+/// read-modify-write.
+pub(super) fn is_mutual(one: &Face, other: &Face) -> bool {
+    let inclusive = one.scope.has(other.thread as u32) && other.scope.has(one.thread as u32);
+    match judge(one, other) {
         Architecture::Sc | Architecture::X86 | Architecture::Arm => true,
-        Architecture::Ptx => write.semantics != Semantics::Weak && read.semantics != Semantics::Weak && inclusive,
+        Architecture::Ptx => one.semantics != Semantics::Weak && other.semantics != Semantics::Weak && inclusive,
         Architecture::Xc => inclusive,
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! A read-modify-write is a read and a write. The write is accepted in the step that satisfies the read. (Accepting it
 //! later would change nothing: whatever reaches the thread in between is placed before the write in either case.) From
-//! then on no step may order another write to the address between the write that was read and the new one. All writes
-//! to an address that have propagated everywhere are ordered pairwise, so in a final state this is the statement that no
-//! other write comes between.
+//! then on no step may order another write to the address between the write that was read and the new one, if that write
+//! and the read-modify-write are in each other's scope: one of CTA scope is not atomic towards other CTAs (PTX ISA 8.10.3,
+//! atomicity of morally strong operations). All writes to an address that have propagated everywhere are ordered
+//! pairwise, so in a final state this is the statement that no such write comes between.
 //!
 //! A step is disabled if it would complete such a triple. Runs that can then not go on are no runs: two read-modify-writes
 //! that read one write, for example, or one that read a write after which another is already ordered and seen.
@@ -30,7 +31,7 @@ impl LostPop<'_> {
     }
 
     /// The accepted writes of read-modify-writes, each with the write that its read saw.
-    fn pairs(&self, state: &State) -> impl Iterator<Item = (u32, u32)> {
+    fn atomic_pairs(&self, state: &State) -> impl Iterator<Item = (u32, u32)> {
         members(state.active & self.atomic_writes).filter_map(|write| match self.face(state, write).atomic {
             Some(AtomicHalf::Write(read)) => {
                 let read = self.slot(read);
@@ -42,9 +43,10 @@ impl LostPop<'_> {
 
     /// Whether ordering `a` before `b` puts a third write between the halves of a read-modify-write.
     fn parts(&self, state: &State, a: u32, b: u32) -> bool {
-        self.pairs(state).any(|(source, write)| {
-            (b == write && a != source && self.is_before_everywhere(state, source, a))
-                || (a == source && b != write && self.is_before_everywhere(state, b, write))
+        self.atomic_pairs(state).any(|(source, write)| {
+            let parts = |other: u32| self.pair(state, other, write).mutual;
+            (b == write && a != source && parts(a) && self.is_before_everywhere(state, source, a))
+                || (a == source && b != write && parts(b) && self.is_before_everywhere(state, b, write))
         })
     }
 
@@ -67,7 +69,7 @@ impl LostPop<'_> {
 
     /// Whether a read may be satisfied with a write, as far as read-modify-writes are concerned: the new write will come
     /// after everything its thread has seen, so none of that may come after the write that is read; and no other
-    /// read-modify-write may have read it.
+    /// read-modify-write may have read it. Both of those in whose scope it is, and that are in its own.
     pub(super) fn keeps_atomic(&self, state: &State, read: u32, write: u32) -> bool {
         let face = self.face(state, read);
         if self.atomic_writes == 0 || face.atomic.is_none() {
@@ -75,19 +77,19 @@ impl LostPop<'_> {
         }
         let mut after = state.clone();
         after.satisfy(read, write);
-        if self.atomic_write(&after, face.thread).is_none() {
-            return true;
-        }
+        let Some(half) = self.atomic_write(&after, face.thread) else { return true };
+        let parts = |other: u32| self.pairs.of(state.event(other).index(), half.index()).mutual;
         let is_seen = |other: u32| state.propagated(other) >> face.thread & 1 == 1;
         let comes_between = |other: u32| {
             let seen = self.face(state, other);
             seen.is_write()
                 && seen.location == face.location
                 && is_seen(other)
+                && parts(other)
                 && (self.is_before_everywhere(state, write, other) || self.is_before_everywhere(state, read, other))
         };
         !members(state.active & !(1 << write)).any(comes_between)
-            && !self.pairs(state).any(|(source, _)| source == write)
+            && !self.atomic_pairs(state).any(|(source, other)| source == write && parts(other))
     }
 
     /// The last write to a location: every other is ordered before it, and there is no cycle. None if there is none.

@@ -3,7 +3,7 @@
 use fencepost_program::program::Unsupported;
 use fencepost_syntax::Span;
 
-use crate::lostpop::architecture::{Face, is_ordered, makes_predecessor, scope_of};
+use crate::lostpop::architecture::{Face, is_mutual, is_ordered, scope_of};
 use crate::lostpop::rules::Rules;
 use crate::requests::{Level, ScopeTree, ThreadSet};
 
@@ -25,6 +25,8 @@ pub(super) struct Pair {
     pub(super) same_location: bool,
     /// And one of them a write.
     pub(super) conflict: bool,
+    /// They are in each other's scope.
+    pub(super) mutual: bool,
     /// The older is a write that, seen by the newer, becomes a predecessor.
     pub(super) predecessor: bool,
 }
@@ -44,7 +46,7 @@ impl Pairs {
         let pair = |old: &Face, new: &Face| {
             let scope = scope_of(old, new, tree);
             let ordered = is_ordered(old, new, rules, tree).then(|| tree.level(old.thread, scope)).flatten();
-            let conflict = old.conflicts(new);
+            let (conflict, mutual) = (old.conflicts(new), is_mutual(old, new));
             Pair {
                 scope,
                 ordered,
@@ -52,7 +54,8 @@ impl Pairs {
                 around_new: tree.containing(new.thread, scope),
                 same_location: old.location.is_some() && old.location == new.location,
                 conflict,
-                predecessor: conflict && old.is_write() && new.is_read() && makes_predecessor(old, new),
+                mutual,
+                predecessor: conflict && old.is_write() && new.is_read() && mutual,
             }
         };
         let table = faces.iter().flat_map(|old| faces.iter().map(move |new| pair(old, new))).collect();

@@ -28,6 +28,9 @@ pub(crate) fn litmus_files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     }
 }
 
+/// Tests of ours in which a read is satisfied early (see `lostpop_as_published_is_weaker_than_tso`).
+const SHOW_THE_WEAKNESS: [&str; 2] = ["Own-write-early.litmus", "Own-write-early+observer.litmus"];
+
 /// How many tests were compared, and what could not be.
 fn compare(files: &[std::path::PathBuf], states: u64) -> (u32, Vec<String>) {
     let (mut compared, mut left_out) = (0, Vec::new());
@@ -57,7 +60,13 @@ fn compare(files: &[std::path::PathBuf], states: u64) -> (u32, Vec<String>) {
         match (buffers, lostpop) {
             (Some(buffers), Some(lostpop)) => {
                 assert!(!buffers.is_empty(), "{name} has no outcome");
-                assert_eq!(buffers, lostpop, "{name}");
+                let repaired = within(Model::LostPop(Rules::default().satisfying(REPAIRED)), &requests, states);
+                assert_eq!(Some(&buffers), repaired.as_ref(), "{name}");
+                if SHOW_THE_WEAKNESS.contains(&name.as_str()) {
+                    assert!(buffers.is_subset(&lostpop) && buffers != lostpop, "{name}");
+                } else {
+                    assert_eq!(buffers, lostpop, "{name}");
+                }
                 compared += 1;
             }
             _ => left_out.push(format!("{name}: more than {states} states")),

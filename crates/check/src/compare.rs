@@ -1,0 +1,336 @@
+//! Two models against each other: which final states each reaches, whatever kind of model it is.
+//!
+//! Axioms and machines answer with the same [`Outcomes`], so that "operational within axiomatic" and "this version within
+//! that one" are one comparison. An outcome is a value for every register and every location, not only for those a test
+//! asks about. Where either side does not know all its outcomes, nothing is concluded and the test is counted as skipped,
+//! with the reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencepost_machine::explore::{Aim, Limits};
+use fencepost_machine::model::Wanted as WantedTrace;
+use fencepost_machine::setup::Setup;
+use fencepost_program::program::{Condition, Program, Question, Register, Term};
+use fencepost_program::value::Value;
+use fencepost_program::{LocationId, RegisterId, ThreadId};
+use fencepost_syntax::litmus::{Comparison, QuestionKind};
+
+use crate::explain;
+use crate::models::LoadedModel;
+use crate::operational::{self, Trace};
+use crate::options::{Options, Outcomes as Counted, Wanted};
+use crate::outcome;
+use crate::phrase::{self, Notation};
+use crate::readings::Settings;
+use crate::report::{Assignment, Number, Reason};
+use crate::test::Test;
+use crate::verdict::Why;
+
+/// A model of either kind.
+#[derive(Clone, Debug)]
+pub enum Side {
+    Axioms(Arc<LoadedModel>, Settings),
+    Machine(Setup),
+}
+
+impl Side {
+    pub fn name(&self) -> String {
+        match self {
+            Side::Axioms(model, settings) if settings.is_empty() => model.name.clone(),
+            Side::Axioms(model, settings) => {
+                let chosen: Vec<String> = settings.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                format!("{}:{}", model.name, chosen.join(":"))
+            }
+            Side::Machine(setup) => setup.to_string(),
+        }
+    }
+}
+
+/// What of a final state counts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Observed {
+    /// Every register and every location.
+    #[default]
+    Everything,
+    /// Every register: what a program can see.
+    Registers,
+    /// What the test's condition, filter and `locations` mention.
+    Test,
+}
+
+/// The final states that a model reaches, each with how often it was met: executions, or states of a machine.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Outcomes {
+    pub states: BTreeMap<Assignment, u64>,
+}
+
+/// How the outcomes of the left side lie to those of the right.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    Equal,
+    /// The left is within the right, and smaller.
+    Within,
+    Contains,
+    Incomparable,
+}
+
+impl Relation {
+    pub fn of(only_left: bool, only_right: bool) -> Relation {
+        match (only_left, only_right) {
+            (false, false) => Relation::Equal,
+            (false, true) => Relation::Within,
+            (true, false) => Relation::Contains,
+            (true, true) => Relation::Incomparable,
+        }
+    }
+
+    /// What holds of both tests.
+    pub fn and(self, other: Relation) -> Relation {
+        let more = |it: Relation| matches!(it, Relation::Contains | Relation::Incomparable);
+        let fewer = |it: Relation| matches!(it, Relation::Within | Relation::Incomparable);
+        Relation::of(more(self) || more(other), fewer(self) || fewer(other))
+    }
+
+    pub fn sign(self) -> &'static str {
+        match self {
+            Relation::Equal => "=",
+            Relation::Within => "⊂",
+            Relation::Contains => "⊃",
+            Relation::Incomparable => "≠",
+        }
+    }
+}
+
+/// One test under both.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Row {
+    pub test: String,
+    pub file: String,
+    pub row: Option<u32>,
+    #[serde(flatten)]
+    pub result: Result,
+}
+
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case", tag = "result")]
+pub enum Result {
+    Compared {
+        relation: Relation,
+        /// How many outcomes each side has.
+        left: usize,
+        right: usize,
+        only_left: Vec<Apart>,
+        only_right: Vec<Apart>,
+    },
+    Skipped {
+        /// Which side does not know, by its name.
+        side: String,
+        why: Reason,
+        /// It might know with more time or memory, or a larger bound.
+        limit: bool,
+    },
+}
+
+/// An outcome that one side has alone.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Apart {
+    pub outcome: Assignment,
+    /// How the side that has it gets there: a trace, or an execution as a story. Of the first outcome only, and where it was
+    /// asked for.
+    pub witness: Option<String>,
+}
+
+/// Whether outcomes that one side has alone are shown with a witness.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Witness {
+    #[default]
+    Skip,
+    /// Of the first one.
+    Show,
+}
+
+/// How to compare.
+#[derive(Clone, Debug)]
+pub struct Comparing<'a> {
+    pub observed: Observed,
+    pub witness: Witness,
+    /// For axioms; of machines, the limits and the bound.
+    pub axioms: Options<'a>,
+    pub machine: Limits<'a>,
+}
+
+/// Compares two models on one test.
+pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>) -> Row {
+    let (name, file, row) = (test.program.name.clone(), test.source.name.clone(), test.row);
+    let terms = terms(&test.program, comparing.observed);
+    let skipped = |side: &Side, why: &Why| {
+        let limit = !matches!(why, Why::Unsupported { .. } | Why::MixedSize { .. } | Why::ThinAir);
+        Result::Skipped { side: side.name(), why: Reason::new(why, &test.source), limit }
+    };
+    let lefts = match outcomes(test, left, &terms, comparing) {
+        Ok(outcomes) => outcomes.states,
+        Err(why) => return Row { test: name, file, row, result: skipped(left, &why) },
+    };
+    let rights = match outcomes(test, right, &terms, comparing) {
+        Ok(outcomes) => outcomes.states,
+        Err(why) => return Row { test: name, file, row, result: skipped(right, &why) },
+    };
+    let varying = varying(&lefts, &rights);
+    let only = |own: &BTreeMap<Assignment, u64>, other: &BTreeMap<Assignment, u64>, side: &Side| -> Vec<Apart> {
+        let missing = own.keys().filter(|state| !other.contains_key(*state));
+        let apart = |(at, state): (usize, &Assignment)| Apart {
+            outcome: Assignment(state.0.iter().filter(|(name, _)| varying.contains(name)).cloned().collect()),
+            witness: (at == 0 && comparing.witness == Witness::Show)
+                .then(|| witness(test, side, &terms, state, comparing))
+                .flatten(),
+        };
+        missing.enumerate().map(apart).collect()
+    };
+    let (only_left, only_right) = (only(&lefts, &rights, left), only(&rights, &lefts, right));
+    let relation = Relation::of(!only_left.is_empty(), !only_right.is_empty());
+    let result = Result::Compared { relation, left: lefts.len(), right: rights.len(), only_left, only_right };
+    Row { test: name, file, row, result }
+}
+
+fn terms(program: &Program, observed: Observed) -> Vec<Term> {
+    if observed == Observed::Test {
+        return outcome::terms(program);
+    }
+    let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
+        // Names with # are of values between the parts of one instruction.
+        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with('#');
+        let one = move |(register, _)| Term::Register(ThreadId::new(thread), RegisterId::new(register));
+        it.registers.iter().enumerate().filter(is_named).map(one)
+    });
+    let locations = (0..program.locations.len()).map(|location| Term::Memory(LocationId::new(location)));
+    let mut terms: Vec<Term> = registers.collect();
+    if observed == Observed::Everything {
+        terms.extend(locations);
+    }
+    // As reports have them.
+    terms.sort();
+    terms
+}
+
+/// The terms that do not have one value throughout; the others only make outcomes long.
+fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) -> BTreeSet<String> {
+    let mut values: BTreeMap<&String, BTreeSet<&Number>> = BTreeMap::new();
+    for (name, value) in left.keys().chain(right.keys()).flat_map(|state| &state.0) {
+        values.entry(name).or_default().insert(value);
+    }
+    values.into_iter().filter(|(_, values)| values.len() > 1).map(|(name, _)| name.clone()).collect()
+}
+
+/// Every outcome of a test, or why they are not all known.
+pub fn outcomes(
+    test: &Test,
+    side: &Side,
+    terms: &[Term],
+    comparing: &Comparing<'_>,
+) -> std::result::Result<Outcomes, Why> {
+    match side {
+        Side::Axioms(model, settings) => axiomatic(test, model, settings, terms, &comparing.axioms),
+        Side::Machine(setup) => machine(test, setup, terms, comparing),
+    }
+}
+
+fn axiomatic(
+    test: &Test,
+    model: &Arc<LoadedModel>,
+    settings: &Settings,
+    terms: &[Term],
+    options: &Options<'_>,
+) -> std::result::Result<Outcomes, Why> {
+    let asked = asking(test, terms, Condition::True);
+    let options = Options {
+        outcomes: Counted::All,
+        races: Wanted::No,
+        termination: Wanted::No,
+        readings: settings.clone(),
+        ..options.clone()
+    };
+    let report = crate::check(&asked, model, &options).report;
+    if let crate::Verdict::Unknown(why) = report.verdict {
+        return Err(why);
+    }
+    if !report.executions.is_some_and(|count| count.complete) {
+        return Err(Why::Size("not every execution was seen".to_owned()));
+    }
+    let wanted: BTreeSet<String> = terms.iter().map(|term| named(test, term)).collect();
+    let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
+    for outcome in report.outcomes {
+        let values = outcome.values.0.into_iter().filter(|(name, _)| wanted.contains(name)).collect();
+        *states.entry(Assignment(values)).or_default() += outcome.executions;
+    }
+    Ok(Outcomes { states })
+}
+
+fn machine(
+    test: &Test,
+    setup: &Setup,
+    terms: &[Term],
+    comparing: &Comparing<'_>,
+) -> std::result::Result<Outcomes, Why> {
+    let requests = operational::requests(test, setup, comparing.axioms.bound)?;
+    let deadline = comparing.axioms.time_limit.map(|limit| Instant::now() + limit);
+    let limits = Limits { deadline, ..comparing.machine };
+    let explored = setup.model.explore(&requests, &Aim::Everything, WantedTrace::Nothing, &limits);
+    let explored = explored.map_err(operational::refused)?;
+    if let Some(why) = operational::stopped(&explored) {
+        return Err(why);
+    }
+    let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
+    for (state, count) in operational::filtered(test, &explored) {
+        *states.entry(operational::assignment_of(test, terms, state)).or_default() += count;
+    }
+    Ok(Outcomes { states })
+}
+
+fn named(test: &Test, term: &Term) -> String {
+    phrase::term(&test.program, term, Notation::Named)
+}
+
+/// The test asked whether a final state with these terms satisfies a condition.
+fn asking(test: &Test, terms: &[Term], condition: Condition) -> Test {
+    let mut program = test.program.clone();
+    let question = Question { kind: QuestionKind::Exists, name: None, condition, span: test.litmus.span() };
+    program.questions = vec![question];
+    program.shown = terms.to_vec();
+    test.with_program(program)
+}
+
+/// How a side gets to an outcome.
+fn witness(test: &Test, side: &Side, terms: &[Term], state: &Assignment, comparing: &Comparing<'_>) -> Option<String> {
+    let equal = |term: &Term| {
+        let name = named(test, term);
+        let value = state.0.iter().find(|(it, _)| *it == name).map(|(_, value)| value)?;
+        let Number::Known(value) = value else { return None };
+        Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
+    };
+    let condition = Condition::And(terms.iter().map(equal).collect::<Option<_>>()?);
+    let asked = asking(test, &[], condition);
+    match side {
+        Side::Axioms(model, settings) => {
+            let options = Options { outcomes: Counted::Skip, readings: settings.clone(), ..comparing.axioms.clone() };
+            let checked = crate::check(&asked, model, &options);
+            let read = checked.model.clone().unwrap_or_else(|| Arc::clone(model));
+            Some(explain::explain(&asked, &read, &checked))
+        }
+        Side::Machine(setup) => {
+            let options = operational::Options {
+                outcomes: operational::Outcomes::Skip,
+                trace: Trace::Shortest,
+                bound: comparing.axioms.bound,
+                time_limit: comparing.axioms.time_limit,
+                limits: comparing.machine,
+            };
+            let report = operational::run(&asked, setup, &options);
+            let trace = report.questions.into_iter().next()?.trace?;
+            let line = |(at, step): (usize, &String)| format!("  {:>3}  {step}\n", at + 1);
+            Some(trace.iter().enumerate().map(line).collect())
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Two models compared, for a person and as JSON (`docs/schema/compare.schema.json`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::columns::columns;
+use super::table;
+use super::width::Width;
+use crate::compare::{Apart, Relation, Result, Row};
+use crate::phrase;
+
+/// What there is to say of all tests together.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Summary {
+    pub left: String,
+    pub right: String,
+    pub compared: usize,
+    pub differing: usize,
+    pub skipped: usize,
+    /// Over all tests that were compared; None if none was.
+    pub relation: Option<Relation>,
+    /// Why tests were skipped, with how many.
+    pub reasons: BTreeMap<String, usize>,
+}
+
+impl Summary {
+    pub fn new(left: String, right: String, rows: &[Row]) -> Summary {
+        let mut summary =
+            Summary { left, right, compared: 0, differing: 0, skipped: 0, relation: None, reasons: BTreeMap::new() };
+        for row in rows {
+            match &row.result {
+                Result::Compared { relation, .. } => {
+                    summary.compared += 1;
+                    summary.differing += usize::from(*relation != Relation::Equal);
+                    summary.relation = Some(summary.relation.map_or(*relation, |before| before.and(*relation)));
+                }
+                Result::Skipped { side, why, .. } => {
+                    summary.skipped += 1;
+                    *summary.reasons.entry(format!("{side}: {}", why.message)).or_default() += 1;
+                }
+            }
+        }
+        summary
+    }
+}
+
+/// A line per test, and one for all.
+pub fn json(summary: &Summary, rows: &[Row]) -> String {
+    let line = |row: &Row| serde_json::to_string(row).expect("invariant: a row has string keys only") + "\n";
+    let mut text: String = rows.iter().map(line).collect();
+    text.push_str(&serde_json::to_string(summary).expect("invariant: a summary has string keys only"));
+    text.push('\n');
+    text
+}
+
+/// The tests that differ, why others were skipped, and the inclusion that holds.
+pub fn text(summary: &Summary, rows: &[Row], width: Width) -> String {
+    let mut text = differing(summary, rows, width);
+    for row in rows {
+        let Result::Compared { only_left, only_right, .. } = &row.result else { continue };
+        for (side, apart) in [(&summary.left, only_left), (&summary.right, only_right)] {
+            for Apart { outcome, witness } in apart {
+                let Some(witness) = witness else { continue };
+                let _ = write!(text, "\n{}: {side} alone has {outcome}\n{witness}", title(row));
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    for (reason, count) in &summary.reasons {
+        let _ = writeln!(text, "skipped {}: {reason}", phrase::count(*count as u64, "test"));
+    }
+    let _ = writeln!(text, "{}", conclusion(summary));
+    text
+}
+
+fn differing(summary: &Summary, rows: &[Row], width: Width) -> String {
+    let cells = |row: &Row| match &row.result {
+        Result::Compared { relation, left, right, only_left, only_right } if *relation != Relation::Equal => {
+            let first = |apart: &[Apart]| match apart {
+                [] => "-".to_owned(),
+                [only] => only.outcome.to_string(),
+                [first, rest @ ..] => format!("{} and {} more", first.outcome, rest.len()),
+            };
+            Some(vec![
+                title(row),
+                left.to_string(),
+                relation.sign().to_owned(),
+                right.to_string(),
+                first(only_left),
+                first(only_right),
+            ])
+        }
+        _ => None,
+    };
+    let rows: Vec<Vec<String>> = rows.iter().filter_map(cells).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let (left, right) = (format!("only {}", summary.left), format!("only {}", summary.right));
+    let headings = ["test", summary.left.as_str(), "", summary.right.as_str(), &left, &right];
+    columns(&headings, &rows, width, |_, _, cell| cell.to_owned())
+}
+
+fn conclusion(summary: &Summary) -> String {
+    let Summary { left, right, compared, differing, skipped, .. } = summary;
+    let tests =
+        format!("{} compared, {differing} different, {skipped} skipped", phrase::count(*compared as u64, "test"));
+    let holds = match summary.relation {
+        None => return tests,
+        Some(Relation::Equal) => format!("{left} = {right}"),
+        Some(Relation::Within) => format!("{left} ⊆ {right}"),
+        Some(Relation::Contains) => format!("{right} ⊆ {left}"),
+        Some(Relation::Incomparable) => format!("neither of {left} and {right} is within the other"),
+    };
+    format!("{holds}: {tests}")
+}
+
+fn title(row: &Row) -> String {
+    table::title_of(&row.file, &row.test, row.row)
+}
