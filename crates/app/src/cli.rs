@@ -172,14 +172,16 @@ pub(crate) enum Observe {
 /// Compare with published answers: DIR/expected.csv, the rows of .test files, tests in JSON
 #[derive(Args, Debug)]
 #[command(after_help = "\
-DIR/expected.csv has rows `file,model,property,pass`; property is `condition` or `termination`, pass is 1 or 0.
+DIR/expected.csv has rows `file,model,property,pass`; a model is as in `compare`, property is `condition`, `termination` or
+`seen` (by hardware or a simulator: a model may allow what was not seen, and it is said), pass is 1 or 0.
 A file in the neutral form (a .json file, or DIR/tests.json) has verdicts of axiomatic models and of LOST-POP.
 Without either every .test file below DIR is checked under ptx-7.5: its permit and assert rows are the expectation.
 Prints each disagreement and, last, `N of M agree`; exit 1 if there is any disagreement.
 
 Example:
   fencepost conform shared/corpora/dat3m-ptx
-  fencepost conform corpus/neutral/tests.json")]
+  fencepost conform corpus/neutral/tests.json
+  fencepost conform corpus/gem5                tables 1 and 2 of \"Compound Memory Models\"")]
 pub(crate) struct Conform {
     /// The folder with the tests and, if there is one, expected.csv; or a file of tests in the neutral JSON form
     #[arg(value_name = "DIR|FILE.json")]

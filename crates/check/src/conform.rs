@@ -3,17 +3,19 @@
 //! Property `condition`: let Q be "some execution satisfies the model and the filter, every thread terminates, and φ
 //! holds", φ the condition of `exists` and `~exists` and the negation of a `forall`'s. `exists` passes iff Q, the others
 //! iff not Q, which is exactly our verdict: 1 is `Holds`, 0 is `Violated`. Property `termination`: passes iff every fair
-//! execution ends; the condition is ignored.
+//! execution ends; the condition is ignored. Property `seen`: hardware or a simulator showed what the test asks about (1)
+//! or did not (0), which proves nothing: a model that allows what was not seen agrees, and it is said.
 
 use fencepost_syntax::{Diagnostic, Span};
 
-use crate::report::{Report, TerminationAnswer};
+use crate::report::{Reason, Report, TerminationAnswer};
 use crate::verdict::Verdict;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Property {
     Condition,
     Termination,
+    Seen,
 }
 
 impl Property {
@@ -21,8 +23,19 @@ impl Property {
         match self {
             Property::Condition => "condition",
             Property::Termination => "termination",
+            Property::Seen => "seen",
         }
     }
+}
+
+/// How a verdict compares with what somebody published.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Agreement {
+    Agrees,
+    /// Allowed by the model, and not seen.
+    Unseen,
+    /// What was expected and found, in words.
+    Differs(String),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -56,7 +69,7 @@ pub fn parse(text: &str) -> (Vec<Row>, Vec<Diagnostic>) {
             Some(row) => rows.push(row),
             None => diagnostics.push(
                 Diagnostic::error(span, "a row is `file,model,property,pass`")
-                    .help("property is `condition` or `termination`, pass is 0 or 1"),
+                    .help("property is `condition`, `termination` or `seen`, pass is 0 or 1"),
             ),
         }
     }
@@ -74,6 +87,7 @@ fn parse_row(line: &str) -> Option<Row> {
     let property = match fields.next()? {
         "condition" => Property::Condition,
         "termination" => Property::Termination,
+        "seen" => Property::Seen,
         _ => return None,
     };
     let model = fields.next()?.to_owned();
@@ -81,30 +95,36 @@ fn parse_row(line: &str) -> Option<Row> {
     Some(Row { file, model, property, expected })
 }
 
-/// None if they agree, else what was found, in words.
-pub fn disagreement(property: Property, expected: Expected, report: &Report) -> Option<String> {
-    match property {
-        Property::Condition => {
-            let wanted = match expected {
-                Expected::Pass => Verdict::Holds,
-                Expected::Fail => Verdict::Violated,
-            };
-            let found = match &report.why {
-                Some(why) => format!("{} ({})", report.verdict.word(), why.message),
-                None => report.verdict.word().to_owned(),
-            };
-            (report.verdict != wanted).then(|| format!("expected {}, found {found}", wanted.word()))
-        }
-        Property::Termination => {
-            let wanted = match expected {
-                Expected::Pass => TerminationAnswer::Terminates,
-                Expected::Fail => TerminationAnswer::MayHang,
-            };
-            (report.termination.answer != wanted).then(|| {
-                let found = termination(report.termination.answer);
-                let why = report.termination.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
-                format!("expected {}, found {found}{why}", termination(wanted))
-            })
+/// Compares a report of axioms.
+pub fn agreement(property: Property, expected: Expected, report: &Report) -> Agreement {
+    if property != Property::Termination {
+        return of_verdict(property, expected, &report.verdict, report.why.as_ref());
+    }
+    let wanted = match expected {
+        Expected::Pass => TerminationAnswer::Terminates,
+        Expected::Fail => TerminationAnswer::MayHang,
+    };
+    if report.termination.answer == wanted {
+        return Agreement::Agrees;
+    }
+    let found = termination(report.termination.answer);
+    let why = report.termination.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+    Agreement::Differs(format!("expected {}, found {found}{why}", termination(wanted)))
+}
+
+/// Compares a verdict, whoever gave it.
+pub fn of_verdict(property: Property, expected: Expected, verdict: &Verdict, why: Option<&Reason>) -> Agreement {
+    let wanted = match expected {
+        Expected::Pass => Verdict::Holds,
+        Expected::Fail => Verdict::Violated,
+    };
+    match (property, expected, verdict) {
+        (Property::Termination, ..) => Agreement::Differs("a machine is not asked about termination".to_owned()),
+        _ if *verdict == wanted => Agreement::Agrees,
+        (Property::Seen, Expected::Fail, Verdict::Holds) => Agreement::Unseen,
+        _ => {
+            let why = why.map_or(String::new(), |why| format!(" ({})", why.message));
+            Agreement::Differs(format!("expected {}, found {}{why}", wanted.word(), verdict.word()))
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
 }
 
 /// A machine, a shipped model or a file, with options or readings behind it.
-fn side(text: &str, library: &Library) -> Option<Side> {
+pub(crate) fn side(text: &str, library: &Library) -> Option<Side> {
     let (name, rest) = text.split_once(':').filter(|(_, rest)| rest.contains('=')).unwrap_or((text, ""));
     if Model::named(name).is_some() {
         return match Setup::parse(text) {

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fencepost_check::conform::{self, Expected, Property, Row};
+use fencepost_check::compare::Side;
+use fencepost_check::conform::{self, Agreement, Expected, Property, Row};
 use fencepost_check::neutral::{self, By, Neutral};
 use fencepost_check::operational;
 use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
-use fencepost_check::verdict::Verdict;
-use fencepost_check::{LoadedModel, Models};
+use fencepost_check::{LoadedModel, Models, Test};
 use fencepost_machine::explore::Limits;
 use fencepost_machine::lostpop::rules::Rules;
 use fencepost_machine::model::Model;
@@ -21,6 +21,7 @@ use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
 
 use super::check::{CANCELLED, cancel_on_interrupt, engine};
+use super::compare::side;
 use super::library::Library;
 use crate::cli;
 use crate::diagnostics;
@@ -40,7 +41,7 @@ struct Job {
     input: Input,
     /// As the table calls it.
     name: String,
-    rows: Vec<(Arc<LoadedModel>, Property, Option<Expected>)>,
+    rows: Vec<(Side, Property, Option<Expected>)>,
 }
 
 #[derive(Default)]
@@ -50,7 +51,6 @@ struct Tally {
     lines: String,
     messages: String,
     bad_input: bool,
-    unknown: bool,
     disagree: bool,
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
             if tally.bad_input {
                 exit.bad_input();
             }
-            if tally.unknown || tally.disagree {
+            if tally.disagree {
                 exit.status(Status::Bad);
             }
         },
@@ -164,20 +164,16 @@ fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) ->
     let mut jobs: Vec<Job> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for row in rows {
-        let model = match library.get(&row.model) {
-            Ok(model) => model,
-            Err(refused) => {
-                terminal::err(&refused.0);
-                exit.bad_input();
-                continue;
-            }
+        let Some(side) = side(&row.model, library) else {
+            exit.bad_input();
+            continue;
         };
         let at = *known.entry(row.file.clone()).or_insert_with(|| {
             jobs.push(Job { input: Input::File(folder.join(&row.file)), name: row.file.clone(), rows: Vec::new() });
             jobs.len() - 1
         });
         if let Some(job) = jobs.get_mut(at) {
-            job.rows.push((model, row.property, Some(row.expected)));
+            job.rows.push((side, row.property, Some(row.expected)));
         }
     }
     jobs
@@ -197,12 +193,13 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
             return None;
         }
     };
+    let rows = vec![(Side::Axioms(model, Settings::default()), Property::Condition, None)];
     let is_template =
         |input: &Input| matches!(input, Input::File(path) if path.extension().is_some_and(|end| end == "test"));
     let jobs: Vec<Job> = inputs
         .into_iter()
         .filter(is_template)
-        .map(|input| Job { name: input.name(), input, rows: vec![(model.clone(), Property::Condition, None)] })
+        .map(|input| Job { name: input.name(), input, rows: rows.clone() })
         .collect();
     if jobs.is_empty() {
         terminal::complain(&format!(
@@ -235,27 +232,57 @@ fn check(job: &Job, options: &Options<'_>) -> Tally {
         return tally;
     }
     for test in &tests {
-        for (model, property, expected) in &job.rows {
-            let mut options = options.clone();
-            if *property == Property::Termination {
-                (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
-            }
-            let report = fencepost_check::check(test, model, &options).report;
-            tally.total += 1;
+        for (side, property, expected) in &job.rows {
+            let row = test.row.map_or(String::new(), |row| format!(" row {row}"));
+            let title = format!("{}{row},{},{}", job.name, side.name(), property.name());
             // A row of a template expects its own words to hold.
-            match conform::disagreement(*property, expected.unwrap_or(Expected::Pass), &report) {
-                None => tally.agree += 1,
-                Some(what) => {
-                    let row = report.row.map_or(String::new(), |row| format!(" row {row}"));
-                    let (name, model, property) = (&job.name, &report.model, property.name());
-                    tally.lines.push_str(&format!("{name}{row},{model},{property}: {what}\n"));
-                    tally.unknown |= matches!(report.verdict, Verdict::Unknown(_));
+            let (agreement, trace) = judge(test, side, *property, expected.unwrap_or(Expected::Pass), options);
+            tally.total += 1;
+            match agreement {
+                Agreement::Agrees => tally.agree += 1,
+                Agreement::Unseen => {
+                    tally.agree += 1;
+                    tally.lines.push_str(&format!("{title}: allowed, not seen\n"));
+                    let step = |(at, step): (usize, &String)| format!("    {:>3}  {step}\n", at + 1);
+                    tally.lines.extend(trace.iter().enumerate().map(step));
+                }
+                Agreement::Differs(what) => {
+                    tally.lines.push_str(&format!("{title}: {what}\n"));
                     tally.disagree = true;
                 }
             }
         }
     }
     tally
+}
+
+/// How an answer compares, and, where a machine allows what was not seen, the way there.
+fn judge(
+    test: &Test,
+    side: &Side,
+    property: Property,
+    expected: Expected,
+    options: &Options<'_>,
+) -> (Agreement, Vec<String>) {
+    match side {
+        Side::Axioms(model, readings) => {
+            let mut options = Options { readings: readings.clone(), ..options.clone() };
+            if property == Property::Termination {
+                (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
+            }
+            let report = fencepost_check::check(test, model, &options).report;
+            (conform::agreement(property, expected, &report), Vec::new())
+        }
+        Side::Machine(setup) => {
+            let trace = match property {
+                Property::Seen => operational::Trace::Shortest,
+                Property::Condition | Property::Termination => operational::Trace::None,
+            };
+            let report = operational::run(test, setup, &operational::Options { trace, ..machine_options(options) });
+            let agreement = conform::of_verdict(property, expected, &report.verdict, report.why.as_ref());
+            (agreement, report.questions.into_iter().next().and_then(|answer| answer.trace).unwrap_or_default())
+        }
+    }
 }
 
 /// A test of the neutral form: each verdict under the model it is of. The form asks what is reachable.
