@@ -39,10 +39,7 @@ impl Sources for Progress {
 
 impl<'a> Threads<'a> {
     pub(crate) fn new(requests: &'a Requests) -> Threads<'a> {
-        let mut parent = vec![None; requests.requests.len()];
-        for (index, request) in requests.requests.iter().enumerate() {
-            request.next.branches.iter().for_each(|branch| parent[branch.to.index()] = Some(EventId::new(index)));
-        }
+        let parent = requests.parents();
         let mut reads: Vec<u32> =
             requests.requests.iter().filter(|it| it.is_read()).map(|it| it.slot.0.into()).collect();
         reads.sort_unstable();

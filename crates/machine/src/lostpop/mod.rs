@@ -119,7 +119,7 @@ impl<'a> LostPop<'a> {
             pairs,
             owner: vec![0; requests.slots as usize],
             thread_slots: vec![0; requests.threads.len()],
-            parent: vec![None; events],
+            parent: requests.parents(),
             node_of: vec![0; events],
             nodes: vec![Vec::new(); requests.threads.len()],
             init_slots: (1 << requests.locations.len()) - 1,
@@ -131,7 +131,6 @@ impl<'a> LostPop<'a> {
         };
         for (index, request) in requests.requests.iter().enumerate() {
             let id = EventId::new(index);
-            request.next.branches.iter().for_each(|branch| machine.parent[branch.to.index()] = Some(id));
             let owner = requests.owner(id);
             machine.owner[request.slot.index()] = owner;
             if let Some(slots) = machine.thread_slots.get_mut(owner) {

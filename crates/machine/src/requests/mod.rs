@@ -215,6 +215,15 @@ impl Requests {
         &self.requests[id.index()]
     }
 
+    /// Per event: the one that comes before it in its thread.
+    pub(crate) fn parents(&self) -> Vec<Option<EventId>> {
+        let mut parents = vec![None; self.requests.len()];
+        for (index, request) in self.requests.iter().enumerate() {
+            request.next.branches.iter().for_each(|branch| parents[branch.to.index()] = Some(EventId::new(index)));
+        }
+        parents
+    }
+
     /// The thread a request belongs to for ordering purposes. Init writes are thread 0's (Lean: accepted there first).
     pub(crate) fn owner(&self, id: EventId) -> usize {
         self.request(id).thread.map_or(0, ThreadId::index)
