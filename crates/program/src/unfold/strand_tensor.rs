@@ -136,6 +136,8 @@ impl Runner<'_> {
         if state.known.contains_key(&read) || state.stale.contains(&read) {
             return vec![state];
         }
+        // What one load returned is decided once: a counted loop around it stays one.
+        let forks = state.forks;
         let mut runs = Vec::new();
         let mut rest = state;
         for columns in allocated {
@@ -154,6 +156,7 @@ impl Runner<'_> {
         }
         rest.stale.insert(read);
         runs.push(rest);
+        runs.iter_mut().for_each(|run| run.forks = forks);
         runs
     }
 

@@ -70,6 +70,9 @@ impl Runner<'_> {
                     return end.map_or(Arrival::Drop, Arrival::End);
                 }
                 visit.begun = previous.begun;
+                // What forked in it happens once: a counted loop around it stays one.
+                visit.forks = previous.forks;
+                state.forks = previous.forks;
                 state.kept_failing = true;
                 state.enter(head, last_jump, visit);
                 return end.map_or(Arrival::Enter, Arrival::EndOrEnter);
