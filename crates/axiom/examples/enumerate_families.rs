@@ -15,7 +15,7 @@ use fencepost_axiom::model::{Model, shipped};
 use fencepost_program::unfolding::Unfolding;
 
 fn time(name: &str, unfolding: &Unfolding, model: &Model, observed: Observed<'_>) {
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let goal = Goal { observed, ..Goal::new(Ends::Terminating) };
     let start = Instant::now();
     let (mut executions, mut calls) = (0, 0);
@@ -38,7 +38,8 @@ fn ask(model: &Model, file: &str) {
     let tree = fencepost_syntax::litmus::parse(&text).0;
     let Some(program) = tree.and_then(|tree| fencepost_program::lower::lower(&tree).0) else { return };
     let Ok(unfolding) = fencepost_program::unfold::unfold(&program, &Default::default()) else { return };
-    let limits = Limits { deadline: Some(Instant::now() + Duration::from_secs(20)), memory: None, cancelled: None };
+    let limits =
+        Limits { deadline: Some(Instant::now() + Duration::from_secs(20)), memory: None, cancelled: None, work: None };
     let goal = Goal {
         condition: program.questions.first().map(|question| &question.condition),
         multiplicity: Multiplicity::First,

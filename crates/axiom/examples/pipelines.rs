@@ -33,7 +33,7 @@ fn time(name: &str, unfolding: &Unfolding, model: &Model, raised: Option<Raised<
     let engines: [&dyn Engine; 2] = [&Enumerate, &Sat];
     for engine in engines {
         let deadline = Some(Instant::now() + Duration::from_secs(20));
-        let limits = Limits { deadline, memory: None, cancelled: None };
+        let limits = Limits { deadline, memory: None, cancelled: None, work: None };
         let start = Instant::now();
         let mut executions = 0;
         let multiplicity = if raised.is_some() { Multiplicity::First } else { Multiplicity::All };

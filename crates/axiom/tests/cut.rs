@@ -13,7 +13,7 @@ use fencepost_syntax::litmus::Arch;
 
 use support::{Subject, front_end};
 
-const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 fn count(engine: &dyn Engine, unfolding: &Unfolding, subject: &Subject, ends: Ends) -> (u64, Exploration) {
     let mut found = 0;

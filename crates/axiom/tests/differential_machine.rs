@@ -40,7 +40,7 @@ struct Tally {
 
 fn found(engine: &dyn Engine, unfolding: &Unfolding, subject: &Subject, ends: Ends) -> Option<BTreeSet<FinalState>> {
     let mut states = BTreeSet::new();
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let end = engine.explore(unfolding, subject.model(), &Goal::new(ends), &limits, &mut |execution| {
         states.extend(final_states(unfolding, execution));
         ControlFlow::Continue(())

@@ -53,7 +53,8 @@ fn ask(unfolding: &Unfolding, model: &Model, program: &Program, query: &Query) -
         multiplicity: Multiplicity::First,
         ..Goal::new(query.ends)
     };
-    let limits = Limits { deadline: Some(Instant::now() + Duration::from_secs(10)), memory: None, cancelled: None };
+    let limits =
+        Limits { deadline: Some(Instant::now() + Duration::from_secs(10)), memory: None, cancelled: None, work: None };
     let start = Instant::now();
     let end = Enumerate.explore(unfolding, model, &goal, &limits, &mut |_| ControlFlow::Break(()));
     (end, start.elapsed())

@@ -16,7 +16,7 @@ use fencepost_program::program::{Condition, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 
-const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 /// No axiom at all: every candidate with a total coherence order is an execution.
 const ANYTHING: &str = "let nothing = 0\n";

@@ -25,7 +25,7 @@ use fencepost_syntax::{Span, cat};
 
 use handmade::{Build, gpu};
 
-const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 const SC: &str = "acyclic po | rf | co | fr as sc";
 const COHERENCE_ONLY: &str = "acyclic (po & loc) | rf | co | fr as coherence";
 const TSO: &str = "acyclic (po & loc) | rf | co | fr as coherence

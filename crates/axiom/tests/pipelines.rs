@@ -10,8 +10,8 @@ mod pipelines;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateUpTo};
-use fencepost_axiom::engine::sat::{Sat, SatUpTo};
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Options, compile};
@@ -23,7 +23,7 @@ use fencepost_syntax::Source;
 
 use pipelines::{Bug, Pipeline};
 
-const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 /// Reuse of a buffer needs no fence in this reading: the pipelines are free of races as they stand.
 fn ptx() -> Model {
@@ -123,22 +123,23 @@ fn an_axiom_is_no_flag() {
 fn work_ends_a_search_at_the_same_place() {
     let unfolding = Pipeline { stages: 1, iterations: 2, consumers: 2, elements: 1, bug: None }.unfolding();
     let model = ptx();
-    let run = |engine: &dyn Engine| {
+    let run = |engine: &dyn Engine, work: u64| {
+        let limits = Limits { work: Some(work), ..NO_LIMITS };
         let mut found = Vec::new();
-        let end = engine.explore(&unfolding, &model, &Goal::new(Ends::Terminating), &NO_LIMITS, &mut |execution| {
+        let end = engine.explore(&unfolding, &model, &Goal::new(Ends::Terminating), &limits, &mut |execution| {
             found.push(execution.clone());
             ControlFlow::Continue(())
         });
         (found, end)
     };
     for work in [1, 100, 1_000, 5_000, 20_000] {
-        for engine in [&SatUpTo { work } as &dyn Engine, &EnumerateUpTo { work }] {
-            let (first, second) = (run(engine), run(engine));
+        for engine in [&Sat as &dyn Engine, &Enumerate] {
+            let (first, second) = (run(engine, work), run(engine, work));
             assert_eq!(first, second, "{} {work}", engine.name());
             assert!(matches!(first.1, Exploration::Complete | Exploration::Incomplete(Stop::Work)), "{:?}", first.1);
         }
     }
-    assert_eq!(run(&SatUpTo { work: 1 }), (Vec::new(), Exploration::Incomplete(Stop::Work)));
-    let (found, end) = run(&SatUpTo { work: 100_000_000 });
+    assert_eq!(run(&Sat, 1), (Vec::new(), Exploration::Incomplete(Stop::Work)));
+    let (found, end) = run(&Sat, 100_000_000);
     assert_eq!((found.len(), end), (4, Exploration::Complete));
 }

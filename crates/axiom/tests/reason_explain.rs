@@ -24,7 +24,7 @@ fn candidate(test: &str, free: &Model) -> (Unfolding, Execution) {
     let program = lower(&parse(test).0.expect("it parses")).0.expect("it lowers");
     let unfolding = unfold(&program, &UnfoldOptions::default()).expect("it unfolds");
     let goal = Goal { condition: Some(&program.questions[0].condition), ..Goal::new(Ends::Terminating) };
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let mut found = Vec::new();
     let end = Enumerate.explore(&unfolding, free, &goal, &limits, &mut |execution| {
         found.push(execution.clone());

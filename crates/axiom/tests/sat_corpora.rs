@@ -57,7 +57,7 @@ fn compiled(name: &str) -> Option<Model> {
 }
 
 fn limits() -> Limits<'static> {
-    Limits { deadline: Some(Instant::now() + Duration::from_secs(20)), memory: None, cancelled: None }
+    Limits { deadline: Some(Instant::now() + Duration::from_secs(20)), memory: None, cancelled: None, work: None }
 }
 
 /// What is searched for, and whether finding it means that the row passes.

@@ -272,7 +272,7 @@ fn tree(name: &str) -> cat::Model {
     cat::parse(shipped(name).expect("a shipped model")).0
 }
 
-const LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 fn executions(
     engine: &dyn Engine,

@@ -80,7 +80,7 @@ fn reachable(text: &str) -> (bool, Duration) {
     let started = Instant::now();
     let condition = Some(&program.questions[0].condition);
     let goal = Goal { condition, multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let end = Sat.explore(&unfolding, &model, &goal, &limits, &mut |_| ControlFlow::Break(()));
     let elapsed = started.elapsed();
     println!("{} threads, {} events: {end:?} in {elapsed:?}", unfolding.threads.len(), unfolding.events.len());

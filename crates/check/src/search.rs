@@ -8,8 +8,8 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use fencepost_axiom::engine::enumerate::{Enumerate, EnumerateUpTo};
-use fencepost_axiom::engine::sat::{Sat, SatUpTo};
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -74,6 +74,7 @@ impl<'a> Searcher<'a> {
             deadline: options.time_limit.map(|limit| Instant::now() + limit),
             memory: options.memory_limit,
             cancelled: options.cancelled,
+            work: None,
         };
         let has_strands = has_strands(unfolding);
         Searcher { unfolding, model, estimate: Estimate::new(unfolding), choice: options.engine, limits, has_strands }
@@ -133,11 +134,7 @@ impl<'a> Searcher<'a> {
         if self.choice == EngineChoice::Sat {
             return self.with(EngineName::Sat, goal, None, &fresh, &mut visit);
         }
-        let mut results = fresh();
-        let mut visitor = |execution: &Execution| visit(&mut results, execution);
-        let engine = EnumerateUpTo { work };
-        let exploration = engine.explore(self.unfolding, self.model, goal, &self.limits, &mut visitor);
-        Found { results, exploration, engine: EngineName::Enumerate }
+        self.with(EngineName::Enumerate, goal, Some(work), &fresh, &mut visit)
     }
 
     /// How many executions are enough for a capped count.
@@ -208,15 +205,12 @@ impl<'a> Searcher<'a> {
     ) -> Found<T> {
         let mut results = fresh();
         let mut visitor = |execution: &Execution| visit(&mut results, execution);
-        let engines: (&dyn Engine, &dyn Engine) = match work {
-            Some(work) => (&EnumerateUpTo { work }, &SatUpTo { work }),
-            None => (&Enumerate, &Sat),
+        let asked: &dyn Engine = match engine {
+            EngineName::Enumerate => &Enumerate,
+            EngineName::Sat => &Sat,
         };
-        let asked = match engine {
-            EngineName::Enumerate => engines.0,
-            EngineName::Sat => engines.1,
-        };
-        let exploration = asked.explore(self.unfolding, self.model, goal, &self.limits, &mut visitor);
+        let limits = Limits { work, ..self.limits.clone() };
+        let exploration = asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor);
         Found { results, exploration, engine }
     }
 }

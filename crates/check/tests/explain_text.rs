@@ -127,7 +127,7 @@ fn what_was_not_looked_at_is_said() {
         text: &text,
     };
     let goal = Goal { condition: Some(&test.program.questions[0].condition), ..Goal::new(Ends::Terminating) };
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let search = Search { limits, candidates: 1, shown: 3, subject: Subject::Condition };
     let explanation = explain::forbidden(&context, &goal, &search);
     assert_eq!(explanation.rejected.len(), 1);

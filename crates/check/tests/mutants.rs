@@ -49,7 +49,7 @@ fn reachable(test: &Test, model: &Model) -> Option<bool> {
     let filter = test.program.filter.as_ref().map(|filter| &filter.node);
     let goal =
         Goal { filter, condition: Some(&condition), multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let mut found = false;
     let mut visit = |_: &_| {
         found = true;

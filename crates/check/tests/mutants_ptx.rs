@@ -77,7 +77,7 @@ fn test(path: &str) -> Test {
 /// Whether an execution meets the goal.
 fn found(test: &Test, model: &Model, goal: &Goal<'_>) -> bool {
     let unfolding = unfold(&test.program, &UnfoldOptions::default()).expect("an unfolding");
-    let limits = Limits { deadline: None, memory: None, cancelled: None };
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let mut found = false;
     let mut visit = |_: &_| {
         found = true;

@@ -90,6 +90,9 @@ pub struct Limits<'a> {
     pub memory: Option<u64>,
     /// Set from outside (Ctrl-C, a closed connection).
     pub cancelled: Option<&'a AtomicBool>,
+    /// Some hundred thousand units are a second. Counted and not timed, so that a search stops at the same place each time
+    /// ([`Stop::Work`]).
+    pub work: Option<u64>,
 }
 
 /// Whether the search saw everything.

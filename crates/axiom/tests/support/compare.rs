@@ -24,7 +24,7 @@ use super::program::Test;
 
 /// How many candidates the oracle may look at per question.
 const CANDIDATES: u64 = 6_000;
-const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None };
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 type Pairs = Vec<(EventId, EventId)>;
 /// What makes two executions the same.

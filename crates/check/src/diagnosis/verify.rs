@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::EnumerateUpTo;
+use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
@@ -200,9 +200,13 @@ impl<'a> Verifier<'a> {
             }
             ControlFlow::Continue(())
         };
-        let limits = Limits { deadline: None, memory: self.options.memory_limit, cancelled: self.options.cancelled };
-        let engine = EnumerateUpTo { work: WORK };
-        let exploration = engine.explore(unfolding, &self.model.model, goal, &limits, &mut visit);
+        let limits = Limits {
+            deadline: None,
+            memory: self.options.memory_limit,
+            cancelled: self.options.cancelled,
+            work: Some(WORK),
+        };
+        let exploration = Enumerate.explore(unfolding, &self.model.model, goal, &limits, &mut visit);
         (exploration == Exploration::Complete).then_some(count)
     }
 }

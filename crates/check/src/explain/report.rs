@@ -142,7 +142,7 @@ fn explain_question(
     }
     let filter = context.program.filter.as_ref().map(|filter| &filter.node);
     let goal = Goal { filter, condition: Some(&condition), ..Goal::new(Ends::Terminating) };
-    let limits = Limits { deadline: Instant::now().checked_add(PATIENCE), memory: None, cancelled: None };
+    let limits = Limits { deadline: Instant::now().checked_add(PATIENCE), memory: None, cancelled: None, work: None };
     let subject = match question.kind {
         QuestionKind::Forall | QuestionKind::Assert => Subject::OutsideCondition,
         _ => Subject::Condition,

@@ -33,8 +33,8 @@ const INTERVAL: u64 = 1024;
 const SMALL_MATRIX: u64 = 32;
 
 impl<'a> Budget<'a> {
-    pub(super) fn new(limits: &'a Limits<'a>, work: Option<u64>) -> Budget<'a> {
-        Budget { limits, nodes: 0, scale: 1, left: work }
+    pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
+        Budget { limits, nodes: 0, scale: 1, left: limits.work }
     }
 
     /// Nodes are now over candidates of this shape.

@@ -64,30 +64,7 @@ impl Engine for Enumerate {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, (Budget::new(limits, None), NARROW_FROM), visit)
-    }
-}
-
-/// The enumeration engine, which gives up ([`Stop::Work`]) after so much work: some hundred thousand units a second.
-#[derive(Copy, Clone, Debug)]
-pub struct EnumerateUpTo {
-    pub work: u64,
-}
-
-impl Engine for EnumerateUpTo {
-    fn name(&self) -> &'static str {
-        "enumerate"
-    }
-
-    fn explore(
-        &self,
-        unfolding: &Unfolding,
-        model: &Model,
-        goal: &Goal<'_>,
-        limits: &Limits<'_>,
-        visit: &mut Visitor<'_>,
-    ) -> Exploration {
-        explore(unfolding, model, goal, (Budget::new(limits, Some(self.work)), NARROW_FROM), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), NARROW_FROM), visit)
     }
 }
 
@@ -109,7 +86,7 @@ impl Engine for EnumerateNarrowing {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, (Budget::new(limits, None), 2), visit)
+        explore(unfolding, model, goal, (Budget::new(limits), 2), visit)
     }
 }
 

@@ -51,30 +51,7 @@ impl Engine for Sat {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore((unfolding, model, goal), limits, Work::new(None), visit)
-    }
-}
-
-/// The SAT engine, which gives up ([`Stop::Work`]) after so much work: some hundred thousand units a second.
-#[derive(Copy, Clone, Debug)]
-pub struct SatUpTo {
-    pub work: u64,
-}
-
-impl Engine for SatUpTo {
-    fn name(&self) -> &'static str {
-        "sat"
-    }
-
-    fn explore(
-        &self,
-        unfolding: &Unfolding,
-        model: &Model,
-        goal: &Goal<'_>,
-        limits: &Limits<'_>,
-        visit: &mut Visitor<'_>,
-    ) -> Exploration {
-        explore((unfolding, model, goal), limits, Work::new(Some(self.work)), visit)
+        explore((unfolding, model, goal), limits, Work::new(limits.work), visit)
     }
 }
 
