@@ -79,6 +79,10 @@ pub(crate) fn collect(paths: &[PathBuf]) -> (Vec<Input>, Vec<Problem>) {
         } else if path.is_dir() {
             let before = inputs.len();
             folder(path, &mut inputs, &mut problems, 0);
+            let neutral = path.join("tests.json");
+            if inputs.len() == before && neutral.is_file() {
+                inputs.push(Input::File(neutral));
+            }
             if inputs.len() == before {
                 problems.push(Problem(format!("`{}` holds no .litmus or .test file", path.display())));
             }

@@ -49,6 +49,19 @@ fn a_printed_test_has_the_same_verdict() {
     assert!(run.code == 2 && run.err.contains("no test `nothing`"), "{}", run.err);
 }
 
+/// A folder of such tests, and standard input.
+#[test]
+fn every_command_reads_the_form() {
+    let folder = root().join("corpus/neutral").display().to_string();
+    let run = fencepost(&Folder::new(), &["machine", "lost-pop", &folder]);
+    assert!(run.out.ends_with("21 tests: 6 hold, 15 violated\n"), "{}", run.out);
+    let run = fencepost(&Folder::new(), &["compare", "lost-pop", "cmm", &folder]);
+    assert!(run.out.contains("device-wrc-dep") && run.out.contains("axioms of xc"), "{}", run.out);
+    let text = std::fs::read(ours()).expect("our tests");
+    let run = common::fencepost_with_input(&Folder::new(), &["print", "-", "--test", "host-mp"], &text);
+    assert!(run.out.starts_with("X86 host-mp\n"), "{}", run.err);
+}
+
 #[test]
 fn a_wrong_verdict_is_a_disagreement() {
     let folder = Folder::new();

@@ -32,7 +32,7 @@ pub struct Test {
 
 /// The tests of a text, and what is wrong with it. A test with an error is left out; warnings leave it in.
 pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
-    if neutral::is_neutral(&source.name) {
+    if neutral::holds_neutral(source) {
         let (tests, diagnostics) = neutral::load(source);
         return (tests.into_iter().map(|neutral| neutral.test).collect(), diagnostics);
     }

@@ -26,7 +26,7 @@ pub(crate) fn run(options: &cli::Print) -> Exit {
                 continue;
             }
         };
-        let (trees, diagnostics) = if neutral::is_neutral(&source.name) {
+        let (trees, diagnostics) = if neutral::holds_neutral(&source) {
             let (tests, diagnostics) = neutral::load(&source);
             (tests.into_iter().map(|neutral| neutral.test.litmus).collect(), diagnostics)
         } else {

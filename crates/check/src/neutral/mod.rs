@@ -118,6 +118,11 @@ pub fn is_neutral(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".json")
 }
 
+/// The same of a text, which may come from standard input: no litmus test starts with a brace.
+pub fn holds_neutral(source: &Source) -> bool {
+    is_neutral(&source.name) || (source.text.trim_start().starts_with('{') && source.text.contains("\"tests\""))
+}
+
 /// The tests of a file. Diagnostics are about the file.
 pub fn load(source: &Source) -> (Vec<Neutral>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
