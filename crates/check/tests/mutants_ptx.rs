@@ -1,5 +1,5 @@
-//! Every rule of the model `ptx` earns its place: without it the test of the corpus named beside it gets another answer, a
-//! value that was impossible or a race that was none (or the other way round).
+//! Every rule of the model `ptx` earns its place: without it the tests of the corpus named beside it, three of them, get
+//! another answer, a value that was impossible or a race that was none (or the other way round).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,57 +15,290 @@ use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::QuestionKind;
 
-/// A definition, what it becomes, and a test that notices.
-const MUTANTS: &[(&str, &str, &str)] = &[
-    ("generic-to-async", "0", "wild/a2-store-tcgen05-fixed"),
-    ("async-to-generic", "0", "wild/b9-two-stages-fixed"),
-    ("async-to-async", "0", "async/bulk/multicast-wgmma-fenced"),
-    ("generic-to-async-halves", "0", "wild/b8-clc-response-slot"),
-    ("generic-to-tensormap", "0", "wild/d5-map-changed-under-load-fixed"),
-    ("alias-halves", "0", "async/fences/alias-halves"),
-    ("gates-synchronize", "0", "wild/b8-clc-response-slot"),
-    ("preserved-by-gates-and-alias", "0", "async/fences/alias-and-async-fixed"),
-    ("preserved-by-launch", "loc & launch & ((M \\ TMAP) * (M \\ TMAP))", "async/launch/pdl-wait-then-tensor-load"),
-    ("about", "F * M", "wild/a5-narrow-fence"),
-    ("initialisation-order", "0", "wild/h7-init-cluster-fixed"),
-    ("restricted-order", "0", "async/fences/restricted"),
-    ("barrier-synchronizes", "0", "wild/b5-read-barrier-refill-fixed"),
-    ("warp-synchronizes", "0", "async/warp/warp-sync"),
-    ("grid-synchronizes", "0", "wild/j1-trigger-once-per-cta-fixed-by-fence"),
-    ("preserved-by-launch", "0", "async/launch/stream-order-to-async"),
-    ("preserved-same-proxy", "0", "wild/m7-wgmma-then-refill"),
-    ("completion-shown", "0", "async/bulk/bulk-peer"),
-    ("seen", "observation", "async/cluster/relaxed-wait-too-narrow"),
-    ("asynchronous-release", "0", "async/store/st-async-release"),
-    ("asynchronous-strong-write", "0", "async/store/red-async-after-fence"),
-    ("issue-order", "0", "wild/a2-store-tcgen05-fixed"),
-    ("leaves-strand", "0", "wild/b9-two-stages-fixed"),
-    ("through-strands", "id", "algorithms/07-tcgen05-gemm/tcgen05-gemm"),
-    ("tensor-pipeline", "0", "tcgen05/1-same-thread-pipelined"),
-    ("tensor-allocation", "0", "wild/i2-dealloc-before-load-done-fixed"),
+/// A definition, what it becomes, and tests that notice.
+type Mutant = (&'static str, &'static str, &'static [&'static str]);
+
+const MUTANTS: &[Mutant] = &[
+    (
+        "generic-to-async",
+        "0",
+        &["wild/a2-store-tcgen05-fixed", "async/bulk/bulk-load-overwrite", "async/bulk/bulk-over-inval"],
+    ),
+    (
+        "async-to-generic",
+        "0",
+        &["wild/b9-two-stages-fixed", "launch/host-between-kernels", "launch/host-data-to-bulk-copy"],
+    ),
+    (
+        "async-to-async",
+        "0",
+        &[
+            "async/bulk/multicast-wgmma-fenced",
+            "async/bulk/multicast-refill-fenced",
+            "async/bulk/multicast-store-fenced",
+        ],
+    ),
+    (
+        "generic-to-async-halves",
+        "0",
+        &["async/fences/async-halves-reads-only", "async/fences/async-halves-write", "async/fences/async-halves"],
+    ),
+    (
+        "generic-to-tensormap",
+        "0",
+        &["launch/map-behind-event-acquired", "async/tensormap/map-across-ctas", "async/tensormap/map-copy"],
+    ),
+    (
+        "alias-halves",
+        "0",
+        &["async/fences/alias-halves", "async/fences/alias-halves-barrier", "async/fences/alias-halves-read-first"],
+    ),
+    (
+        "gates-synchronize",
+        "0",
+        &["wild/b8-clc-response-slot", "async/fences/async-halves", "async/tensormap/map-across-ctas"],
+    ),
+    (
+        "preserved-by-gates-and-alias",
+        "0",
+        &["async/fences/alias-and-async-fixed", "async/bulk/multimem-reduce", "async/bulk/multimem"],
+    ),
+    (
+        "preserved-by-launch",
+        "loc & launch & ((M \\ TMAP) * (M \\ TMAP))",
+        &["async/launch/pdl-wait-then-tensor-load", "launch/host-between-kernels", "launch/host-sync-alias"],
+    ),
+    (
+        "about",
+        "F * M",
+        &["wild/a5-narrow-fence", "async/bulk/bulk-load-source-shared-fence", "async/fences/remote-object"],
+    ),
+    (
+        "initialisation-order",
+        "0",
+        &["wild/h7-init-cluster-fixed", "async/cluster/init-fence-flag", "algorithms/06-multicast/multicast-init"],
+    ),
+    (
+        "restricted-order",
+        "0",
+        &["async/fences/restricted", "async/fences/restricted-barrier", "async/fences/restricted-read-first"],
+    ),
+    (
+        "barrier-synchronizes",
+        "0",
+        &["wild/b5-read-barrier-refill-fixed", "launch/trigger-ordered-first", "async/cluster/barrier-cluster"],
+    ),
+    (
+        "warp-synchronizes",
+        "0",
+        &["async/warp/warp-sync", "async/warp/warp-sync-read-first", "async/warp/warp-sync-then-flag"],
+    ),
+    (
+        "grid-synchronizes",
+        "0",
+        &["wild/j1-trigger-once-per-cta-fixed-by-fence", "launch/pdl-chain", "launch/empty-kernel-release"],
+    ),
+    (
+        "trigger-release",
+        "0",
+        &["launch/empty-kernel-branch", "launch/empty-kernel-release", "launch/trigger-behind-flag"],
+    ),
+    (
+        "preserved-by-launch",
+        "0",
+        &["async/launch/stream-order-to-async", "launch/host-between-kernels", "launch/host-sync-alias"],
+    ),
+    (
+        "preserved-same-proxy",
+        "0",
+        &["wild/m7-wgmma-then-refill", "async/bulk/store-then-load", "wild/d9-gemm-wait-fixed"],
+    ),
+    ("completion-shown", "0", &["async/bulk/bulk-peer", "async/store/red-async", "async/store/st-async"]),
+    (
+        "seen",
+        "observation",
+        &[
+            "async/cluster/relaxed-wait-too-narrow",
+            "async/cluster/relaxed-arrive-too-narrow",
+            "async/cluster/both-too-narrow",
+        ],
+    ),
+    (
+        "asynchronous-release",
+        "0",
+        &["async/store/st-async-release", "async/store/red-async-release", "async/store/st-async-release-of-others"],
+    ),
+    (
+        "asynchronous-strong-write",
+        "0",
+        &[
+            "async/store/red-async-after-fence",
+            "async/store/red-async-after-release-fence",
+            "async/store/red-async-after-fence-9.1",
+        ],
+    ),
+    (
+        "issue-order",
+        "0",
+        &["wild/a2-store-tcgen05-fixed", "launch/map-of-host-acquired", "async/bulk/bulk-load-overwrite"],
+    ),
+    (
+        "leaves-strand",
+        "0",
+        &["wild/b9-two-stages-fixed", "launch/host-between-kernels", "async/bulk/bulk-load-cluster-form"],
+    ),
+    (
+        "through-strands",
+        "id",
+        &[
+            "algorithms/07-tcgen05-gemm/tcgen05-gemm",
+            "tcgen05/gemm-two-stages-of-one-array",
+            "tcgen05/gemm-two-stages-of-one-dimension",
+        ],
+    ),
+    (
+        "tensor-pipeline",
+        "0",
+        &["tcgen05/1-same-thread-pipelined", "tcgen05/3-threads-pipelined", "tcgen05/mma-scales-pipelined"],
+    ),
+    (
+        "tensor-allocation",
+        "0",
+        &["wild/i2-dealloc-before-load-done-fixed", "tcgen05/alloc-address", "tcgen05/alloc-two"],
+    ),
     (
         "tensor-allocation",
         "[TMEM & main]; base-of-strands?; po?; [tensor-issue]; issue; tensor-access",
-        "tcgen05/alloc-use-after-dealloc",
+        &["tcgen05/alloc-use-after-dealloc", "tcgen05/alloc-address", "tcgen05/alloc-address-offset"],
     ),
-    ("column-life", "0", "tcgen05/alloc-again"),
-    ("completes-before", "0", "tcgen05/4-threads-st"),
-    ("execution-dependency", "0", "async/cluster/relaxed-barrier-deadlock"),
-    ("kernel-order", "0", "launch/wait-through-third-kernel"),
-    ("grid-start", "0", "launch/trigger-after-spin"),
-    ("trigger-met", "0", "launch/read-of-dependent-before-barrier-trigger"),
-    ("untriggered", "_ \\ _", "launch/no-trigger-spin"),
-    ("before-trigger", "po", "algorithms/14-dependent-launch/dependent-launch-no-wait"),
-    ("kernel-boundary", "launch", "launch/map-of-host-acquired"),
-    ("across-kernels", "launch", "launch/host-data-to-bulk-copy"),
-    ("across-kernels", "po?; launch; po?", "launch/host-between-kernels"),
+    ("column-life", "0", &["tcgen05/alloc-again", "tcgen05/alloc-address", "tcgen05/alloc-two"]),
+    ("completes-before", "0", &["tcgen05/4-threads-st", "tcgen05/2-same-thread-commit", "tcgen05/2-same-thread-wait"]),
+    (
+        "execution-dependency",
+        "0",
+        &["async/cluster/relaxed-barrier-deadlock", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
+    ),
+    (
+        "kernel-order",
+        "0",
+        &["launch/wait-through-third-kernel", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
+    ),
+    ("grid-start", "0", &["launch/trigger-after-spin", "launch/empty-kernel-behind-pdl", "launch/trigger-of-one-cta"]),
+    (
+        "wait-missed",
+        "0",
+        &[
+            "launch/host-sync-of-other-launch-barrier",
+            "launch/host-sync-of-other-launch-relaxed",
+            "launch/host-sync-of-other-launch-release",
+        ],
+    ),
+    (
+        "trigger-met",
+        "0",
+        &[
+            "launch/read-of-dependent-before-barrier-trigger",
+            "launch/read-of-dependent-before-two-barriers",
+            "launch/trigger-behind-barrier-spin",
+        ],
+    ),
+    (
+        "untriggered",
+        "_ \\ _",
+        &["launch/no-trigger-spin", "launch/empty-kernel-behind-pdl", "launch/empty-kernel-behind-pdl-spin"],
+    ),
+    (
+        "before-trigger",
+        "po",
+        &[
+            "algorithms/14-dependent-launch/dependent-launch-no-wait",
+            "launch/trigger-behind-flag",
+            "launch/trigger-of-met-thread",
+        ],
+    ),
+    (
+        "kernel-boundary",
+        "launch",
+        &["launch/map-of-host-acquired", "launch/host-data-to-bulk-copy", "launch/host-launch-alias-other-host"],
+    ),
+    (
+        "across-kernels",
+        "launch",
+        &["launch/host-data-to-bulk-copy", "launch/host-sync-alias", "launch/host-sync-multimem"],
+    ),
+    (
+        "across-kernels",
+        "po?; launch; po?",
+        &["launch/host-between-kernels", "launch/host-launch-alias-other-host", "launch/host-sync-alias-other-host"],
+    ),
+    (
+        "kinds-fenced",
+        "0",
+        &[
+            "proxies/message-passing/MP.cta+sx+nofence+surface+x",
+            "proxies/message-passing/MP.cta+sx+nofence+surface-texture+tx",
+            "proxies/message-passing/MP.cta+x+constant+nofence+cx",
+        ],
+    ),
+    (
+        "aliases-fenced",
+        "0",
+        &["async/fences/alias", "multimem/unicast-own-fenced", "proxies/message-passing/MP.cta+sx+surface+alias+y"],
+    ),
+    (
+        "pattern-synchronizes",
+        "0",
+        &["launch/host-between-kernels", "launch/host-launch-alias-other-host", "launch/host-sync-alias-other-host"],
+    ),
 ];
 
-fn ptx(replace: Vec<compile::Replacement>) -> Model {
-    let text = model::shipped("ptx").expect("shipped model");
+/// An axiom, and tests that notice that it is gone. Not here: `fence-sc`, which is redundant (docs/models/ptx-7.5.md), and
+/// `first-trigger`, without which a later trigger may stand for the first: such executions end like those in which the
+/// dependent grid starts late.
+const AXIOMS: &[(&str, &[&str])] = &[
+    ("coherence", &["2+2w/2+2W+sc.cta+sc.cta@cta", "async/bulk/bulk-load-overwrite", "async/bulk/bulk-over-inval"]),
+    ("atomicity", &["atomicity/Add+add.cta@cta", "atomicity/Add+add.gpu@ctas", "atomicity/Add+add.sys@gpus"]),
+    (
+        "single-copy-atomicity",
+        &[
+            "axioms/single-copy/single-copy-low",
+            "axioms/single-copy/single-copy-high",
+            "axioms/single-copy/single-copy-atomic",
+        ],
+    ),
+    ("no-thin-air", &["lb/LB+ctrl+ctrl@ctas", "lb/LB+data+ctrl@ctas", "launch/empty-kernel-behind-pdl"]),
+    (
+        "sc-per-location",
+        &[
+            "axioms/sc-per-location/ScPerLoc+two-writers",
+            "axioms/sc-per-location/ScPerLoc+two-writers-sys",
+            "axioms/sc-per-location/ScPerLoc+two-writers-volatile",
+        ],
+    ),
+    ("causality", &["coherence/CoRR+relaxed.gpu+weak@ctas", "launch/empty-kernel-branch", "launch/graph-diamond"]),
+];
+
+/// Every rule has so many tests that notice.
+const ENOUGH: usize = 3;
+
+fn compiled(text: String, replace: Vec<compile::Replacement>) -> Model {
     let variants: BTreeSet<String> = ["7.8", "8.0", "8.6", "9.0", "9.1", "9.3", "9.4"].map(str::to_owned).into();
     let options = compile::Options { variants, replace };
     compile::compile(Source::new("ptx", text), &options, &mut |_| None).model.expect("the mutant compiles")
+}
+
+fn shipped() -> String {
+    model::shipped("ptx").expect("shipped model").to_owned()
+}
+
+/// The model without an axiom; each is on a line of its own.
+fn without(axiom: &str) -> Model {
+    let end = format!(" as {axiom}");
+    let is_kept = |line: &&str| line.starts_with("flag") || !line.ends_with(&end);
+    let text = shipped();
+    let kept: Vec<&str> = text.lines().filter(is_kept).collect();
+    assert_ne!(kept.len(), text.lines().count(), "{axiom} is no axiom");
+    compiled(kept.join("\n"), Vec::new())
 }
 
 fn test(path: &str) -> Test {
@@ -103,16 +336,35 @@ fn answer(test: &Test, model: &Model) -> (bool, bool) {
     (reached, raced)
 }
 
-#[test]
-fn dropping_any_rule_of_ptx_changes_an_answer() {
-    let whole = ptx(Vec::new());
-    let mut survivors = Vec::new();
-    for (definition, expression, path) in MUTANTS {
+/// The tests that do not notice.
+fn survivors(rule: &str, paths: &[&str], whole: &Model, mutant: &Model) -> Vec<String> {
+    let is_blind = |path: &&&str| {
         let test = test(path);
+        answer(&test, whole) == answer(&test, mutant)
+    };
+    paths.iter().filter(is_blind).map(|path| format!("{rule}: {path} does not notice")).collect()
+}
+
+#[test]
+fn dropping_any_rule_of_ptx_changes_answers() {
+    let whole = compiled(shipped(), Vec::new());
+    let mut blind = Vec::new();
+    for (definition, expression, paths) in MUTANTS {
         let replace = compile::Replacement { name: (*definition).into(), expression: (*expression).into() };
-        if answer(&test, &whole) == answer(&test, &ptx(vec![replace])) {
-            survivors.push(format!("{definition} = {expression}: {path} does not notice"));
-        }
+        let rule = format!("{definition} = {expression}");
+        assert!(paths.len() >= ENOUGH, "{rule} has too few tests");
+        blind.extend(survivors(&rule, paths, &whole, &compiled(shipped(), vec![replace])));
     }
-    assert!(survivors.is_empty(), "{survivors:#?}");
+    assert!(blind.is_empty(), "{blind:#?}");
+}
+
+#[test]
+fn dropping_any_axiom_of_ptx_changes_answers() {
+    let whole = compiled(shipped(), Vec::new());
+    let mut blind = Vec::new();
+    for (axiom, paths) in AXIOMS {
+        assert!(paths.len() >= ENOUGH, "{axiom} has too few tests");
+        blind.extend(survivors(axiom, paths, &whole, &without(axiom)));
+    }
+    assert!(blind.is_empty(), "{blind:#?}");
 }
