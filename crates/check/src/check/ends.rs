@@ -41,7 +41,7 @@ impl Job<'_> {
     /// Whether some fair execution never ends.
     pub(super) fn termination(&self, answers: &mut Answers) {
         let none_ends = answers.executions == Some(Count { count: 0, complete: true });
-        if !self.searcher.estimate.may_not_exit && !(none_ends && self.is_unassuming()) {
+        if !(self.searcher.estimate.may_not_exit || none_ends && self.is_unassuming()) {
             answers.termination = TerminationAnswer::Terminates;
             return;
         }

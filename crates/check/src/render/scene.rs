@@ -205,7 +205,9 @@ impl Scene {
         co: &[(EventId, EventId)],
     ) -> Vec<(EventId, EventId)> {
         let column = |node: usize| self.columns.iter().position(|column| column.nodes.contains(&node));
-        let mut last: BTreeMap<(Option<usize>, EventId, usize), (usize, EventId, EventId)> = BTreeMap::new();
+        // By the column, the write that is read and the box of the one that follows: the last box, and the pair.
+        type Place = (Option<usize>, EventId, usize);
+        let mut last: BTreeMap<Place, (usize, EventId, EventId)> = BTreeMap::new();
         for (write, read) in &execution.rf {
             for (_, next) in co.iter().filter(|(from, _)| from == write) {
                 let (Some(&node), Some(&target)) = (index.get(read), index.get(next)) else { continue };
