@@ -1,5 +1,7 @@
 //! The command line's grammar and its help, which teaches by example.
 
+pub(crate) mod map;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,6 +30,7 @@ pub(crate) enum Command {
     Conform(Conform),
     Expect(Expect),
     Machine(Machine),
+    Map(map::Map),
     Models(Models),
     Print(Print),
     Readings(Readings),

@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         cli::Command::Conform(options) => command::conform::run(&options),
         cli::Command::Expect(options) => command::expect::run(&options),
         cli::Command::Machine(options) => command::machine::run(&options),
+        cli::Command::Map(options) => command::map::run(&options),
         cli::Command::Models(options) => command::models::run(&options),
         cli::Command::Print(options) => command::print::run(&options),
         cli::Command::Readings(options) => command::readings::run(&options),

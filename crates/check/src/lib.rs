@@ -22,6 +22,7 @@ pub mod expectation;
 pub mod explain;
 pub mod hash;
 mod initial;
+pub mod map;
 mod mixed;
 pub mod models;
 pub mod neutral;

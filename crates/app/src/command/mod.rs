@@ -7,6 +7,7 @@ pub(crate) mod expect;
 mod file;
 mod library;
 pub(crate) mod machine;
+pub(crate) mod map;
 pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod readings;

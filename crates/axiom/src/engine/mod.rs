@@ -4,6 +4,7 @@
 mod alike;
 pub mod brute;
 mod cut;
+pub mod decide;
 pub mod enumerate;
 mod may;
 mod raised;

@@ -1,0 +1,81 @@
+//! The grammar of `fencepost map`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Check a compiler mapping from scoped C/C++: for given tests, or for all race-free programs up to a bound
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  fencepost map --to ptx --scheme leading --show            the mapping, as a table
+  fencepost map --to cmm --scheme trailing --bound 4        every race-free program of up to 4 events
+  fencepost map --to cmm --scheme trailing --bound 6 --state six.json
+                                                            the same, resumable: Ctrl-C, and again
+  fencepost map --to ptx --scheme leading,trailing --bound 4   threads compiled by different schemes
+
+An event is an access or a fence; a read-modify-write is two. Exit code 1: some behaviour of the compiled code is none
+of the source's.")]
+pub(crate) struct Map {
+    /// The memory model of the source
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) from: From,
+    /// What code is made for: a model, or x86; for cmm every thread may run on the host or the device
+    #[arg(long, value_enum)]
+    pub(crate) to: To,
+    /// Where fences stand; with several, each thread may be compiled by either
+    #[arg(long, value_enum, required = true, value_delimiter = ',')]
+    pub(crate) scheme: Vec<Scheme>,
+    /// Where fences stand in threads of the host, if not as in those of the device
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SCHEME")]
+    pub(crate) host: Vec<Scheme>,
+    /// Print the mapping
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Check all race-free programs of up to this many events
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub(crate) bound: Option<u8>,
+    /// Where to write how far the bounded check has come, and to go on from
+    #[arg(long, value_name = "FILE", requires = "bound")]
+    pub(crate) state: Option<PathBuf>,
+    /// Only programs whose SC operations have system scope
+    #[arg(long, requires = "bound")]
+    pub(crate) sc_system_only: bool,
+    /// Every program, labelling and placement by itself: slow, to check the reductions
+    #[arg(long, requires = "bound", conflicts_with = "state")]
+    pub(crate) no_reductions: bool,
+    /// How many parts are checked at once [default: the number of cores]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+}
+
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) enum From {
+    #[default]
+    Rc11Scoped,
+}
+
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum To {
+    /// The newest model of PTX
+    Ptx,
+    #[value(name = "ptx-6.0")]
+    Ptx60,
+    #[value(name = "ptx-7.5")]
+    Ptx75,
+    /// x86-tso
+    X86,
+    /// Host and device together
+    Cmm,
+}
+
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Scheme {
+    /// Fences before SC operations (NVIDIA's for PTX; on x86 before SC loads)
+    Leading,
+    /// Fences behind SC operations (Fig. 13 of the compound models; on x86 behind SC stores)
+    Trailing,
+    /// Trailing, with the slip of Fig. 13: SC stores that do not release
+    Printed,
+}
