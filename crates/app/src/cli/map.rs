@@ -10,6 +10,8 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Examples:
   fencepost map --to ptx --scheme leading --show            the mapping, as a table
+  fencepost map --to ptx --scheme leading corpus/c11        C tests: is every outcome of the compiled test one of the source?
+  fencepost map --to cmm --scheme trailing mp.litmus --emit out   the compiled tests too, one for each assignment of threads
   fencepost map --to cmm --scheme trailing --bound 4        every race-free program of up to 4 events
   fencepost map --to cmm --scheme trailing --bound 6 --state six.json
                                                             the same, resumable: Ctrl-C, and again
@@ -18,6 +20,9 @@ Examples:
 An event is an access or a fence; a read-modify-write is two. Exit code 1: some behaviour of the compiled code is none
 of the source's.")]
 pub(crate) struct Map {
+    /// C tests: files, folders, or `-`
+    #[arg(value_name = "PATH", required_unless_present_any = ["bound", "show"], conflicts_with = "bound")]
+    pub(crate) paths: Vec<PathBuf>,
     /// The memory model of the source
     #[arg(long, value_enum, default_value_t)]
     pub(crate) from: From,
@@ -36,6 +41,15 @@ pub(crate) struct Map {
     /// Check all race-free programs of up to this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) bound: Option<u8>,
+    /// Write the compiled tests into this folder; of a bounded check, the smallest counterexamples and what they become
+    #[arg(long, value_name = "DIR")]
+    pub(crate) emit: Option<PathBuf>,
+    /// Print one JSON object per test
+    #[arg(long, conflicts_with_all = ["bound", "show"])]
+    pub(crate) json: bool,
+    /// Time for each check, in seconds (or 500ms, 2m)
+    #[arg(long, value_name = "TIME", value_parser = super::duration)]
+    pub(crate) time_limit: Option<std::time::Duration>,
     /// Where to write how far the bounded check has come, and to go on from
     #[arg(long, value_name = "FILE", requires = "bound")]
     pub(crate) state: Option<PathBuf>,
