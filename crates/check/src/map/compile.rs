@@ -99,6 +99,7 @@ pub(super) trait Writer {
 }
 
 pub fn compile(program: &Program, assignments: &[Assignment<'_>]) -> Result<Compiled, NotCompiled> {
+    widths(program, assignments)?;
     let only_host = assignments.iter().all(|one| one.profile.device == Device::X86);
     let mut declared: Vec<String> = Vec::new();
     for location in &program.locations {
@@ -137,6 +138,23 @@ pub fn compile(program: &Program, assignments: &[Assignment<'_>]) -> Result<Comp
     let arch = if only_host { "X86" } else { "PTX" };
     let text = format!("{arch} {}\n{{\n  {}\n}}\n{bodies}", program.name, declared.join("\n  "));
     Ok(Compiled { text, registers })
+}
+
+/// Values of other widths would need conversions; x86 registers have one width in a test.
+fn widths(program: &Program, assignments: &[Assignment<'_>]) -> Result<(), NotCompiled> {
+    let refused = |thread: &Thread, bits: u8| NotCompiled {
+        span: thread.code.first().map_or(Span::default(), |instruction| instruction.span),
+        what: format!("values of {bits} bits"),
+    };
+    for (thread, assignment) in program.threads.iter().zip(assignments) {
+        let known: &[u8] = if assignment.profile.device == Device::X86 { &[32] } else { &[32, 64] };
+        let registers = thread.registers.iter().map(|register| register.ty.bits);
+        let locations = program.locations.iter().map(|location| location.ty.bits);
+        if let Some(bits) = registers.chain(locations).find(|bits| !known.contains(bits)) {
+            return Err(refused(thread, bits));
+        }
+    }
+    Ok(())
 }
 
 fn translate(thread: &Thread, profile: &Profile, writer: &mut dyn Writer) -> Result<(), NotCompiled> {

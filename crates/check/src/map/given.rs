@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_program::program::{Condition, Place, Program, Question, Register, Term};
-use fencepost_program::value::Value;
+use fencepost_program::value::{Type, Value};
 use fencepost_program::{LocationId, RegisterId, ThreadId};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
@@ -94,7 +94,7 @@ pub fn judge(test: &Test, task: &Task, options: &Options<'_>) -> Vec<Judged> {
         return vec![refused(test, "only tests in C are compiled".to_owned())];
     }
     if test.program.filter.is_some() {
-        return vec![refused(test, "a filter".to_owned())];
+        return vec![refused(test, "unsupported: a filter".to_owned())];
     }
     let ways = ways(&test.program, task);
     let count: usize = ways.iter().map(Vec::len).product();
@@ -192,7 +192,7 @@ fn judge_as(test: &Test, task: &Task, ways: &[Way], options: &Options<'_>) -> Ju
 }
 
 /// The same values on both sides: variables that the compiled test has, and all locations.
-fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, Term, String)> {
+fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, Term, String, Type)> {
     let mut found = Vec::new();
     for (thread, names) in compiled.registers.iter().enumerate() {
         let position = |registers: &[Register], name: &str| {
@@ -204,7 +204,8 @@ fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, 
             let there = target.program.threads.get(thread).and_then(|it| position(&it.registers, register));
             if let (Some(here), Some(there)) = (here, there) {
                 let term = |register: usize| Term::Register(ThreadId::new(thread), RegisterId::new(register));
-                found.push((term(here), term(there), format!("P{thread}:{variable}")));
+                let ty = source.program.threads[thread].registers[here].ty;
+                found.push((term(here), term(there), format!("P{thread}:{variable}"), ty));
             }
         }
     }
@@ -212,7 +213,7 @@ fn observables(source: &Test, target: &Test, compiled: &Compiled) -> Vec<(Term, 
         let there = target.program.locations.iter().position(|other| other.name == it.name);
         if let Some(there) = there {
             let term = |location: usize| Term::Memory(LocationId::new(location));
-            found.push((term(location), term(there), it.name.clone()));
+            found.push((term(location), term(there), it.name.clone(), it.ty));
         }
     }
     found
@@ -229,13 +230,21 @@ fn compare(
 ) -> Result<Answer, String> {
     let observables = observables(source, target, compiled);
     let sources: Vec<Term> = observables.iter().map(|(here, ..)| here.clone()).collect();
-    let targets: Vec<Term> = observables.iter().map(|(_, there, _)| there.clone()).collect();
+    let targets: Vec<Term> = observables.iter().map(|(_, there, ..)| there.clone()).collect();
     let Some(own) = outcomes(source, &task.source_model, &sources, options)? else { return Ok(Answer::Racy) };
     let shown = outcomes(target, &task.target_model, &targets, options)?.unwrap_or_default();
+    // Registers of the target have their own signs.
+    let read = |(value, (.., ty)): (&Number, &(Term, Term, String, Type))| match value {
+        Number::Known(value) => Number::Known(ty.wrap(Value(*value)).0),
+        unknown => unknown.clone(),
+    };
+    let shown: States = shown.iter().map(|state| state.iter().zip(&observables).map(read).collect()).collect();
+    let own: States = own.iter().map(|state| state.iter().zip(&observables).map(read).collect()).collect();
     let Some(first) = shown.difference(&own).next() else { return Ok(Answer::Kept { outcomes: shown.len() }) };
-    let claimed = outcomes(source, &task.claim, &sources, options)?.unwrap_or_default();
+    let claim = Options { readings: Task::claim_readings(), ..options.clone() };
+    let claimed = outcomes(source, &task.source_model, &sources, &claim)?.unwrap_or_default();
     let describe = |state: &[Number]| {
-        let parts = observables.iter().zip(state).map(|((.., name), value)| format!("{name} = {value}"));
+        let parts = observables.iter().zip(state).map(|((_, _, name, _), value)| format!("{name} = {value}"));
         parts.collect::<Vec<_>>().join(", ")
     };
     match shown.difference(&claimed).next() {
@@ -243,7 +252,7 @@ fn compare(
         Some(state) => Ok(Answer::Broken {
             outcome: describe(state),
             witness: explained(target, &task.target_model, &targets, state, options),
-            forbidden: explained(source, &task.claim, &sources, state, options),
+            forbidden: explained(source, &task.source_model, &sources, state, &claim),
         }),
     }
 }

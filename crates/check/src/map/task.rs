@@ -106,8 +106,7 @@ impl Task {
     /// None only if a shipped model is not there or has lost a reading.
     pub fn new(target: Target, schemes: &Schemes, sc_scopes: ScScopes) -> Option<Task> {
         let source_model = Models::shipped("rc11-scoped")?;
-        let allowed = Settings::default().with("thin-air", "allowed");
-        let claim = source_model.under(&allowed, Version::NEWEST).ok()??;
+        let claim = source_model.under(&Task::claim_readings(), Version::NEWEST).ok()??;
         let mut profiles: Vec<Profile> = Vec::new();
         for device in target.devices() {
             for scheme in schemes.of(*device) {
@@ -118,6 +117,11 @@ impl Task {
             }
         }
         Some(Task { target, claim, target_model: Models::shipped(target.model())?, source_model, profiles, sc_scopes })
+    }
+
+    /// The readings of the source without its axiom against thin air.
+    pub fn claim_readings() -> Settings {
+        Settings::default().with("thin-air", "allowed")
     }
 
     pub fn question(&self) -> Question<'_> {
