@@ -262,7 +262,7 @@ fn summary(state: &State, parts: usize) -> String {
     ] {
         let count = state.lost(lost);
         if count > 0 {
-            text.push_str(&format!("{words}: {count} behaviours, of which nothing can be left out:\n"));
+            text.push_str(&format!("{words} ({count} in all); the smallest:\n"));
             for found in minimal.iter().filter(|found| found.lost == lost) {
                 text.push_str(&format!("  {}\n", found.line()));
             }

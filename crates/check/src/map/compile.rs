@@ -9,7 +9,7 @@ use fencepost_program::tag::{Tag, Tags};
 use fencepost_syntax::Span;
 
 use super::label::{Kind, Order};
-use super::scheme::{Device, Part, Profile};
+use super::scheme::{Device, Part, Profile, ScopeRule};
 use super::{ptx, x86};
 
 /// How one thread is compiled.
@@ -179,10 +179,14 @@ fn translate(thread: &Thread, profile: &Profile, writer: &mut dyn Writer) -> Res
         };
         let row = profile.row(labelled.kind, labelled.order);
         let row = row.ok_or_else(|| refused(format!("{:?} with order {}", labelled.kind, labelled.order.short())))?;
+        let scope = match row.scope {
+            ScopeRule::Same => labelled.scope,
+            ScopeRule::Narrow => labelled.scope.map(|_| Scope::Cta),
+        };
         for part in row.parts {
             match *part {
-                Part::Fence(order) => writer.fence(order, labelled.scope),
-                Part::Access(order) => writer.access(&instruction.operation, order, labelled.scope).map_err(refused)?,
+                Part::Fence(order) => writer.fence(order, scope),
+                Part::Access(order) => writer.access(&instruction.operation, order, scope).map_err(refused)?,
             }
         }
     }
