@@ -1,7 +1,8 @@
 //! Event graphs without text: the events of a labelled shape, and of what it is compiled to, as an unfolding with one trace
 //! per thread.
 //!
-//! The tags are those that the front ends give (a test compares them with unfoldings of real text).
+//! The tags are those that the front ends give. What is found on graphs is confirmed as text, and tests send a sample of what is
+//! not through text too.
 
 use fencepost_program::expression::Expression;
 use fencepost_program::program::{Place, Scope};
