@@ -165,15 +165,13 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
         Kind::Alloc => {
             let [destination, count] = context.operands(tree)?;
             let destination = shared(context, tree, destination)?;
-            let count = match count.node {
-                TreeOperand::Integer(count) => u32::try_from(count).ok(),
-                _ => None,
-            };
+            let count = column_count(context, count);
             act(context, tree, Action::Allocate { destination, count, group: group(words), slots: Vec::new() })
         }
         Kind::Dealloc => {
-            let [address, _] = context.operands(tree)?;
+            let [address, count] = context.operands(tree)?;
             let address = context.address(address)?;
+            column_count(context, count);
             act(context, tree, Action::Deallocate { address, group: group(words) })
         }
         Kind::Relinquish => {
@@ -225,6 +223,17 @@ pub(crate) fn pair(context: &mut Context<'_>, tree: &Instruction, words: &Words)
 /// Columns of tensor memory.
 pub(crate) fn columns(address: AddressOperand, size: Size, replicas: Replicas) -> Region {
     Region { replicas, ..region(Space::TensorMemory, address, size, weak(Tag::TensorMemory)) }
+}
+
+/// How many columns are given or returned, where the text says so: a power of two from 32 to 512 (PTX ISA 9.7.18.7.1).
+fn column_count(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Option<u32> {
+    let TreeOperand::Integer(count) = operand.node else { return None };
+    let count = u32::try_from(count).ok();
+    if !count.is_some_and(|count| count.is_power_of_two() && (32..=512).contains(&count)) {
+        let message = "columns of tensor memory are given in powers of two from 32 to 512".to_string();
+        context.findings.lint("column-count", operand.span, message, "9.7.18.7.1");
+    }
+    count
 }
 
 fn tensor(kind: TensorKind, group: u8) -> Option<Tensor> {

@@ -176,7 +176,7 @@ impl fmt::Display for UnfoldError {
             UnfoldError::Extent { location, .. } => {
                 write!(f, "an asynchronous operation that does not fit `{location}`")
             }
-            UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s than `.tmem` variables"),
+            UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s at once than `.tmem` variables"),
             UnfoldError::Column { column, count, location, .. } => {
                 write!(
                     f,

@@ -191,6 +191,12 @@ impl Runner<'_> {
     ) -> Result<(), UnfoldError> {
         let span = self.span_at(state.at);
         let Some(columns) = self.allocation(self.id, state.at) else { return Err(UnfoldError::Allocation { span }) };
+        // The instruction again, in a loop, while its columns are still there: others are given, and none are declared.
+        let given = state.outstanding.allocated.iter().filter(|(at, _)| *at == columns).count();
+        let returned = state.outstanding.deallocated.iter().filter(|at| **at == columns).count();
+        if given > returned {
+            return Err(UnfoldError::Allocation { span });
+        }
         let columns = self.variable(columns);
         let (alternatives, reads) = self.targets(state, destination)?;
         for (mut state, target) in alternatives {
