@@ -168,7 +168,7 @@ pub(crate) enum Observe {
     Everything,
     /// Every register
     Registers,
-    /// What the condition of the test mentions
+    /// What the condition of the test mentions; everything, if that is nothing
     Test,
 }
 

@@ -57,6 +57,42 @@ fn what_cannot_be_compared_is_counted_with_its_reason() {
     assert!(run.code == 2 && run.err.contains("program-order"), "{}", run.err);
 }
 
+const RACE: &str = "C race\n{ x = 0; }\nP0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }\nexists (1:r0 = 1)\n";
+
+/// No execution of the model has another outcome than SC; every outcome is possible all the same.
+#[test]
+fn undefined_behaviour_has_every_outcome() {
+    let folder = Folder::new();
+    folder.write("race.litmus", RACE);
+    let run = fencepost(&folder, &["compare", "rc11-scoped", "sc", "race.litmus"]);
+    assert_eq!(run.code, 1, "{}", run.out);
+    assert!(run.out.contains("race.litmus  every        ⊃  2   undefined: every outcome  -"), "{}", run.out);
+    let said = "undefined under rc11-scoped, so that every outcome is possible: 1 test\n\
+                sc ⊆ rc11-scoped: 1 test compared, 1 different, 0 skipped\n";
+    assert!(run.out.ends_with(said), "{}", run.out);
+    let run = fencepost(&folder, &["compare", "sc", "rc11-scoped", "race.litmus", "--json"]);
+    assert!(run.out.contains(r#""relation":"within","undefined":["right"]"#), "{}", run.out);
+    assert!(run.out.contains(r#""undefined_left":0,"undefined_right":1"#), "{}", run.out);
+    let run = fencepost(&folder, &["compare", "rc11-scoped", "rc11-scoped", "race.litmus"]);
+    assert!(run.code == 0 && run.out.contains("rc11-scoped = rc11-scoped: 1 test compared"), "{}", run.out);
+    folder.write("free.litmus", &RACE.replace("int* x", "atomic_int* x"));
+    let run = fencepost(&folder, &["compare", "rc11-scoped", "sc", "free.litmus"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "rc11-scoped = sc: 1 test compared, 0 different, 0 skipped\n"));
+}
+
+/// Nothing that is asked is nothing that is equal.
+#[test]
+fn a_test_that_mentions_nothing_is_compared_by_everything() {
+    let folder = Folder::new();
+    let sb = "X86 SB\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    folder.write("sb.litmus", sb);
+    folder.write("bad.litmus", "X86 bad\n{ x=0 }\n P0 ;\n FROB [x ;\nexists (x=1)\n");
+    let run = fencepost(&folder, &["compare", "x86-tso", "sc", "--observe", "test", "sb.litmus", "bad.litmus"]);
+    assert_eq!(run.code, 2, "{}", run.out);
+    let said = "sc ⊆ x86-tso: 1 test compared, 1 different, 0 skipped, 1 file not readable\n";
+    assert!(run.out.contains("P0:EAX=0; P1:EAX=0") && run.out.ends_with(said), "{}", run.out);
+}
+
 /// A reading of a model is a model: the slip of the Alloy text, which takes the next event for program order.
 #[test]
 fn readings_can_be_compared() {

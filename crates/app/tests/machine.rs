@@ -100,6 +100,22 @@ fn a_limit_is_unknown_with_the_states_that_were_seen() {
         assert_eq!(run.code, 3, "{}", run.out);
         assert!(run.out.contains(": Unknown (the ") && run.out.contains(" seen, "), "{}", run.out);
     }
+    // However a small test is searched: the last state that is expanded has few successors.
+    let fenced = SB.replace("exists", "~exists").replace(" MOV EAX,[y]", " MFENCE | MFENCE ;\n MOV EAX,[y]");
+    for how in [&["--jobs", "1"][..], &["--jobs", "2"], &["--all"], &["--trace"]] {
+        let run = on(&["lost-pop"], &fenced, &[&["--states", "5", "--json"], how].concat());
+        let line: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!(
+            (run.code, line["verdict"].as_str(), line["why"]["kind"].as_str()),
+            (3, Some("Unknown"), Some("states"))
+        );
+        assert!((6..=10).contains(&line["states"].as_u64().unwrap()), "{how:?}: {line}");
+    }
+    // Exactly as many as there are is no limit that is reached, and what was found before it counts.
+    let run = on(&["store-buffer"], SB, &["--all", "--states", "34"]);
+    assert!(run.code == 0 && run.out.contains("34 states seen") && !run.out.contains("at least"), "{}", run.out);
+    let run = on(&["store-buffer"], SB, &["--states", "25"]);
+    assert!(run.code == 0 && run.out.contains(": reachable"), "{}", run.out);
     // The same place whatever the number of threads.
     let all = |jobs: &str| {
         let arguments = ["machine", "lost-pop", &test, "--all", "--states", "20000", "--jobs", jobs];
@@ -127,6 +143,38 @@ fn what_is_not_known_is_refused_by_name() {
     assert!(run.code == 3 && run.out.contains("unsupported: barriers in an operational model"), "{}", run.out);
     let run = on(&["store-buffer"], "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x=1)\n", &[]);
     assert!(run.code == 3 && run.out.contains("ptx threads"), "{}", run.out);
+}
+
+/// Of no outcome everything is true, and it is said.
+#[test]
+fn what_holds_of_no_outcome_is_called_vacuous() {
+    let spin =
+        "X86 spin\n{ x=0; y=0; }\n P0 | P1 ;\n L: | MOV [y],$1 ;\n MOV EAX,[x] | ;\n CMP EAX,$0 | ;\n JE L | ;\n";
+    let filtered = SB.replace("exists (", "filter (0:EAX=9)\nforall (");
+    for test in [format!("{spin}forall (false)\n"), format!("{spin}~exists (x=1)\n"), filtered] {
+        for rest in [&[][..], &["--all"], &["--trace"], &["--jobs", "2"]] {
+            let run = on(&["store-buffer"], &test, rest);
+            assert!(run.code == 0 && run.out.contains("so this holds vacuously"), "{rest:?}: {}", run.out);
+            let hangs = run.out.contains("a thread waits for a value that does not come");
+            assert_eq!(hangs, test.contains("spin"), "{rest:?}: {}", run.out);
+        }
+        let run = on(&["lost-pop"], &test, &["--json"]);
+        assert!(run.out.contains(r#""vacuous":true"#) && !run.out.contains(r#""vacuous":false"#), "{}", run.out);
+    }
+    let run = on(&["store-buffer"], &format!("{spin}exists (x=1)\n"), &["--json"]);
+    assert!(run.code == 1 && !run.out.contains(r#""vacuous":true"#), "{}", run.out);
+    let run = on(&["store-buffer"], &SB.replace("exists (", "forall (true \\/ "), &["--json"]);
+    assert!(run.code == 0 && !run.out.contains(r#""vacuous":true"#), "{}", run.out);
+}
+
+#[test]
+fn a_test_that_asks_nothing_gets_its_outcomes() {
+    let (test, _) = SB.split_once("exists").expect("the question");
+    let run = on(&["store-buffer"], test, &[]);
+    assert!(run.code == 0 && run.out.contains("  the test asks nothing\n  34 states seen"), "{}", run.out);
+    assert!(run.out.contains("  4 outcomes\n           1  P0:EAX=0; P1:EAX=0; x=1; y=1\n"), "{}", run.out);
+    let run = on(&["store-buffer"], test, &["--states", "9"]);
+    assert!(run.code == 3 && run.out.contains("Unknown (the limit of states was reached)"), "{}", run.out);
 }
 
 /// The fields are those of the schema.

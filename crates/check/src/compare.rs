@@ -24,7 +24,7 @@ use crate::options::{Options, Outcomes as Counted, Wanted};
 use crate::outcome;
 use crate::phrase::{self, Notation};
 use crate::readings::Settings;
-use crate::report::{Assignment, Number, Reason};
+use crate::report::{Assignment, Number, RaceAnswer, Reason, Report};
 use crate::test::Test;
 use crate::verdict::Why;
 
@@ -56,7 +56,7 @@ pub enum Observed {
     Everything,
     /// Every register: what a program can see.
     Registers,
-    /// What the test's condition, filter and `locations` mention.
+    /// What the test's condition, filter and `locations` mention; everything, if they mention nothing.
     Test,
 }
 
@@ -64,6 +64,16 @@ pub enum Observed {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcomes {
     pub states: BTreeMap<Assignment, u64>,
+    pub behaviour: Behaviour,
+}
+
+/// Whether the outcomes of a test are those that its executions have.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Behaviour {
+    #[default]
+    Defined,
+    /// Every outcome is possible, also those that no execution of the model has ([`crate::report::Undefined`]).
+    Undefined,
 }
 
 /// How the outcomes of the left side lie to those of the right.
@@ -119,7 +129,9 @@ pub struct Row {
 pub enum Result {
     Compared {
         relation: Relation,
-        /// How many outcomes each side has.
+        /// The sides under which the behaviour is undefined, so that every outcome is possible.
+        undefined: Vec<Which>,
+        /// How many outcomes each side has; those that executions have, where the behaviour is undefined.
         left: usize,
         right: usize,
         only_left: Vec<Apart>,
@@ -132,6 +144,14 @@ pub enum Result {
         /// It might know with more time or memory, or a larger bound.
         limit: bool,
     },
+}
+
+/// Left or right.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Which {
+    Left,
+    Right,
 }
 
 /// An outcome that one side has alone.
@@ -162,6 +182,16 @@ pub struct Comparing<'a> {
     pub machine: Limits<'a>,
 }
 
+impl Outcomes {
+    fn is_undefined(&self) -> bool {
+        self.behaviour == Behaviour::Undefined
+    }
+
+    fn has(&self, state: &Assignment) -> bool {
+        self.is_undefined() || self.states.contains_key(state)
+    }
+}
+
 /// Compares two models on one test.
 pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>) -> Row {
     let (name, file, row) = (test.program.name.clone(), test.source.name.clone(), test.row);
@@ -171,16 +201,16 @@ pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>
         Result::Skipped { side: side.name(), why: Reason::new(why, &test.source), limit }
     };
     let lefts = match outcomes(test, left, &terms, comparing) {
-        Ok(outcomes) => outcomes.states,
+        Ok(outcomes) => outcomes,
         Err(why) => return Row { test: name, file, row, result: skipped(left, &why) },
     };
     let rights = match outcomes(test, right, &terms, comparing) {
-        Ok(outcomes) => outcomes.states,
+        Ok(outcomes) => outcomes,
         Err(why) => return Row { test: name, file, row, result: skipped(right, &why) },
     };
-    let varying = varying(&lefts, &rights);
-    let only = |own: &BTreeMap<Assignment, u64>, other: &BTreeMap<Assignment, u64>, side: &Side| -> Vec<Apart> {
-        let missing = own.keys().filter(|state| !other.contains_key(*state));
+    let varying = varying(&lefts.states, &rights.states);
+    let only = |own: &Outcomes, other: &Outcomes, side: &Side| -> Vec<Apart> {
+        let missing = own.states.keys().filter(|state| !other.has(state));
         let apart = |(at, state): (usize, &Assignment)| Apart {
             outcome: Assignment(state.0.iter().filter(|(name, _)| varying.contains(name)).cloned().collect()),
             witness: (at == 0 && comparing.witness == Witness::Show)
@@ -190,14 +220,22 @@ pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>
         missing.enumerate().map(apart).collect()
     };
     let (only_left, only_right) = (only(&lefts, &rights, left), only(&rights, &lefts, right));
-    let relation = Relation::of(!only_left.is_empty(), !only_right.is_empty());
-    let result = Result::Compared { relation, left: lefts.len(), right: rights.len(), only_left, only_right };
+    let (any_left, any_right) = (lefts.is_undefined(), rights.is_undefined());
+    // Executions are examples where the behaviour is undefined: it is not only they that the other side lacks.
+    let relation =
+        Relation::of(!only_left.is_empty() || any_left && !any_right, !only_right.is_empty() || any_right && !any_left);
+    let sides = [(any_left, Which::Left), (any_right, Which::Right)];
+    let undefined = sides.into_iter().filter(|(any, _)| *any).map(|(_, which)| which).collect();
+    let (left, right) = (lefts.states.len(), rights.states.len());
+    let result = Result::Compared { relation, undefined, left, right, only_left, only_right };
     Row { test: name, file, row, result }
 }
 
-fn terms(program: &Program, observed: Observed) -> Vec<Term> {
-    if observed == Observed::Test {
-        return outcome::terms(program);
+/// What is observed. A test that mentions nothing is not equal under all models for that.
+pub(crate) fn terms(program: &Program, observed: Observed) -> Vec<Term> {
+    let mentioned = outcome::terms(program);
+    if observed == Observed::Test && !mentioned.is_empty() {
+        return mentioned;
     }
     let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
         // Names with # are of values between the parts of one instruction.
@@ -207,7 +245,7 @@ fn terms(program: &Program, observed: Observed) -> Vec<Term> {
     });
     let locations = (0..program.locations.len()).map(|location| Term::Memory(LocationId::new(location)));
     let mut terms: Vec<Term> = registers.collect();
-    if observed == Observed::Everything {
+    if observed != Observed::Registers {
         terms.extend(locations);
     }
     // As reports have them.
@@ -253,11 +291,10 @@ fn axiomatic(
         ..options.clone()
     };
     let report = crate::check(&asked, model, &options).report;
-    if let crate::Verdict::Unknown(why) = report.verdict {
-        return Err(why);
-    }
-    if !report.executions.is_some_and(|count| count.complete) {
-        return Err(Why::Size("not every execution was seen".to_owned()));
+    // One race is enough, whatever else is not known.
+    let behaviour = if report.undefined.is_some() { Behaviour::Undefined } else { Behaviour::Defined };
+    if behaviour == Behaviour::Defined {
+        known(&report, model)?;
     }
     let wanted: BTreeSet<String> = terms.iter().map(|term| named(test, term)).collect();
     let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
@@ -265,7 +302,21 @@ fn axiomatic(
         let values = outcome.values.0.into_iter().filter(|(name, _)| wanted.contains(name)).collect();
         *states.entry(Assignment(values)).or_default() += outcome.executions;
     }
-    Ok(Outcomes { states })
+    Ok(Outcomes { states, behaviour })
+}
+
+/// Whether a report has all outcomes. Where a race would make the behaviour undefined, it must be known that there is none.
+fn known(report: &Report, model: &LoadedModel) -> std::result::Result<(), Why> {
+    if let crate::Verdict::Unknown(why) = &report.verdict {
+        return Err(why.clone());
+    }
+    if !report.executions.is_some_and(|count| count.complete) {
+        return Err(Why::Size("not every execution was seen".to_owned()));
+    }
+    if model.flags().undefine() && report.races.answer == RaceAnswer::Unknown {
+        return Err(Why::Size("whether a race makes its behaviour undefined was not decided".to_owned()));
+    }
+    Ok(())
 }
 
 fn machine(
@@ -286,7 +337,7 @@ fn machine(
     for (state, count) in operational::filtered(test, &explored) {
         *states.entry(operational::assignment_of(test, terms, state)).or_default() += count;
     }
-    Ok(Outcomes { states })
+    Ok(Outcomes { states, behaviour: Behaviour::Defined })
 }
 
 fn named(test: &Test, term: &Term) -> String {

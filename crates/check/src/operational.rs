@@ -17,7 +17,7 @@ use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::outcome;
+use crate::compare::{self, Observed};
 use crate::phrase::{self, Notation};
 use crate::question;
 use crate::refusal::{not_unfolded, without_meaning};
@@ -73,14 +73,17 @@ pub struct Report {
     pub verdict: Verdict,
     pub why: Option<Reason>,
     pub questions: Vec<Answer>,
+    /// Whether some answer is vacuous.
+    pub vacuous: bool,
     /// How many states were seen; of several searches, by the largest.
     pub states: u64,
     pub transitions: u64,
-    /// All reachable outcomes; those that were met, where not every state was seen; None where nobody asked.
+    /// All reachable outcomes; those that were met, where not every state was seen; None where nobody asked for them and
+    /// the test asks something else.
     pub outcomes: Option<Vec<Outcome>>,
     /// Why the outcomes are not all.
     pub incomplete: Option<Reason>,
-    /// States that end a run without an outcome. Known where the outcomes are.
+    /// States that end a run without an outcome. Known where the outcomes are, and where no run ends.
     pub stuck: Vec<StuckStates>,
 }
 
@@ -95,6 +98,8 @@ pub struct Answer {
     pub why: Option<Reason>,
     /// Whether a final state satisfies the condition (`forall`, `assert`: breaks it); None where that is not known.
     pub reached: Option<bool>,
+    /// It holds only because no run has an outcome (that passes the filter).
+    pub vacuous: bool,
     pub trace: Option<Vec<String>>,
 }
 
@@ -137,6 +142,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         verdict: Verdict::Holds,
         why: None,
         questions: Vec::new(),
+        vacuous: false,
         states: 0,
         transitions: 0,
         outcomes: None,
@@ -153,6 +159,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         let enforced = test.program.questions.iter().zip(&report.questions);
         let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
         report.verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));
+        report.vacuous = report.questions.iter().any(|answer| answer.vacuous);
     }
     if let Verdict::Unknown(why) = &report.verdict {
         report.why = Some(Reason::new(why, &test.source));
@@ -176,15 +183,20 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn ask(&self, requests: &Requests, report: &mut Report) -> Result<(), Why> {
+        let asks_nothing = self.test.program.questions.is_empty();
         let all = match self.options.outcomes {
-            Outcomes::Skip => None,
-            Outcomes::All => Some(self.explore(requests, &Aim::Everything, Wanted::Nothing, report)?),
+            Outcomes::Skip if !asks_nothing => None,
+            _ => Some(self.explore(requests, &Aim::Everything, Wanted::Nothing, report)?),
         };
         if let Some(all) = &all {
             report.outcomes = Some(self.outcomes(all));
-            report.incomplete = stopped(all).map(|why| Reason::new(&why, &self.test.source));
-            let stuck = |(why, states): (&Stuck, &u64)| StuckStates { why: why.words().to_owned(), states: *states };
-            report.stuck = all.stuck.iter().map(stuck).collect();
+            let stopped = stopped(all);
+            report.incomplete = stopped.as_ref().map(|why| Reason::new(why, &self.test.source));
+            report.stuck = stuck(all);
+            // Then the outcomes are what the test is run for.
+            if let Some(why) = stopped.filter(|_| asks_nothing) {
+                return Err(why);
+            }
         }
         for question in &self.test.program.questions {
             let condition = question::looked_for(&self.test.program, question);
@@ -194,7 +206,42 @@ impl Run<'_> {
             };
             report.questions.push(self.answer(question, found));
         }
+        let of_all = |answer: &Answer| {
+            matches!(answer.kind.as_str(), "forall" | "assert" | "~exists") && answer.verdict == Verdict::Holds
+        };
+        if report.questions.iter().any(of_all) && self.has_no_outcome(requests, all.as_ref(), report)? {
+            report.questions.iter_mut().filter(|answer| of_all(answer)).for_each(|answer| answer.vacuous = true);
+        }
         Ok(())
+    }
+
+    /// Whether no run has an outcome that passes the filter, so that what is said of all outcomes says nothing. Depth first
+    /// one is found at once, if there is any.
+    fn has_no_outcome(
+        &self,
+        requests: &Requests,
+        all: Option<&model::Outcomes>,
+        report: &mut Report,
+    ) -> Result<bool, Why> {
+        if let Some(all) = all {
+            return Ok(stopped(all).is_none() && filtered(self.test, all).next().is_none());
+        }
+        let filter = self.test.program.filter.as_ref().map(|filter| filter.node.clone());
+        let is_filtered = filter.is_some();
+        let aim = filter.unwrap_or(Condition::True);
+        let explored =
+            self.setup.model.explore(requests, &Aim::Decide(&aim), Wanted::Nothing, &self.limits()).map_err(refused)?;
+        let is_none = explored.extent == Extent::Complete;
+        // The filter prunes the search, so that other runs may end elsewhere.
+        if is_none && !is_filtered {
+            report.stuck = stuck(&explored);
+        }
+        Ok(is_none)
+    }
+
+    fn limits(&self) -> Limits<'_> {
+        let deadline = self.options.time_limit.map(|limit| Instant::now() + limit);
+        Limits { deadline, ..self.options.limits }
     }
 
     fn explore(
@@ -204,9 +251,7 @@ impl Run<'_> {
         wanted: Wanted<'_>,
         report: &mut Report,
     ) -> Result<model::Outcomes, Why> {
-        let deadline = self.options.time_limit.map(|limit| Instant::now() + limit);
-        let limits = Limits { deadline, ..self.options.limits };
-        let explored = self.setup.model.explore(requests, aim, wanted, &limits).map_err(refused)?;
+        let explored = self.setup.model.explore(requests, aim, wanted, &self.limits()).map_err(refused)?;
         report.states = report.states.max(explored.states);
         report.transitions = report.transitions.max(explored.transitions);
         Ok(explored)
@@ -244,18 +289,25 @@ impl Run<'_> {
             verdict,
             why,
             reached,
+            vacuous: false,
             trace,
         }
     }
 
-    /// The states that pass the filter, seen through the terms of the test.
+    /// The states that pass the filter, seen through the terms of the test; through all terms, if it has none.
     fn outcomes(&self, all: &model::Outcomes) -> Vec<Outcome> {
+        let terms = compare::terms(&self.test.program, Observed::Test);
         let mut found: BTreeMap<Assignment, u64> = BTreeMap::new();
         for (state, states) in filtered(self.test, all) {
-            *found.entry(assignment(self.test, state)).or_default() += states;
+            *found.entry(assignment_of(self.test, &terms, state)).or_default() += states;
         }
         found.into_iter().map(|(values, states)| Outcome { values, states }).collect()
     }
+}
+
+fn stuck(explored: &model::Outcomes) -> Vec<StuckStates> {
+    let one = |(why, states): (&Stuck, &u64)| StuckStates { why: why.words().to_owned(), states: *states };
+    explored.stuck.iter().map(one).collect()
 }
 
 /// The final states that pass the filter of the test.
@@ -268,9 +320,9 @@ pub(crate) fn filtered<'a>(
     all.outcomes.iter().filter(move |(state, _)| passes(state)).map(|(state, states)| (state, *states))
 }
 
-/// A final state as reports show it: the terms of the test.
+/// A final state as reports show it: the terms of the test; all terms, if it has none.
 pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
-    assignment_of(test, &outcome::terms(&test.program), state)
+    assignment_of(test, &compare::terms(&test.program, Observed::Test), state)
 }
 
 /// The same of other terms.

@@ -31,7 +31,7 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
         terminal::complain(&problem.0);
         exit.bad_input();
     }
-    let (tests, _) = machine::load(&inputs, None, &mut exit);
+    let (tests, broken) = machine::load(&inputs, None, &mut exit);
     cancel_on_interrupt();
     let comparing = comparing(options);
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -44,7 +44,7 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
         rows.push(row);
     });
     progress.clear();
-    let summary = output::Summary::new(left.name(), right.name(), &rows);
+    let summary = output::Summary::new(left.name(), right.name(), &rows, broken);
     terminal::out(&if options.json {
         output::json(&summary, &rows)
     } else {

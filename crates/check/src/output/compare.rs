@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::columns::columns;
 use super::table;
 use super::width::Width;
-use crate::compare::{Apart, Relation, Result, Row};
+use crate::compare::{Apart, Relation, Result, Row, Which};
 use crate::phrase;
 
 /// What there is to say of all tests together.
@@ -19,6 +19,11 @@ pub struct Summary {
     pub compared: usize,
     pub differing: usize,
     pub skipped: usize,
+    /// Tests whose behaviour is undefined under the left model, and under the right: every outcome is possible.
+    pub undefined_left: usize,
+    pub undefined_right: usize,
+    /// Files that cannot be read, or hold no test.
+    pub unreadable: usize,
     /// Over all tests that were compared; None if none was.
     pub relation: Option<Relation>,
     /// Why tests were skipped, with how many.
@@ -26,12 +31,24 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn new(left: String, right: String, rows: &[Row]) -> Summary {
-        let mut summary =
-            Summary { left, right, compared: 0, differing: 0, skipped: 0, relation: None, reasons: BTreeMap::new() };
+    pub fn new(left: String, right: String, rows: &[Row], unreadable: usize) -> Summary {
+        let mut summary = Summary {
+            left,
+            right,
+            compared: 0,
+            differing: 0,
+            skipped: 0,
+            undefined_left: 0,
+            undefined_right: 0,
+            unreadable,
+            relation: None,
+            reasons: BTreeMap::new(),
+        };
         for row in rows {
             match &row.result {
-                Result::Compared { relation, .. } => {
+                Result::Compared { relation, undefined, .. } => {
+                    summary.undefined_left += usize::from(undefined.contains(&Which::Left));
+                    summary.undefined_right += usize::from(undefined.contains(&Which::Right));
                     summary.compared += 1;
                     summary.differing += usize::from(*relation != Relation::Equal);
                     summary.relation = Some(summary.relation.map_or(*relation, |before| before.and(*relation)));
@@ -70,6 +87,12 @@ pub fn text(summary: &Summary, rows: &[Row], width: Width) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
+    for (side, count) in [(&summary.left, summary.undefined_left), (&summary.right, summary.undefined_right)] {
+        if count > 0 {
+            let tests = phrase::count(count as u64, "test");
+            let _ = writeln!(text, "undefined under {side}, so that every outcome is possible: {tests}");
+        }
+    }
     for (reason, count) in &summary.reasons {
         let _ = writeln!(text, "skipped {}: {reason}", phrase::count(*count as u64, "test"));
     }
@@ -79,19 +102,24 @@ pub fn text(summary: &Summary, rows: &[Row], width: Width) -> String {
 
 fn differing(summary: &Summary, rows: &[Row], width: Width) -> String {
     let cells = |row: &Row| match &row.result {
-        Result::Compared { relation, left, right, only_left, only_right } if *relation != Relation::Equal => {
-            let first = |apart: &[Apart]| match apart {
+        Result::Compared { relation, undefined, left, right, only_left, only_right }
+            if *relation != Relation::Equal =>
+        {
+            let every = |which: Which| undefined.contains(&which);
+            let count = |which: Which, count: &usize| if every(which) { "every".to_owned() } else { count.to_string() };
+            let first = |which: Which, apart: &[Apart]| match apart {
+                _ if every(which) => "undefined: every outcome".to_owned(),
                 [] => "-".to_owned(),
                 [only] => only.outcome.to_string(),
                 [first, rest @ ..] => format!("{} and {} more", first.outcome, rest.len()),
             };
             Some(vec![
                 title(row),
-                left.to_string(),
+                count(Which::Left, left),
                 relation.sign().to_owned(),
-                right.to_string(),
-                first(only_left),
-                first(only_right),
+                count(Which::Right, right),
+                first(Which::Left, only_left),
+                first(Which::Right, only_right),
             ])
         }
         _ => None,
@@ -107,8 +135,11 @@ fn differing(summary: &Summary, rows: &[Row], width: Width) -> String {
 
 fn conclusion(summary: &Summary) -> String {
     let Summary { left, right, compared, differing, skipped, .. } = summary;
-    let tests =
+    let mut tests =
         format!("{} compared, {differing} different, {skipped} skipped", phrase::count(*compared as u64, "test"));
+    if summary.unreadable > 0 {
+        let _ = write!(tests, ", {} not readable", phrase::count(summary.unreadable as u64, "file"));
+    }
     let holds = match summary.relation {
         None => return tests,
         Some(Relation::Equal) => format!("{left} = {right}"),

@@ -31,6 +31,9 @@ pub fn paragraph(report: &Report, colour: Colour) -> String {
     let verdict = colour.paint(table::status_colour(status(report)), report.verdict.word());
     let why = report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
     let mut text = format!("{} on {}: {verdict}{why}\n", title(report), report.machine);
+    if report.questions.is_empty() {
+        text.push_str("  the test asks nothing\n");
+    }
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(answer));
         for (at, step) in answer.trace.iter().flatten().enumerate() {
@@ -58,6 +61,7 @@ fn sentence(answer: &Answer) -> String {
     let asked = format!("{} ({})", answer.kind, answer.condition);
     let found = match (answer.reached, answer.kind.as_str()) {
         (None, _) => "not known".to_owned(),
+        _ if answer.vacuous => "no run has an outcome (that passes the filter), so this holds vacuously".to_owned(),
         (Some(true), "forall" | "assert") => "a reachable state breaks it".to_owned(),
         (Some(false), "forall" | "assert") => "true in every reachable final state".to_owned(),
         (Some(true), _) => "reachable".to_owned(),
@@ -79,7 +83,12 @@ pub fn table(reports: &[&Report], width: Width, colour: Colour) -> String {
     let cells = |report: &&Report| {
         let outcomes = report.outcomes.as_ref().map_or("-".to_owned(), |outcomes| outcomes.len().to_string());
         let verdict = report.verdict.word().to_owned();
-        let why = report.why.as_ref().map_or(String::new(), |why| format!("({})", why.message));
+        let why = match &report.why {
+            Some(why) => format!("({})", why.message),
+            None if report.vacuous => "(vacuously: no run has an outcome, or none passes the filter)".to_owned(),
+            None if report.questions.is_empty() => "(the test asks nothing)".to_owned(),
+            None => String::new(),
+        };
         vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why]
     };
     let rows: Vec<Vec<String>> = reports.iter().map(cells).collect();

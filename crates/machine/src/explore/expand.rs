@@ -10,7 +10,7 @@ use crate::explore::store::{Arrivals, SHARDS, Shard, Store, hash, shard_of};
 use crate::explore::{Aim, Extent, Limits, StateId, Stop, Tally};
 use crate::machine::{Cut, Ending, Machine, Stuck};
 
-/// States per batch: fixed, so that a limit on states ends every run of a machine at the same place.
+/// States per batch. Whatever the number of threads, so that a limit on states ends every run of a machine at the same place.
 const BATCH: usize = 1 << 13;
 /// Below this, threads cost more than they bring.
 const WORTH_THREADS: usize = 1 << 10;
@@ -86,10 +86,13 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
         let mut frontier = vec![initial];
         while !frontier.is_empty() {
             let mut next = Vec::new();
-            for batch in frontier.chunks(BATCH) {
+            let mut rest = &frontier[..];
+            while !rest.is_empty() {
                 if let Some(stop) = self.limit() {
                     return Extent::Incomplete(stop);
                 }
+                let batch;
+                (batch, rest) = rest.split_at(self.batch().min(rest.len()));
                 self.expand(batch);
                 if self.gather() {
                     return Extent::Found;
@@ -108,9 +111,9 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
         let mut fresh = Vec::new();
         let mut expanded = 0u32;
         while let Some(id) = stack.pop() {
-            if expanded.is_multiple_of(1024)
-                && let Some(stop) = self.limit()
-            {
+            // The clock costs more than a small step.
+            let stop = if expanded.is_multiple_of(1024) { self.limit() } else { self.limit_of_states() };
+            if let Some(stop) = stop {
                 return Extent::Incomplete(stop);
             }
             expanded = expanded.wrapping_add(1);
@@ -125,14 +128,25 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
         self.cut.map_or(Extent::Complete, |cut| Extent::Incomplete(Stop::Cut(cut)))
     }
 
+    /// No larger than what is left of the limit on states, which is overstepped by the successors of a batch at most.
+    fn batch(&self) -> usize {
+        let left = self.limits.states.saturating_sub(self.store.len());
+        usize::try_from(left).unwrap_or(usize::MAX).clamp(1, BATCH)
+    }
+
+    /// Exactly as many states as the limit says are within it.
+    fn limit_of_states(&self) -> Option<Stop> {
+        (self.store.len() > self.limits.states.min(u64::from(u32::MAX))).then_some(Stop::States)
+    }
+
     fn limit(&self) -> Option<Stop> {
         let limits = self.limits;
         if limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             Some(Stop::Cancelled)
         } else if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             Some(Stop::Time)
-        } else if self.store.len() >= limits.states.min(u64::from(u32::MAX)) {
-            Some(Stop::States)
+        } else if let Some(stop) = self.limit_of_states() {
+            Some(stop)
         } else if limits.memory.is_some_and(|most| self.store.bytes() > most) {
             Some(Stop::Memory)
         } else {
