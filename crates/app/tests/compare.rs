@@ -75,7 +75,7 @@ fn undefined_behaviour_has_every_outcome() {
     assert!(run.out.contains(r#""undefined_left":0,"undefined_right":1"#), "{}", run.out);
     let run = fencepost(&folder, &["compare", "rc11-scoped", "rc11-scoped", "race.litmus"]);
     assert!(run.code == 0 && run.out.contains("rc11-scoped = rc11-scoped: 1 test compared"), "{}", run.out);
-    folder.write("free.litmus", &RACE.replace("int* x", "atomic_int* x"));
+    folder.write("free.litmus", RACE.replace("int* x", "atomic_int* x"));
     let run = fencepost(&folder, &["compare", "rc11-scoped", "sc", "free.litmus"]);
     assert_eq!((run.code, run.out.as_str()), (0, "rc11-scoped = sc: 1 test compared, 0 different, 0 skipped\n"));
 }
