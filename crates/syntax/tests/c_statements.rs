@@ -72,6 +72,24 @@ fn mistakes_are_named_at_their_place() {
     }
 }
 
+/// C11 6.5.16.2: `*x += 1` of an atomic object is one read-modify-write, so that the way out must be one.
+#[test]
+fn shorthand_of_an_atomic_object_has_its_function_in_the_help() {
+    for (body, help) in [
+        ("*x += 1;", "`atomic_fetch_add(x, …)` if `x` is atomic, else `*x = *x + …`"),
+        ("(*x)++;", "`atomic_fetch_add(x, 1)`"),
+        ("(*x)--;", "`atomic_fetch_sub(x, 1)`"),
+        ("*x |= 1;", "`atomic_fetch_or(x, …)`"),
+        ("*x &= 1;", "`atomic_fetch_and(x, …)`"),
+        ("*x *= 2;", "a loop with atomic_compare_exchange_strong"),
+        ("r0 += 1;", "write `r0 = r0 + …`"),
+    ] {
+        let found = errors(body);
+        let helps: Vec<&str> = found.iter().filter_map(|found| found.help.as_deref()).collect();
+        assert!(helps.iter().any(|found| found.contains(help)), "{body}: {helps:?}");
+    }
+}
+
 #[test]
 fn nesting_has_a_limit() {
     let deep = format!("int r = {}1{};", "(".repeat(5_000), ")".repeat(5_000));

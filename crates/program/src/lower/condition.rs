@@ -247,6 +247,12 @@ impl Resolver<'_> {
         };
         match find(builder, name) {
             Some(register) => Ok(Term::Register(ThreadId(index), register)),
+            None if builder.is_ambiguous(name) => {
+                let message = format!("several blocks of P{index} declare `{name}`");
+                Err(Refusal::Error(
+                    Diagnostic::error(span, message).help("rename one, or declare it before the blocks"),
+                ))
+            }
             None => {
                 let help = match builder.known() {
                     known if known.is_empty() => format!("P{index} uses no registers"),

@@ -6,6 +6,7 @@
 
 mod atoms;
 mod barriers;
+mod blocks;
 mod condition;
 mod declare;
 mod launches;

@@ -9,6 +9,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
+use crate::lower::blocks::Blocks;
 use crate::lower::names::Viewer;
 use crate::lower::spaces::Qualifier;
 use crate::lower::special::{self, Position, is_special};
@@ -30,7 +31,8 @@ pub(crate) struct ThreadBuilder {
     pub(super) id: ThreadId,
     position: Position,
     registers: Vec<Register>,
-    by_name: BTreeMap<String, RegisterId>,
+    pub(super) by_name: BTreeMap<String, RegisterId>,
+    pub(super) blocks: Blocks,
     families: Vec<(String, Type)>,
     pub(super) code: Vec<Instruction>,
     labels: BTreeMap<String, CodeIndex>,
@@ -106,6 +108,7 @@ impl ThreadBuilder {
             position: Position::default(),
             registers: Vec::new(),
             by_name: BTreeMap::new(),
+            blocks: Blocks::new(),
             families: Vec::new(),
             code: Vec::new(),
             labels: BTreeMap::new(),
@@ -174,6 +177,10 @@ impl ThreadBuilder {
 
     pub(crate) fn register_name(&self, id: RegisterId) -> &str {
         &self.registers[id.index()].name
+    }
+
+    pub(super) fn rename(&mut self, id: RegisterId, name: String) {
+        self.registers[id.index()].name = name;
     }
 
     pub(crate) fn register_type(&self, id: RegisterId) -> Type {
@@ -303,6 +310,10 @@ impl ThreadBuilder {
     fn resolve_jumps(&mut self, findings: &mut Findings) {
         for (at, label) in std::mem::take(&mut self.jumps) {
             let Some(found) = self.labels.get(&label.node).copied() else {
+                // One of our own is missing only where the statement was refused.
+                if label.node.starts_with('#') {
+                    continue;
+                }
                 let known: Vec<&str> = self.labels.keys().map(String::as_str).collect();
                 let help = match known.as_slice() {
                     [] => format!("{} has no labels", self.name),
@@ -327,6 +338,7 @@ fn is_member(name: &str, stem: &str) -> bool {
 
 impl Context<'_> {
     pub(crate) fn lower_body(&mut self, body: &[Statement]) {
+        let mut is_refused = false;
         for statement in body {
             match statement {
                 Statement::Label(label) => self.label(label),
@@ -341,14 +353,17 @@ impl Context<'_> {
                 Statement::C(statement) => {
                     if let Err(refusal) = table::c::lower(self, statement) {
                         self.findings.refuse(refusal);
+                        is_refused = true;
                     }
                 }
             }
         }
+        self.thread.settle_blocks();
         self.thread.resolve_jumps(self.findings);
         self.thread.check_pointers(self.findings);
         self.thread.check_initials(self.findings);
-        if self.dialect == Dialect::Ptx {
+        // A statement of C that was refused may be what writes the variable.
+        if self.dialect == Dialect::Ptx || self.dialect == Dialect::C && !is_refused {
             unwritten::warn(self.thread, self.findings);
         }
     }

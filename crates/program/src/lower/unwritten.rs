@@ -1,9 +1,10 @@
-//! Registers of real PTX that are read where nothing can have been written to them. They are taken as 0, which is hardly
-//! what the author meant.
+//! Registers of real PTX and variables of C that are read where nothing can have been written to them. They are taken as
+//! 0, which is hardly what the author meant: in PTX and in C (C11 6.7.9, paragraph 10) they may hold anything.
 
 use std::collections::BTreeSet;
 
 use fencepost_syntax::Diagnostic;
+use fencepost_syntax::litmus::Dialect;
 
 use crate::ids::RegisterId;
 use crate::lower::{Findings, ThreadBuilder};
@@ -24,8 +25,13 @@ pub(crate) fn warn(thread: &ThreadBuilder, findings: &mut Findings) {
             if known || !told.insert(register) {
                 continue;
             }
+            // The second `a` of C's blocks is `a.2`, which nobody has written.
+            let name = if thread.dialect == Dialect::C { name.split('.').next().unwrap_or(name) } else { name };
             let message = format!("`{name}` is read before anything is written to it: taken as 0");
-            let help = format!("give it a value in the declarations: `{}:{name} = 0;`", thread.name());
+            let help = match thread.dialect {
+                Dialect::C => format!("give it a value where it is declared: `{name} = 0`"),
+                _ => format!("give it a value in the declarations: `{}:{name} = 0;`", thread.name()),
+            };
             findings.diagnostics.push(Diagnostic::warning(code.span, message).label("not written").help(help));
         }
     }

@@ -10,7 +10,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, CodeIndex, LocalValue, Operand, Operation, Scope};
-use crate::table::c_atomic;
+use crate::table::{c_atomic, c_sequence};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -36,7 +36,12 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
                 let message = format!("`{}` is a location already", variable.node);
                 return Err(Refusal::error(variable.span, message));
             }
-            let destination = context.thread.register(&variable.node, ty(&name.node));
+            let Some(destination) = context.thread.declare(&variable.node, ty(&name.node)) else {
+                let error =
+                    Diagnostic::error(variable.span, format!("`{}` is declared in this block already", variable.node));
+                let help = format!("write `{} = …;` to assign to it, or take another name", variable.node);
+                return Err(Refusal::Error(error.label("again").help(help)));
+            };
             if is_bool(&name.node) {
                 context.thread.make_boolean(destination);
             }
@@ -46,7 +51,9 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
             }
         }
         Statement::Assign { target, value } => assignment(context, target, value),
-        Statement::Call(call) => evaluate(context, call, Type::S32).map(|_| ()),
+        Statement::Call(call) => {
+            c_sequence::check(context, call).and_then(|()| evaluate(context, call, Type::S32)).map(|_| ())
+        }
         Statement::If { condition, then, otherwise } => {
             let (past, end) = (context.thread.fresh_label(), context.thread.fresh_label());
             leave_unless(context, condition, &past)?;
@@ -83,7 +90,10 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
 }
 
 fn block(context: &mut Context<'_>, body: &[Spanned<Statement>]) -> Result<(), Refusal> {
-    body.iter().try_for_each(|statement| lower(context, statement))
+    context.thread.enter_block();
+    let lowered = body.iter().try_for_each(|statement| lower(context, statement));
+    context.thread.leave_block();
+    lowered
 }
 
 fn jump(context: &mut Context<'_>, label: &str, span: Span) {
@@ -99,6 +109,7 @@ fn branch(context: &mut Context<'_>, comparison: Comparison, value: Operand, lab
 
 /// A condition, to be compared with zero.
 fn whether(context: &mut Context<'_>, condition: &Spanned<Expression>) -> Result<Operand, Refusal> {
+    c_sequence::check(context, condition)?;
     let own = natural(context, &condition.node);
     evaluate(context, condition, own)
 }
@@ -114,6 +125,7 @@ fn assign(
     destination: crate::ids::RegisterId,
     value: &Spanned<Expression>,
 ) -> Result<(), Refusal> {
+    c_sequence::check(context, value)?;
     let ty = context.thread.register_type(destination);
     let value =
         if context.thread.is_boolean(destination) { truth(context, value)? } else { evaluate(context, value, ty)? };
@@ -134,13 +146,10 @@ fn assignment(
                 let help = format!("write `*{name} = …`, or use atomic_store");
                 Err(Refusal::Error(Diagnostic::error(target.span, message).help(help)))
             }
-            None => {
-                let message = format!("`{name}` is not declared");
-                let help = format!("write `int {name} = …;`");
-                Err(Refusal::Error(Diagnostic::error(target.span, message).help(help)))
-            }
+            None => Err(undeclared(context, name, target.span)),
         },
         Expression::Dereference(pointer) => {
+            c_sequence::check(context, value)?;
             let place = pointee(context, pointer)?;
             let value = place.converted(context, value)?;
             let (tag, scope) = place.plain();
@@ -149,6 +158,15 @@ fn assignment(
         }
         _ => Err(Refusal::error(target.span, "this cannot be assigned to")),
     }
+}
+
+fn undeclared(context: &Context<'_>, name: &str, span: Span) -> Refusal {
+    let (message, help) = if context.thread.had(name) {
+        (format!("`{name}` is not declared here: its block has ended"), format!("declare `{name}` before the block"))
+    } else {
+        (format!("`{name}` is not declared"), format!("write `int {name} = …;`"))
+    };
+    Refusal::Error(Diagnostic::error(span, message).help(help))
 }
 
 /// What a pointer points to.
@@ -238,7 +256,7 @@ pub(super) fn evaluate(context: &mut Context<'_>, item: &Spanned<Expression>, ty
                 let help = format!("write `*{name}`, or use atomic_load");
                 Err(Refusal::Error(Diagnostic::error(item.span, message).help(help)))
             }
-            None => Err(Refusal::error(item.span, format!("`{name}` is not declared"))),
+            None => Err(undeclared(context, name, item.span)),
         },
         Expression::Dereference(pointer) => {
             let place = pointee(context, pointer)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod c;
 mod c_atomic;
+mod c_sequence;
 pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;

@@ -249,7 +249,7 @@ impl<'r, 'a> CReader<'r, 'a> {
     fn operators(&mut self, least: u8) -> Option<Spanned<Expression>> {
         let mut left = self.prefix()?;
         while let Some((operator, binds, tokens)) = self.operator().filter(|(_, binds, _)| *binds >= least) {
-            self.refuse_shorthand(operator)?;
+            self.refuse_shorthand(&left.node, operator)?;
             for _ in 0..tokens {
                 self.cursor.bump();
             }
@@ -261,15 +261,15 @@ impl<'r, 'a> CReader<'r, 'a> {
     }
 
     /// `i++`, `i += 1`, `x->load()` and `a >> b` start like operators that are read.
-    fn refuse_shorthand(&mut self, operator: Binary) -> Option<()> {
+    fn refuse_shorthand(&mut self, left: &Expression, operator: Binary) -> Option<()> {
         let mark = operator.row().0;
         let next = self.cursor.ahead(1);
         let (follows, span) = (self.cursor.str(next).to_owned(), self.cursor.here().to(self.cursor.span(next)));
         let help = match (mark, follows.as_str()) {
             _ if next.spaced => return Some(()),
             ("-", ">") => return self.refuse_method(),
-            ("+", "+") | ("-", "-") => format!("write `i = i {mark} 1`"),
-            ("+" | "-" | "*" | "&" | "|", "=") => format!("write `i = i {mark} …`"),
+            ("+", "+") | ("-", "-") => in_full(left, operator, "1"),
+            ("+" | "-" | "*" | "&" | "|", "=") => in_full(left, operator, "…"),
             ("<", "<") | (">", ">") => {
                 "write a shift by a constant as a multiplication, or compute it beforehand".to_owned()
             }
@@ -387,4 +387,26 @@ impl<'r, 'a> CReader<'r, 'a> {
             }
         }
     }
+}
+
+/// What to write for `i += 1`. Of an atomic object it is one read-modify-write (C11 6.5.16.2, paragraph 3), which a load
+/// and a store are not.
+fn in_full(left: &Expression, operator: Binary, by: &str) -> String {
+    let mark = operator.row().0;
+    let place = match left {
+        Expression::Dereference(pointer) => match &pointer.node {
+            Expression::Name(name) => name,
+            _ => "x",
+        },
+        Expression::Name(name) => return format!("write `{name} = {name} {mark} {by}`"),
+        _ => return format!("write `i = i {mark} {by}`"),
+    };
+    let atomic = match operator {
+        Binary::Add => format!("`atomic_fetch_add({place}, {by})`"),
+        Binary::Subtract => format!("`atomic_fetch_sub({place}, {by})`"),
+        Binary::BitAnd => format!("`atomic_fetch_and({place}, {by})`"),
+        Binary::BitOr => format!("`atomic_fetch_or({place}, {by})`"),
+        _ => "a loop with atomic_compare_exchange_strong".to_owned(),
+    };
+    format!("write {atomic} if `{place}` is atomic, else `*{place} = *{place} {mark} {by}`")
 }
