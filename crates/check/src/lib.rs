@@ -15,6 +15,7 @@ mod collect;
 pub mod compare;
 pub mod compiled;
 pub mod conform;
+mod contradiction;
 mod depends;
 mod diagnosis;
 mod estimate;

@@ -9,6 +9,7 @@
 use fencepost_program::program::Condition;
 
 use crate::check::{Answers, Finding};
+use crate::contradiction;
 use crate::models::LoadedModel;
 use crate::options::{Options, Outcomes};
 use crate::report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
@@ -46,12 +47,20 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, answers: &mut Answers) {
         _ => return,
     };
     for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {
-        // `forall (true)` is true of every state, whatever the program does.
-        if matches!(finding, Some(Finding::Absent)) && !question.condition.terms().is_empty() {
+        // `forall (true)` is true of every state, whatever the program does; none has `x = 1 /\ x = 2`.
+        if matches!(finding, Some(Finding::Absent)) && !contradiction::is_unanswerable(question) {
             *finding = Some(instead.clone());
         }
     }
-    if answers.termination == TerminationAnswer::Terminates {
+    // What the model's executions do says nothing of a program that may do anything: not that it ends, nor that it hangs.
+    let is_undefined = matches!(instead, Finding::Undefined);
+    let is_claimed = match answers.termination {
+        TerminationAnswer::Terminates => true,
+        TerminationAnswer::MayHang => is_undefined,
+        _ => false,
+    };
+    if is_claimed {
+        answers.stuck = None;
         answers.termination = TerminationAnswer::Unknown;
         answers.termination_why = Some(match instead {
             Finding::Unknown(why) => why,
@@ -95,6 +104,12 @@ mod tests {
             ("forall (1:r0 != 5)", "Violated", "Holds", "not promised, though it is true in every execution"),
             ("exists (1:r0 = 1)", "Holds", "Holds", "reachable"),
             ("forall (true)", "Holds", "Holds", "true in every execution"),
+            ("exists (1:r0 = 5 /\\ 1:r0 = 6)", "Violated", "Violated", "not reachable"),
+            ("exists (1:r0 > 5 /\\ ~(x = 1 \\/ 1:r0 > 4))", "Violated", "Violated", "not reachable"),
+            ("~exists (1:r0 = 5 /\\ 1:r0 != 5)", "Holds", "Holds", "never reached"),
+            ("forall (1:r0 = 0 \\/ 1:r0 != 0)", "Holds", "Holds", "true in every execution"),
+            ("exists (1:r0 = 5 /\\ x = 6)", "Holds", "Violated", "possible, though"),
+            ("exists (1:r0 > 5 /\\ 1:r0 < 7)", "Holds", "Violated", "possible, though"),
         ];
         for (question, racy, free, told) in cases {
             let undefined = report(&format!("{RACE}\n{question}"));
@@ -130,6 +145,23 @@ mod tests {
         super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &mut answers);
         let finding = answers.findings.remove(0);
         assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
+    }
+
+    /// The model's executions never end, and the program may: it may do anything.
+    #[test]
+    fn nothing_is_claimed_of_the_end_of_a_program_that_races_and_waits() {
+        let threads =
+            "P0 (int* x) { *x = 1; while (atomic_load(y) == 0) { } }\nP1 (int* x) { *x = 2; }\n~exists (x = 5)";
+        let threads = threads.replace("(int* x)", "(int* x, atomic_int* y)");
+        let (mut tests, diagnostics) = load(&Source::new("t.litmus", format!("C t\n{{ x = 0; y = 0; }}\n{threads}\n")));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let report = check(&tests.remove(0), &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
+        assert_eq!(report.verdict.word(), "Violated");
+        assert!(!report.termination.never_ends && report.termination.witness.is_none(), "{:?}", report.termination);
+        assert_eq!(report.termination.answer, crate::report::TerminationAnswer::Unknown);
+        let row = Row { report: &report, comparison: &Comparison::NothingExpected };
+        let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
+        assert!(!text.contains("hang") && !text.contains("ends"), "{text}");
     }
 
     #[test]
