@@ -328,7 +328,7 @@ pub(crate) enum ModelsAction {
 /// List the points that specifications leave open, and how each can be read
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The first value of a reading is the weakest: it promises least. Of a contested point that matters to a test both ends are
+The first value of a reading of PTX is the weakest: it promises least; of other models it is the default. Of a contested point that matters to a test both ends are
 tried, and an answer that changes is `Depends`; `check --reading NAME=VALUE` decides it. The other points are settled by
 practice and keep their default until somebody says otherwise.")]
 pub(crate) struct Readings {

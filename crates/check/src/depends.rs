@@ -22,8 +22,11 @@ use crate::verdict::{Case, Dependence, Verdict, Why};
 
 /// Answers one test under one model.
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let start = Instant::now();
     let mut checked = check_readings(test, model, options);
-    diagnosis::apply(test, model, options, &mut checked);
+    // What the answer has left of its time is for the repairs.
+    let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
+    diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
     checked
 }
 

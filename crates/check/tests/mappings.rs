@@ -218,3 +218,17 @@ fn a_state_is_resumed_only_by_its_own_check() {
     assert!(State::resume(&text, &task(Target::X86, Scheme::Leading)).is_err());
     assert!(State::resume("{}", &one).is_err());
 }
+
+/// What is compiled can be read: variables of inner blocks, and such as are called like temporaries.
+#[test]
+fn compiled_names_are_names() {
+    let text = "C names\n{ x = 0; }\nP0@cta 0, gpu 0 (atomic_int* x) {\n    int t1 = 7;\n    int a = 1;\n    \
+                if (a == 1) { int a = atomic_load(x) + 5; atomic_store(x, a); }\n    int r = a + t1;\n}\n\
+                exists (P0:r = 8 /\\ x = 5)\n";
+    let (tests, diagnostics) = load(&Source::new("names.litmus".to_owned(), text.to_owned()));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    for (target, scheme) in [(PTX, Scheme::Leading), (Target::X86, Scheme::Trailing)] {
+        let judged = given::judge(&tests[0], &task(target, scheme), &Options::default());
+        assert!(judged.iter().all(|one| one.answer == Answer::Kept { outcomes: 1 }), "{judged:?}");
+    }
+}

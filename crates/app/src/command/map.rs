@@ -99,6 +99,7 @@ fn print(options: &cli::Map, one: &Judged) {
     }
     let threads = if one.threads.is_empty() { String::new() } else { format!(", {}", one.threads.join("; ")) };
     let said = match &one.answer {
+        Answer::Kept { outcomes: 1 } => "kept, 1 outcome".to_owned(),
         Answer::Kept { outcomes } => format!("kept, {outcomes} outcomes"),
         Answer::KeptButThinAir { outcome } => {
             format!("kept but for thin air (no mapping promises that): {outcome}")

@@ -1,8 +1,10 @@
-//! Checks a changed test for races, under the same model and readings and with a bounded effort that no clock decides.
+//! Checks a changed test for races, under the same model and readings and with a bounded effort that no clock decides,
+//! unless the user set a time limit.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
@@ -72,6 +74,8 @@ pub(super) struct Verifier<'a> {
     /// What a changed test has, by its text: several races have one cure.
     done: RefCell<BTreeMap<String, Option<Races>>>,
     left: RefCell<u32>,
+    /// The end of the user's time limit.
+    deadline: Option<Instant>,
 }
 
 pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
@@ -112,7 +116,8 @@ impl<'a> Verifier<'a> {
         let may_hang = termination.answer != TerminationAnswer::Terminates;
         let flags = model.flags();
         let (done, left) = (RefCell::default(), RefCell::new(MOST));
-        Verifier { test, model, options, flags, known, may_hang, done, left }
+        let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+        Verifier { test, model, options, flags, known, may_hang, done, left, deadline }
     }
 
     pub(super) fn check(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
@@ -161,6 +166,9 @@ impl<'a> Verifier<'a> {
 
     /// With an example of each race, and whether a question is answered as it should not be.
     fn found(&self, program: &Program) -> Option<(Unfolding, RaceSet, bool)> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return None;
+        }
         let limits = UnfoldOptions { bound: self.options.bound, ..UnfoldOptions::default() };
         let plain = unfold(program, &limits).ok()?;
         let unfolding = if accesses::can_wait(&plain) { unfold_accesses(program, &limits).ok()? } else { plain };
@@ -201,7 +209,7 @@ impl<'a> Verifier<'a> {
             ControlFlow::Continue(())
         };
         let limits = Limits {
-            deadline: None,
+            deadline: self.deadline,
             memory: self.options.memory_limit,
             cancelled: self.options.cancelled,
             work: Some(WORK),

@@ -93,6 +93,10 @@ pub fn judge(test: &Test, task: &Task, options: &Options<'_>) -> Vec<Judged> {
     if test.program.arch != Arch::C {
         return vec![refused(test, "only tests in C are compiled".to_owned())];
     }
+    // A statement without a meaning would be missing from the compiled test.
+    if let Some(unsupported) = test.program.unsupported.first() {
+        return vec![refused(test, format!("unsupported: {}", unsupported.what))];
+    }
     if test.program.filter.is_some() {
         return vec![refused(test, "unsupported: a filter".to_owned())];
     }

@@ -19,10 +19,10 @@ pub(super) struct Emitter<'p> {
 }
 
 fn name(register: &Register) -> String {
-    // Temporaries are called `#1`, which no text can say.
+    // Temporaries are called `#1` and the second `a` of a thread `a.2`, which no text can say. No name in C has a `$`.
     match register.name.strip_prefix('#') {
-        Some(number) => format!("%t{number}"),
-        None => format!("%{}", register.name),
+        Some(number) => format!("%t{number}$"),
+        None => format!("%{}", register.name.replace('.', "$")),
     }
 }
 

@@ -209,6 +209,8 @@ fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));
     };
     let accumulator = context.thread.register("EAX", ty);
+    // What the braces give a register says nothing of its width.
+    context.thread.refine(accumulator, ty);
     if context.thread.register_type(accumulator) != ty {
         return Err(Refusal::Unsupported(tree.span(), "several widths of the register `EAX`".to_string()));
     }
