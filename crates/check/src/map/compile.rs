@@ -4,9 +4,11 @@
 //! what is checked can be read and kept. What the target has no instruction for is refused by name.
 
 use fencepost_program::LocationId;
+use fencepost_program::expression::BinaryOperator;
 use fencepost_program::program::{AddressOperand, Operand, Operation, Place, Program, Scope, Thread, Update};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_syntax::Span;
+use fencepost_syntax::litmus::Comparison;
 
 use super::label::{Kind, Order};
 use super::scheme::{Device, Part, Profile, ScopeRule};
@@ -198,6 +200,19 @@ fn translate(thread: &Thread, profile: &Profile, writer: &mut dyn Writer) -> Res
 
 pub(super) fn label(at: usize) -> String {
     format!("L{at}")
+}
+
+/// How an operator compares, if it does.
+pub(super) fn compared(operator: BinaryOperator) -> Option<Comparison> {
+    match operator {
+        BinaryOperator::Equal => Some(Comparison::Equal),
+        BinaryOperator::NotEqual => Some(Comparison::NotEqual),
+        BinaryOperator::Less => Some(Comparison::Less),
+        BinaryOperator::LessEqual => Some(Comparison::LessEqual),
+        BinaryOperator::Greater => Some(Comparison::Greater),
+        BinaryOperator::GreaterEqual => Some(Comparison::GreaterEqual),
+        _ => None,
+    }
 }
 
 /// The name of a location that an access names.

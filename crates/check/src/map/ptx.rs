@@ -6,7 +6,7 @@ use fencepost_program::value::Type;
 use fencepost_program::{RegisterId, program::Register};
 use fencepost_syntax::litmus::Comparison;
 
-use super::compile::{Writer, address, label, type_name};
+use super::compile::{Writer, address, compared, label, type_name};
 use super::label::Order;
 
 pub(super) struct Emitter<'p> {
@@ -117,17 +117,8 @@ impl<'p> Emitter<'p> {
         operator: BinaryOperator,
         sides: (Operand, Operand),
     ) -> Result<(), String> {
-        let how = match operator {
-            BinaryOperator::Equal => Some(Comparison::Equal),
-            BinaryOperator::NotEqual => Some(Comparison::NotEqual),
-            BinaryOperator::Less => Some(Comparison::Less),
-            BinaryOperator::LessEqual => Some(Comparison::LessEqual),
-            BinaryOperator::Greater => Some(Comparison::Greater),
-            BinaryOperator::GreaterEqual => Some(Comparison::GreaterEqual),
-            _ => None,
-        };
         let name = type_name(ty);
-        if let Some(how) = how {
+        if let Some(how) = compared(operator) {
             let predicate = self.predicate(how, ty, sides.0, sides.1)?;
             self.say(format!("selp.{name} {destination}, 1, 0, {predicate}"));
             return Ok(());

@@ -8,7 +8,7 @@ use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use super::compile::{NotCompiled, Writer, address, label, operands};
+use super::compile::{NotCompiled, Writer, address, compared, label, operands};
 use super::label::Order;
 
 /// EAX is for what instructions need.
@@ -123,17 +123,8 @@ impl<'p> Emitter<'p> {
         operator: BinaryOperator,
         sides: (Operand, Operand),
     ) -> Result<(), String> {
-        let how = match operator {
-            BinaryOperator::Equal => Some(Comparison::Equal),
-            BinaryOperator::NotEqual => Some(Comparison::NotEqual),
-            BinaryOperator::Less => Some(Comparison::Less),
-            BinaryOperator::LessEqual => Some(Comparison::LessEqual),
-            BinaryOperator::Greater => Some(Comparison::Greater),
-            BinaryOperator::GreaterEqual => Some(Comparison::GreaterEqual),
-            _ => None,
-        };
         let target = self.register(destination);
-        if let Some(how) = how {
+        if let Some(how) = compared(operator) {
             self.compare(sides.0, sides.1)?;
             // `mov` keeps the flags.
             let end = format!("M{}", self.labels);
