@@ -1,5 +1,6 @@
 //! The command line's grammar and its help, which teaches by example.
 
+mod deferred;
 pub(crate) mod map;
 
 use std::num::NonZeroUsize;
@@ -7,6 +8,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use deferred::Deferred;
 
 /// Decides what GPU and CPU programs may do to memory.
 #[derive(Parser, Debug)]
@@ -25,18 +28,26 @@ Try:  fencepost check corpus
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    Check(Check),
-    Compare(Compare),
-    Conform(Conform),
-    Expect(Expect),
-    Machine(Machine),
-    Map(map::Map),
-    Models(Models),
-    Print(Print),
-    Readings(Readings),
+    /// Check litmus tests: files, folders, or `-` for standard input
+    Check(Deferred<Check>),
+    /// Compare two models, axiomatic or operational, by the outcomes they allow
+    Compare(Deferred<Compare>),
+    /// Compare with published answers: DIR/expected.csv, the rows of .test files, tests in JSON
+    Conform(Deferred<Conform>),
+    /// Show or refresh the expectation files beside tests
+    Expect(Deferred<Expect>),
+    /// Run tests on an operational model: every reachable state, or step by step
+    Machine(Deferred<Machine>),
+    /// Check a compiler mapping from scoped C/C++: for given tests, or for all race-free programs up to a bound
+    Map(Deferred<map::Map>),
+    /// List the shipped memory models, or show one
+    Models(Deferred<Models>),
+    /// Parse tests and print them in their canonical form
+    Print(Deferred<Print>),
+    /// List the points that specifications leave open, and how each can be read
+    Readings(Deferred<Readings>),
 }
 
-/// Check litmus tests: files, folders, or `-` for standard input
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -128,7 +139,6 @@ pub(crate) enum Engine {
     Sat,
 }
 
-/// Compare two models, axiomatic or operational, by the outcomes they allow
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A model is the name of a shipped model, a .cat file, or a machine; readings and options follow it: cmm:chain=closed,
@@ -172,7 +182,6 @@ pub(crate) enum Observe {
     Test,
 }
 
-/// Compare with published answers: DIR/expected.csv, the rows of .test files, tests in JSON
 #[derive(Args, Debug)]
 #[command(after_help = "\
 DIR/expected.csv has rows `file,model,property,pass`; a model is as in `compare`, property is `condition`, `termination` or
@@ -203,7 +212,6 @@ pub(crate) struct Conform {
     pub(crate) engine: Engine,
 }
 
-/// Show or refresh the expectation files beside tests
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -227,7 +235,6 @@ pub(crate) struct Expect {
     pub(crate) limits: Limits,
 }
 
-/// Run tests on an operational model: every reachable state, or step by step
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -299,7 +306,6 @@ pub(crate) struct MachineLimits {
     pub(crate) bound: u32,
 }
 
-/// List the shipped memory models, or show one
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -325,7 +331,6 @@ pub(crate) enum ModelsAction {
     },
 }
 
-/// List the points that specifications leave open, and how each can be read
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The first value of a reading of PTX is the weakest: it promises least; of other models it is the default. Of a contested point that matters to a test both ends are
@@ -337,7 +342,6 @@ pub(crate) struct Readings {
     pub(crate) json: bool,
 }
 
-/// Parse tests and print them in their canonical form
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

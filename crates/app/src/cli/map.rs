@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Check a compiler mapping from scoped C/C++: for given tests, or for all race-free programs up to a bound
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
