@@ -151,8 +151,10 @@ Examples:
 
 Exit codes: 0 no difference, 1 some test differs, 2 bad input, 3 a limit was reached, or nothing could be compared.")]
 pub(crate) struct Compare {
+    /// The one model: shipped, a .cat file, or a machine
     #[arg(value_name = "A")]
     pub(crate) left: String,
+    /// The other one
     #[arg(value_name = "B")]
     pub(crate) right: String,
     /// Test files, folders (searched for .litmus and .test files), or `-`

@@ -210,3 +210,27 @@ fn every_difference_between_lost_pop_and_the_axioms_is_explained() {
     let gone: Vec<&String> = explained.keys().filter(|name| !seen.contains(name.as_str())).collect();
     assert!(gone.is_empty(), "explained, and not there: {gone:?}");
 }
+
+/// A loop that was cut is no matter of size, on either kind of model.
+#[test]
+fn a_cut_loop_is_called_so() {
+    let folder = Folder::new();
+    folder.write(
+        "loop.litmus",
+        "C loop\n{ x = 0; }\nP0 (atomic_int* x) { int i = 0; while (i < 6) { i = i + atomic_load(x); } }\n\
+         P1 (atomic_int* x) { atomic_store(x, 1); }\nexists (x = 1)\n",
+    );
+    folder.write(
+        "loop-ptx.litmus",
+        "PTX loop\n{ x = 0; }\n P0@cta 0,gpu 0 | P1@cta 0,gpu 0 ;\n LC00: | st.relaxed.gpu x, 1 ;\n ld.relaxed.gpu r0, x | ;\n \
+         add r1, r1, r0 | ;\n bne r1, 6, LC00 | ;\nexists (x == 1)\n",
+    );
+    for (models, file) in [(["rc11-scoped", "sc"], "loop.litmus"), (["ptx-6.0", "lost-pop"], "loop-ptx.litmus")] {
+        let run = fencepost(&folder, &["compare", models[0], models[1], file]);
+        assert_eq!(run.code, 3, "{}{}", run.out, run.err);
+        assert!(run.out.contains("a loop was cut at the unrolling bound; --bound N unrolls more"), "{}", run.out);
+        assert!(!run.out.contains("too large"), "{}", run.out);
+    }
+    let help = fencepost(&folder, &["compare", "--help"]).out;
+    assert!(help.contains("The one model: shipped, a .cat file, or a machine"), "{help}");
+}

@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::CheckId;
 use fencepost_program::EventId;
@@ -26,6 +26,7 @@ use crate::protocol::{Examiner, ProtocolSet};
 use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
+use crate::verdict::Why;
 
 /// Whether a thread of the program can wait.
 pub(crate) fn can_wait(unfolding: &Unfolding) -> bool {
@@ -94,12 +95,14 @@ pub(crate) struct Met {
     pub(crate) complete: bool,
     pub(crate) protocol: ProtocolSet,
     pub(crate) executions: Count,
+    /// Why executions were left out, if some were.
+    pub(crate) why: Option<Why>,
 }
 
 impl Met {
     pub(crate) fn nothing() -> Met {
         let executions = Count { count: 0, complete: true };
-        Met { races: RaceSet::default(), complete: true, protocol: ProtocolSet::default(), executions }
+        Met { races: RaceSet::default(), complete: true, protocol: ProtocolSet::default(), executions, why: None }
     }
 }
 
@@ -111,6 +114,9 @@ impl RaceSearch<'_, '_> {
         met.executions.count = met.executions.count.saturating_add(seen.executions);
         met.executions.complete &= exploration == Exploration::Complete && !seen.capped;
         met.complete &= met.executions.complete;
+        if let Some(why) = left_out(exploration, seen.capped) {
+            met.why.get_or_insert(why);
+        }
         for (key, example) in seen.races.races {
             met.races.races.entry(key).or_insert(example);
         }
@@ -225,6 +231,14 @@ impl RaceSearch<'_, '_> {
         };
         let errors = met.protocol.errors.values();
         met.races.races.iter().all(raised) && errors.into_iter().all(|error| judge(&error.execution).is_some())
+    }
+}
+
+/// Why an exploration has not seen everything.
+fn left_out(exploration: Exploration, capped: bool) -> Option<Why> {
+    match exploration {
+        Exploration::Incomplete(stop) => Some(stop.into()),
+        Exploration::Complete | Exploration::Stopped => capped.then(|| Stop::Work.into()),
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Answers {
     met: Met,
     pub(crate) races: RaceSet,
     pub(crate) race_answer: RaceAnswer,
+    /// Why it is not known.
+    pub(crate) race_why: Option<Why>,
     pub(crate) protocol: ProtocolSet,
     pub(crate) protocol_answer: ProtocolAnswer,
     /// Its executions are those of the unfolding that keeps failing iterations.
@@ -107,6 +109,7 @@ impl Answers {
             met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
+            race_why: None,
             protocol: ProtocolSet::default(),
             protocol_answer: ProtocolAnswer::NotAsked,
             protocol_of_accesses: false,
@@ -346,7 +349,8 @@ impl Job<'_> {
             answers.findings = targets.iter().zip(totals.found).map(answer).collect();
         }
         let complete = counted.complete;
-        answers.met = Met { races: totals.races, complete, protocol: totals.protocol, executions: counted };
+        let (races, protocol, why) = (totals.races, totals.protocol, why.cloned());
+        answers.met = Met { races, complete, protocol, executions: counted, why };
     }
 
     /// Searches for what counting has not answered.
@@ -397,6 +401,7 @@ impl Job<'_> {
             return;
         }
         answers.race_answer = accesses::answer(&met.races, self.decided(met.executions, met.complete));
+        answers.race_why = met.why.take();
         if answers.protocol_answer == ProtocolAnswer::Unknown {
             answers.protocol_answer = accesses::protocol_answer(&met.protocol, met.executions);
             answers.protocol_of_accesses = matches!(self.apart, Apart::In(_));

@@ -282,7 +282,7 @@ fn axiomatic(
     terms: &[Term],
     options: &Options<'_>,
 ) -> std::result::Result<Outcomes, Why> {
-    let asked = asking(test, terms, Condition::True);
+    let asked = asking(test, terms, &[Condition::True, Condition::False]);
     let options = Options {
         outcomes: Counted::All,
         races: Wanted::No,
@@ -305,16 +305,26 @@ fn axiomatic(
     Ok(Outcomes { states, behaviour })
 }
 
+/// Why a report has not all outcomes, if it has not. One of the questions must be whether `false` is reached: the answer
+/// takes every execution, so that it has the cause where some were not seen.
+pub(crate) fn unseen(report: &Report) -> Option<Why> {
+    let unknown = report.questions.iter().find_map(|answer| match &answer.verdict {
+        crate::Verdict::Unknown(why) => Some(why.clone()),
+        _ => None,
+    });
+    let is_complete = report.executions.is_some_and(|count| count.complete);
+    unknown.or_else(|| (!is_complete).then(|| Why::Size("not every execution was seen".to_owned())))
+}
+
 /// Whether a report has all outcomes. Where a race would make the behaviour undefined, it must be known that there is none.
 fn known(report: &Report, model: &LoadedModel) -> std::result::Result<(), Why> {
-    if let crate::Verdict::Unknown(why) = &report.verdict {
-        return Err(why.clone());
-    }
-    if !report.executions.is_some_and(|count| count.complete) {
-        return Err(Why::Size("not every execution was seen".to_owned()));
+    if let Some(why) = unseen(report) {
+        return Err(why);
     }
     if model.flags().undefine() && report.races.answer == RaceAnswer::Unknown {
-        return Err(Why::Size("whether a race makes its behaviour undefined was not decided".to_owned()));
+        let why = report.races.why.clone();
+        let undecided = || Why::Size("whether a race makes its behaviour undefined was not decided".to_owned());
+        return Err(why.unwrap_or_else(undecided));
     }
     Ok(())
 }
@@ -344,11 +354,15 @@ fn named(test: &Test, term: &Term) -> String {
     phrase::term(&test.program, term, Notation::Named)
 }
 
-/// The test asked whether a final state with these terms satisfies a condition.
-fn asking(test: &Test, terms: &[Term], condition: Condition) -> Test {
+/// The test asked whether final states with these terms satisfy conditions.
+pub(crate) fn asking(test: &Test, terms: &[Term], conditions: &[Condition]) -> Test {
     let mut program = test.program.clone();
-    let question = Question { kind: QuestionKind::Exists, name: None, condition, span: test.litmus.span() };
-    program.questions = vec![question];
+    let span = test.litmus.span();
+    let question = |condition: &Condition| {
+        let condition = condition.clone();
+        Question { kind: QuestionKind::Exists, name: None, condition, span }
+    };
+    program.questions = conditions.iter().map(question).collect();
     program.shown = terms.to_vec();
     test.with_program(program)
 }
@@ -362,7 +376,7 @@ fn witness(test: &Test, side: &Side, terms: &[Term], state: &Assignment, compari
         Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
     };
     let condition = Condition::And(terms.iter().map(equal).collect::<Option<_>>()?);
-    let asked = asking(test, &[], condition);
+    let asked = asking(test, &[], &[condition]);
     match side {
         Side::Axioms(model, settings) => {
             let options = Options { outcomes: Counted::Skip, readings: settings.clone(), ..comparing.axioms.clone() };

@@ -291,6 +291,9 @@ pub struct Races {
     pub undiagnosed: u64,
     /// Where the answer is `depends`; `pairs` are then those under the weakest readings.
     pub depends: Option<Dependence>,
+    /// Where the answer is `unknown`: what kept the search from seeing everything, if that is known.
+    #[serde(skip)]
+    pub why: Option<Why>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]

@@ -43,7 +43,9 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, answers: &mut Answers) {
     answers.undefined = answers.races.undefined();
     let instead = match answers.race_answer {
         _ if !answers.undefined.is_empty() => Finding::Undefined,
-        RaceAnswer::Unknown => Finding::Unknown(Why::Size(NOT_DECIDED.to_owned())),
+        RaceAnswer::Unknown => {
+            Finding::Unknown(answers.race_why.clone().unwrap_or_else(|| Why::Size(NOT_DECIDED.to_owned())))
+        }
         _ => return,
     };
     for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {

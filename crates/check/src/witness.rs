@@ -122,6 +122,7 @@ impl Writer<'_> {
             pairs: pairs.filter_map(|(key, example)| self.race(key, example)).collect(),
             undiagnosed: 0,
             depends: None,
+            why: answers.race_why.clone().filter(|_| answers.race_answer == crate::report::RaceAnswer::Unknown),
         }
     }
 

@@ -15,48 +15,57 @@ Examples:
   fencepost map --to cmm --scheme trailing --bound 6 --state six.json
                                                             the same, resumable: Ctrl-C, and again
   fencepost map --to ptx --scheme leading,trailing --bound 4   threads compiled by different schemes
+  fencepost map --to ptx --scheme leading --bound 4 --json  one JSON object for the whole check
+
+For cmm, a test whose threads are placed (`P0@cta 0, gpu 0`) is compiled as it is placed: those threads for the device,
+the others for the host. A test without placements is compiled for every assignment of its threads to both.
 
 An event is an access or a fence; a read-modify-write is two. Exit code 1: some behaviour of the compiled code is none
 of the source's.")]
 pub(crate) struct Map {
     /// C tests: files, folders, or `-`
-    #[arg(value_name = "PATH", required_unless_present_any = ["bound", "show"], conflicts_with = "bound")]
+    #[arg(value_name = "PATH", required_unless_present_any = ["bound", "show"], conflicts_with_all = ["bound", "show"])]
     pub(crate) paths: Vec<PathBuf>,
     /// The memory model of the source
     #[arg(long, value_enum, default_value_t)]
     pub(crate) from: From,
-    /// What code is made for: a model, or x86; for cmm every thread may run on the host or the device
+    /// What code is made for: a model, or x86; for cmm threads run where the test places them, and those of a test
+    /// without placements on the host and on the device in turn
     #[arg(long, value_enum)]
     pub(crate) to: To,
     /// Where fences stand; with several, each thread may be compiled by either
     #[arg(long, value_enum, required = true, value_delimiter = ',')]
     pub(crate) scheme: Vec<Scheme>,
-    /// Where fences stand in threads of the host, if not as in those of the device
+    /// Where fences stand in threads of the host, if not as in those of the device; with `--to cmm` only
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SCHEME")]
     pub(crate) host: Vec<Scheme>,
     /// Print the mapping
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["bound", "emit", "json", "time_limit", "unroll", "jobs"])]
     pub(crate) show: bool,
     /// Check all race-free programs of up to this many events
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=6))]
     pub(crate) bound: Option<u8>,
-    /// Write the compiled tests into this folder; of a bounded check, the smallest counterexamples and what they become
+    /// Write the compiled tests into this folder; of a bounded check, the smallest counterexamples and what they become.
+    /// Names have the test, the target and the scheme; a file that is there and differs is not overwritten
     #[arg(long, value_name = "DIR")]
     pub(crate) emit: Option<PathBuf>,
-    /// Print one JSON object per test
-    #[arg(long, conflicts_with_all = ["bound", "show"])]
+    /// Print one JSON object per test and way to compile it, or one for a bounded check (docs/schema/map.schema.json)
+    #[arg(long)]
     pub(crate) json: bool,
-    /// Time for each check, in seconds (or 500ms, 2m)
+    /// Time for each check of a test, or for the search of a bounded check, in seconds (or 500ms, 2m)
     #[arg(long, value_name = "TIME", value_parser = super::duration)]
     pub(crate) time_limit: Option<std::time::Duration>,
+    /// How often a loop of a test is unrolled
+    #[arg(long, value_name = "N", conflicts_with = "bound")]
+    pub(crate) unroll: Option<u32>,
     /// Where to write how far the bounded check has come, and to go on from
-    #[arg(long, value_name = "FILE", requires = "bound")]
+    #[arg(long, value_name = "FILE", requires = "bound", conflicts_with_all = ["paths", "show"])]
     pub(crate) state: Option<PathBuf>,
     /// Only programs whose SC operations have system scope
-    #[arg(long, requires = "bound")]
+    #[arg(long, requires = "bound", conflicts_with_all = ["paths", "show"])]
     pub(crate) sc_system_only: bool,
     /// Every program, labelling and placement by itself: slow, to check the reductions
-    #[arg(long, requires = "bound", conflicts_with = "state")]
+    #[arg(long, requires = "bound", conflicts_with_all = ["state", "paths", "show"])]
     pub(crate) no_reductions: bool,
     /// How many parts are checked at once [default: the number of cores]
     #[arg(short, long, value_name = "N")]

@@ -4,17 +4,21 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use fencepost_check::Options;
-use fencepost_check::map::bounded::{Checker, Lost, Reductions, ScScopes, units};
+use fencepost_check::map::bounded::{Checker, Reductions, ScScopes, units};
 use fencepost_check::map::given::{self, Answer, Judged};
+use fencepost_check::map::report::{self, Bounded};
 use fencepost_check::map::scheme::Scheme;
+use fencepost_check::map::shape::Kinds;
 use fencepost_check::map::state::{Conclusion, State};
 use fencepost_check::map::task::{PtxModel, Schemes, Target, Task};
 use fencepost_check::output::Status;
 use fencepost_syntax::{Diagnostic, Source};
 
 use super::check::{CANCELLED, cancel_on_interrupt};
+use super::map_emit::Emitter;
 use crate::cli::map as cli;
 use crate::diagnostics;
 use crate::exit::Exit;
@@ -24,9 +28,12 @@ use crate::progress::Progress;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Map) -> Exit {
-    let schemes = schemes(options);
+    if let Some(contradiction) = contradiction(options) {
+        terminal::complain(contradiction);
+        return Exit::BAD_INPUT;
+    }
     let sc_scopes = if options.sc_system_only { ScScopes::System } else { ScScopes::Any };
-    let Some(task) = Task::new(target(options.to), &schemes, sc_scopes) else {
+    let Some(task) = Task::new(target(options.to), &schemes(options), sc_scopes) else {
         terminal::complain("a shipped model is missing");
         return Exit::BAD_INPUT;
     };
@@ -35,9 +42,28 @@ pub(crate) fn run(options: &cli::Map) -> Exit {
         return Exit::default();
     }
     match options.bound {
-        Some(bound) => bounded(options, &task, &schemes, usize::from(bound)),
+        Some(bound) => bounded(options, &task, usize::from(bound)),
         None => given(options, &task),
     }
+}
+
+/// Options that ask for what the target does not have. To take one of them silently for another would answer a question
+/// that nobody asked.
+fn contradiction(options: &cli::Map) -> Option<&'static str> {
+    let has_device = options.to != cli::To::X86;
+    let is_printed = |schemes: &[cli::Scheme]| schemes.contains(&cli::Scheme::Printed);
+    if options.to != cli::To::Cmm && !options.host.is_empty() {
+        return Some(match has_device {
+            true => "`--host` is for `--to cmm`: no thread of this target runs on the host",
+            false => "`--host` is for `--to cmm`: every thread of x86 is compiled by `--scheme`",
+        });
+    }
+    if is_printed(&options.host) || !has_device && is_printed(&options.scheme) {
+        return Some(
+            "`printed` is for the device: the slip of Fig. 13 is in its table for PTX, that for x86 is `trailing`",
+        );
+    }
+    None
 }
 
 fn given(options: &cli::Map, task: &Task) -> Exit {
@@ -50,26 +76,27 @@ fn given(options: &cli::Map, task: &Task) -> Exit {
     cancel_on_interrupt();
     let jobs = jobs(options);
     let checking = checking(options);
-    let work = |input: &Input| -> Result<(Source, Vec<Diagnostic>, Vec<Judged>), Problem> {
+    let work = |input: &Input| -> Result<(Source, Vec<Diagnostic>, Vec<Vec<Judged>>), Problem> {
         let source = input.read()?;
         let (tests, diagnostics) = fencepost_check::load(&source);
-        let judged = tests.iter().flat_map(|test| given::judge(test, task, &checking)).collect();
+        let judged = tests.iter().map(|test| given::judge(test, task, &checking)).collect();
         Ok((source, diagnostics, judged))
     };
     let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    let mut emitter = options.emit.as_deref().map(|folder| Emitter::new(folder, task));
     pool::in_order(&inputs, jobs, Start::FirstToLast, work, |_, result| match result {
         Ok((source, diagnostics, judged)) => {
             terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
             if diagnostics.iter().any(Diagnostic::is_error) {
                 exit.bad_input();
             }
-            for (at, one) in judged.iter().enumerate() {
+            for one in judged.iter().flatten() {
                 *counts.entry(one.answer.word()).or_default() += 1;
                 exit.status(status(&one.answer));
-                print(options, one);
-                if let (Some(folder), Some(text)) = (&options.emit, &one.compiled) {
-                    write(&folder.join(format!("{}-{at}.litmus", one.test)), text, &mut exit);
-                }
+                print(options, task, one);
+            }
+            if let Some(emitter) = &mut emitter {
+                judged.iter().for_each(|ways| emitter.given(ways, &mut exit));
             }
         }
         Err(problem) => {
@@ -92,9 +119,9 @@ fn status(answer: &Answer) -> Status {
     }
 }
 
-fn print(options: &cli::Map, one: &Judged) {
+fn print(options: &cli::Map, task: &Task, one: &Judged) {
     if options.json {
-        terminal::out(&format!("{}\n", one.json()));
+        terminal::out(&format!("{}\n", report::given_line(task, one)));
         return;
     }
     let threads = if one.threads.is_empty() { String::new() } else { format!(", {}", one.threads.join("; ")) };
@@ -113,7 +140,7 @@ fn print(options: &cli::Map, one: &Judged) {
     terminal::out(&format!("{} ({}){threads}: {said}\n", one.file, one.test));
 }
 
-fn write(path: &Path, text: &str, exit: &mut Exit) {
+pub(super) fn write(path: &Path, text: &str, exit: &mut Exit) {
     let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     if let Err(error) = folder.and_then(|()| std::fs::write(path, text)) {
         terminal::complain(&format!("cannot write `{}`: {}", path.display(), reason(&error)));
@@ -126,7 +153,9 @@ fn jobs(options: &cli::Map) -> NonZeroUsize {
 }
 
 fn checking(options: &cli::Map) -> Options<'static> {
-    Options { time_limit: options.time_limit, cancelled: Some(&CANCELLED), ..Options::default() }
+    let default = Options::default();
+    let bound = options.unroll.unwrap_or(default.bound);
+    Options { time_limit: options.time_limit, cancelled: Some(&CANCELLED), bound, ..default }
 }
 
 fn target(to: cli::To) -> Target {
@@ -145,12 +174,20 @@ fn schemes(options: &cli::Map) -> Schemes {
         cli::Scheme::Trailing => Scheme::Trailing,
         cli::Scheme::Printed => Scheme::Printed,
     };
-    let all = |given: &[cli::Scheme]| given.iter().map(scheme).collect();
+    let all = |given: &[cli::Scheme]| {
+        let mut found: Vec<Scheme> = Vec::new();
+        for one in given.iter().map(scheme) {
+            if !found.contains(&one) {
+                found.push(one);
+            }
+        }
+        found
+    };
     let host = if options.host.is_empty() { &options.scheme } else { &options.host };
     Schemes { device: all(&options.scheme), host: all(host) }
 }
 
-fn bounded(options: &cli::Map, task: &Task, schemes: &Schemes, bound: usize) -> Exit {
+fn bounded(options: &cli::Map, task: &Task, bound: usize) -> Exit {
     let mut exit = Exit::default();
     let mut state = State::new(task);
     if let Some(path) = &options.state {
@@ -166,43 +203,61 @@ fn bounded(options: &cli::Map, task: &Task, schemes: &Schemes, bound: usize) -> 
     cancel_on_interrupt();
     let reductions = if options.no_reductions { Reductions::None } else { Reductions::All };
     let parts = units(bound, reductions);
+    search(options, task, reductions, &parts, &mut state, &mut exit);
+    let report = Bounded::new(task, &state, bound, parts.len(), &checking(options));
+    terminal::out(&if options.json { format!("{}\n", report.json()) } else { report.text() });
+    for found in report.counterexamples.iter().filter(|found| !found.confirmed) {
+        terminal::complain(&format!("internal check failed: as text this is {}: {}", found.answer, found.program));
+        exit.status(Status::Unknown);
+    }
+    if let Some(folder) = &options.emit {
+        Emitter::new(folder, task).counterexamples(&report.counterexamples, &mut exit);
+    }
+    exit.status(match report.conclusion {
+        Conclusion::Kept => Status::Good,
+        Conclusion::Broken => Status::Bad,
+        Conclusion::Unknown => Status::Unknown,
+    });
+    exit
+}
+
+/// Does the parts that are left, in order, until the time is over or somebody asks to stop.
+fn search(
+    options: &cli::Map,
+    task: &Task,
+    reductions: Reductions,
+    parts: &[Kinds],
+    state: &mut State,
+    exit: &mut Exit,
+) {
     let left = parts.get(state.done..).unwrap_or_default();
-    let jobs = jobs(options);
     let mut progress = Progress::new(parts.len());
     let mut whole = true;
+    let deadline = options.time_limit.map(|limit| Instant::now() + limit);
     let work = |kinds: &_| {
-        if CANCELLED.load(Ordering::Relaxed) {
+        if CANCELLED.load(Ordering::Relaxed) || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return None;
         }
         let mut checker = Checker::new(task.question(), reductions);
         let found = checker.unit(kinds);
         Some((checker.counts, found))
     };
-    let mut saved = std::time::Instant::now();
-    pool::in_order(left, jobs, Start::FirstToLast, work, |_, result| match result {
+    let mut saved = Instant::now();
+    pool::in_order(left, jobs(options), Start::FirstToLast, work, |_, result| match result {
         Some((counts, found)) if whole => {
             state.add(&counts, found);
             progress.done(state.done);
             if let Some(path) = options.state.as_ref().filter(|_| saved.elapsed().as_secs() >= 5) {
-                save(path, &state, &mut exit);
-                saved = std::time::Instant::now();
+                save(path, state, exit);
+                saved = Instant::now();
             }
         }
         _ => whole = false,
     });
     progress.clear();
     if let Some(path) = &options.state {
-        save(path, &state, &mut exit);
+        save(path, state, exit);
     }
-    terminal::out(&summary(&state, parts.len()));
-    confirm(options, task, &state, &mut exit);
-    terminal::out(&format!("{}\n", state.verdict(task, schemes, bound, parts.len())));
-    exit.status(match state.conclusion(parts.len()) {
-        Conclusion::Kept => Status::Good,
-        Conclusion::Broken => Status::Bad,
-        Conclusion::Unknown => Status::Unknown,
-    });
-    exit
 }
 
 fn resume(path: &Path, task: &Task) -> Result<Option<State>, String> {
@@ -217,57 +272,4 @@ fn resume(path: &Path, task: &Task) -> Result<Option<State>, String> {
 
 fn save(path: &Path, state: &State, exit: &mut Exit) {
     write(path, &state.print(), exit);
-}
-
-/// The smallest counterexamples as text, by the way that other tests go: two engines, a replayed witness.
-fn confirm(options: &cli::Map, task: &Task, state: &State, exit: &mut Exit) {
-    let checking = checking(options);
-    let minimal = state.minimal();
-    let mut confirmed = 0;
-    for (at, found) in minimal.iter().enumerate() {
-        let name = format!("map-{}-{}", task.target.name(), at + 1);
-        let Some(judged) = given::confirm(found, &name, task, &checking) else { continue };
-        let expected = match found.lost {
-            Lost::Promised => "broken",
-            Lost::ThinAir => "kept but for thin air",
-        };
-        if judged.answer.word() == expected {
-            confirmed += 1;
-        } else {
-            let said = judged.answer.word();
-            terminal::complain(&format!("internal check failed: as text this is {said}: {}", found.line()));
-            exit.status(Status::Unknown);
-        }
-        if let Some(folder) = &options.emit {
-            write(&folder.join(format!("{name}.litmus")), &found.c_text(&name), exit);
-            if let Some(text) = &judged.compiled {
-                write(&folder.join(format!("{name}-compiled.litmus")), text, exit);
-            }
-        }
-    }
-    if !minimal.is_empty() {
-        terminal::out(&format!("{confirmed} of {} confirmed as tests in text\n", minimal.len()));
-    }
-}
-
-fn summary(state: &State, parts: usize) -> String {
-    let counts = &state.counts;
-    let mut text = format!(
-        "{} of {parts} parts: {} shapes, {} behaviours, {} questions to the source, {} to the target, {} about races\n",
-        state.done, counts.shapes, counts.behaviours, counts.source, counts.target, counts.races
-    );
-    let minimal = state.minimal();
-    for (lost, words) in [
-        (Lost::ThinAir, "only the axiom against thin air is not kept (expected: no mapping promises it)"),
-        (Lost::Promised, "coherence, atomicity or SC is not kept"),
-    ] {
-        let count = state.lost(lost);
-        if count > 0 {
-            text.push_str(&format!("{words} ({count} in all); the smallest:\n"));
-            for found in minimal.iter().filter(|found| found.lost == lost) {
-                text.push_str(&format!("  {}\n", found.line()));
-            }
-        }
-    }
-    text
 }

@@ -8,6 +8,7 @@ mod file;
 mod library;
 pub(crate) mod machine;
 pub(crate) mod map;
+mod map_emit;
 pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod readings;

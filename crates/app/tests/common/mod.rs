@@ -1,6 +1,8 @@
 //! Runs the binary on files written for the test.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod schema;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

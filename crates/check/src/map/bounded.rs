@@ -72,6 +72,7 @@ pub struct Counterexample {
 
 /// What the source has that the target does not keep.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Lost {
     /// Coherence, atomicity or SC: what the mappings promise.
     Promised,

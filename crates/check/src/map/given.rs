@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_program::program::{Condition, Place, Program, Question, Register, Term};
+use fencepost_program::program::{Condition, Place, Program, Register, Term};
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{LocationId, RegisterId, ThreadId};
 use fencepost_syntax::Source;
@@ -16,12 +16,13 @@ use super::bounded::Counterexample;
 use super::compile::{Assignment, Compiled, compile};
 use super::scheme::Device;
 use super::task::{Target, Task};
+use crate::compare::{asking, unseen};
 use crate::explain;
 use crate::models::LoadedModel;
 use crate::options::{Options, Outcomes, Wanted};
 use crate::report::{Number, RaceAnswer};
 use crate::test::{Test, load};
-use crate::verdict::Verdict;
+use crate::verdict::Why;
 
 /// What is said of one test, compiled in one way.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -59,13 +60,6 @@ pub enum Answer {
     Unknown {
         why: String,
     },
-}
-
-impl Judged {
-    /// One line.
-    pub fn json(&self) -> String {
-        serde_json::to_string(self).expect("invariant: a judgement has only strings, numbers and lists")
-    }
 }
 
 impl Answer {
@@ -261,37 +255,42 @@ fn compare(
     }
 }
 
-fn asking(test: &Test, shown: &[Term], condition: Condition) -> Test {
-    let mut program = test.program.clone();
-    let question = Question { kind: QuestionKind::Exists, name: None, condition, span: test.litmus.span() };
-    program.questions = vec![question];
-    program.shown = shown.to_vec();
-    test.with_program(program)
-}
-
 /// Every outcome, in the order of the terms; None if the program has a race that makes it undefined.
 fn outcomes(test: &Test, model: &LoadedModel, terms: &[Term], options: &Options<'_>) -> Result<Option<States>, String> {
-    let asked = asking(test, terms, Condition::True);
+    let asked = asking(test, terms, &[Condition::True, Condition::False]);
     let options = Options { outcomes: Outcomes::All, races: Wanted::Yes, termination: Wanted::No, ..options.clone() };
     let report = crate::check(&asked, model, &options).report;
     if test.program.arch == Arch::C {
         match report.races.answer {
             RaceAnswer::Found => return Ok(None),
             RaceAnswer::None => {}
-            _ => return Err("whether the source has a race is not known".to_owned()),
+            _ => {
+                let why = report.races.why.clone().or_else(|| unseen(&report));
+                let why = why.map_or_else(String::new, |why| format!(": {}", cause(&why, test)));
+                return Err(format!("whether the source has a race is not known{why}"));
+            }
         }
     }
-    if let Verdict::Unknown(why) = &report.verdict {
-        return Err(format!("{} under {}: {why}", test.name(), model.name));
-    }
-    if !report.executions.is_some_and(|count| count.complete) {
-        return Err(format!("not every execution was seen under {}", model.name));
+    if let Some(why) = unseen(&report) {
+        let which = if test.program.arch == Arch::C { "the source" } else { "the compiled test" };
+        return Err(format!("not every execution of {which} was seen: {}", cause(&why, test)));
     }
     let sorted = crate::outcome::terms(&asked.program);
     let places: Option<Vec<usize>> = terms.iter().map(|term| sorted.binary_search(term).ok()).collect();
     let places = places.ok_or("internal check failed: a term is not observed")?;
     let state = |values: &[(String, Number)]| places.iter().map(|at| values[*at].1.clone()).collect();
     Ok(Some(report.outcomes.iter().map(|outcome| state(&outcome.values.0)).collect()))
+}
+
+/// Why a search came to no end, in the words of this command: its `--bound` is another.
+fn cause(why: &Why, test: &Test) -> String {
+    match why {
+        Why::Bound(span) => {
+            let line = test.source.position(span.start).line;
+            format!("a loop was cut (line {line}); --unroll N follows it further")
+        }
+        why => why.to_string(),
+    }
 }
 
 fn explained(test: &Test, model: &LoadedModel, terms: &[Term], state: &[Number], options: &Options<'_>) -> String {
@@ -302,7 +301,7 @@ fn explained(test: &Test, model: &LoadedModel, terms: &[Term], state: &[Number],
         Number::Unknown(_) => None,
     };
     let condition = Condition::And(terms.iter().zip(state).filter_map(equal).collect());
-    let asked = asking(test, &[], condition);
+    let asked = asking(test, &[], &[condition]);
     let options = Options { outcomes: Outcomes::Skip, termination: Wanted::No, ..options.clone() };
     let checked = crate::check(&asked, model, &options);
     let read = checked.model.clone();

@@ -13,6 +13,7 @@ pub mod label;
 pub mod lattice;
 mod ptx;
 pub mod race;
+pub mod report;
 pub mod scheme;
 pub mod shape;
 pub mod state;

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use super::bounded::{Counterexample, Counts, Lost, ScScopes};
 use super::scheme::{Profile, Scheme};
 use super::shape::Shape;
-use super::task::{Schemes, Target, Task};
+use super::task::{Target, Task};
 use crate::hash::fingerprint;
 
 /// The version of the format.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct State {
@@ -117,7 +117,8 @@ fn canonical(shape: &Shape, source: &[Option<usize>]) -> (Shape, Vec<Option<usiz
 }
 
 /// What the check says about the mapping.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Conclusion {
     /// Nothing found, and everything looked at.
     Kept,
@@ -135,9 +136,15 @@ impl State {
         }
     }
 
+    /// The smallest number of events at which something that is promised is not kept.
+    pub fn first(&self) -> Option<usize> {
+        let promised = self.counterexamples.iter().filter(|found| found.lost == Lost::Promised);
+        promised.map(Counterexample::events).min()
+    }
+
     /// The last line of the command.
-    pub fn verdict(&self, task: &Task, schemes: &Schemes, bound: usize, parts: usize) -> String {
-        let target = task.target;
+    pub fn verdict(&self, task: &Task, bound: usize, parts: usize) -> String {
+        let (target, schemes) = (task.target, &task.schemes);
         let only = if task.sc_scopes == ScScopes::System { ", SC operations of system scope" } else { "" };
         let mapping = format!("rc11-scoped to {}, {}{only}", target.name(), schemes.name(target));
         let trailing = schemes.device == [Scheme::Trailing] && schemes.host == [Scheme::Trailing];
@@ -149,8 +156,7 @@ impl State {
                 theorem("survives this bound")
             ),
             Conclusion::Broken => {
-                let smallest = self.counterexamples.iter().filter(|found| found.lost == Lost::Promised);
-                let smallest = smallest.map(Counterexample::events).min().unwrap_or(0);
+                let smallest = self.first().unwrap_or(0);
                 format!("{mapping}: broken, first at {smallest} events.{}", theorem("does not hold"))
             }
             Conclusion::Unknown => format!(

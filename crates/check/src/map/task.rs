@@ -99,6 +99,7 @@ pub struct Task {
     pub claim: Arc<LoadedModel>,
     pub target_model: LoadedModel,
     pub profiles: Vec<Profile>,
+    pub schemes: Schemes,
     pub sc_scopes: ScScopes,
 }
 
@@ -116,7 +117,9 @@ impl Task {
                 }
             }
         }
-        Some(Task { target, claim, target_model: Models::shipped(target.model())?, source_model, profiles, sc_scopes })
+        let target_model = Models::shipped(target.model())?;
+        let schemes = schemes.clone();
+        Some(Task { target, claim, target_model, source_model, profiles, schemes, sc_scopes })
     }
 
     /// The readings of the source without its axiom against thin air.
