@@ -81,7 +81,7 @@ mod tests {
     use fencepost_syntax::Source;
 
     use crate::expectation::Comparison;
-    use crate::output::{Row, herd, json, table};
+    use crate::output::{Row, herd, json, junit, table};
     use crate::{Models, Options, Report, check, load};
 
     fn test_of(threads: &str) -> crate::Test {
@@ -134,6 +134,12 @@ mod tests {
         assert!(line.contains("\"undefined\":{\"flags\":[\"data-race\"]"), "{line}");
         assert!(line.contains("\"undefined\":true"), "{line}");
         assert!(herd::log(&test, &report).contains("\nUndef\n"), "{}", herd::log(&test, &report));
+        let junit = junit::document(&[junit::case(&row)]);
+        let told = "t under rc11-scoped: Violated (race: behaviour is undefined, every outcome is possible)";
+        assert!(junit.contains(told), "{junit}");
+        let expected = Comparison::AsExpected;
+        let passed = junit::document(&[junit::case(&Row { report: &report, comparison: &expected })]);
+        assert!(passed.contains("<system-out>race: behaviour is undefined, every outcome is possible</system-out>"));
         let rows = table::table(&[row], crate::output::width::Width::Unlimited, table::Colour::Plain);
         assert!(rows.contains("1 (undefined)") && rows.contains("every outcome is possible"), "{rows}");
     }

@@ -201,7 +201,7 @@ fn bounded(options: &cli::Map, task: &Task, bound: usize) -> Exit {
         }
     }
     cancel_on_interrupt();
-    let reductions = if options.no_reductions { Reductions::None } else { Reductions::All };
+    let reductions = if options.no_reductions { Reductions::NONE } else { Reductions::ALL };
     let parts = units(bound, reductions);
     search(options, task, reductions, &parts, &mut state, &mut exit);
     let report = Bounded::new(task, &state, bound, parts.len(), &checking(options));

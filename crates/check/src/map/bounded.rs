@@ -2,11 +2,12 @@
 //!
 //! What is enumerated are behaviours of shapes, not programs: who reads what and what memory ends with. A behaviour is a
 //! counterexample if for some labels the target shows it, the source forbids it, and some program with it is free of
-//! races. The reductions, each of which `Reductions::None` leaves out, are:
+//! races. The reductions, each of which can be left out ([`Reductions`]), are:
 //! 1. one shape for all names of threads and locations, and one behaviour for all that a symmetry of its shape relates;
 //! 2. no fences at the start or the end of a thread ([`super::shape::EndFences`]);
 //! 3. boxes of labels instead of labels ([`super::lattice`]), and of labels with one image only the strongest;
-//! 4. placements: threads that share their CTA with none, or all of whose threads share one, need one scope only;
+//! 4. placements: threads that share their CTA with none, the host's too, or all of whose threads share one, need one
+//!    scope only, and on x86, which has no scopes, all threads do;
 //! 5. fully guarded programs ([`super::race`]).
 
 use std::collections::BTreeMap;
@@ -45,10 +46,36 @@ pub enum ScScopes {
     System,
 }
 
+/// What is left out of the search because something else in it stands for it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Reductions {
-    All,
-    None,
+pub enum Reduction {
+    Names,
+    EndFences,
+    Strength,
+    Placements,
+    Guards,
+}
+
+impl Reduction {
+    pub const ALL: [Reduction; 5] =
+        [Reduction::Names, Reduction::EndFences, Reduction::Strength, Reduction::Placements, Reduction::Guards];
+}
+
+/// Which reductions are made.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Reductions(u8);
+
+impl Reductions {
+    pub const ALL: Reductions = Reductions(0b11111);
+    pub const NONE: Reductions = Reductions(0);
+
+    pub fn without(self, reduction: Reduction) -> Reductions {
+        Reductions(self.0 & !(1 << reduction as u8))
+    }
+
+    pub fn has(self, reduction: Reduction) -> bool {
+        self.0 >> reduction as u8 & 1 == 1
+    }
 }
 
 impl ScScopes {
@@ -106,10 +133,9 @@ impl Counts {
 
 /// The parts of a check, in order: programs whose threads have these kinds of operations.
 pub fn units(bound: usize, reductions: Reductions) -> Vec<Kinds> {
-    match reductions {
-        Reductions::All => (1..=bound).flat_map(|events| all_kinds(events, EndFences::Drop)).collect(),
-        Reductions::None => (1..=bound).flat_map(all_ordered_kinds).collect(),
-    }
+    let ends = if reductions.has(Reduction::EndFences) { EndFences::Drop } else { EndFences::Keep };
+    let kinds = if reductions.has(Reduction::Names) { all_kinds } else { all_ordered_kinds };
+    (1..=bound).flat_map(|events| kinds(events, ends)).collect()
 }
 
 /// Checks one part after the other.
@@ -141,7 +167,7 @@ impl<'q> Checker<'q> {
 
     /// One counterexample for each behaviour that has some.
     pub fn unit(&mut self, kinds: &Kinds) -> Vec<Counterexample> {
-        let renamings = if self.reductions == Reductions::All { Renamings::One } else { Renamings::All };
+        let renamings = if self.reductions.has(Reduction::Names) { Renamings::One } else { Renamings::All };
         let mut found = Vec::new();
         for shape in shapes(kinds, renamings) {
             self.counts.shapes += 1;
@@ -152,7 +178,7 @@ impl<'q> Checker<'q> {
 
     fn shape(&mut self, shape: &Shape) -> Vec<Counterexample> {
         let mut all = behaviours(shape);
-        if self.reductions == Reductions::All {
+        if self.reductions.has(Reduction::Names) {
             let automorphisms = shape.automorphisms();
             all.retain(|behaviour| behaviour.is_representative(&automorphisms));
         }
@@ -178,7 +204,7 @@ impl<'q> Checker<'q> {
             .map(|operation| Label::new(operation.kind, super::label::Order::SeqCst, Level::System))
             .collect();
         let apart = Placement((0..shape.threads.len()).map(|thread| Some(thread as u32)).collect());
-        if self.reductions == Reductions::All {
+        if self.reductions.has(Reduction::Strength) {
             let mut asking = self.asking(shape, behaviour, (&apart, &[]), lost);
             if asking.source_allows(&strongest) {
                 return None;
@@ -187,9 +213,9 @@ impl<'q> Checker<'q> {
         self.counts.weak += 1;
         contexts.iter().find_map(|context| {
             let mut asking = self.asking(shape, behaviour, (&context.placement, &context.devices), lost);
-            let found = match asking.checker.reductions {
-                Reductions::All => lattice::counterexample(&context.options, &mut asking)?,
-                Reductions::None => one_by_one(&context.options, &mut asking)?,
+            let found = match asking.checker.reductions.has(Reduction::Strength) {
+                true => lattice::counterexample(&context.options, &mut asking)?,
+                false => one_by_one(&context.options, &mut asking)?,
             };
             let guards = asking.guards.take()?;
             Some(Counterexample {
@@ -256,7 +282,7 @@ fn contexts(shape: &Shape, question: &Question<'_>, reductions: Reductions) -> V
         let chosen: Vec<usize> =
             (0..threads).map(|thread| code / profiles.len().pow(thread as u32) % profiles.len()).collect();
         let devices: Vec<Device> = chosen.iter().map(|profile| profiles[*profile].device).collect();
-        for ctas in partitions(&devices) {
+        for ctas in partitions(&devices, reductions) {
             let Some(scopes) = scopes(&ctas, reductions) else { continue };
             let options = (shape.threads.iter().enumerate())
                 .flat_map(|(thread, operations)| operations.iter().map(move |operation| (thread, operation.kind)))
@@ -272,16 +298,18 @@ fn contexts(shape: &Shape, question: &Question<'_>, reductions: Reductions) -> V
     found
 }
 
-/// Every way to share CTAs among the device's threads.
-fn partitions(devices: &[Device]) -> Vec<Vec<Option<u32>>> {
+/// Every way to share CTAs among the device's threads. Where all threads are compiled to x86, the source may be placed as
+/// any other.
+fn partitions(devices: &[Device], reductions: Reductions) -> Vec<Vec<Option<u32>>> {
+    let is_placed = |device: &Device| match device {
+        Device::Ptx => true,
+        Device::X86 => !reductions.has(Reduction::Placements) && !devices.contains(&Device::Ptx),
+    };
     let mut found = vec![Vec::new()];
     for device in devices {
         let extended = found.iter().flat_map(|placed: &Vec<Option<u32>>| {
             let used = placed.iter().flatten().map(|cta| cta + 1).max().unwrap_or(0);
-            let ctas: Vec<Option<u32>> = match device {
-                Device::X86 => vec![None],
-                Device::Ptx => (0..=used).map(Some).collect(),
-            };
+            let ctas: Vec<Option<u32>> = if is_placed(device) { (0..=used).map(Some).collect() } else { vec![None] };
             ctas.into_iter().map(move |cta| [placed.as_slice(), &[cta]].concat()).collect::<Vec<_>>()
         });
         found = extended.collect();
@@ -291,8 +319,8 @@ fn partitions(devices: &[Device]) -> Vec<Vec<Option<u32>>> {
 
 /// The scopes that each thread needs; None if another placement covers this one.
 fn scopes(ctas: &[Option<u32>], reductions: Reductions) -> Option<Vec<Scopes>> {
-    if reductions == Reductions::None {
-        return Some(ctas.iter().map(|cta| if cta.is_some() { Scopes::Both } else { Scopes::System }).collect());
+    if !reductions.has(Reduction::Placements) {
+        return Some(vec![Scopes::Both; ctas.len()]);
     }
     let mates = |cta: &Option<u32>| ctas.iter().filter(|other| *other == cta).count();
     let shares = |cta: &Option<u32>| cta.is_some() && mates(cta) > 1;
@@ -316,7 +344,7 @@ fn choices(profile: &Profile, kind: Kind, scopes: Scopes, reductions: Reductions
             }
         }
     }
-    if reductions == Reductions::All {
+    if reductions.has(Reduction::Strength) {
         let covers = |a: &Choice, b: &Choice| a != b && b.label.is_at_most(a.label) && a.image == b.image;
         let all = found.clone();
         found.retain(|choice| !all.iter().any(|other| covers(other, choice)));
@@ -368,7 +396,7 @@ impl Oracle for Asking<'_, '_> {
     fn race_free(&mut self, labels: &[Label]) -> bool {
         self.checker.counts.races += 1;
         let reads: Vec<bool> = self.shape.operations().map(|operation| operation.kind.reads()).collect();
-        if self.checker.reductions == Reductions::All && !self.behaviour.is_cyclic(self.shape) {
+        if self.checker.reductions.has(Reduction::Guards) && !self.behaviour.is_cyclic(self.shape) {
             self.guards = self.free(labels, &reads);
             return self.guards.is_some();
         }

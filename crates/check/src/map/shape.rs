@@ -195,7 +195,7 @@ pub fn all_kinds(events: usize, ends: EndFences) -> Vec<Kinds> {
 }
 
 /// Every ordered list of threads with exactly this many events in all.
-pub fn all_ordered_kinds(events: usize) -> Vec<Kinds> {
+pub fn all_ordered_kinds(events: usize, ends: EndFences) -> Vec<Kinds> {
     fn extend(left: usize, pool: &[Vec<Kind>], chosen: &mut Kinds, found: &mut Vec<Kinds>) {
         if left == 0 {
             found.push(chosen.clone());
@@ -210,7 +210,7 @@ pub fn all_ordered_kinds(events: usize) -> Vec<Kinds> {
             }
         }
     }
-    let pool: Vec<Vec<Kind>> = (1..=events).flat_map(|length| sequences(length, EndFences::Keep)).collect();
+    let pool: Vec<Vec<Kind>> = (1..=events).flat_map(|length| sequences(length, ends)).collect();
     let mut found = Vec::new();
     extend(events, &pool, &mut Vec::new(), &mut found);
     found
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn every_renaming_of_a_shape_is_represented_once() {
         for events in 1..=3 {
-            let all: BTreeSet<Shape> = (all_ordered_kinds(events).iter())
+            let all: BTreeSet<Shape> = (all_ordered_kinds(events, EndFences::Keep).iter())
                 .flat_map(|kinds| shapes(kinds, Renamings::All))
                 .map(|shape| shape.canonical())
                 .collect();

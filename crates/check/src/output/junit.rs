@@ -12,6 +12,8 @@ pub struct Case {
     class: String,
     name: String,
     problem: Option<Problem>,
+    /// What a reader should know though nothing is wrong.
+    note: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +26,10 @@ pub fn case(row: &Row<'_>) -> Case {
     let report = row.report;
     let position = report.row.map_or(String::new(), |row| format!(" row {row}"));
     let mut message = format!("{} under {}: {}", report.test, report.model, report.verdict.word());
+    let note = report.undefined.as_ref().map(|undefined| undefined.message.clone());
+    if let Some(note) = &note {
+        let _ = write!(message, " ({note})");
+    }
     if let Some(why) = &report.why {
         let _ = write!(message, ", {}", why.message);
     }
@@ -35,12 +41,22 @@ pub fn case(row: &Row<'_>) -> Case {
         Status::Unknown => Some(Problem::Error(message)),
         Status::Bad => Some(Problem::Failure(message)),
     };
-    Case { class: format!("{}{position}", report.file), name: format!("{} [{}]", report.test, report.model), problem }
+    Case {
+        class: format!("{}{position}", report.file),
+        name: format!("{} [{}]", report.test, report.model),
+        problem,
+        note,
+    }
 }
 
 /// A file that could not be checked.
 pub fn broken(file: &str, message: &str) -> Case {
-    Case { class: file.to_owned(), name: file.to_owned(), problem: Some(Problem::Error(message.to_owned())) }
+    Case {
+        class: file.to_owned(),
+        name: file.to_owned(),
+        problem: Some(Problem::Error(message.to_owned())),
+        note: None,
+    }
 }
 
 pub fn document(cases: &[Case]) -> String {
@@ -52,12 +68,15 @@ pub fn document(cases: &[Case]) -> String {
     );
     for case in cases {
         let _ = write!(text, "<testcase classname=\"{}\" name=\"{}\"", escape(&case.class), escape(&case.name));
-        let _ = match &case.problem {
-            None => writeln!(text, "/>"),
-            Some(Problem::Failure(message)) => {
+        let _ = match (&case.problem, &case.note) {
+            (None, None) => writeln!(text, "/>"),
+            (None, Some(note)) => writeln!(text, "><system-out>{}</system-out></testcase>", escape(note)),
+            (Some(Problem::Failure(message)), _) => {
                 writeln!(text, "><failure message=\"{}\"/></testcase>", escape(message))
             }
-            Some(Problem::Error(message)) => writeln!(text, "><error message=\"{}\"/></testcase>", escape(message)),
+            (Some(Problem::Error(message)), _) => {
+                writeln!(text, "><error message=\"{}\"/></testcase>", escape(message))
+            }
         };
     }
     text.push_str("</testsuite>\n</testsuites>\n");
