@@ -138,6 +138,53 @@ fn hosts_launch_and_wait() {
     assert!(!launched_after(&unfolding, host[2], device[0]));
 }
 
+/// What the order of a host's calls leaves of the order that is declared; None where the test is refused.
+fn standing(declarations: &str, hosts: &[&str]) -> Option<Vec<(u32, u32)>> {
+    let kernels: Vec<String> = (0..3).map(kernel).collect();
+    let mut threads: Vec<(&str, &str)> = kernels.iter().map(|place| (place.as_str(), "ld.u32 %r1, [x];")).collect();
+    threads.extend(hosts.iter().map(|code| ("host", *code)));
+    let (program, _) = attempt(&test(declarations, &threads));
+    let program = program.filter(|program| program.unsupported.is_empty())?;
+    Some(pairs(&program.kernel_order))
+}
+
+#[test]
+fn an_event_is_waited_for_behind_its_record() {
+    let event = ".stream a: 0; .stream b: 1; .event e: 0 -> 1;";
+    assert_eq!(standing(event, &[]), Some(vec![(0, 1)]), "launched by nobody: as declared");
+    assert_eq!(standing(event, &["launch a; launch b;"]), Some(vec![(0, 1)]));
+    assert_eq!(standing(event, &["launch b; launch a;"]), Some(vec![]), "recorded too late");
+    assert_eq!(standing(event, &["launch b;"]), Some(vec![(0, 1)]), "kernel 0 was there before");
+    assert_eq!(standing(event, &["launch a;"]), None, "who launches kernel 1?");
+    assert_eq!(standing(event, &["launch a;", "launch b;"]), None);
+    let branch = "ld.relaxed.sys.u32 %r0, [x]; setp.eq.u32 %p, %r0, 1;";
+    let host = |code: &str| standing(event, &[&format!("{branch} {code}")]);
+    assert_eq!(host("@%p launch 0; launch 1;"), None, "it may not be recorded");
+    assert_eq!(host("launch 0; @%p launch 1;"), Some(vec![(0, 1)]));
+    assert_eq!(host("@%p bra A; launch 0; exit; A: launch 1;"), Some(vec![]), "one of the two");
+    assert_eq!(host("@%p bra A; launch 0; bra B; A: launch 0; B: launch 1;"), Some(vec![(0, 1)]));
+    assert_eq!(host("@%p bra A; launch 0; A: launch 1;"), None);
+    // What comes before the event in its stream is as good as the kernel it stands behind.
+    let behind = ".stream a: 0 -> 1; .event e: 1 -> 2;";
+    assert_eq!(standing(behind, &["launch a; launch 2;"]), Some(vec![(0, 1), (0, 2), (1, 2)]));
+    assert_eq!(standing(behind, &["launch 0; launch 2; launch 1;"]), Some(vec![(0, 1)]));
+    assert_eq!(standing(".launch 0 -> 1;", &["launch 1; launch 0;"]), Some(vec![(0, 1)]), "a graph has its own order");
+}
+
+#[test]
+fn a_stream_has_the_order_of_the_calls() {
+    let stream = ".stream a: 0 -> 1;";
+    assert_eq!(standing(stream, &["launch 0; launch 1;"]), Some(vec![(0, 1)]));
+    assert_eq!(standing(stream, &["launch 1; launch 0;"]), None);
+    assert_eq!(standing(stream, &["launch 0;", "launch 1;"]), None);
+    let branch = "ld.relaxed.sys.u32 %r0, [x]; setp.eq.u32 %p, %r0, 1;";
+    let host = |code: &str| standing(stream, &[&format!("{branch} {code}")]);
+    assert_eq!(host("@%p bra A; launch 0; exit; A: launch 1;"), Some(vec![]));
+    assert_eq!(host("@%p launch 0; launch 1;"), None);
+    assert_eq!(host("@%p bra A; launch a; exit; A: launch a;"), Some(vec![(0, 1)]));
+    assert_eq!(host("@%p launch a; launch 0;"), None, "twice");
+}
+
 #[test]
 fn faults() {
     let faults = |text: &str| -> Vec<String> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
+use fencepost_program::access::{awaited_by, launched_after};
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
@@ -171,6 +172,15 @@ pub(super) fn communication(
             add(*earlier, *id);
         }
         event.completes.iter().filter(|done| execution.events.contains(done)).for_each(|done| add(*done, *id));
+    }
+    // A kernel follows its launch and those it starts after, and a wait for a kernel follows its end.
+    if context.unfolding.threads.iter().any(|thread| thread.kernel.is_some()) {
+        for to in &execution.events {
+            let earlier = execution.events.iter().filter(|from| {
+                launched_after(context.unfolding, **from, *to) || awaited_by(context.unfolding, **from, *to)
+            });
+            earlier.for_each(|from| add(*from, *to));
+        }
     }
     before
 }

@@ -1,6 +1,6 @@
 //! Kernels of a test: which thread belongs to which, and which starts when. `.launch 0 -> 1` says that one starts when the
-//! other has ended, `.launch 0 => 1` is a programmatic dependent launch; `.stream` and `.event` come to such edges. Kernels
-//! that nothing relates run side by side.
+//! other has ended, `.launch 0 => 1` is a programmatic dependent launch; `.stream` and `.event` come to such edges, as far as
+//! hosts call in that order ([`calls`]). Kernels that nothing relates run side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,9 @@ use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::KernelId;
+use crate::lower::calls::{self, Called};
 use crate::lower::{Findings, ThreadBuilder};
-use crate::program::{Feature, HostCall, Instruction, Operation, Place, Scope};
+use crate::program::{Feature, HostCall, Operation, Place, Scope};
 
 #[derive(Default)]
 pub(crate) struct Launches {
@@ -34,7 +35,20 @@ struct Launch {
     first: KernelId,
     second: KernelId,
     order: LaunchOrder,
+    source: Source,
     span: Span,
+}
+
+/// What an edge comes from.
+#[derive(Clone)]
+enum Source {
+    Graph,
+    Stream(String),
+    /// Recorded behind this kernel.
+    Event {
+        name: String,
+        after: KernelId,
+    },
 }
 
 impl Declared {
@@ -47,14 +61,18 @@ impl Declared {
         for declaration in &litmus.declarations {
             match &declaration.node {
                 Declaration::Launch { first, order, second } => {
-                    declared.edge(KernelId(first.node), *order, KernelId(second.node), declaration.span);
+                    let pair = (KernelId(first.node), KernelId(second.node));
+                    declared.edge(pair, *order, Source::Graph, declaration.span);
                 }
                 Declaration::Stream { name, first, then } => {
                     let mut before = vec![KernelId(first.node)];
                     for (order, kernel) in then {
                         let kernel = KernelId(kernel.node);
                         let from = if *order == LaunchOrder::Stream { 0 } else { before.len() - 1 };
-                        before[from..].iter().for_each(|&first| declared.edge(first, *order, kernel, declaration.span));
+                        for &first in &before[from..] {
+                            let source = Source::Stream(name.node.clone());
+                            declared.edge((first, kernel), *order, source, declaration.span);
+                        }
                         before.push(kernel);
                     }
                     let is_elsewhere = |kernel: &&KernelId| declared.named.values().flatten().any(|own| own == *kernel);
@@ -74,17 +92,18 @@ impl Declared {
             let recorded = declared.up_to(KernelId(after.node));
             for kernel in before {
                 let kernel = KernelId(kernel.node);
-                recorded.iter().for_each(|&first| {
-                    declared.edge(first, LaunchOrder::Stream, kernel, declaration.span);
-                });
+                for &first in &recorded {
+                    let source = Source::Event { name: name.node.clone(), after: KernelId(after.node) };
+                    declared.edge((first, kernel), LaunchOrder::Stream, source, declaration.span);
+                }
             }
             declared.name(name, recorded, findings);
         }
         declared
     }
 
-    fn edge(&mut self, first: KernelId, order: LaunchOrder, second: KernelId, span: Span) {
-        self.edges.push(Launch { first, second, order, span });
+    fn edge(&mut self, (first, second): (KernelId, KernelId), order: LaunchOrder, source: Source, span: Span) {
+        self.edges.push(Launch { first, second, order, source, span });
     }
 
     fn name(&mut self, name: &Spanned<String>, kernels: Vec<KernelId>, findings: &mut Findings) {
@@ -156,19 +175,36 @@ pub(crate) fn settle(
         findings.diagnostics.push(error.help(help));
     }
     check_ctas(litmus, threads, &kernels, findings);
-    check_calls(threads, findings);
+    let called = Called::new(threads, findings);
+    let edges = &standing(edges, &called, findings);
     let order = order(edges, findings);
-    let pair = |launch: &Launch| (launch.first, launch.second);
-    let mut dependents: Vec<_> =
-        edges.iter().filter(|launch| launch.order == LaunchOrder::Dependent).map(pair).collect();
+    let dependents = edges.iter().filter(|launch| launch.order == LaunchOrder::Dependent);
+    let mut dependents: Vec<_> = dependents.map(|launch| (launch.first, launch.second)).collect();
     dependents.retain(|pair| !order.contains(pair));
     Launches { kernels, order, dependents }
+}
+
+/// The edges that hold in the order in which hosts call.
+fn standing<'d>(edges: &'d [Launch], called: &Called<'_>, findings: &mut Findings) -> Vec<&'d Launch> {
+    let mut decided = BTreeMap::<(&str, KernelId, KernelId), bool>::new();
+    let holds = |launch: &&'d Launch| match &launch.source {
+        Source::Graph => true,
+        Source::Stream(name) => {
+            let decide = || calls::stream_holds(called, (launch.first, launch.second), name, findings);
+            *decided.entry((name, launch.first, launch.second)).or_insert_with(decide)
+        }
+        Source::Event { name, after } => {
+            let decide = || calls::event_holds(called, (*after, launch.second), (name, launch.span), findings);
+            *decided.entry((name, *after, launch.second)).or_insert_with(decide)
+        }
+    };
+    edges.iter().filter(holds).collect()
 }
 
 /// The kernels that have ended before another starts: those with an edge to it, or to one that starts before it. Behind a
 /// dependent launch a kernel starts after the other has started; that a dependent kernel has ended does not say that the
 /// one it depends on has, unless it waited.
-fn order(launches: &[Launch], findings: &mut Findings) -> Vec<(KernelId, KernelId)> {
+fn order(launches: &[&Launch], findings: &mut Findings) -> Vec<(KernelId, KernelId)> {
     // Whether a kernel leads to another, and whether by a way that begins with the end of the first.
     let mut reached: BTreeMap<(KernelId, KernelId), bool> = BTreeMap::new();
     loop {
@@ -191,46 +227,6 @@ fn order(launches: &[Launch], findings: &mut Findings) -> Vec<(KernelId, KernelI
         findings.diagnostics.push(Diagnostic::error(launch.span, message).label("a cycle of launches"));
     }
     reached.into_iter().filter(|(_, ends)| *ends).map(|(pair, _)| pair).collect()
-}
-
-/// A kernel of a test runs once, and a host waits for it after its launch.
-fn check_calls(threads: &[ThreadBuilder], findings: &mut Findings) {
-    let mut launched = BTreeMap::<KernelId, Span>::new();
-    for code in threads.iter().map(|thread| &thread.code) {
-        for (index, own) in code.iter().enumerate() {
-            let Operation::Mark { call: Some(call), .. } = own.operation else { continue };
-            let goes_round = |(at, code): (usize, &Instruction)| match code.operation {
-                Operation::Branch { target } | Operation::BranchIf { target, .. } => {
-                    at >= index && target.0 as usize <= index
-                }
-                _ => false,
-            };
-            let is_own = |kernel| {
-                move |code: &Instruction| match code.operation {
-                    Operation::Mark { call, .. } => call == Some(HostCall::Launch(kernel)),
-                    _ => false,
-                }
-            };
-            let fault = match call {
-                HostCall::Launch(kernel) if launched.insert(kernel, own.span).is_some() => {
-                    Some(format!("kernel {} is launched twice", kernel.0))
-                }
-                HostCall::Launch(kernel) if code.iter().enumerate().any(goes_round) => {
-                    Some(format!("kernel {} is launched in a loop", kernel.0))
-                }
-                HostCall::Sync(kernel)
-                    if code[index..].iter().any(is_own(kernel)) && !code[..index].iter().any(is_own(kernel)) =>
-                {
-                    Some(format!("kernel {} is waited for before it is launched", kernel.0))
-                }
-                _ => None,
-            };
-            if let Some(fault) = fault {
-                let help = "a kernel of a test runs once: write another for another launch";
-                findings.diagnostics.push(Diagnostic::error(own.span, fault).label("not so").help(help));
-            }
-        }
-    }
 }
 
 /// A CTA belongs to one kernel. Two that share a number would share memory and barriers.

@@ -7,6 +7,7 @@
 mod atoms;
 mod barriers;
 mod blocks;
+mod calls;
 mod condition;
 mod declare;
 mod launches;
