@@ -47,6 +47,8 @@ pub enum Operand {
     Float(String),
     /// `[base+offset]`. NVLitmus and PTX write brackets; Dartagnan's dialect has none and uses [`Operand::Symbol`].
     Address(Address),
+    /// `table+8` outside brackets: the address of a name and what lies that many bytes behind it.
+    Offset(Box<Spanned<Operand>>, i128),
     /// `{%r1, %r2}`.
     Vector(Vec<Spanned<Operand>>),
     /// `%p|%q` (a pair of destinations).

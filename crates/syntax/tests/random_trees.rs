@@ -45,7 +45,7 @@ impl Maker {
     fn operand(&mut self, depth: u32) -> Operand {
         let brackets = self.dialect != Dialect::Dartagnan;
         let ptx = self.dialect == Dialect::Ptx;
-        match self.random.below(if ptx && depth < 3 { 10 } else { 4 }) {
+        match self.random.below(if ptx && depth < 3 { 11 } else { 4 }) {
             0 => Operand::Register(self.register()),
             1 if brackets => self.address(depth),
             1 | 2 => Operand::Symbol(self.word(&["x", "LC00", "y_2"])),
@@ -55,6 +55,7 @@ impl Maker {
             6 => Operand::List((0..self.random.below(3)).map(|_| at(self.operand(depth + 1))).collect()),
             7 => Operand::Pair(Box::new(at(Operand::Sink)), Box::new(at(Operand::Register("%q".to_owned())))),
             8 => Operand::Negated(Box::new(at(Operand::Register("%p".to_owned())))),
+            9 if depth == 0 => Operand::Offset(Box::new(at(Operand::Symbol(self.instance()))), self.integer() % 64),
             _ => Operand::Text(self.word(&["", "text; | }", "a\\\"b"])),
         }
     }

@@ -433,6 +433,12 @@ impl Context<'_> {
                 Some(register) => Ok(Operand::Register(register)),
                 None => Ok(Operand::Address(self.named(name, 0, operand.span)?)),
             },
+            TreeOperand::Offset(base, offset) => match &base.node {
+                TreeOperand::Symbol(name) if self.thread.find(name).is_none() => {
+                    Ok(Operand::Address(self.named(name, *offset, operand.span)?))
+                }
+                _ => Err(unmodelled(operand.span)),
+            },
             _ => Err(unmodelled(operand.span)),
         }
     }
@@ -484,6 +490,7 @@ impl Context<'_> {
         let (base, offset) = match &operand.node {
             TreeOperand::Address(address) if address.rest.is_empty() => (&*address.base, address.offset),
             TreeOperand::Address(_) => return Err(unmodelled(operand.span)),
+            TreeOperand::Offset(base, offset) => (&**base, *offset),
             _ => (operand, 0),
         };
         match &base.node {

@@ -52,6 +52,10 @@ fn operand(operand: &Operand, notation: Notation, text: &mut String) {
             }
             text.push(']');
         }
+        Operand::Offset(base, offset) => {
+            self::operand(&base.node, notation, text);
+            text.push_str(&format!("{offset:+}"));
+        }
         Operand::Vector(items) => list(items.iter().map(|item| &item.node), ['{', '}'], notation, text),
         Operand::List(items) => list(items.iter().map(|item| &item.node), ['(', ')'], notation, text),
         Operand::Pair(first, second) => {

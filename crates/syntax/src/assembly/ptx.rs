@@ -61,11 +61,24 @@ impl PtxReader<'_, '_> {
             return Some(operands);
         }
         loop {
-            operands.push(self.operand(0)?);
+            let operand = self.operand(0)?;
+            operands.push(self.displaced(operand)?);
             if self.line_break() || self.cursor.eat(",").is_none() {
                 return Some(operands);
             }
         }
+    }
+
+    /// `table+8`, the address of a name and an offset, as `mov` and matrix descriptors take it (PTX ISA 5.4.7). In
+    /// brackets the address reads the offset.
+    fn displaced(&mut self, operand: Spanned<Operand>) -> Parsed {
+        let signed = self.cursor.at("+") || self.cursor.at("-");
+        if !signed || self.line_break() || !matches!(operand.node, Operand::Symbol(_)) {
+            return Some(operand);
+        }
+        let (offset, end) = self.offset()?;
+        let span = operand.span.to(end);
+        Some(Spanned::new(Operand::Offset(Box::new(operand), offset), span))
     }
 
     fn operand(&mut self, depth: u32) -> Parsed {
@@ -207,7 +220,10 @@ impl PtxReader<'_, '_> {
             self.cursor.report(diagnostic.label("cannot be an address"));
             return None;
         }
-        let offset = self.offset()?;
+        let offset = match self.cursor.at("+") || self.cursor.at("-") {
+            true => self.offset()?.0,
+            false => 0,
+        };
         let mut rest = Vec::new();
         while self.cursor.eat(",").is_some() {
             rest.push(self.operand(depth + 1)?);
@@ -216,11 +232,9 @@ impl PtxReader<'_, '_> {
         Some(Spanned::new(Operand::Address(Address { base: Box::new(base), offset, rest }), start.to(close)))
     }
 
-    fn offset(&mut self) -> Option<i128> {
+    /// `+8`, `-8` or `+-8`, and where it ends.
+    fn offset(&mut self) -> Option<(i128, Span)> {
         let plus = self.cursor.at("+");
-        if !plus && !self.cursor.at("-") {
-            return Some(0);
-        }
         self.cursor.bump();
         let minus = !plus || self.cursor.eat("-").is_some();
         if !self.cursor.at_kind(Kind::Number) {
@@ -229,12 +243,12 @@ impl PtxReader<'_, '_> {
             return None;
         }
         let token = self.cursor.bump();
+        let span = self.cursor.span(token);
         let value = integer(self.cursor.str(token), LeadingZero::Octal);
         if value.is_none() {
-            let span = self.cursor.span(token);
             self.cursor.report(bad_number(self.cursor.str(token), span));
         }
-        value.map(|value| if minus { -value } else { value })
+        value.map(|value| (if minus { -value } else { value }, span))
     }
 
     fn list(&mut self, depth: u32, close: &str) -> Option<Spanned<Vec<Spanned<Operand>>>> {

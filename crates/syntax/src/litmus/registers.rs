@@ -97,7 +97,7 @@ fn name(operand: &mut Operand, names: &[&Names]) {
             name(&mut first.node, names);
             name(&mut second.node, names);
         }
-        Operand::Negated(inner) => name(&mut inner.node, names),
+        Operand::Negated(inner) | Operand::Offset(inner, _) => name(&mut inner.node, names),
         _ => {}
     }
 }

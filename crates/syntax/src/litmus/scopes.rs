@@ -161,7 +161,7 @@ fn mentions(instruction: &Instruction, is_name: &impl Fn(&str) -> bool) -> bool 
             }
             Operand::Vector(items) | Operand::List(items) => open.extend(items.iter().map(|item| &item.node)),
             Operand::Pair(first, second) => open.extend([&first.node, &second.node]),
-            Operand::Negated(inner) => open.push(&inner.node),
+            Operand::Negated(inner) | Operand::Offset(inner, _) => open.push(&inner.node),
             _ => {}
         }
     }
@@ -194,7 +194,7 @@ fn visit(instruction: &mut Instruction, change: &mut impl FnMut(&mut String)) {
             }
             Operand::Vector(items) | Operand::List(items) => open.extend(items.iter_mut().map(|item| &mut item.node)),
             Operand::Pair(first, second) => open.extend([&mut first.node, &mut second.node]),
-            Operand::Negated(inner) => open.push(&mut inner.node),
+            Operand::Negated(inner) | Operand::Offset(inner, _) => open.push(&mut inner.node),
             Operand::Integer(_) | Operand::Float(_) | Operand::Sink | Operand::Text(_) => {}
         }
     }
