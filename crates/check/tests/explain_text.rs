@@ -76,6 +76,46 @@ fn both_fence_orders_rule_store_buffering_out() {
     assert_eq!(text.matches("Causality (PTX ISA 8.10.6)").count(), 2, "{text}");
 }
 
+/// The order of fences is guessed too, and a guess against program order is a short cycle that says nothing of the reads.
+#[test]
+fn what_was_asked_comes_before_a_shorter_cycle() {
+    let text = explained(
+        "PTX SB\n{ x=0; y=0; }\nP0@x86 {\n mov [x], $1\n mfence\n mov EAX, [y]\n}\n\
+         P1@cta 0, gpu 0 {\n st.relaxed.sys.u32 [y], 1;\n fence.sc.sys;\n ld.relaxed.sys.u32 %r1, [x];\n}\n\
+         ~exists (P0:EAX=0 /\\ P1:%r1=0)\n",
+        "cmm",
+    );
+    let reasons: Vec<&str> = text.split(" violate").skip(1).collect();
+    assert!(reasons.len() > 2, "{text}");
+    let (last, first) = reasons.split_last().unwrap();
+    assert!(first.iter().all(|reason| reason.contains("returns 0, the initial value, which")), "{text}");
+    assert!(first.iter().all(|reason| reason.contains("may not return 0: it must see")), "{text}");
+    assert!(last.contains("precedes P0's `mfence` in the order of SC fences"), "{text}");
+}
+
+/// What a message between host and device lacks is said of either direction, and of a scope that does not reach the host.
+#[test]
+fn a_stale_read_across_host_and_device_has_its_reason() {
+    let from_device = |write: &str| {
+        let text = format!(
+            "PTX MP\n{{ x=0; y=0; }}\nP0@cta 0, gpu 0 {{\n st.relaxed.sys.u32 [x], 1;\n {write} [y], 1;\n}}\n\
+             P1@x86 {{\n mov EAX, [y]\n mov EBX, [x]\n}}\nexists (P1:EAX=1 /\\ P1:EBX=0)\n"
+        );
+        explained(&text, "cmm")
+    };
+    let relaxed = from_device("st.relaxed.sys.u32");
+    assert!(relaxed.contains("it need not see x = 1 of P0's `st.relaxed.sys.u32 [x], 1`"), "{relaxed}");
+    assert!(relaxed.contains("ends no release pattern: it is relaxed, and no release fence lies between"), "{relaxed}");
+    let narrow = from_device("st.release.gpu.u32");
+    assert!(narrow.contains("is too narrow: .gpu, but the threads share only the system (.sys)"), "{narrow}");
+    let from_host = explained(
+        "PTX MP\n{ x=0; y=0; }\nP0@x86 {\n mov [x], $1\n mov [y], $1\n}\nP1@cta 0, gpu 0 {\n\
+         ld.relaxed.sys.u32 %r1, [y];\n ld.relaxed.sys.u32 %r2, [x];\n}\nexists (P1:%r1=1 /\\ P1:%r2=0)\n",
+        "cmm",
+    );
+    assert!(from_host.contains("starts no acquire pattern: it is relaxed, and no acquire fence lies"), "{from_host}");
+}
+
 #[test]
 fn a_final_value_that_coherence_overwrites_is_named() {
     let text = explained(WRITES, "ptx-7.5");

@@ -12,6 +12,7 @@ use fencepost_program::unfolding::{Event, EventKind};
 use super::Context;
 use super::facts::Facts;
 use super::name::scope_name;
+use super::words::Family;
 
 /// A reason with the section of the ISA it rests on.
 pub(super) struct Because {
@@ -23,6 +24,24 @@ fn because(text: String, section: &'static str) -> Option<Because> {
     Some(Because { text, section })
 }
 
+/// What the relations are called that a message needs: in models of PTX, and in the compound model, where the host's
+/// accesses are in them too.
+struct Relations {
+    cause: &'static str,
+    release: &'static str,
+    acquire: &'static str,
+    strong: &'static str,
+}
+
+const PTX: Relations = Relations {
+    cause: "base-causality",
+    release: "release-pattern",
+    acquire: "acquire-pattern",
+    strong: "morally-strong",
+};
+
+const COMPOUND: Relations = Relations { cause: "wcord", release: "before", acquire: "after", strong: "ms" };
+
 /// What a diagnosis looks at.
 pub(super) struct Apart<'a> {
     pub(super) context: &'a Context<'a>,
@@ -33,7 +52,7 @@ pub(super) struct Apart<'a> {
 impl Apart<'_> {
     /// Why causality order does not lead from `first` to `second`.
     pub(super) fn not_ordered(&self, first: EventId, second: EventId) -> Option<Because> {
-        if self.facts.holds("base-causality", first, second)? {
+        if self.facts.holds(self.relations().cause, first, second)? {
             return self.not_preserved(first, second);
         }
         if let Some(because) = self.no_tensor_fence(first, second) {
@@ -49,6 +68,10 @@ impl Apart<'_> {
                 && *received < second
         });
         messages.into_iter().find_map(|(sent, received)| self.broken_message(first, *sent, *received, second))
+    }
+
+    fn relations(&self) -> &'static Relations {
+        if self.context.family() == Family::Compound { &COMPOUND } else { &PTX }
     }
 
     /// Accesses to tensor memory by two threads: synchronisation of any strength hands them over, but only between the two
@@ -79,9 +102,9 @@ impl Apart<'_> {
 
     /// `first … sent —rf→ received … second`: which end is no pattern, or what is not morally strong (8.8, 8.9.4).
     fn broken_message(&self, first: EventId, sent: EventId, received: EventId, second: EventId) -> Option<Because> {
-        let starts = self.facts.before("release-pattern", sent)?;
+        let starts = self.facts.before(self.relations().release, sent)?;
         let starts: Vec<EventId> = starts.into_iter().filter(|start| *start >= first).collect();
-        let ends = self.facts.after("acquire-pattern", received)?;
+        let ends = self.facts.after(self.relations().acquire, received)?;
         let ends: Vec<EventId> = ends.into_iter().filter(|end| *end <= second).collect();
         // A write that is itself read is ordered by observation alone.
         if starts.is_empty() && sent != first {
@@ -95,7 +118,7 @@ impl Apart<'_> {
         }
         let (start, end) = (*starts.last()?, *ends.first()?);
         let pairs = starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end)));
-        let mut strong = pairs.map(|(start, end)| self.facts.holds("morally-strong", start, end) == Some(true));
+        let mut strong = pairs.map(|(start, end)| self.facts.holds(self.relations().strong, start, end) == Some(true));
         if strong.any(|strong| strong) { None } else { self.not_morally_strong(start, end) }
     }
 
@@ -174,7 +197,7 @@ impl Apart<'_> {
     /// Why two operations are not morally strong (8.7); None if they are.
     pub(super) fn not_morally_strong(&self, a: EventId, b: EventId) -> Option<Because> {
         let context = self.context;
-        if self.facts.holds("morally-strong", a, b)? {
+        if self.facts.holds(self.relations().strong, a, b)? {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);

@@ -23,6 +23,11 @@ const NAMES: &[&str] = &[
     "enters-proxy",
     "synchronizes-with",
     "warp-synchronizes",
+    // Those of the compound model.
+    "wcord",
+    "before",
+    "after",
+    "ms",
 ];
 
 fn node(model: &Model, name: &str) -> Option<NodeId> {

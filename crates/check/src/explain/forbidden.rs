@@ -1,5 +1,6 @@
 //! Why an outcome is unreachable. Candidates for it are found with the model's axioms left out; the whole model is then
-//! asked what it has against each, and the shortest answer is told. Candidates with the same answer are told once.
+//! asked what it has against each, and the answer is told that says most of the outcome, of those the shortest
+//! ([`super::relevance`]). Candidates with the same answer are told once.
 //!
 //! Axioms that demand coherence edges stay at first: without them coherence would be empty, and "the edge is missing"
 //! explains nothing. Only if no candidate is left they go too, and the answer is why the wanted final value is
@@ -21,6 +22,7 @@ use fencepost_syntax::cat::CheckRole;
 
 use super::facts::chosen;
 use super::name::value;
+use super::relevance::{Asked, Relevance};
 use super::steps::{self, Step};
 use super::words::{self, Family, Telling};
 use super::{Context, Explanation, Line, Rejected, chain};
@@ -125,7 +127,7 @@ enum Demands {
 
 #[derive(Default)]
 struct Found {
-    reasons: BTreeMap<(usize, String, Vec<String>), Rejected>,
+    reasons: BTreeMap<(Relevance, usize, String, Vec<String>), Rejected>,
     seen: u64,
     unexplained: u64,
     stop: Option<Stop>,
@@ -167,7 +169,7 @@ impl Found {
 
     fn add(&mut self, rejected: Rejected) {
         let texts: Vec<String> = rejected.lines.iter().map(|line| line.text.clone()).collect();
-        let key = (texts.len(), rejected.axiom.clone(), texts);
+        let key = (rejected.relevance, texts.len(), rejected.axiom.clone(), texts);
         match self.reasons.get_mut(&key) {
             Some(known) => known.candidates += 1,
             None => {
@@ -226,7 +228,7 @@ fn without_candidates(context: &Context<'_>, subject: &str, nothing: Nothing) ->
     }
 }
 
-/// The shortest thing the model has against the candidate.
+/// The most telling thing the model has against the candidate.
 fn reject(
     context: &Context<'_>,
     matrices: &mut Matrices<'_>,
@@ -242,8 +244,9 @@ fn reject(
         Demands::Kept => reason::explain(context.model, matrices, &candidate.events),
         Demands::Dropped => overwritten(context, matrices, &candidate.events, execution, condition),
     };
-    let rejections = explanations.iter().map(|explanation| rejection(context, execution, explanation));
-    rejections.min_by_key(|rejected| rejected.lines.len())
+    let asked = Asked::new(context, execution, condition);
+    let rejections = explanations.iter().map(|explanation| rejection(context, execution, explanation, &asked));
+    rejections.min_by_key(|rejected| (rejected.relevance, rejected.lines.len()))
 }
 
 /// Violations by pairs that the outcome depends on: a final value that coherence must overwrite.
@@ -300,17 +303,17 @@ fn decides(context: &Context<'_>, execution: &Execution, condition: Option<&Cond
     with(own) != Some(false) && fails.into_iter().any(|fails| fails)
 }
 
-fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason::Explanation) -> Rejected {
+fn rejection(
+    context: &Context<'_>,
+    execution: &Execution,
+    explanation: &reason::Explanation,
+    asked: &Asked,
+) -> Rejected {
     let path = steps::of_explanation(explanation, context.model);
     let mut steps: Vec<&Step> = Vec::new();
     chain::tellable(context, &path, &mut steps);
-    let closed = match &explanation.shape {
-        Shape::Cycle(_) => true,
-        Shape::Pair(from, to) => from == to,
-        Shape::Member(_) | Shape::Nothing => false,
-    };
     let told = |step: &&Step| words::relation(&step.name).map(|entry| entry.telling);
-    if closed {
+    if is_closed(&explanation.shape) {
         // The contradiction comes last: what a read returned although the chain says otherwise.
         let communicates = |telling: Telling| steps.iter().rposition(|step| told(step) == Some(telling));
         if let Some(at) = communicates(Telling::FromRead).or_else(|| communicates(Telling::ReadsFrom)) {
@@ -335,6 +338,15 @@ fn rejection(context: &Context<'_>, execution: &Execution, explanation: &reason:
         candidates: 1,
         execution: execution.clone(),
         highlight,
+        relevance: asked.relevance(&steps),
+    }
+}
+
+fn is_closed(shape: &Shape) -> bool {
+    match shape {
+        Shape::Cycle(_) => true,
+        Shape::Pair(from, to) => from == to,
+        Shape::Member(_) | Shape::Nothing => false,
     }
 }
 
@@ -348,12 +360,17 @@ fn conclusion(
     let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
     let text = match (name, &explanation.shape, last, telling) {
         (_, shape, last, _) if context.origin == Origin::Own => own_conclusion(context, name, shape, last),
-        ("causality", _, Some(step), Some(Telling::FromRead)) => format!(
-            "so {} may not return {}: it must see {} or a write that is not older",
-            context.called(step.from),
-            context.value_text(execution, step.from),
-            context.called(step.to)
-        ),
+        // The compound order goes through from-read too: what it leads to is the same under each of its axioms.
+        (_, shape, Some(step), Some(Telling::FromRead))
+            if name == "causality" || context.family() == Family::Compound && is_closed(shape) =>
+        {
+            format!(
+                "so {} may not return {}: it must see {} or a write that is not older",
+                context.called(step.from),
+                context.value_text(execution, step.from),
+                context.called(step.to)
+            )
+        }
         ("causality", _, Some(step), Some(Telling::ReadsFrom)) => {
             format!(
                 "so {} may not return the value of {}, which comes after it",

@@ -4,7 +4,7 @@
 //! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
 //! model has against them, `interleave` and `order` find an order to tell an execution in, `facts` checks reasons against the
 //! model's relations, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
-//! model mean and which section of the ISA defines them, `apart` says why two accesses are not ordered, `beside` tells of
+//! model mean and which section of the ISA defines them, `relevance` which reason comes first, `apart` says why two accesses are not ordered, `beside` tells of
 //! asynchronous operations and mbarriers.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
@@ -19,6 +19,7 @@ mod interleave;
 mod name;
 mod order;
 mod race;
+mod relevance;
 mod report;
 mod steps;
 mod story;
@@ -59,7 +60,7 @@ pub struct Explanation {
     /// One sentence: what is explained.
     pub summary: String,
     pub lines: Vec<Line>,
-    /// The candidates that were ruled out, shortest reason first; empty for other explanations.
+    /// The candidates that were ruled out, the reason that tells most of the outcome first, of those the shortest; empty for other explanations.
     pub rejected: Vec<Rejected>,
     /// What was not looked at or not shown, if anything.
     pub remark: Option<String>,
@@ -97,6 +98,8 @@ pub struct Rejected {
     /// The cycle in it.
     #[serde(skip)]
     pub highlight: Vec<HighlightedEdge>,
+    #[serde(skip)]
+    pub(crate) relevance: relevance::Relevance,
 }
 
 impl Rejected {
