@@ -202,3 +202,39 @@ fn a_picture_says_the_final_state_and_which_writes_are_unordered() {
     let ordered = picture(race, "sc").expect("a picture");
     assert!(ordered.contains("In the end x = 1") && !ordered.contains("unordered"), "{ordered}");
 }
+
+/// Four threads of two CTAs and the host, all of whose accesses race by their scopes.
+const SCOPES: &str = "C scopes\n{ x = 0; y = 0; }\n\
+    P0@cta 0, gpu 0 (atomic_int* x) { atomic_store_explicit(x, 1, memory_order_release, memory_scope_work_group); }\n\
+    P1 (atomic_int* x, atomic_int* y) {\n\
+    int r0 = atomic_load_explicit(x, memory_order_acquire, memory_scope_all_svm_devices);\n\
+    int r1 = atomic_load_explicit(y, memory_order_acquire, memory_scope_all_svm_devices); }\n\
+    P2@cta 1, gpu 0 (atomic_int* x, atomic_int* y) {\n\
+    int r0 = atomic_load_explicit(y, memory_order_acquire, memory_scope_work_group);\n\
+    int r1 = atomic_fetch_add_explicit(x, 1, memory_order_acq_rel, memory_scope_work_group); }\n\
+    P3@cta 0, gpu 0 (atomic_int* y) { atomic_store_explicit(y, 1, memory_order_release, memory_scope_work_group); }\n\
+    exists (1:r0 = 1 /\\ 1:r1 = 0 /\\ 2:r0 = 1 /\\ 2:r1 = 0)\n";
+
+#[test]
+fn a_gpu_and_a_cta_are_one_frame_wherever_their_threads_stand() {
+    let svg = picture(SCOPES, "rc11-scoped").unwrap();
+    well_formed(&svg).unwrap();
+    for frame in ["GPU 0", "CTA 0", "CTA 1", "host"] {
+        assert_eq!(svg.matches(&format!(">{frame}<")).count(), 1, "{frame}");
+    }
+}
+
+#[test]
+fn every_race_of_the_execution_is_drawn() {
+    let svg = picture(SCOPES, "rc11-scoped").unwrap();
+    assert_eq!(svg.matches("class=\"edge\" data-relation=\"scoped-race\"").count(), 5);
+    assert!(svg.contains("and 2 more races"), "the others are told by their number");
+}
+
+#[test]
+fn a_long_call_keeps_its_order_and_scope() {
+    let svg = picture(SCOPES, "rc11-scoped").unwrap();
+    assert!(svg.contains("d: int r1 = atomic_fetch_add(x, 1, acq_rel,"), "{svg}");
+    assert_eq!(svg.matches(">  all_svm_devices)<").count(), 2, "{svg}");
+    assert!(!svg.contains('…'), "{svg}");
+}

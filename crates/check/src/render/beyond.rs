@@ -11,7 +11,7 @@ use crate::race::EXIT;
 
 use super::marks;
 use super::palette::Relation;
-use super::scene::{ColumnKind, Edge, Heads, Scene};
+use super::scene::{Column, ColumnKind, Edge, Heads, Scene};
 use super::text::Words;
 use super::{Options, RacingPair};
 
@@ -98,8 +98,10 @@ pub(super) fn launches(scene: &mut Scene, unfolding: &Unfolding) {
 /// Per thread of the kernel its boxes in program order.
 fn kernel_nodes(scene: &Scene, unfolding: &Unfolding, kernel: KernelId) -> Vec<Vec<usize>> {
     let threads = scene.columns.iter().filter(|column| column.kind == ColumnKind::Thread);
-    let of = threads.zip(&unfolding.threads).filter(|(_, thread)| thread.kernel == Some(kernel));
-    of.map(|(column, _)| column.nodes.clone()).collect()
+    let is_of = |column: &&Column| {
+        unfolding.threads.get(column.thread.index()).is_some_and(|thread| thread.kernel == Some(kernel))
+    };
+    threads.filter(is_of).map(|column| column.nodes.clone()).collect()
 }
 
 /// A thick line without heads: neither access comes first.

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
-use fencepost_program::program::BarrierKind;
+use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, ThreadUnfolding, Trace, TraceEnd};
+use fencepost_program::{EventId, ThreadId};
 
 use super::Instructions;
 use super::marks::{self, Gate};
@@ -21,8 +21,10 @@ pub(super) fn add(scene: &mut Scene, words: &Words<'_>, text: &Instructions<'_>,
         scene.nodes.push(Node::new(events, vec![Line::plain(text)], Role::Init));
     }
     let mut letter = 0;
-    for (thread, trace) in words.unfolding.threads.iter().zip(&execution.traces) {
-        let Some(trace) = words.unfolding.traces.get(trace.index()) else { continue };
+    for at in gathered(&words.unfolding.threads) {
+        let thread = &words.unfolding.threads[at];
+        let trace = execution.traces.get(at).and_then(|trace| words.unfolding.traces.get(trace.index()));
+        let Some(trace) = trace else { continue };
         let mut nodes = Vec::new();
         for events in main_boxes(words, trace) {
             let Some(node) = main_node(words, text, events, &mut letter) else { continue };
@@ -31,9 +33,28 @@ pub(super) fn add(scene: &mut Scene, words: &Words<'_>, text: &Instructions<'_>,
         }
         let ending = ending(&trace.end).map(str::to_owned);
         let name = column_name(words, thread);
-        scene.columns.push(Column { name, place: thread.place, ending, nodes, kind: ColumnKind::Thread });
-        add_lane(scene, words, thread, trace);
+        let kind = ColumnKind::Thread;
+        scene.columns.push(Column { name, thread: ThreadId::new(at), place: thread.place, ending, nodes, kind });
+        add_lane(scene, words, at, trace);
     }
+}
+
+/// The threads in the order of their columns: those of one GPU stand together, those of one cluster and one CTA in it, so
+/// that each is one frame; else as the program has them.
+fn gathered(threads: &[ThreadUnfolding]) -> Vec<usize> {
+    let first = |same: &dyn Fn(Place) -> bool| threads.iter().position(|thread| same(thread.place));
+    let mut order: Vec<usize> = (0..threads.len()).collect();
+    order.sort_by_key(|at| match threads[*at].place {
+        place @ Place::Host => (first(&|other| other == place), None, None, *at),
+        place @ Place::Gpu { gpu, cluster, .. } => {
+            let in_gpu = |other: Place| matches!(other, Place::Gpu { gpu: own, .. } if own == gpu);
+            let in_cluster = |other: Place| {
+                matches!(other, Place::Gpu { gpu: own, cluster: one, .. } if (own, one) == (gpu, cluster))
+            };
+            (first(&in_gpu), first(&in_cluster), first(&|other| other == place), *at)
+        }
+    });
+    order
 }
 
 fn column_name(words: &Words<'_>, thread: &ThreadUnfolding) -> String {
@@ -74,12 +95,14 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
     let mut lines = Vec::new();
     if !joined {
         let exits = first.has(Tag::Exit);
-        let what = if exits { "exit".to_owned() } else { text::shortened(&text(first.span)) };
-        let mut line = format!("{}: {what}", text::letters(*letter));
-        if first.iteration > 0 && !exits {
-            line.push_str(&format!(" (iteration {})", first.iteration + 1));
+        let mut what = if exits { vec!["exit".to_owned()] } else { text::wrapped(&text(first.span)) };
+        if let Some(first) = what.first_mut() {
+            *first = format!("{}: {first}", text::letters(*letter));
         }
-        lines.push(Line::plain(line));
+        if let Some(last) = what.last_mut().filter(|_| first.iteration > 0 && !exits) {
+            last.push_str(&format!(" (iteration {})", first.iteration + 1));
+        }
+        lines.extend(what.into_iter().map(Line::program));
         *letter += 1;
     }
     lines.extend(words.effects(&events));
@@ -94,7 +117,8 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
 }
 
 /// The strands of a thread, in the order of their issue.
-fn add_lane(scene: &mut Scene, words: &Words<'_>, thread: &ThreadUnfolding, trace: &Trace) {
+fn add_lane(scene: &mut Scene, words: &Words<'_>, at: usize, trace: &Trace) {
+    let thread = &words.unfolding.threads[at];
     let mut strands: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
     for id in &trace.events {
         let strand = words.event(*id).and_then(|event| event.strand.as_ref());
@@ -114,7 +138,8 @@ fn add_lane(scene: &mut Scene, words: &Words<'_>, thread: &ThreadUnfolding, trac
     }
     if !nodes.is_empty() {
         let name = format!("{}, asynchronous", thread.name);
-        scene.columns.push(Column { name, place: thread.place, ending: None, nodes, kind: ColumnKind::Strands });
+        let (thread, place, kind) = (ThreadId::new(at), thread.place, ColumnKind::Strands);
+        scene.columns.push(Column { name, thread, place, ending: None, nodes, kind });
     }
 }
 

@@ -19,8 +19,10 @@ use crate::test::Test;
 
 use super::{Options, RacingPair, marks, text};
 
-/// More racing pairs than these are in the report, not in the picture.
-const MOST_RACES: usize = 3;
+/// More racing pairs than these are in the report, not in the picture, which would show nothing but them.
+const MOST_RACES: usize = 12;
+/// So many of them are told in words under it.
+const MOST_TOLD: usize = 3;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -82,8 +84,9 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
             caption.extend(answer.witness.as_ref().and_then(|witness| final_state(&witness.state)));
             caption.extend(unordered(unfolding, execution));
             let races = races_in(model, checked, unfolding, execution);
-            caption.extend(races.iter().map(|race| race_words(test, unfolding, race)));
+            caption.extend(races_told(test, unfolding, &races));
             caption.extend(undefined(checked));
+            let races = races.into_iter().take(MOST_RACES).collect();
             let options = Options { caption, races, ..Options::default() };
             return Some(Chosen { unfolding, execution: execution.clone(), options });
         }
@@ -118,7 +121,8 @@ fn racing<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked, unfolding:
     let (_, execution) = checked.evidence.races.first()?;
     let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let races = races_in(model, checked, unfolding, execution);
-    let caption = races.iter().map(|race| race_words(test, unfolding, race)).chain(undefined(checked)).collect();
+    let caption = races_told(test, unfolding, &races).into_iter().chain(undefined(checked)).collect();
+    let races = races.into_iter().take(MOST_RACES).collect();
     let options = Options { caption, races, ..Options::default() };
     Some(Chosen { unfolding, execution: execution.clone(), options })
 }
@@ -134,10 +138,18 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     flags.evaluator().add(unfolding, execution, &mut found);
     found.settle(unfolding);
     let races = found.races.into_iter().filter(|(key, _)| key.is_pair());
-    races
-        .map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 })
-        .take(MOST_RACES)
-        .collect()
+    races.map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 }).collect()
+}
+
+/// The first in words, and how many others there are.
+fn races_told(test: &Test, unfolding: &Unfolding, races: &[RacingPair]) -> Vec<String> {
+    let mut told: Vec<String> = races.iter().take(MOST_TOLD).map(|race| race_words(test, unfolding, race)).collect();
+    let (others, hidden) = (races.len().saturating_sub(MOST_TOLD), races.len().saturating_sub(MOST_RACES));
+    if others > 0 {
+        let drawn = if hidden > 0 { format!(", {hidden} of them not drawn") } else { String::new() };
+        told.push(format!("and {}{drawn}", crate::phrase::count(others as u64, "more race")));
+    }
+    told
 }
 
 /// "Data race on s[0]: P0's `ld.shared.u32 %r1, [s]` (generic proxy) and P1's `cp.async.bulk…` (async proxy)".

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
 use fencepost_program::program::Place;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_program::{EventId, ThreadId};
 
 use super::marks::{Gate, Mark};
 use super::palette::Relation;
@@ -27,6 +27,7 @@ pub(super) struct Scene {
 
 pub(super) struct Column {
     pub(super) name: String,
+    pub(super) thread: ThreadId,
     pub(super) place: Place,
     /// How the thread ended, if it did not exit.
     pub(super) ending: Option<String>,

@@ -7,6 +7,7 @@ use super::layout::{LINE, Point, Rect};
 use super::marks::Gate;
 use super::scene::{Node, Role};
 use super::svg::{MONO, SANS, line, number};
+use super::text::LineKind;
 
 const GATE_FILL: &str = "#fdf2d0";
 const GATE_STROKE: &str = "#8a5a00";
@@ -26,6 +27,7 @@ pub(super) fn write_node(out: &mut String, node: &Node, rect: Rect) {
     for (index, content) in node.lines.iter().enumerate() {
         let at = Point { x: rect.x + rect.width / 2.0, y: top + 12.0 + index as f64 * LINE };
         let fill = match node.role {
+            _ if content.kind == LineKind::Program => "#202124",
             Role::Gate(Gate::Whole | Gate::Release | Gate::Acquire) if index > 0 => GATE_STROKE,
             Role::Gate(_) => "#202124",
             _ if is_beside || node.joined || index > 0 => "#1967d2",

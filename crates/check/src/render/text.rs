@@ -16,6 +16,8 @@ use super::{Options, RacingPair};
 
 /// Longer instructions are cut: a column stays a column.
 const LONGEST_TEXT: usize = 48;
+/// Calls of C are put on several lines instead.
+const LONGEST_CALL: usize = 160;
 /// Values of more elements are not all written.
 const MOST_VALUES: usize = 4;
 
@@ -25,11 +27,24 @@ pub(super) struct Line {
     pub(super) text: String,
     /// Of an access: the proxy it goes through, if not the generic one.
     pub(super) mark: Option<Mark>,
+    pub(super) kind: LineKind,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum LineKind {
+    /// The text of the program.
+    Program,
+    /// What it does.
+    Effect,
 }
 
 impl Line {
     pub(super) fn plain(text: String) -> Line {
-        Line { text, mark: None }
+        Line { text, mark: None, kind: LineKind::Effect }
+    }
+
+    pub(super) fn program(text: String) -> Line {
+        Line { kind: LineKind::Program, ..Line::plain(text) }
     }
 }
 
@@ -143,7 +158,8 @@ impl<'a> Words<'a> {
             let names: Vec<&str> = members.iter().map(|id| self.name(*id)).collect();
             for range in ranges(&names) {
                 let events: Vec<EventId> = members.iter().copied().skip(range.first).take(range.count).collect();
-                lines.push(Line { text: self.access(letter, &range.name, &events), mark });
+                let text = self.access(letter, &range.name, &events);
+                lines.push(Line { text, mark, kind: LineKind::Effect });
             }
         }
         lines
@@ -262,7 +278,7 @@ pub(super) fn shortened(instruction: &str) -> String {
     let text = words.join(" ");
     let text = brief(text.trim_end_matches(';').trim_end());
     let text = text.as_str();
-    if text.chars().count() <= LONGEST_TEXT {
+    if text.chars().count() <= LONGEST_TEXT || is_call(text) && text.chars().count() <= LONGEST_CALL {
         return text.to_owned();
     }
     if let Some((opcode, operands)) = text.split_once(' ') {
@@ -281,6 +297,26 @@ pub(super) fn shortened(instruction: &str) -> String {
     let mut cut: String = text.chars().take(LONGEST_TEXT - 1).collect();
     cut.push('…');
     cut
+}
+
+/// On several lines, where it is a call of C: its order and scope come last, and are what it is about.
+pub(super) fn wrapped(instruction: &str) -> Vec<String> {
+    let text = shortened(instruction);
+    let mut lines: Vec<String> = Vec::new();
+    let mut open = String::new();
+    for part in text.split_inclusive(", ") {
+        if !open.is_empty() && (open.chars().count() + part.trim_end().chars().count()) > LONGEST_TEXT {
+            lines.push(open.trim_end().to_owned());
+            open = "  ".to_owned();
+        }
+        open.push_str(part);
+    }
+    lines.push(open.trim_end().to_owned());
+    lines
+}
+
+fn is_call(text: &str) -> bool {
+    text.ends_with(')') && text.contains('(')
 }
 
 /// C without the words that every call of the library has: `atomic_store(x, 1, relaxed)`. The order must not be cut off.
@@ -332,6 +368,11 @@ mod tests {
         assert_eq!(shortened("ld.weak  %r1, [x] ;"), "ld.weak %r1, [x]");
         let call = "int r0 = atomic_load_explicit(y, memory_order_relaxed, memory_scope_device);";
         assert_eq!(shortened(call), "int r0 = atomic_load(y, relaxed, device)");
+        let call = "atomic_compare_exchange_strong_explicit(x, &r2, 7, memory_order_acq_rel, memory_order_acquire, \
+                    memory_scope_work_group);";
+        let lines = ["atomic_compare_exchange_strong(x, &r2, 7,", "  acq_rel, acquire, work_group)"];
+        assert_eq!(wrapped(call), lines);
+        assert_eq!(wrapped(long), ["cp.async.bulk… [s], [g1], 16, [full]"]);
     }
 
     #[test]
