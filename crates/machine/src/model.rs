@@ -7,8 +7,8 @@ use fencepost_program::unfolding::FinalState;
 
 use crate::coherence::{Coherence, Swmr};
 use crate::explore::{Aim, Explored, Extent, Limits, explore};
-use crate::lostpop::LostPop;
 use crate::lostpop::rules::Rules;
+use crate::lostpop::{Detail, LostPop};
 use crate::machine::{Machine, Stuck};
 use crate::requests::Requests;
 use crate::step::{Stepper, Stepping};
@@ -93,7 +93,10 @@ impl Model {
     /// Steps through a program by hand: `drive` gets the run and gives what it likes.
     pub fn step<T>(self, requests: &Requests, drive: impl FnOnce(&mut dyn Stepping) -> T) -> Result<T, Unsupported> {
         Ok(match self {
-            Model::LostPop(rules) => drive(&mut Stepper::new(&LostPop::new(requests, rules)?)),
+            // Who looks at a state wants all of it.
+            Model::LostPop(rules) => {
+                drive(&mut Stepper::new(&LostPop::with_detail(requests, rules, Detail::Everything)?))
+            }
             Model::StoreBuffers => drive(&mut Stepper::new(&StoreBuffers::new(requests)?)),
             Model::Coherence(swmr) => drive(&mut Stepper::new(&Coherence::new(requests, swmr)?)),
         })

@@ -1,4 +1,4 @@
-//! Accepting at once: the one partial-order reduction of LOST-POP, and why it is safe.
+//! Accepting at once: a partial-order reduction of LOST-POP, and why it is safe.
 //!
 //! To accept a request as soon as possible and before anything else is *not* safe in general. Predecessors are ordered
 //! with the requests of a thread whenever something propagates there: a write that arrives after a read was accepted
@@ -26,21 +26,12 @@
 
 use fencepost_program::EventId;
 
-use crate::lostpop::rules::Difference;
 use crate::lostpop::{LostPop, Step};
 
 impl LostPop<'_> {
-    pub(super) fn eager_threads(&self) -> Vec<bool> {
-        // The argument is about Lean's way to observe and to mark predecessors.
-        let points = [
-            Difference::AcceptMarksPredecessors,
-            Difference::AcceptObserves,
-            Difference::PropagateOrders,
-            Difference::PredecessorEdges,
-        ];
-        let lean = points.into_iter().all(|point| self.rules.lean(point));
-        let threads = 0..self.requests.threads.len();
-        threads.map(|thread| lean && self.nodes[thread].iter().all(|event| self.is_untouched(*event))).collect()
+    /// Per thread: whether it may accept at once.
+    pub(super) fn threads_of_early_predecessors(&self) -> Vec<bool> {
+        self.nodes.iter().map(|nodes| nodes.iter().all(|event| self.is_untouched(*event))).collect()
     }
 
     /// No predecessor gets ordered before this request later than at its acceptance.
@@ -64,7 +55,7 @@ impl LostPop<'_> {
             Step::Accept(event) => self.faces[event.index()].thread,
             Step::Propagate { .. } | Step::Satisfy { .. } => usize::MAX,
         };
-        let eager = accepts.iter().map(thread).find(|thread| self.eager.get(*thread) == Some(&true));
+        let eager = accepts.iter().map(thread).find(|thread| self.predecessors_early.get(*thread) == Some(&true));
         if let Some(eager) = eager {
             accepts.retain(|step| thread(step) == eager);
         }

@@ -16,6 +16,7 @@ mod atomic;
 mod eager;
 mod pairs;
 pub mod rules;
+mod settled;
 mod state;
 mod transitions;
 
@@ -23,9 +24,10 @@ use fencepost_program::EventId;
 use fencepost_program::program::{Term, Unsupported};
 use fencepost_program::value::Value;
 
-use crate::lostpop::architecture::{Face, compose};
+use crate::lostpop::architecture::{Face, Kinds, compose};
 use crate::lostpop::pairs::Pairs;
 use crate::lostpop::rules::{Difference, Rules};
+use crate::lostpop::settled::Settled;
 pub use crate::lostpop::state::State;
 use crate::lostpop::state::{Layout, View};
 use crate::machine::{Ending, Machine};
@@ -50,12 +52,18 @@ pub struct LostPop<'a> {
     /// Per thread: its slots; those of the init writes are thread 0's.
     thread_slots: Vec<u64>,
     init_slots: u64,
-    /// Init writes whose part in the order is implied (see [`Detail`]).
+    /// Init writes whose part in the order is implied (see [`Reduction::Init`]).
     implied: u64,
     /// Slots that may hold the write of a read-modify-write.
     atomic_writes: u64,
-    /// Per thread: whether it may accept at once (see `eager`).
-    eager: Vec<bool>,
+    /// Per thread: whether no predecessor gets ordered later than at an acceptance (see `eager`).
+    predecessors_early: Vec<bool>,
+    /// The threads where nobody asks for predecessors, and those where nobody does once they are everywhere.
+    no_predecessors: u64,
+    no_predecessors_everywhere: u64,
+    settled: Settled,
+    /// The reductions in use, by bit.
+    reductions: u8,
     layout: Layout,
 }
 
@@ -69,19 +77,49 @@ pub enum Step {
     Satisfy { read: u32, write: u32 },
 }
 
-/// What an exploration leaves out.
-///
-/// `Needed` has two reductions. The order of acceptance is left open only where it matters (see `eager`). And the part of
-/// init writes in the order is implied: an init write has propagated everywhere, so it covers every scope and stalls
-/// nothing itself; it is before everything at its location from the start; and nothing is ever ordered before it, so that
-/// it holds nothing back as a fence-like request either. (Observations only order what has no order yet. A predecessor is
-/// ordered before a request of its thread by the architecture: in x86 and SC such a pair is of one thread, where the init
-/// write came first and is before every write already; elsewhere an init write is a relaxed access, which holds nothing
-/// back.) So its edges to other locations and whether it is a predecessor decide nothing, and are not kept.
+/// What an exploration may leave out. Each is safe by itself, and so are they together: an exploration takes all enabled
+/// steps or one of the sets below, and each of these is safe with respect to all runs.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Reduction {
+    /// The part of init writes in the order is implied: an init write has propagated everywhere, so it covers every scope
+    /// and stalls nothing itself; it is before everything at its location from the start; and nothing is ever ordered before
+    /// it, so that it holds nothing back as a fence-like request either. (Observations only order what has no order yet. A
+    /// predecessor is ordered before a request of its thread by the architecture: in x86 and SC such a pair is of one
+    /// thread, where the init write came first and is before every write already; elsewhere an init write is a relaxed access,
+    /// which holds nothing back.) So its edges to other locations and whether it is a predecessor decide nothing,
+    /// and are not kept.
+    Init,
+    /// The order of acceptance is left open only where it matters (see `eager`).
+    Acceptance,
+    /// A read that is everywhere gets its value at once (see `settled`).
+    Satisfaction,
+    /// A request goes at once to where it decides nothing (see `settled`).
+    Propagation,
+    /// Whether a write is a predecessor at a thread is kept only where somebody asks. That is asked when a fence-like request
+    /// waits for predecessors that have not reached its scope, and when predecessors are ordered with the requests of the thread.
+    /// The latter has no effect where predecessors are ordered early (see `eager`); and there the former needs
+    /// a fence-like request in the thread and a write that is not yet everywhere.
+    Predecessors,
+}
+
+impl Reduction {
+    pub const ALL: [Reduction; 5] = [
+        Reduction::Init,
+        Reduction::Acceptance,
+        Reduction::Satisfaction,
+        Reduction::Propagation,
+        Reduction::Predecessors,
+    ];
+}
+
+/// What an exploration visits.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Detail {
+    /// With all reductions.
     #[default]
     Needed,
+    /// With one, to check it by itself.
+    Only(Reduction),
     Everything,
 }
 
@@ -123,9 +161,13 @@ impl<'a> LostPop<'a> {
             node_of: vec![0; events],
             nodes: vec![Vec::new(); requests.threads.len()],
             init_slots: (1 << requests.locations.len()) - 1,
-            implied: if detail == Detail::Needed { (1 << requests.locations.len()) - 1 } else { 0 },
+            implied: 0,
             atomic_writes: requests.requests.iter().filter(is_atomic).fold(0, |set, it| set | it.slot.bit()),
-            eager: vec![false; requests.threads.len()],
+            predecessors_early: vec![false; requests.threads.len()],
+            no_predecessors: 0,
+            no_predecessors_everywhere: 0,
+            settled: Settled::default(),
+            reductions: 0,
             layout: Layout::default(),
             tree,
         };
@@ -141,11 +183,41 @@ impl<'a> LostPop<'a> {
                 machine.nodes[thread.index()].push(id);
             }
         }
-        if detail == Detail::Needed {
-            machine.eager = machine.eager_threads();
-        }
+        machine.reduce(detail);
         machine.layout = Layout::new(&machine);
         Ok(machine)
+    }
+
+    fn reduce(&mut self, detail: Detail) {
+        let is_safe = |reduction: &Reduction| *reduction == Reduction::Init || self.observes_as_lean();
+        let is_wanted = |reduction: &Reduction| match detail {
+            Detail::Needed => true,
+            Detail::Only(only) => only == *reduction,
+            Detail::Everything => false,
+        };
+        let used = Reduction::ALL.into_iter().filter(is_safe).filter(is_wanted);
+        self.reductions = used.fold(0, |set, reduction| set | 1 << reduction as u8);
+        if self.reduces(Reduction::Init) {
+            self.implied = self.init_slots;
+        }
+        self.predecessors_early = self.threads_of_early_predecessors();
+        self.settled = self.find_settled();
+        if self.reduces(Reduction::Predecessors) {
+            self.forget_predecessors();
+        }
+    }
+
+    fn forget_predecessors(&mut self) {
+        for (thread, nodes) in self.nodes.iter().enumerate() {
+            let is_early = self.predecessors_early[thread];
+            let asks = nodes.iter().any(|event| self.faces[event.index()].kinds != Kinds::NONE);
+            self.no_predecessors |= u64::from(is_early && !asks) << thread;
+            self.no_predecessors_everywhere |= u64::from(is_early) << thread;
+        }
+    }
+
+    fn reduces(&self, reduction: Reduction) -> bool {
+        self.reductions >> reduction as u8 & 1 == 1
     }
 
     fn slot(&self, event: EventId) -> u32 {
@@ -199,11 +271,15 @@ impl Machine for LostPop<'_> {
 
     fn choices(&self, state: &State, steps: &mut Vec<Step>) {
         self.accepts(state, steps);
-        if self.keep_eager(steps) {
+        if self.reduces(Reduction::Acceptance) && self.keep_eager(steps) {
             return;
         }
         self.satisfactions(state, steps);
+        if self.keep_settled(state, steps) {
+            return;
+        }
         self.propagations(state, steps);
+        self.keep_settled(state, steps);
     }
 
     fn take(&self, state: &mut State, step: Step) {

@@ -104,7 +104,7 @@ impl State {
         self.fields[at] |= 1 << thread;
     }
 
-    fn set_predecessor(&mut self, slot: u32, threads: u64) {
+    pub(super) fn set_predecessor(&mut self, slot: u32, threads: u64) {
         let at = self.at(3, slot);
         self.fields[at] = threads;
     }

@@ -82,6 +82,9 @@ impl LostPop<'_> {
                 state.make_predecessor(other, thread);
             }
         }
+        if marks {
+            self.drop_predecessors(state);
+        }
         state.set_event(slot, event);
         state.activate(self, slot, event);
         state.set_propagated(slot, if new.is_memory() { 1 << thread } else { 0 });
@@ -222,6 +225,20 @@ impl LostPop<'_> {
             }
         }
         self.order_predecessors(state, to as usize);
+        self.drop_predecessors(state);
+    }
+
+    /// Forgets predecessors where nobody asks for them ([`Reduction::Predecessors`](super::Reduction)).
+    fn drop_predecessors(&self, state: &mut State) {
+        if self.no_predecessors_everywhere == 0 {
+            return;
+        }
+        let system = self.tree.system().0;
+        for write in members(state.writes) {
+            let is_everywhere = state.propagated(write) == system;
+            let unasked = if is_everywhere { self.no_predecessors_everywhere } else { self.no_predecessors };
+            state.set_predecessor(write, state.predecessor(write) & !unasked);
+        }
     }
 
     /// Predecessors are ordered with the requests of a thread as if they were its own.

@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use fencepost_machine::explore::{Aim, Extent, Limits, Stop, Tally, explore};
 use fencepost_machine::lostpop::rules::Rules;
-use fencepost_machine::lostpop::{Detail, LostPop};
+use fencepost_machine::lostpop::{Detail, LostPop, Reduction};
 use fencepost_machine::model::{Model, Wanted};
-use fencepost_machine::requests::Architecture;
+use fencepost_machine::requests::{Architecture, Straight};
 use fencepost_machine::store_buffer::StoreBuffers;
 use fencepost_program::program::{Place, Scope};
+use fencepost_program::unfolding::FinalState;
 
 use crate::random::{self, Ingredients, Random};
 use crate::support::parse;
@@ -20,10 +21,10 @@ const SMALL: &str = "PTX: W x=1; W y=1 || PTX@1: R x // 1; F.sc.sys; R y // 0 ||
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    // A limit, because all of it is half a million states; it is reached at the same place.
+    // Unreduced and with a limit, because all of it is half a million states; it is reached at the same place.
     let (program, _) = parse(IRIW);
     let requests = program.requests().expect("small");
-    let machine = LostPop::new(&requests, Rules::default()).expect("PTX");
+    let machine = LostPop::with_detail(&requests, Rules::default(), Detail::Everything).expect("PTX");
     let limits = Limits { states: 120_000, ..Limits::default() };
     let run = |workers| explore(&machine, &Aim::Everything, &Limits { workers, ..limits });
     let (one, three) = (run(1), run(3));
@@ -102,7 +103,8 @@ fn aims_agree() {
     }
 }
 
-/// The reductions of LOST-POP on random programs of every compound: the same outcomes, by ways of the same length.
+/// The reductions of LOST-POP, each alone and all together, on random programs of every compound: the same outcomes, by ways
+/// of the same length.
 #[test]
 fn reduced_is_unreduced_on_random_programs() {
     let gpu = |architecture, cta| (architecture, Place::Gpu { gpu: 0, cluster: 0, cta });
@@ -116,27 +118,44 @@ fn reduced_is_unreduced_on_random_programs() {
         vec![host(x86), gpu(ptx, 0), gpu(ptx, 1)],
         vec![host(x86), gpu(xc, 0), gpu(xc, 1)],
     ];
+    // More of both by hand: 2000 programs of each compound and 7 instructions agree, too.
+    let number = |name, default| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default);
+    let (count, instructions) = (number("FENCEPOST_RANDOM_PROGRAMS", 24), number("FENCEPOST_RANDOM_INSTRUCTIONS", 5));
     let scopes = [Scope::Sys, Scope::Gpu, Scope::Cta];
-    let mut random = Random(21);
-    let (mut reduced, mut unreduced) = (0, 0);
+    let mut random = Random(number("FENCEPOST_RANDOM_SEED", 21));
+    let mut seen = [0; 7];
     for seats in &compounds {
-        let of = Ingredients { seats, threads: 3, locations: 2, instructions: 6, atomics: 1, scopes: &scopes };
-        for number in 0..40 {
+        for number in 0..count {
+            // Without read-modify-writes, and with one location, other rules are at work.
+            let (atomics, locations, threads) =
+                ([0, 1, 3][number as usize % 3], 1 + number / 3 % 2, 3 + number / 6 % 2);
+            let of = Ingredients { seats, threads, locations, instructions, atomics, scopes: &scopes };
             let program = random::program(&mut random, &of);
-            let requests = program.requests().expect("small");
-            let explored = |detail| {
-                let machine = LostPop::with_detail(&requests, Rules::default(), detail).expect("a known compound");
-                let explored = explore(&machine, &Aim::Everything, &Limits::default());
-                assert_eq!(explored.extent, Extent::Complete);
-                let length = |tally: &Tally| explored.path(tally.first).len();
-                let ends: Vec<_> = explored.outcomes.iter().map(|(end, it)| (end.clone(), length(it))).collect();
-                (ends, explored.states())
-            };
-            let (few, all) = (explored(Detail::Needed), explored(Detail::Everything));
-            assert_eq!(few.0, all.0, "{number}: {program:#?}");
-            (reduced, unreduced) = (reduced + few.1, unreduced + all.1);
+            let everything = ends(&program, Detail::Everything);
+            seen[6] += everything.1;
+            let details = Reduction::ALL.map(Detail::Only).into_iter().chain([Detail::Needed]);
+            for (at, detail) in details.enumerate() {
+                let reduced = ends(&program, detail);
+                if reduced.0 != everything.0 {
+                    let differs = |it: &Straight| ends(it, detail).0 != ends(it, Detail::Everything).0;
+                    panic!("{detail:?}: {:#?}", random::shrink(program, differs));
+                }
+                seen[at] += reduced.1;
+            }
         }
     }
-    println!("{reduced} of {unreduced} states");
-    assert!(reduced < unreduced);
+    println!("states with each reduction, with all, with none: {seen:?}");
+    assert!(seen[..6].iter().all(|reduced| *reduced < seen[6]), "{seen:?}");
+    assert!(seen[..5].iter().all(|reduced| *reduced > seen[5]), "{seen:?}");
+}
+
+/// The outcomes, the lengths of the shortest ways to them, and how many states there are.
+fn ends(program: &Straight, detail: Detail) -> (Vec<(FinalState, usize)>, u64) {
+    let requests = program.requests().expect("small");
+    let machine = LostPop::with_detail(&requests, Rules::default(), detail).expect("a known compound");
+    let explored = explore(&machine, &Aim::Everything, &Limits::default());
+    assert_eq!(explored.extent, Extent::Complete);
+    let length = |tally: &Tally| explored.path(tally.first).len();
+    let ends = explored.outcomes.iter().map(|(end, it)| (end.clone(), length(it))).collect();
+    (ends, explored.states())
 }
