@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Stop};
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Reach, Stop, reaches_cut};
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::litmus::Arch;
 
@@ -31,7 +31,7 @@ fn is_cut(unfolding: &Unfolding) -> bool {
 #[test]
 fn what_is_complete_at_a_small_bound_is_the_same_at_a_larger_one() {
     let (ptx, x86) = (Subject::shipped("ptx-7.5"), Subject::shipped("x86-tso"));
-    let (mut decided, mut doubted) = (0, 0);
+    let (mut decided, mut by_beginnings, mut doubted) = (0, 0, 0);
     for seed in 0..20_000 {
         let text = support::text(seed);
         let Some((program, small)) = front_end(&text, 1).expect("a program") else { continue };
@@ -40,6 +40,8 @@ fn what_is_complete_at_a_small_bound_is_the_same_at_a_larger_one() {
         }
         let Some((_, large)) = front_end(&text, 3).expect("a program") else { continue };
         let subject = if program.arch == Arch::Ptx { &ptx } else { &x86 };
+        let reach = reaches_cut(&Enumerate, &small, subject.model(), &NO_LIMITS);
+        assert_eq!(reach, reaches_cut(&Sat, &small, subject.model(), &NO_LIMITS), "seed {seed}\n{text}");
         for ends in [Ends::Terminating, Ends::Stuck] {
             let (executions, end) = count(&Enumerate, &small, subject, ends);
             let (by_sat, sat) = count(&Sat, &small, subject, ends);
@@ -52,12 +54,17 @@ fn what_is_complete_at_a_small_bound_is_the_same_at_a_larger_one() {
                     assert_eq!((executions, end), more, "seed {seed}, {ends:?}\n{text}");
                     decided += 1;
                 }
+                Exploration::Incomplete(Stop::Bound(_)) if reach == Reach::Never => {
+                    let more = count(&Enumerate, &large, subject, ends);
+                    assert_eq!(executions, more.0, "seed {seed}, {ends:?}, by beginnings\n{text}");
+                    by_beginnings += 1;
+                }
                 _ => doubted += 1,
             }
         }
     }
-    println!("{decided} searches decided beside a cut, {doubted} not");
-    assert!(decided > 10 && doubted > 10, "{decided} decided, {doubted} not");
+    println!("{decided} searches decided beside a cut, {by_beginnings} more by beginnings, {doubted} not");
+    assert!(decided > 10 && by_beginnings > 10 && doubted > 10, "{decided}, {by_beginnings} decided, {doubted} not");
 }
 
 /// A thread waits for what another does past its cut: no engine may take its absence, or its waiting, for all there is.

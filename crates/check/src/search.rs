@@ -5,12 +5,13 @@
 //! one execution lets the engines take turns, enumeration first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
 //! every core already.
 
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Stop};
+use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Reach, Stop, reaches_cut};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
 use fencepost_program::tag::Tag;
@@ -21,6 +22,8 @@ use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAN
 
 /// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
 const SOFT: u64 = 60_000;
+/// Work for the question whether a loop can run on past the bound: a few seconds.
+const CUT_WORK: u64 = 600_000;
 /// Search spaces above two to the power of this are looked through by SAT first.
 const SAT_BITS: f64 = 24.0;
 
@@ -55,6 +58,8 @@ pub(crate) struct Searcher<'a> {
     /// There are asynchronous operations or mbarriers. Their executions are many to list for what they have to say, and few:
     /// whatever is asked of them, counting first is best.
     pub(crate) has_strands: bool,
+    /// Whether a cut can be reached, once that was asked.
+    reach: OnceCell<Reach>,
 }
 
 /// What a search brought: the collected results, and whether it saw everything.
@@ -77,7 +82,15 @@ impl<'a> Searcher<'a> {
             work: None,
         };
         let has_strands = has_strands(unfolding);
-        Searcher { unfolding, model, estimate: Estimate::new(unfolding), choice: options.engine, limits, has_strands }
+        Searcher {
+            unfolding,
+            model,
+            estimate: Estimate::new(unfolding),
+            choice: options.engine,
+            limits,
+            has_strands,
+            reach: OnceCell::new(),
+        }
     }
 
     /// The same search in another unfolding, by the same deadline.
@@ -85,7 +98,15 @@ impl<'a> Searcher<'a> {
         let limits = self.limits.clone();
         let has_strands = self.has_strands;
         let estimate = Estimate::new(unfolding);
-        Searcher { unfolding, model: self.model, estimate, choice: self.choice, limits, has_strands }
+        Searcher {
+            unfolding,
+            model: self.model,
+            estimate,
+            choice: self.choice,
+            limits,
+            has_strands,
+            reach: OnceCell::new(),
+        }
     }
 
     /// Explores with a fresh collection per engine that is asked.
@@ -165,7 +186,9 @@ impl<'a> Searcher<'a> {
                 // Whether a cut can be reached is asked in one way by all engines.
                 Exploration::Complete
                 | Exploration::Stopped
-                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_)) => return found,
+                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_) | Stop::Outside(_)) => {
+                    return found;
+                }
                 Exploration::Incomplete(Stop::Work) => {
                     waiting.insert(0, engine);
                     budget = budget.saturating_mul(2);
@@ -210,7 +233,29 @@ impl<'a> Searcher<'a> {
             EngineName::Sat => &Sat,
         };
         let limits = Limits { work, ..self.limits.clone() };
-        let exploration = asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor);
+        let exploration = match asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor) {
+            // It saw everything but what lies past a cut.
+            Exploration::Incomplete(Stop::Bound(_) | Stop::Outside(_)) if self.reach() == Reach::Never => {
+                Exploration::Complete
+            }
+            exploration => exploration,
+        };
         Found { results, exploration, engine }
+    }
+
+    /// Whether a cut can be reached, as far as so much work tells.
+    fn reach(&self) -> Reach {
+        let ask = |engine: &dyn Engine, work| {
+            let limits = Limits { work: Some(work), ..self.limits.clone() };
+            reaches_cut(engine, self.unfolding, self.model, &limits)
+        };
+        *self.reach.get_or_init(|| match self.choice {
+            EngineChoice::Enumerate => ask(&Enumerate, CUT_WORK),
+            EngineChoice::Sat => ask(&Sat, CUT_WORK),
+            EngineChoice::Auto => match ask(&Enumerate, SOFT) {
+                Reach::Never => Reach::Never,
+                Reach::Perhaps => ask(&Sat, CUT_WORK),
+            },
+        })
     }
 }

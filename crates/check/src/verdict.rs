@@ -132,6 +132,9 @@ impl From<Stop> for Why {
             Stop::Memory => Why::Memory,
             Stop::Cancelled => Why::Cancelled,
             Stop::Bound(span) => Why::Bound(span),
+            Stop::Outside(span) => {
+                Why::Unsupported { span, what: "an access outside every declared location".to_owned() }
+            }
             Stop::Unsupported { span, what } => Why::Unsupported { span, what },
             Stop::ThinAir => Why::ThinAir,
             Stop::Work => Why::Size("the search was cut".to_owned()),

@@ -67,7 +67,7 @@ impl Engine for Brute<'_> {
         match search.all_traces() {
             Err(end) => end,
             Ok(()) => {
-                let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
+                let doubt = search.doubt.or_else(|| cut::doubt(unfolding, goal.ends));
                 doubt.map_or(Exploration::Complete, Exploration::Incomplete)
             }
         }
@@ -132,7 +132,12 @@ impl<'t> Search<'_, 't> {
         let any = |test: fn(&TraceEnd) -> bool| traces.iter().any(|trace| test(self.end(*trace)));
         let stuck = any(|end| matches!(end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }));
         let cut = any(|end| matches!(end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. }));
-        !cut && launch::admits(self.unfolding, traces) && stuck == (self.goal.ends == Ends::Stuck)
+        let wanted = match self.goal.ends {
+            Ends::Terminating => !cut && !stuck,
+            Ends::Stuck => !cut && stuck,
+            Ends::Cut => cut,
+        };
+        wanted && launch::admits(self.unfolding, traces)
     }
 
     fn fix(&self, traces: Vec<TraceId>) -> Fixed {

@@ -3,11 +3,13 @@
 //! A trace is *cut* where a loop exceeds the unrolling bound, or where an access has an address that no location has.
 //! What lies past the cut is in no execution that an engine looks at: neither what that thread does, nor what other
 //! threads do because of it (leave a spin loop, pass a barrier). So if some cut can be reached, the absence of an
-//! execution proves nothing, whether executions that end were looked for or ones that are stuck. That no *consistent
-//! candidate* takes the cut trace would not show that it cannot be reached: the threads beside it may wait for
-//! something past the cut.
+//! execution proves nothing, whether executions that end were looked for or ones that are stuck. That no consistent
+//! execution *that ends* takes the cut trace would not show that it cannot be reached: the threads beside it may wait for
+//! something past the cut. Two rules show it, a cheap one and a stronger one.
 //!
-//! A cut is taken to be reachable unless its constraints contradict *may-values*: per location, the initial value and
+//! # Values
+//!
+//! A cut cannot be reached if its constraints contradict *may-values*: per location, the initial value and
 //! all that any write of any trace may put there, whoever reads it, to a fixed point.
 //!
 //! Why that is sound, where the model forbids values out of thin air (rf and dependencies have no cycle; SC, TSO and PTX
@@ -24,23 +26,70 @@
 //! follows the same access with any other address just as well, and is in those traces.
 //!
 //! Each value has passed each write at most once, so there is nothing to find after as many rounds as there are writes.
+//!
+//! # Beginnings
+//!
+//! A loop that tries again with what it read (a compare-and-swap that adds) fails once for each time that another thread
+//! succeeds, and no values say so: only coherence does. So the second rule, [`reaches_cut`], asks the engine for the
+//! *beginning* of an execution ([`Ends::Cut`]): some thread is at its cut, each other one has ended, is at a cut too, or
+//! waits in a spin loop or at a barrier, perhaps only for what lies past the cut. If no beginning is consistent, no cut
+//! can be reached.
+//!
+//! Why that is sound, for SC, TSO and PTX, and every model that is like them in the two points below. Take an execution of
+//! the whole program in which some thread goes past a cut, and of the cuts that are passed one that is first in the order
+//! of rf and dependencies, which has no cycle. Keep what comes before it in that order.
+//!
+//! * The rest can be left out. Fewer events have fewer edges, and axioms in which every relation that varies occurs
+//!   positively (`Model::is_prefix_closed`; no other model is asked) stay true.
+//! * The threads can be run on from there, each to its end, its cut or where it waits: a read that nothing kept depends on
+//!   takes the newest write that must be ordered before it, which adds no order that was not there, and a write or a
+//!   fence goes last. None of the three models forbids a thread to take its next step so; a read-modify-write
+//!   finds the last write of its location, or for one kept without its read the write it was put behind.
+//!
+//! What the rule says of a bound is compared with larger bounds on random programs (`tests/cut.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::unfolding::{EventKind, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 
-use super::Stop;
 use super::may::{May, image, only_leaf};
+use super::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
 use crate::base::location_of;
+use crate::model::Model;
 
 /// After this many rounds, what still grows may be anything.
 const ROUNDS: usize = 64;
 
-/// Why the absence of an execution proves nothing, if a cut may be reached.
-pub(super) fn doubt(unfolding: &Unfolding) -> Option<Stop> {
+/// Whether a thread can get to where its trace was cut.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// What an engine left open for no other reason than a cut is complete.
+    Never,
+    /// It can, or the engine could not tell, or the model is not one to tell it of.
+    Perhaps,
+}
+
+/// Asks an engine for the beginning of an execution that gets to a cut.
+pub fn reaches_cut(engine: &dyn Engine, unfolding: &Unfolding, model: &Model, limits: &Limits<'_>) -> Reach {
+    if !model.is_prefix_closed() {
+        return Reach::Perhaps;
+    }
+    let goal = Goal { multiplicity: Multiplicity::First, observed: Observed::Terms(&[]), ..Goal::new(Ends::Cut) };
+    match engine.explore(unfolding, model, &goal, limits, &mut |_| ControlFlow::Break(())) {
+        Exploration::Complete => Reach::Never,
+        Exploration::Stopped | Exploration::Incomplete(_) => Reach::Perhaps,
+    }
+}
+
+/// Why the absence of an execution that ends so proves nothing, if a cut may be reached.
+pub(super) fn doubt(unfolding: &Unfolding, ends: Ends) -> Option<Stop> {
+    if ends == Ends::Cut {
+        return None;
+    }
     if unfolding.traces.iter().all(|trace| cut(trace).is_none()) {
         return None;
     }
@@ -56,10 +105,7 @@ fn cut(trace: &Trace) -> Option<(&[EventId], Stop)> {
     match &trace.end {
         TraceEnd::Exit | TraceEnd::NotStarted | TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => None,
         TraceEnd::Bound { span, rests_on } => Some((rests_on, Stop::Bound(*span))),
-        TraceEnd::Wild { span, rests_on } => {
-            let what = "an access outside every declared location".to_owned();
-            Some((rests_on, Stop::Unsupported { span: *span, what }))
-        }
+        TraceEnd::Wild { span, rests_on } => Some((rests_on, Stop::Outside(*span))),
     }
 }
 

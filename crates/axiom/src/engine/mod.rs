@@ -14,13 +14,15 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use fencepost_program::TraceId;
 use fencepost_program::program::{Condition, Term};
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
 use crate::execution::Execution;
 use crate::model::Model;
 
+pub use cut::{Reach, reaches_cut};
 pub use raised::Raised;
 
 /// What is searched for.
@@ -82,6 +84,21 @@ pub enum Ends {
     /// At least one thread is stuck for good under fair scheduling: in a spin loop whose reads all read co-maximal
     /// writes, or at a barrier that never completes. The others exit or are stuck too.
     Stuck,
+    /// At least one thread is at a cut; the others exit, are at a cut too, or wait for something, perhaps not for good.
+    /// Such an execution is the beginning of one, and none is all of one ([`reaches_cut`]).
+    Cut,
+}
+
+impl Ends {
+    /// Whether traces that may each be part of such an execution have among them what makes it one.
+    fn meet(self, unfolding: &Unfolding, traces: &[TraceId]) -> bool {
+        let any = |test: fn(&TraceEnd) -> bool| traces.iter().any(|trace| test(&unfolding.traces[trace.index()].end));
+        match self {
+            Ends::Terminating => true,
+            Ends::Stuck => any(|end| matches!(end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. })),
+            Ends::Cut => any(|end| matches!(end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. })),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -116,8 +133,9 @@ pub enum Stop {
     Work,
     /// A loop was cut at the unrolling bound.
     Bound(Span),
-    /// The model or program needs something this engine does not do, or does something that has no meaning (an access
-    /// outside every location), in words.
+    /// A thread was cut where it accesses an address that no location has.
+    Outside(Span),
+    /// The model or program needs something this engine does not do, or does something that has no meaning, in words.
     Unsupported {
         span: Span,
         what: String,

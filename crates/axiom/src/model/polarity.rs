@@ -3,8 +3,10 @@
 //! A check is monotone in a relation that occurs only positively: adding edges can only violate it, so an engine may
 //! reject a partial choice and may keep coherence as small as possible. This is derived from the text, never assumed.
 
+use fencepost_syntax::cat::CheckRole;
+
 use super::graph::operands;
-use super::ir::{BaseRelation, BaseSet, CheckId, Dynamic, Model, NodeId, Operator};
+use super::ir::{BaseRelation, BaseSet, CheckId, DemandedRelation, Dynamic, Model, NodeId, Operator};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Occurrence {
@@ -58,6 +60,22 @@ impl Polarity {
 }
 
 impl Model {
+    /// Whether the beginning of a consistent execution is consistent: it has fewer edges of every kind, and no axiom
+    /// wants one, but for those that want an order of two events and find it among what is kept ([`Demand`]).
+    ///
+    /// [`Demand`]: super::ir::Demand
+    pub fn is_prefix_closed(&self) -> bool {
+        let axioms = self.checks.iter().enumerate().filter(|(_, check)| check.role == CheckRole::Axiom);
+        axioms.map(|(index, _)| CheckId(index as u32)).all(|check| {
+            let demands = |relation| self.demands.iter().any(|one| one.check == check && one.relation == relation);
+            let polarity = self.polarity(check);
+            polarity.rf.is_monotone()
+                && polarity.syncbar.is_monotone()
+                && (polarity.co.is_monotone() || demands(DemandedRelation::Co))
+                && (polarity.sync_fence.is_monotone() || demands(DemandedRelation::SyncFence))
+        })
+    }
+
     /// How a check uses each dynamic relation: `~` before the check counts as a negation.
     pub fn polarity(&self, check: CheckId) -> Polarity {
         let operators: Vec<&Operator> = self.nodes.iter().map(|node| &node.operator).collect();

@@ -205,7 +205,7 @@ fn check_sync_fence(unfolding: &Unfolding, execution: &Execution, fences: FenceO
 
 /// How each thread ends, against the goal.
 fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Result<(), Mismatch> {
-    let mut stuck = 0;
+    let (mut stuck, mut cut) = (0, 0);
     for trace in &execution.traces {
         let trace = &unfolding.traces[trace.index()];
         let fits = match &trace.end {
@@ -214,7 +214,7 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
             // That nothing completes the barrier is part of the matching.
             TraceEnd::Blocked { .. } => {
                 stuck += 1;
-                ends == Ends::Stuck
+                ends != Ends::Terminating
             }
             TraceEnd::Spin { reads, .. } => {
                 stuck += 1;
@@ -222,9 +222,16 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
                     let source = execution.rf.iter().find(|(_, reader)| reader == read);
                     source.is_some_and(|(write, _)| !execution.co.iter().any(|(from, _)| from == write))
                 };
-                ends == Ends::Stuck && reads.iter().all(newest)
+                match ends {
+                    Ends::Terminating => false,
+                    Ends::Stuck => reads.iter().all(newest),
+                    Ends::Cut => true,
+                }
             }
-            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => false,
+            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => {
+                cut += 1;
+                ends == Ends::Cut
+            }
         };
         if !fits {
             return Err(Mismatch::End(trace.thread));
@@ -232,6 +239,7 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
     }
     match ends {
         Ends::Stuck if stuck == 0 => Err(Mismatch::End(ThreadId(0))),
+        Ends::Cut if cut == 0 => Err(Mismatch::End(ThreadId(0))),
         _ => Ok(()),
     }
 }

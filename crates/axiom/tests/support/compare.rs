@@ -188,7 +188,7 @@ pub(crate) fn compare_text(text: &str, subjects: &[Subject], tally: &mut Tally) 
     let filter = program.filter.as_ref().map(|filter| &filter.node);
     for subject in subjects.iter().filter(|subject| subject.takes(&program)) {
         let counts = tally.models.entry(subject.name).or_default();
-        for ends in [Ends::Terminating, Ends::Stuck] {
+        for ends in [Ends::Terminating, Ends::Stuck, Ends::Cut] {
             let run = Run { subject, unfolding: &unfolding, ends, filter };
             let message = |why: String| format!("{}, {ends:?}: {why}", subject.name);
             run.compare(&condition, counts).map_err(|why| Failure { stage: Stage::Engines, message: message(why) })?;

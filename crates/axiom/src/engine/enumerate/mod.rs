@@ -28,7 +28,7 @@ mod values;
 use std::ops::ControlFlow;
 
 use fencepost_program::expression::Expression;
-use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::{EventId, TraceId, barrier, launch};
 
 use self::budget::{Budget, End, Flow};
@@ -114,7 +114,7 @@ fn explore(
     match search.choose_traces(&choices, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
-        ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding)),
+        ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding, goal.ends)),
     }
 }
 
@@ -207,10 +207,7 @@ impl<'a, 'v> Search<'a, 'v> {
 
     fn candidate(&mut self, traces: &[TraceId]) -> Flow {
         self.budget.tick(4)?;
-        let stuck = |trace: &TraceId| {
-            matches!(self.unfolding.traces[trace.index()].end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. })
-        };
-        if self.ends == Ends::Stuck && !traces.iter().any(stuck) || !launch::admits(self.unfolding, traces) {
+        if !self.ends.meet(self.unfolding, traces) || !launch::admits(self.unfolding, traces) {
             return Flow::Continue(());
         }
         self.candidate.choose(self.unfolding, traces);

@@ -20,6 +20,7 @@ use super::budget::Flow;
 use super::values::Consistent;
 use super::{Progress, Search};
 use crate::bits::{Relation, kernel, ones};
+use crate::engine::Ends;
 use crate::evaluate::Chosen;
 use crate::model::{BaseRelation, DemandedRelation, Direction};
 
@@ -52,6 +53,9 @@ impl Search<'_, '_> {
     /// The reads that a stuck thread repeats, of those that are open or pinned.
     pub(super) fn find_spinning(&mut self) {
         self.reads.spinning.clear();
+        if self.ends != Ends::Stuck {
+            return;
+        }
         for trace in &self.candidate.traces {
             if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
                 self.reads.spinning.extend(reads.iter().filter_map(|read| self.candidate.local(*read)));

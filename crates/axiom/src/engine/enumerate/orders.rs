@@ -17,6 +17,7 @@ use super::values::Consistent;
 use super::{Progress, Search};
 use crate::base::{is_in_sync_order, sync_orders};
 use crate::bits::Relation;
+use crate::engine::Ends;
 use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
 
@@ -317,6 +318,9 @@ impl Search<'_, '_> {
     /// Spinning reads read co-maximal writes.
     fn find_maximal(&mut self) {
         self.orders.maximal.clear();
+        if self.ends != Ends::Stuck {
+            return;
+        }
         for trace in &self.candidate.traces {
             if let TraceEnd::Spin { reads, .. } = &self.unfolding.traces[trace.index()].end {
                 let local = reads.iter().filter_map(|read| self.candidate.local(*read));

@@ -14,10 +14,11 @@ use crate::engine::may::{May, MayValues, only_leaf};
 /// The traces to combine, per thread.
 pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends) -> Vec<Vec<TraceId>> {
     let fits = |trace: &TraceId| match (&unfolding.traces[trace.index()].end, ends) {
-        (TraceEnd::Exit | TraceEnd::NotStarted, _)
+        (_, Ends::Cut)
+        | (TraceEnd::Exit | TraceEnd::NotStarted, _)
         | (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Stuck) => true,
         (TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }, Ends::Terminating) => false,
-        (TraceEnd::Bound { .. } | TraceEnd::Wild { .. }, _) => false,
+        (TraceEnd::Bound { .. } | TraceEnd::Wild { .. }, Ends::Terminating | Ends::Stuck) => false,
     };
     let fitting = |traces: &[TraceId]| traces.iter().copied().filter(fits).collect();
     let mut alive: Vec<Vec<TraceId>> = unfolding.threads.iter().map(|thread| fitting(&thread.traces)).collect();

@@ -11,9 +11,10 @@ use fencepost_program::{EventId, TraceId, barrier, launch};
 use crate::engine::{Exploration, Stop};
 
 use super::Search;
-use super::encode::{Encoding, Ending, Space};
+use super::encode::{Encoding, Space};
 use super::solver::Solver;
 use super::values::Values;
+use crate::engine::Ends;
 
 /// More combinations of operand values than this are refused.
 const MOST_ASSIGNMENTS: usize = 4096;
@@ -23,7 +24,7 @@ pub(super) type Visit<'v, 'a> = dyn FnMut(&mut Search<'a>, &Space) -> Result<(),
 
 impl<'a> Search<'a> {
     /// Visits the spaces that together are all executions with this ending.
-    pub(super) fn all_spaces(&mut self, ending: Ending, visit: &mut Visit<'_, 'a>) -> Result<(), Exploration> {
+    pub(super) fn all_spaces(&mut self, ending: Ends, visit: &mut Visit<'_, 'a>) -> Result<(), Exploration> {
         let threads = self.unfolding.threads.iter();
         let traces: Vec<Vec<TraceId>> = threads
             .map(|thread| thread.traces.iter().copied().filter(|trace| self.allowed(*trace, ending)).collect())
@@ -70,7 +71,7 @@ impl<'a> Search<'a> {
     fn all_matchings(
         &mut self,
         choice: &[TraceId],
-        ending: Ending,
+        ending: Ends,
         visit: &mut Visit<'_, 'a>,
     ) -> Result<(), Exploration> {
         let traces: Vec<Vec<TraceId>> = choice.iter().map(|trace| vec![*trace]).collect();
@@ -91,7 +92,7 @@ impl<'a> Search<'a> {
         &self,
         choice: &[TraceId],
         traces: &[Vec<TraceId>],
-        ending: Ending,
+        ending: Ends,
     ) -> Result<Vec<Vec<(Expression, Value)>>, Exploration> {
         let mut open: Vec<(Expression, EventId)> = Vec::new();
         let here = choice.iter().flat_map(|trace| self.barriers(*trace)).map(|event| (event, true));

@@ -9,6 +9,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, TraceId};
 
 use crate::base::{is_in_sync_order, location_of, sync_orders};
+use crate::engine::Ends;
 use crate::hash;
 use crate::model::{Coherence, FenceOrder, Model};
 
@@ -25,16 +26,7 @@ pub(super) struct Space {
     pub(super) matching: BarrierMatching,
     /// The values the matching takes barrier operands to have.
     pub(super) operands: Vec<(Expression, Value)>,
-    pub(super) ending: Ending,
-}
-
-/// How the threads of the space's executions end.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Ending {
-    /// All exit.
-    Terminating,
-    /// At least one is stuck for good.
-    Stuck,
+    pub(super) ending: Ends,
 }
 
 pub(super) struct Encoding<'a> {
@@ -260,15 +252,18 @@ impl<'a> Encoding<'a> {
         }
     }
 
-    /// Stuck executions: some thread is stuck, and a spinning one sees only co-maximal writes.
+    /// Stuck executions: some thread is stuck, and a spinning one sees only co-maximal writes. Cut ones: some thread is cut.
     fn endings(&mut self) {
-        if self.space.ending == Ending::Terminating {
+        if self.space.ending == Ends::Terminating {
             return;
         }
+        let cut = self.space.ending == Ends::Cut;
         let mut special = Vec::new();
         for trace in self.space.traces.iter().flatten() {
             let literal = self.taken[trace.index()];
             match &self.unfolding.traces[trace.index()].end {
+                TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => special.push(literal),
+                TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } if cut => {}
                 TraceEnd::Blocked { .. } => special.push(literal),
                 TraceEnd::Spin { reads, .. } => {
                     for read in reads {
@@ -278,7 +273,7 @@ impl<'a> Encoding<'a> {
                     }
                     special.push(literal);
                 }
-                TraceEnd::Exit | TraceEnd::NotStarted | TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => {}
+                TraceEnd::Exit | TraceEnd::NotStarted => {}
             }
         }
         self.solver.clause(&special);

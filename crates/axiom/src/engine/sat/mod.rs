@@ -29,7 +29,7 @@ use crate::engine::raised::Wanted;
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::model::{BaseSet, Coherence, Model, Operator};
 
-use encode::{Encoding, Ending, Space};
+use encode::{Encoding, Space};
 use solver::{Answer, Solver, Work};
 use theory::{Outcome, Theory};
 use values::{TooManyValues, Truth, Values};
@@ -72,7 +72,7 @@ fn explore(
     match search.run(visit) {
         Err(exploration) => exploration,
         Ok(()) => {
-            let doubt = search.doubt.or_else(|| cut::doubt(unfolding));
+            let doubt = search.doubt.or_else(|| cut::doubt(unfolding, goal.ends));
             doubt.map_or(Exploration::Complete, Exploration::Incomplete)
         }
     }
@@ -109,19 +109,15 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn run(&mut self, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
-        let ending = match self.goal.ends {
-            Ends::Terminating => Ending::Terminating,
-            Ends::Stuck => Ending::Stuck,
-        };
-        self.all_spaces(ending, &mut |search, space| search.solve(space, visit))?;
+        self.all_spaces(self.goal.ends, &mut |search, space| search.solve(space, visit))?;
         Ok(())
     }
 
-    fn allowed(&self, trace: TraceId, ending: Ending) -> bool {
+    fn allowed(&self, trace: TraceId, ending: Ends) -> bool {
         match self.unfolding.traces[trace.index()].end {
             TraceEnd::Exit | TraceEnd::NotStarted => true,
-            TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending == Ending::Stuck,
-            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => false,
+            TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => ending != Ends::Terminating,
+            TraceEnd::Bound { .. } | TraceEnd::Wild { .. } => ending == Ends::Cut,
         }
     }
 
