@@ -277,10 +277,10 @@ pub(crate) struct Machine {
     #[arg(long, value_name = "CONDITION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) trace: Option<String>,
     /// Step through one test by hand
-    #[arg(long, conflicts_with_all = ["all", "trace", "json", "steps"])]
+    #[arg(long, conflicts_with_all = ["all", "trace", "json", "steps", "states", "time_limit", "memory_limit", "jobs"])]
     pub(crate) step: bool,
     /// Take these steps: numbers of transitions, u to undo, l to list, s to show the state, h for the way here
-    #[arg(long, value_name = "STEPS", conflicts_with_all = ["all", "trace", "json"])]
+    #[arg(long, value_name = "STEPS", conflicts_with_all = ["all", "trace", "json", "states", "time_limit", "memory_limit", "jobs"])]
     pub(crate) steps: Option<String>,
     /// Print one JSON object per test (docs/schema/machine.schema.json)
     #[arg(long)]

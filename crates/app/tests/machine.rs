@@ -134,6 +134,12 @@ fn what_is_not_known_is_refused_by_name() {
         (&["coherence", "--swmr", "maybe"], "`swmr` is on or off, not `maybe`"),
         (&["lost-pop", "--arch", "mips"], "`arch` is sc or xc or arm, not `mips`"),
         (&["lost-pop", "--option", "between"], "an option is `name=value`"),
+        (
+            &["coherence:swmr=on", "--swmr", "off"],
+            "`swmr` is set twice, and `swmr=off` contradicts what was said before",
+        ),
+        (&["lost-pop:arch=sc", "--arch", "arm"], "`arch` is set twice"),
+        (&["lost-pop", "--steps", "1", "--states", "9"], "cannot be used with"),
     ] {
         let run = on(machine, SB, &[]);
         assert!(run.code == 2 && run.err.contains(said), "{machine:?}: {}", run.err);
@@ -155,7 +161,7 @@ fn what_holds_of_no_outcome_is_called_vacuous() {
         for rest in [&[][..], &["--all"], &["--trace"], &["--jobs", "2"]] {
             let run = on(&["store-buffer"], &test, rest);
             assert!(run.code == 0 && run.out.contains("so this holds vacuously"), "{rest:?}: {}", run.out);
-            let hangs = run.out.contains("a thread waits for a value that does not come");
+            let hangs = run.out.contains("a loop is cut where a thread waits in it for another value");
             assert_eq!(hangs, test.contains("spin"), "{rest:?}: {}", run.out);
         }
         let run = on(&["lost-pop"], &test, &["--json"]);
@@ -175,6 +181,46 @@ fn a_test_that_asks_nothing_gets_its_outcomes() {
     assert!(run.out.contains("  4 outcomes\n           1  P0:EAX=0; P1:EAX=0; x=1; y=1\n"), "{}", run.out);
     let run = on(&["store-buffer"], test, &["--states", "9"]);
     assert!(run.code == 3 && run.out.contains("Unknown (the limit of states was reached)"), "{}", run.out);
+}
+
+/// Where a run has ended nothing is taken any more, though caches could still move lines; the step is named.
+#[test]
+fn a_run_that_has_ended_takes_no_steps() {
+    let read = "X86 R\n{ x=0; }\n P0 ;\n MOV EAX,[x] ;\nexists (0:EAX=0)\n";
+    let run = on(&["coherence"], read, &["--steps", "1,1"]);
+    assert!(run.code == 0 && run.out.ends_with("the run has ended after 2 steps: P0:EAX=0\n"), "{}", run.out);
+    let run = on(&["coherence"], read, &["--steps", "1,1,1"]);
+    assert!(run.code == 2 && run.err.contains("step 3 (`1`): the run has ended after 2 steps"), "{}", run.err);
+    let run = on(&["store-buffer"], SB, &["--steps", "1,u,1,9"]);
+    assert!(run.code == 2 && run.err.contains("step 4 (`9`): there are only the transitions 1 to 3"), "{}", run.err);
+}
+
+/// Values that are computed, and the halves of read-modify-writes.
+#[test]
+fn a_trace_shows_values_and_explains_its_signs() {
+    let add = "X86 add\n{ x=4; }\n P0 | P1 ;\n MOV EAX,$1 | MOV EBX,[x] ;\n LOCK XADD [x],EAX | ;\nexists (1:EBX=5)\n";
+    let legend = "R* and W* are the read and the write of an atomic read-modify-write";
+    for (machine, said) in [
+        ("lost-pop", "P0's R* x is satisfied by the initial W x=4 and returns 4; P0 accepts W* x=5\n"),
+        ("lost-pop", "P0's W* x=5 propagates to P1\n"),
+        ("store-buffer", "P0 executes R* x and gets 4, and writes 5\n"),
+        ("coherence", "P0 executes R* x and gets 4, and writes 5\n"),
+    ] {
+        let run = on(&[machine], add, &["--trace"]);
+        assert!(run.out.contains(said) && run.out.contains(legend), "{machine}: {}", run.out);
+    }
+    assert!(!on(&["lost-pop"], SB, &["--trace"]).out.contains(legend));
+}
+
+/// What nobody looked at is not empty.
+#[test]
+fn stuck_is_null_where_it_was_not_computed() {
+    let stuck = |rest: &[&str]| {
+        let run = on(&["store-buffer"], SB, &[&["--json"], rest].concat());
+        serde_json::from_str::<serde_json::Value>(&run.out).expect("JSON")["stuck"].clone()
+    };
+    assert_eq!(stuck(&[]), serde_json::Value::Null);
+    assert_eq!(stuck(&["--all"]), serde_json::json!([]));
 }
 
 /// The fields are those of the schema.

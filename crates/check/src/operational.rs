@@ -83,8 +83,8 @@ pub struct Report {
     pub outcomes: Option<Vec<Outcome>>,
     /// Why the outcomes are not all.
     pub incomplete: Option<Reason>,
-    /// States that end a run without an outcome. Known where the outcomes are, and where no run ends.
-    pub stuck: Vec<StuckStates>,
+    /// States that end a run without an outcome. None where nobody looked: known where the outcomes are, and where no run ends.
+    pub stuck: Option<Vec<StuckStates>>,
 }
 
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
@@ -147,7 +147,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         transitions: 0,
         outcomes: None,
         incomplete: None,
-        stuck: Vec::new(),
+        stuck: None,
     };
     let run = Run { test, setup, options };
     let asked = requests(test, setup, options.bound).and_then(|requests| run.ask(&requests, &mut report));
@@ -192,7 +192,7 @@ impl Run<'_> {
             report.outcomes = Some(self.outcomes(all));
             let stopped = stopped(all);
             report.incomplete = stopped.as_ref().map(|why| Reason::new(why, &self.test.source));
-            report.stuck = stuck(all);
+            report.stuck = Some(stuck(all));
             // Then the outcomes are what the test is run for.
             if let Some(why) = stopped.filter(|_| asks_nothing) {
                 return Err(why);
@@ -234,7 +234,7 @@ impl Run<'_> {
         let is_none = explored.extent == Extent::Complete;
         // The filter prunes the search, so that other runs may end elsewhere.
         if is_none && !is_filtered {
-            report.stuck = stuck(&explored);
+            report.stuck = Some(stuck(&explored));
         }
         Ok(is_none)
     }

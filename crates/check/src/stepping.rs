@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fmt::Write;
 
-use fencepost_machine::machine::Ending;
+use fencepost_machine::machine::{Ending, Stuck};
 use fencepost_machine::step::{Choice, Refused, Stepping};
 
 use crate::operational::assignment;
@@ -28,12 +28,19 @@ pub enum Command {
 pub enum Problem {
     NoCommand(String),
     Refused(Refused),
+    /// There are transitions left (caches never come to rest), but the run is over.
+    Ended {
+        steps: usize,
+    },
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Problem::NoCommand(word) => write!(f, "`{word}` is no command: {HELP}"),
+            Problem::Ended { steps } => {
+                write!(f, "the run has ended after {}, and takes no more", phrase::count(*steps as u64, "step"))
+            }
             Problem::Refused(Refused::AtTheStart) => write!(f, "nothing was taken yet"),
             Problem::Refused(Refused::NoSuchTransition { enabled: 0 }) => write!(f, "nothing is enabled here"),
             Problem::Refused(Refused::NoSuchTransition { enabled }) => {
@@ -67,6 +74,9 @@ pub fn parse(word: &str) -> Result<Command, Problem> {
 pub fn act(test: &Test, run: &mut dyn Stepping, command: Command) -> Result<String, Problem> {
     Ok(match command {
         Command::Take(number) => {
+            if run.ending() != Ending::Running {
+                return Err(Problem::Ended { steps: run.history().len() });
+            }
             // There is no transition 0.
             let choice = Choice(number.wrapping_sub(1));
             let taken = run.take(choice).map_err(Problem::Refused)?;
@@ -89,12 +99,8 @@ pub fn list(test: &Test, run: &dyn Stepping) -> String {
     let steps = phrase::count(run.history().len() as u64, "step");
     match run.ending() {
         Ending::Running => numbered(&run.enabled()),
-        Ending::Final(state) => {
-            let mut text = format!("the run has ended after {steps}: {}\n", assignment(test, &state));
-            // Caches never come to rest.
-            text.push_str(&numbered(&run.enabled()));
-            text
-        }
+        Ending::Final(state) => format!("the run has ended after {steps}: {}\n", assignment(test, &state)),
+        Ending::Stuck(why @ Stuck::Spin) => format!("the run is followed no further after {steps}: {}\n", why.words()),
         Ending::Stuck(why) => format!("the run ends without an outcome after {steps}: {}\n", why.words()),
         Ending::Cut(_) => format!("the run leaves the unrolled part of the program after {steps}\n"),
     }

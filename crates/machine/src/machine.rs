@@ -24,7 +24,8 @@ pub enum Ending {
 pub enum Stuck {
     /// Nothing is enabled, and a thread has not ended or a read has no value.
     Deadlock,
-    /// A thread waits in a loop without side effects for a value that does not come.
+    /// A thread is in a loop without side effects and its last read did not let it go: the loop is followed no further. Other
+    /// runs show how it goes on; if there are none, it waits for ever.
     Spin,
     /// The writes to a location have no last one: their order has a cycle or is not total.
     NoLastWrite,
@@ -38,7 +39,9 @@ impl Stuck {
     pub fn words(self) -> &'static str {
         match self {
             Stuck::Deadlock => "nothing can happen any more, and a thread or a read is unfinished",
-            Stuck::Spin => "a thread waits for a value that does not come",
+            Stuck::Spin => {
+                "a loop is cut where a thread waits in it for another value: it reads again, or waits for ever"
+            }
             Stuck::NoLastWrite => "the writes to a location have no last one",
             Stuck::AssumedAway => "an assumption of the test does not hold",
         }

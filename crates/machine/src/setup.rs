@@ -13,6 +13,8 @@ pub struct Setup {
     pub model: Model,
     /// Whose threads these are, if not the architecture's they are written in.
     pub architecture: Option<Architecture>,
+    /// The options that somebody has set, by their place in [`options`].
+    given: u32,
 }
 
 /// Why there is no such machine.
@@ -29,6 +31,11 @@ pub enum BadSetup {
         name: String,
         value: String,
         known: Vec<&'static str>,
+    },
+    /// Set twice, to different values.
+    Contradiction {
+        name: String,
+        value: String,
     },
 }
 
@@ -47,6 +54,9 @@ impl fmt::Display for BadSetup {
             }
             BadSetup::Value { name, value, known } => {
                 write!(f, "`{name}` is {}, not `{value}`", known.join(" or "))
+            }
+            BadSetup::Contradiction { name, value } => {
+                write!(f, "`{name}` is set twice, and `{name}={value}` contradicts what was said before")
             }
         }
     }
@@ -108,7 +118,7 @@ fn architecture_words(architecture: Architecture) -> &'static str {
 
 impl Setup {
     pub fn new(model: Model) -> Setup {
-        Setup { model, architecture: None }
+        Setup { model, architecture: None, given: 0 }
     }
 
     /// `NAME` or `NAME:option=value:…`.
@@ -125,16 +135,26 @@ impl Setup {
     pub fn set(&mut self, option: &str) -> Result<(), BadSetup> {
         let Some((name, value)) = option.split_once('=') else { return Err(BadSetup::Shape(option.to_owned())) };
         let (name, value) = (name.trim(), value.trim());
-        let Some(described) = options(self.model).into_iter().find(|it| it.name == name) else {
+        let Some((at, described)) = options(self.model).into_iter().enumerate().find(|(_, it)| it.name == name) else {
             return Err(BadSetup::Option { machine: self.model.name(), name: name.to_owned() });
         };
         let known: Vec<&'static str> = described.values.iter().map(|(value, _)| *value).collect();
         if !known.contains(&value) {
             return Err(BadSetup::Value { name: name.to_owned(), value: value.to_owned(), known });
         }
+        let mut changed = *self;
+        changed.apply(name, value);
+        if self.given >> at & 1 == 1 && changed != *self {
+            return Err(BadSetup::Contradiction { name: name.to_owned(), value: value.to_owned() });
+        }
+        *self = Setup { given: self.given | 1 << at, ..changed };
+        Ok(())
+    }
+
+    fn apply(&mut self, name: &str, value: &str) {
         if name == ARCH {
             self.architecture = Architecture::ALL.into_iter().find(|it| it.name() == value);
-            return Ok(());
+            return;
         }
         self.model = match self.model {
             Model::Coherence(_) => Model::Coherence(if value == "on" { Swmr::Kept } else { Swmr::EarlyAcknowledge }),
@@ -145,7 +165,6 @@ impl Setup {
             Model::LostPop(rules) => Model::LostPop(rules.named(name, value).unwrap_or(rules)),
             Model::StoreBuffers => Model::StoreBuffers,
         };
-        Ok(())
     }
 
     /// The threads as this machine takes them. `written` is whose threads the test says they are, if not the text.
@@ -205,6 +224,9 @@ mod tests {
         assert_eq!(said("store-buffer:x=1"), "store-buffer has no option `x`: it has none");
         assert!(said("coherence:swmr=maybe").contains("`swmr` is on or off, not `maybe`"));
         assert!(said("lost-pop:between").contains("name=value"));
+        assert!(said("coherence:swmr=on:swmr=off").contains("`swmr` is set twice, and `swmr=off` contradicts"));
+        assert!(said("lost-pop:arch=sc:arch=xc").contains("`arch` is set twice"));
+        assert_eq!(said("coherence:swmr=off:swmr=off:arch=xc"), "");
         assert!(said("lost-pop:tween=lean").contains("cross-thread-edges"));
     }
 }

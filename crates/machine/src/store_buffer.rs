@@ -167,21 +167,19 @@ impl Machine for StoreBuffers<'_> {
                 let thread = &self.requests.threads[self.requests.owner(event)].name;
                 let mut after = state.clone();
                 self.execute(&mut after, event);
-                let value = self.walk(&after).value(event);
-                let value = value.map_or(String::new(), |value| format!(" and gets {value}"));
-                format!("{thread} executes {}{value}", self.requests.text(event))
+                format!("{thread} executes {}", self.walk(&after).executed(event))
             }
             Step::Flush(thread) => {
                 let name = &self.requests.threads[thread as usize].name;
                 let oldest = self.buffer(state, thread as usize).first().copied();
-                let text = oldest.map_or(String::new(), |store| self.requests.text(store));
+                let text = oldest.map_or(String::new(), |store| self.walk(state).text(store));
                 format!("{text} leaves {name}'s buffer for memory")
             }
         }
     }
 
     fn show(&self, state: &State) -> Vec<String> {
-        let text = |event: &EventId| self.requests.text(*event);
+        let text = |event: &EventId| self.walk(state).text(*event);
         let mut lines = Vec::new();
         for (index, thread) in self.requests.threads.iter().enumerate() {
             let buffer: Vec<String> = self.buffer(state, index).iter().map(text).collect();

@@ -90,6 +90,15 @@ fn threads() {
             "`cta` is given twice @ cta",
         ],
     );
+    let outside = "`x86` and `host` say all: such a thread has no cta, cluster, gpu or kernel, and its scope is `.sys`";
+    check(
+        "PTX t\n{ x = 0; }\nP0@x86, gpu 0 | P1@host, cta 0 ;\nMOV [x], $1 | ;\nexists (x=1)",
+        &[
+            &format!("a host thread lies outside every GPU @ , ? {outside}"),
+            &format!("a host thread lies outside every GPU @ , ? {outside}"),
+        ],
+    );
+    check("PTX t\n{}\nP0@gpu 0, x86 ;\n", &[&format!("a host thread lies outside every GPU @ x86 ? {outside}")]);
     check(
         "PTX t\n{}\nP0 | P1 ;\nld.weak r0, x ;\n| | ;\nexists (x=1)",
         &[

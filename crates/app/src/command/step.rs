@@ -43,13 +43,13 @@ fn refused(why: &Why) -> Exit {
 
 fn script(test: &Test, run: &mut dyn Stepping, steps: &str) -> Exit {
     terminal::out(&stepping::list(test, run));
-    for word in steps.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+    for (at, word) in steps.split(',').map(str::trim).filter(|word| !word.is_empty()).enumerate() {
         terminal::out(&format!("> {word}\n"));
         match stepping::parse(word).and_then(|command| Ok((command, stepping::act(test, run, command)?))) {
             Ok((Command::Quit, _)) => break,
             Ok((_, said)) => terminal::out(&said),
             Err(problem) => {
-                terminal::complain(&problem.to_string());
+                terminal::complain(&format!("step {} (`{word}`): {problem}", at + 1));
                 return Exit::BAD_INPUT;
             }
         }

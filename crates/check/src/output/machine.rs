@@ -40,6 +40,9 @@ pub fn paragraph(report: &Report, colour: Colour) -> String {
             let _ = writeln!(text, "    {:>3}  {step}", at + 1);
         }
     }
+    if report.questions.iter().filter_map(|answer| answer.trace.as_ref()).flatten().any(|step| has_half(step)) {
+        let _ = writeln!(text, "  {}", HALVES);
+    }
     let (states, transitions) =
         (phrase::count(report.states, "state"), phrase::count(report.transitions, "transition"));
     let _ = writeln!(text, "  {states} seen, {transitions}");
@@ -51,10 +54,17 @@ pub fn paragraph(report: &Report, colour: Colour) -> String {
             let _ = writeln!(text, "    {:>8}  {}", outcome.states, outcome.values);
         }
     }
-    for stuck in &report.stuck {
+    for stuck in report.stuck.iter().flatten() {
         let _ = writeln!(text, "  no outcome of {}: {}", phrase::count(stuck.states, "last state"), stuck.why);
     }
     text
+}
+
+/// What the stars in a trace mean.
+const HALVES: &str = "R* and W* are the read and the write of an atomic read-modify-write";
+
+fn has_half(step: &str) -> bool {
+    step.split(' ').any(|word| word.starts_with("R*") || word.starts_with("W*"))
 }
 
 fn sentence(answer: &Answer) -> String {

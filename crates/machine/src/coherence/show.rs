@@ -18,15 +18,13 @@ impl Coherence<'_> {
             Step::Execute(event) => {
                 let mut after = state.clone();
                 self.take_step(&mut after, step);
-                let value = self.walk(&after).value(event);
-                let value = value.map_or(String::new(), |value| format!(" and gets {value}"));
                 let thread = &self.requests.threads[self.requests.owner(event)].name;
-                format!("{thread} executes {}{value}", self.requests.text(event))
+                format!("{thread} executes {}", self.walk(&after).executed(event))
             }
             Step::Drain(core) => {
                 let thread = self.agents[core as usize].thread;
                 let store = thread.and_then(|thread| self.buffer(state, thread).first().copied());
-                let text = store.map_or(String::new(), |store| self.requests.text(store));
+                let text = store.map_or(String::new(), |store| self.walk(state).text(store));
                 format!("{} writes {text} from its store buffer into its cache", agent(core))
             }
             Step::Fetch { agent: who, location: line } => {
@@ -70,7 +68,7 @@ impl Coherence<'_> {
                 parts.push(format!("{}={} ({kind}{pending})", named.name, self.value(state, write)));
             }
             let buffer = agent.thread.map_or(Vec::new(), |thread| self.buffer(state, thread));
-            let buffer: Vec<String> = buffer.iter().map(|store| self.requests.text(*store)).collect();
+            let buffer: Vec<String> = buffer.iter().map(|store| self.walk(state).text(*store)).collect();
             if !buffer.is_empty() {
                 parts.push(format!("store buffer: {}", buffer.join(", ")));
             }

@@ -20,9 +20,9 @@ mod settled;
 mod state;
 mod transitions;
 
-use fencepost_program::EventId;
 use fencepost_program::program::{Term, Unsupported};
 use fencepost_program::value::Value;
+use fencepost_program::{EventId, ThreadId};
 
 use crate::lostpop::architecture::{Face, Kinds, compose};
 use crate::lostpop::pairs::Pairs;
@@ -32,7 +32,7 @@ pub use crate::lostpop::state::State;
 use crate::lostpop::state::{Layout, View};
 use crate::machine::{Ending, Machine};
 use crate::pack::members;
-use crate::requests::{AtomicHalf, GpuScope, Requests, ScopeTree, ThreadScope, ThreadSet};
+use crate::requests::{AtomicHalf, GpuScope, Requests, ScopeTree, Sources, ThreadScope, ThreadSet};
 
 /// A program on LOST-POP.
 pub struct LostPop<'a> {
@@ -303,26 +303,37 @@ impl Machine for LostPop<'_> {
     }
 
     fn describe(&self, state: &State, step: Step) -> String {
-        let text = |slot: u32| self.requests.text_with_thread(state.event(slot));
+        let view = View { machine: self, state };
+        let walk = self.walk(&view);
+        let text = |slot: u32| walk.text_with_thread(state.event(slot));
         match step {
             Step::Accept(event) => {
                 let thread = &self.requests.threads[self.requests.owner(event)].name;
-                format!("{thread} accepts {}", self.requests.text(event))
+                format!("{thread} accepts {}", walk.text(event))
             }
             Step::Propagate { slot, to } => {
                 format!("{} propagates to {}", text(slot), self.requests.threads[to as usize].name)
             }
             Step::Satisfy { read, write } => {
-                let value = self.walk(&View { machine: self, state }).written(state.event(write));
+                let value = walk.written(state.event(write));
                 let value = value.map_or(String::new(), |value| format!(" and returns {value}"));
-                format!("{} is satisfied by {}{value}", text(read), text(write))
+                let mut after = state.clone();
+                self.satisfy(&mut after, read, write);
+                let after = View { machine: self, state: &after };
+                let thread = ThreadId::new(self.owner[read as usize]);
+                let half = after.last(thread).filter(|half| Some(*half) != view.last(thread));
+                let half = half.map_or(String::new(), |half| {
+                    format!("; {} accepts {}", self.requests.threads[thread.index()].name, self.walk(&after).text(half))
+                });
+                format!("{} is satisfied by {}{value}{half}", text(read), text(write))
             }
         }
     }
 
     fn show(&self, state: &State) -> Vec<String> {
         let mut lines = Vec::new();
-        let text = |slot: u32| self.requests.text_with_thread(state.event(slot));
+        let view = View { machine: self, state };
+        let text = |slot: u32| self.walk(&view).text_with_thread(state.event(slot));
         for slot in members(state.active & !self.init_slots) {
             let mut line = format!("{}: propagated to {}", text(slot), self.threads_text(state.propagated(slot)));
             if !self.face(state, slot).is_memory() {

@@ -234,23 +234,16 @@ impl Requests {
         self.threads.get(self.owner(id)).map_or(Architecture::Sc, |thread| thread.architecture)
     }
 
-    /// The request as people write it: `W.rel.gpu x=1`.
-    pub fn text(&self, id: EventId) -> String {
-        Text { requests: self, id }.to_string()
-    }
-
-    /// The same with its thread before it: `P0's W x=1`.
-    pub fn text_with_thread(&self, id: EventId) -> String {
-        match self.request(id).thread {
-            Some(thread) => format!("{}'s {}", self.threads[thread.index()].name, self.text(id)),
-            None => format!("the initial {}", self.text(id)),
-        }
+    /// The request as people write it: `W.rel.gpu x=1`. A write that computes its value has one when that is `known`.
+    pub fn text(&self, id: EventId, known: Option<Value>) -> String {
+        Text { requests: self, id, known }.to_string()
     }
 }
 
 struct Text<'a> {
     requests: &'a Requests,
     id: EventId,
+    known: Option<Value>,
 }
 
 impl fmt::Display for Text<'_> {
@@ -269,8 +262,10 @@ impl fmt::Display for Text<'_> {
         let half = if request.atomic.is_some() { "*" } else { "" };
         match &request.kind {
             RequestKind::Read { location } => write!(f, "R{half}{mark} {}", name(*location)),
-            RequestKind::Write { location, value } => match value {
-                Expression::Constant(value) => write!(f, "W{half}{mark} {}={value}", name(*location)),
+            RequestKind::Write { location, value } => match (value, &self.known) {
+                (Expression::Constant(value), _) | (_, Some(value)) => {
+                    write!(f, "W{half}{mark} {}={value}", name(*location))
+                }
                 _ => write!(f, "W{half}{mark} {}", name(*location)),
             },
             RequestKind::Fence if architecture == Architecture::X86 => write!(f, "MFENCE"),

@@ -46,6 +46,35 @@ impl<'a, S: Sources> Walk<'a, S> {
         }
     }
 
+    /// A request as people write it, with the value it writes where that is known: `W.rel.gpu x=1`.
+    pub fn text(&self, id: EventId) -> String {
+        self.requests.text(id, self.written(id))
+    }
+
+    /// The same with its thread before it: `P0's W x=1`.
+    pub fn text_with_thread(&self, id: EventId) -> String {
+        match self.requests.request(id).thread {
+            Some(thread) => format!("{}'s {}", self.requests.threads[thread.index()].name, self.text(id)),
+            None => format!("the initial {}", self.text(id)),
+        }
+    }
+
+    /// What an instruction did that has just been executed: a read with its value, a locked one with what it wrote too.
+    pub fn executed(&self, id: EventId) -> String {
+        let mut text = self.text(id);
+        if let Some(value) = self.value(id) {
+            text += &format!(" and gets {value}");
+        }
+        let thread = self.requests.request(id).thread;
+        let last = thread.and_then(|thread| self.sources.last(thread));
+        if let Some(write) = last.filter(|last| *last != id)
+            && let Some(value) = self.written(write)
+        {
+            text += &format!(", and writes {value}");
+        }
+        text
+    }
+
     pub fn evaluate(&self, expression: &Expression) -> Option<Value> {
         expression.evaluate(&mut |leaf| match leaf {
             Leaf::Read(read) => self.value(read),

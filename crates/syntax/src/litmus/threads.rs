@@ -82,6 +82,13 @@ impl Parser<'_> {
                 let is_placed = arch == self.arch || self.cursor.at_kind(Kind::Word);
                 placement = if is_placed { self.placement()? } else { placement };
             }
+            if placement == host
+                && let Some(comma) = self.cursor.eat(",")
+            {
+                self.host_on_a_gpu(comma);
+                // What was meant to place it is read, and decides nothing.
+                self.placement()?;
+            }
         }
         let parameters = if arch == Arch::C { CReader::new(&mut self.cursor).parameters()? } else { Vec::new() };
         Some(Thread { name, arch, placement, parameters, body: Vec::new() })
@@ -120,7 +127,17 @@ impl Parser<'_> {
         }
     }
 
+    fn host_on_a_gpu(&mut self, span: Span) {
+        let help =
+            "`x86` and `host` say all: such a thread has no cta, cluster, gpu or kernel, and its scope is `.sys`";
+        let diagnostic = Diagnostic::error(span, "a host thread lies outside every GPU");
+        self.cursor.report(diagnostic.label("nothing more places it").help(help));
+    }
+
     fn unknown_level(&mut self, word: &str, span: Span) {
+        if matches!(word, "x86" | "host") {
+            return self.host_on_a_gpu(span);
+        }
         let help = match nearest(word, &["cta", "cluster", "gpu", "kernel", "host", "x86", "c11"]) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "a thread is placed by `cta`, `cluster`, `gpu` and `kernel`, or is `host` or `x86`".to_owned(),
