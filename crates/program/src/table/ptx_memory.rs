@@ -318,12 +318,16 @@ pub(crate) fn red(
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
     context.immediates(tree, ty);
+    // PTX's `red` is no read operation (Table 20) and has no acquiring form. Dartagnan's dialect has, and means it: there
+    // the word makes what `red` reads an acquiring read.
+    let reads = matches!(order.sem, Sem::Acquire | Sem::AcqRel);
+    let read_tags = order.read_tags(proxy).with(Tag::Atomic);
     context.thread.emit(Operation::ReadModifyWrite {
         destination: None,
         address,
         update,
         ty,
-        read_tags: order.read_tags(proxy).with(Tag::Atomic).with(Tag::NoReturn),
+        read_tags: if reads { read_tags } else { read_tags.with(Tag::NoReturn) },
         write_tags: order.write_tags(proxy).with(Tag::Atomic).with(Tag::NoReturn),
         scope: order.scope,
         assume: None,
