@@ -8,13 +8,16 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use fencepost_axiom::engine::{Ends, Goal};
+use fencepost_program::unfolding::TraceEnd;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::check::{Checked, check_as_read, refused};
+use crate::check::{Checked, Evidence, check_as_read, refused};
 use crate::diagnosis;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome;
+use crate::race::is_race;
 use crate::readings::{Point, Settings};
 use crate::report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use crate::test::Test;
@@ -31,7 +34,7 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
 }
 
 fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let mut runs = Runs { test, model, options, start: Instant::now(), done: BTreeMap::new() };
+    let mut runs = Runs { test, model, options, start: Instant::now(), done: BTreeMap::new(), known: None };
     let mut checked = runs.check(&options.readings);
     let touched = |point: &&Point| {
         let unfolding = checked.evidence.unfolding.as_ref();
@@ -49,6 +52,8 @@ fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Ch
         return checked;
     }
     runs.done.insert(options.readings.clone(), weakest.clone());
+    let is_filtered = test.program.filter.is_some();
+    runs.known = (!is_filtered).then(|| checked.evidence.clone());
     let strongest = runs.outline(&set(&options.readings, &points));
     mark_contested(&mut checked.report, &strongest);
     for (aspect, answer) in &weakest.answers {
@@ -180,6 +185,8 @@ struct Runs<'a> {
     options: &'a Options<'a>,
     start: Instant,
     done: BTreeMap<Settings, Outline>,
+    /// The executions behind the first answer.
+    known: Option<Evidence>,
 }
 
 impl Runs<'_> {
@@ -210,7 +217,28 @@ impl Runs<'_> {
     }
 
     fn answer(&mut self, aspect: Aspect, settings: &Settings) -> String {
+        if aspect == Aspect::Races && !self.done.contains_key(settings) && self.still_races(settings) {
+            return race_word(RaceAnswer::Found).to_owned();
+        }
         self.outline(settings).answers.remove(&aspect).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// Whether a race that is known is one under these readings too: its execution is judged again, which is much less
+    /// than a search.
+    fn still_races(&self, settings: &Settings) -> bool {
+        let Some(known) = &self.known else { return false };
+        let Some(unfolding) = known.accesses.as_ref().or(known.unfolding.as_ref()) else { return false };
+        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
+        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(unfolding) else { return false };
+        known.races.iter().any(|(_, execution)| {
+            let exits = |trace: &fencepost_program::TraceId| {
+                let end = unfolding.traces.get(trace.index()).map(|trace| trace.end.clone());
+                matches!(end, Some(TraceEnd::Exit | TraceEnd::NotStarted))
+            };
+            let ends = if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck };
+            let judged = replayer.judge(execution, &Goal::new(ends));
+            judged.is_ok_and(|judged| judged.violated.is_empty() && judged.flags.iter().any(|(name, _)| is_race(name)))
+        })
     }
 
     /// The smallest set of points that changes this answer. That all of them together do is known.

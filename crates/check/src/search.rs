@@ -69,6 +69,18 @@ pub(crate) struct Found<T> {
     pub(crate) engine: EngineName,
 }
 
+/// The events of one execution from which on a changed test is not checked for what it lacks.
+const LARGE: usize = 120;
+
+/// Whether executions are large: some take every thread's longest trace.
+pub(crate) fn is_large(unfolding: &Unfolding) -> bool {
+    let longest = |thread: &fencepost_program::unfolding::ThreadUnfolding| {
+        let traces = thread.traces.iter().filter_map(|trace| unfolding.traces.get(trace.index()));
+        traces.map(|trace| trace.events.len()).max().unwrap_or(0)
+    };
+    unfolding.threads.iter().map(longest).sum::<usize>() > LARGE
+}
+
 fn has_strands(unfolding: &Unfolding) -> bool {
     unfolding.events.iter().any(|event| !event.is_main() || event.has(Tag::Mbarrier))
 }

@@ -68,6 +68,11 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
         HazardKind::AllocAfterRelinquish => {
             ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
         }
+        HazardKind::DeallocatedCount => (
+            "deallocated-count",
+            "tcgen05.dealloc returns another number of columns than tcgen05.alloc was asked for",
+            "9.7.18.7.1",
+        ),
         HazardKind::NeverDeallocated => {
             ("never-deallocated", "tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
         }

@@ -179,3 +179,38 @@ fn repairs_of_several_pieces_are_confirmed() {
         }
     }
 }
+
+fn text(text: &str) -> Report {
+    let (mut tests, _) = load(&Source::new("t.litmus", text));
+    check(&tests.remove(0), &Models::shipped("ptx").expect("a model"), &Options::default()).report
+}
+
+/// A change that was tried and is no cure is not named, and no synchronisation makes a second deallocation right.
+#[test]
+fn what_does_not_help_is_not_named() {
+    let freed = text(
+        "PTX t\n{ .tmem .b32 tm[1] = 0; .shared .b32 slot = 0; }\n\
+         P0@cta 0 {\ntcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;\nbar.sync 0;\n\
+         ld.shared.b32 %t, [slot];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;\n}\n\
+         P1@cta 0 {\nbar.sync 0;\nld.shared.b32 %t, [slot];\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 32;\n}\n\
+         forall (true)",
+    );
+    let found = diagnoses(&freed);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].why.contains("both deallocate") && found[0].missing.is_empty(), "{found:?}");
+    // A ring whose slots are refilled without a wait: no other place of one instruction makes it right.
+    let ring = text(
+        "PTX t\n{ .shared .b32 buf = 0; .shared .mbarrier full = 1; }\n\
+         P0@cta 0 {\nst.shared.u32 [buf], 1;\nmbarrier.arrive.shared::cta.b64 _, [full];\n\
+         st.shared.u32 [buf], 2;\nmbarrier.arrive.shared::cta.b64 _, [full];\n}\n\
+         P1@cta 0 {\nW: mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;\n@!%p bra W;\n\
+         ld.shared.u32 %r1, [buf];\nV: mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 1;\n@!%p bra V;\n\
+         ld.shared.u32 %r2, [buf];\n}\nforall (P1:%r2 = 2)",
+    );
+    assert!(!diagnoses(&ring).is_empty());
+    for diagnosis in diagnoses(&ring) {
+        let is_general = diagnosis.missing.iter().all(|missing| missing.text.starts_with("an order between"));
+        assert!(diagnosis.confirmed || is_general, "{diagnosis:?}");
+        assert!(!diagnosis.why.is_empty());
+    }
+}

@@ -63,6 +63,8 @@ pub enum Action {
     },
     Deallocate {
         address: AddressOperand,
+        /// How many columns, where the text says so.
+        count: Option<u32>,
         group: u8,
     },
     /// `tcgen05.relinquish_alloc_permit`.

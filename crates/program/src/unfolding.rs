@@ -50,6 +50,8 @@ pub enum HazardKind {
     NoRegisterFence,
     /// `tcgen05.alloc` after `tcgen05.relinquish_alloc_permit` (PTX ISA 9.7.18.7.1).
     AllocAfterRelinquish,
+    /// `tcgen05.dealloc` of another number of columns than were allocated (PTX ISA 9.7.18.7.1).
+    DeallocatedCount,
     /// Tensor memory that is allocated and that no thread of the CTA deallocates.
     NeverDeallocated,
     /// Two values of `.cta_group` in one kernel (PTX ISA 9.7.18.5).

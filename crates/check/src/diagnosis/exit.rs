@@ -34,13 +34,12 @@ pub(super) fn diagnose(
         format!("{what} in the shared memory of CTA {cta}, and nothing keeps CTA {cta} from exiting before that")
     };
     let plans = plans(scene, access, owner);
-    let cured = |plan: &&Vec<Edit>| {
-        let edits: Vec<&Edit> = plan.iter().collect();
-        matches!(verifier.check(&edits, pair, scene.unfolding), Found::Right | Found::Gone)
-    };
-    let best = plans.iter().find(cured);
+    let found: Vec<Found> =
+        plans.iter().map(|plan| verifier.check(&plan.iter().collect::<Vec<&Edit>>(), pair, scene.unfolding)).collect();
+    let of = |wanted: &[Found]| found.iter().position(|found| wanted.contains(found)).and_then(|at| plans.get(at));
+    let best = of(&[Found::Right, Found::Gone]);
     diagnosis.confirmed = best.is_some();
-    let told = best.or(plans.first()).into_iter().flatten();
+    let told = best.or_else(|| of(&[Found::Unknown])).into_iter().flatten();
     diagnosis.missing = told.map(|edit| edit.missing(scene)).collect();
 }
 

@@ -20,7 +20,12 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             let (dealloc, other) = match (freed(first), freed(second)) {
                 (true, false) => (first, second),
                 (false, true) => (second, first),
-                _ => return None,
+                (true, true) => {
+                    let (one, other) = (words::place(scene, first), words::place(scene, second));
+                    let why = format!("{one} and {other} both deallocate the columns: one may (PTX ISA 9.7.18.7.1)");
+                    return Some(why);
+                }
+                (false, false) => return None,
             };
             let is_after = scene.holds("base-of-threads", dealloc, scene.at(other));
             is_after.then(|| {

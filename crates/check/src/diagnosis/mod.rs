@@ -86,6 +86,7 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
     }
     let found = plans(scene, pair);
     let mut best: Option<(&Plan, Vec<&Edit>)> = None;
+    let mut undecided: Option<&Plan> = None;
     // Of several cures one that answers the questions too is what the author meant.
     for plan in found.iter().take(MOST_PLANS) {
         let edits: Vec<&Edit> = plan.edits.iter().collect();
@@ -95,6 +96,9 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
         }
         if cured == Found::Right {
             break;
+        }
+        if cured == Found::Unknown {
+            undecided.get_or_insert(plan);
         }
     }
     let further = if best.is_none() { both_ways(scene, verifier, &found, pair) } else { None };
@@ -111,12 +115,17 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
         }
     }
     diagnosis.confirmed = best.is_some();
-    // Without a confirmed one, the cheapest says what kind of piece is missing.
-    let told = best.or_else(|| found.first().map(|plan| (plan, plan.edits.iter().collect())));
+    // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
+    // was checked and is no cure says nothing.
+    let told = best.or_else(|| undecided.map(|plan| (plan, plan.edits.iter().collect())));
     match told {
         Some((plan, edits)) => {
             diagnosis.why = words::why(scene, plan, &edits);
             diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
+        }
+        None if !found.is_empty() => {
+            diagnosis.why = words::unsolved(scene, pair);
+            diagnosis.missing = vec![words::order(scene, pair)];
         }
         None => {
             diagnosis.why = words::nothing(scene, pair);

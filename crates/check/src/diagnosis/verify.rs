@@ -23,6 +23,7 @@ use crate::options::Options;
 use crate::outcome::{self, Reader};
 use crate::race::{EXIT, Flags, RaceSet};
 use crate::report::{Termination, TerminationAnswer};
+use crate::search::is_large;
 use crate::test::Test;
 
 use super::edit::Edit;
@@ -44,7 +45,9 @@ pub(super) enum Found {
     Right,
     /// This race is gone and no other came.
     Gone,
+    /// Or another came, or the test does not run any more: the change is no cure.
     Stays,
+    /// Not decided with the effort that there is.
     Unknown,
 }
 
@@ -53,6 +56,15 @@ pub(super) struct Left {
     pub(super) unfolding: Unfolding,
     pub(super) execution: Execution,
     pub(super) pair: (EventId, EventId),
+}
+
+/// What was found of a changed test.
+#[derive(Clone)]
+enum Decided {
+    Races(Races),
+    /// It cannot be read, or hangs where the test does not.
+    Unsound,
+    Undecided,
 }
 
 /// What a changed test has.
@@ -72,7 +84,7 @@ pub(super) struct Verifier<'a> {
     known: Vec<Places>,
     may_hang: bool,
     /// What a changed test has, by its text: several races have one cure.
-    done: RefCell<BTreeMap<String, Option<Races>>>,
+    done: RefCell<BTreeMap<String, Decided>>,
     left: RefCell<u32>,
     /// The end of the user's time limit.
     deadline: Option<Instant>,
@@ -121,8 +133,12 @@ impl<'a> Verifier<'a> {
     }
 
     pub(super) fn check(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
-        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Unknown };
-        let Some(races) = self.races(&changed) else { return Found::Unknown };
+        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
+        let races = match self.races(&changed, unfolding) {
+            Decided::Races(races) => races,
+            Decided::Unsound => return Found::Stays,
+            Decided::Undecided => return Found::Unknown,
+        };
         let race = places(unfolding, pair);
         let gone = !races.pairs.contains(&race) && races.pairs.iter().all(|race| self.known.contains(race));
         match (gone, races.broken) {
@@ -135,58 +151,67 @@ impl<'a> Verifier<'a> {
     /// An example of the race in a changed test that still has it.
     pub(super) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
         let program = lower(changed).0?;
-        let (unfolding, races, _) = self.found(&program)?;
+        let (unfolding, races, _) = self.found(&program).ok()?;
         let mut left = races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
         let example = left.next()?;
         Some(Left { pair: example.pair, execution: example.execution, unfolding })
     }
 
-    /// The races of a changed test; None if they were not decided, or if it cannot run.
-    fn races(&self, changed: &Litmus) -> Option<Races> {
+    /// The races of a changed test, which is about as large as the test is.
+    fn races(&self, changed: &Litmus, unfolding: &Unfolding) -> Decided {
         let text = print(changed);
         if let Some(known) = self.done.borrow().get(&text) {
             return known.clone();
         }
         let mut left = self.left.borrow_mut();
-        *left = left.checked_sub(1)?;
+        // Of a large test one takes seconds, and most are more than the work for one.
+        let Some(rest) = left.checked_sub(1).filter(|_| !is_large(unfolding)) else { return Decided::Undecided };
+        *left = rest;
         let (program, diagnostics) = lower(changed);
         let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != fencepost_syntax::Severity::Error);
         let program = program.filter(|program| sound && program.unsupported.is_empty());
-        let races = program.and_then(|program| self.explored(&program));
+        let races = program.map_or(Decided::Unsound, |program| self.explored(&program));
         self.done.borrow_mut().insert(text, races.clone());
         races
     }
 
-    fn explored(&self, program: &Program) -> Option<Races> {
-        let (unfolding, races, broken) = self.found(program)?;
+    fn explored(&self, program: &Program) -> Decided {
+        let (unfolding, races, broken) = match self.found(program) {
+            Ok(found) => found,
+            Err(none) => return none,
+        };
         let found = races.races.iter().filter(|(key, _)| FLAGS.contains(&key.flag.as_str()));
         let pairs = found.map(|(_, example)| places(&unfolding, example.pair)).collect();
-        Some(Races { pairs, broken })
+        Decided::Races(Races { pairs, broken })
     }
 
     /// With an example of each race, and whether a question is answered as it should not be.
-    fn found(&self, program: &Program) -> Option<(Unfolding, RaceSet, bool)> {
+    fn found(&self, program: &Program) -> Result<(Unfolding, RaceSet, bool), Decided> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return None;
+            return Err(Decided::Undecided);
         }
+        let undecided = |_| Decided::Undecided;
         let limits = UnfoldOptions { bound: self.options.bound, ..UnfoldOptions::default() };
-        let plain = unfold(program, &limits).ok()?;
-        let unfolding = if accesses::can_wait(&plain) { unfold_accesses(program, &limits).ok()? } else { plain };
+        let plain = unfold(program, &limits).map_err(undecided)?;
+        let waits = accesses::can_wait(&plain);
+        let unfolding = if waits { unfold_accesses(program, &limits).map_err(undecided)? } else { plain };
         let mut races = RaceSet::default();
         let filter = program.filter.as_ref().map(|filter| &filter.node);
         let ending = Goal { filter, ..Goal::new(Ends::Terminating) };
         let mut broken = false;
         let judged = Some((program, &mut broken));
-        if self.explore(&unfolding, &ending, &mut races, judged)? == 0 {
-            return None;
+        let ended = self.explore(&unfolding, &ending, &mut races, judged).ok_or(Decided::Undecided)?;
+        // Of no execution nothing is said.
+        if ended == 0 {
+            return Err(Decided::Undecided);
         }
         if filter.is_none() {
-            let stuck = self.explore(&unfolding, &Goal::new(Ends::Stuck), &mut races, None)?;
-            if stuck > 0 && !self.may_hang {
-                return None;
+            let stuck = self.explore(&unfolding, &Goal::new(Ends::Stuck), &mut races, None);
+            if stuck.ok_or(Decided::Undecided)? > 0 && !self.may_hang {
+                return Err(Decided::Unsound);
             }
         }
-        Some((unfolding, races, broken))
+        Ok((unfolding, races, broken))
     }
 
     /// How many executions there are; None if they are too many.

@@ -123,6 +123,27 @@ pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {
     reasons
 }
 
+/// There are ways that small changes would open, and none of them orders the two.
+pub(super) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+    for (from, to) in [(first, second), (second, first)] {
+        if scene.holds("base-causality", from, to) {
+            let first = place(scene, from);
+            return format!(
+                "{first} comes first in base causality order, but not through both proxies (PTX ISA 8.9.5)"
+            );
+        }
+    }
+    let [one, other] = [first, second].map(|id| place(scene, id));
+    format!("nothing orders {one} and {other}, and no small change that was tried does (PTX ISA 8.9.5)")
+}
+
+/// What is missing where no change is known that brings it.
+pub(super) fn order(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+    let text = format!("an order between {} and {}", place(scene, first), place(scene, second));
+    let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
+    Missing { text, thread, line, section: "8.9.5".to_owned() }
+}
+
 /// There is no way that a small change would open.
 pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     let (a, b) = (scene.name(first), scene.name(second));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::{AddressId, LocationId};
 use crate::lower::Names;
+use crate::lower::layout::LANES;
 use crate::lower::names::{Atom, Instance, Name, Sharing, VariableId};
 use crate::lower::sizes::{Cut, Scalar, Uses, bytes};
 use crate::mbarrier;
@@ -197,7 +198,10 @@ fn addresses(names: &mut Names) {
 
 fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId, offset: i128) -> Address {
     let variable = &names.variables[id.0];
-    let holds = |atom: &Atom| atom.offset <= offset && (atom.bytes == 0 || offset < atom.offset + atom.bytes);
+    // The lanes that an address in tensor memory counts are no columns.
+    let is_columns = matches!(names.name_of(id).space, Some((Space::TensorMemory, _)));
+    let column = if is_columns { offset & !LANES } else { offset };
+    let holds = |atom: &Atom| atom.offset <= column && (atom.bytes == 0 || column < atom.offset + atom.bytes);
     let at = variable.atoms.iter().rposition(holds).unwrap_or(0);
     let atom = variable.atoms[at];
     let own = AddressId::new(runs[&id].index() + at);
@@ -211,5 +215,5 @@ fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId
         None => names.locations[atom.location.index()].name.clone(),
     };
     let value = Value(variable.base + offset);
-    Address { name, location: atom.location, generic, value, canonical: own, within: offset - atom.offset }
+    Address { name, location: atom.location, generic, value, canonical: own, within: column - atom.offset }
 }

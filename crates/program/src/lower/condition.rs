@@ -37,7 +37,7 @@ pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
             _ => continue,
         };
         let made = which.and_then(|which| names.instance(name, which, term.span));
-        found.extend(made.ok().map(|variable| Asked { variable, element }));
+        found.extend(made.ok().map(|variable| Asked { variable, element, span: term.span }));
     }
     found
 }

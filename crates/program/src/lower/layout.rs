@@ -24,6 +24,8 @@ const CLUSTER_BYTES: i128 = (RANK_MASK + 1) << RANK_SHIFT;
 const TENSOR_WINDOW: i128 = 0x0100_0000;
 /// The bits of an address in tensor memory that count lanes.
 pub(crate) const LANES: i128 = 0x00ff_0000;
+/// Where the number of a quarter, 32 lanes, stands in an address.
+pub(crate) const QUARTER_SHIFT: i128 = 21;
 
 pub(crate) struct Layout {
     /// The CTAs that have threads, ascending.
@@ -100,6 +102,11 @@ impl Layout {
             Space::Global | Space::Local | Space::Const | Space::Param => None,
         }
     }
+}
+
+/// The 32 lanes that an address in tensor memory is of, 0 to 3.
+pub(crate) fn quarter(address: i128) -> u8 {
+    ((address >> QUARTER_SHIFT) & 3) as u8
 }
 
 /// Whether an address is of shared memory.

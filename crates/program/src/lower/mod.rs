@@ -10,6 +10,7 @@ mod blocks;
 mod calls;
 mod condition;
 mod declare;
+pub(crate) mod lanes;
 mod launches;
 pub(crate) mod layout;
 mod lints;
@@ -126,6 +127,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     }
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
+    lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
     let launches = launches::settle(litmus, &launched, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };

@@ -12,7 +12,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
-use crate::lower::layout::{ALIGNMENT, Layout};
+use crate::lower::layout::{ALIGNMENT, LANES, Layout};
 use crate::lower::{Findings, Refusal};
 use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
 use crate::value::{Type, Value};
@@ -339,6 +339,9 @@ impl Names {
     ) -> Result<AddressId, Refusal> {
         let variable = self.variable(name, viewer, span)?;
         let entry = self.name_of(variable);
+        // An address in tensor memory may count lanes beside columns.
+        let lanes = if matches!(entry.space, Some((Space::TensorMemory, _))) { offset & LANES } else { 0 };
+        let offset = offset - lanes;
         let inside = match self.dialect {
             Dialect::Ptx => entry.declared_bytes().is_some_and(|bytes| 0 < offset && offset < bytes),
             _ => {
@@ -347,7 +350,7 @@ impl Names {
             }
         };
         if offset == 0 || inside {
-            return Ok(self.take(variable, offset));
+            return Ok(self.take(variable, offset + lanes));
         }
         Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, which is no declared element")))
     }

@@ -71,6 +71,7 @@ pub(super) struct Cut {
 pub(super) struct Asked {
     pub(super) variable: VariableId,
     pub(super) element: Option<u32>,
+    pub(super) span: Span,
 }
 
 pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {

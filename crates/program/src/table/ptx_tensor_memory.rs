@@ -171,8 +171,8 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
         Kind::Dealloc => {
             let [address, count] = context.operands(tree)?;
             let address = context.address(address)?;
-            column_count(context, count);
-            act(context, tree, Action::Deallocate { address, group: group(words) })
+            let count = column_count(context, count);
+            act(context, tree, Action::Deallocate { address, count, group: group(words) })
         }
         Kind::Relinquish => {
             let [] = context.operands(tree)?;

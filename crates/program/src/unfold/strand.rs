@@ -53,7 +53,7 @@ impl Runner<'_> {
             Action::Start(start) => return self.start(state, family, start, &guard),
             Action::Arrive(arrive) => return self.arrive_later(state, family, arrive, &guard),
             Action::Allocate { destination, .. } => return self.allocate(state, destination, guard),
-            Action::Deallocate { address, .. } => return self.deallocate(state, address, guard),
+            Action::Deallocate { address, count, .. } => return self.deallocate(state, address, *count, guard),
             Action::Commit => {
                 state.outstanding.commit(family);
                 state.outstanding.registers.commit(family);

@@ -80,9 +80,8 @@ impl Runner<'_> {
         }
         // A pair of CTAs: each from its own memory to its own.
         let mut written = Vec::new();
-        for copy in 0..sources.min(to.1.len()) {
+        for (copy, copies) in to.1.chunks((to.1.len() / sources).max(1)).take(sources).enumerate() {
             let values = self.copied(state, start, located, opened, (*source, *destination, *valid, copy))?;
-            let copies = &to.1[copy..=copy];
             written.extend(self.spread(state, opened, (to.0, copies), &values, *combine)?);
         }
         Ok(written)
@@ -357,7 +356,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The columns of the result. A pair of CTAs has the rows of one factor each and shares the other factor.
+    /// The columns of the result. A pair of CTAs has the rows of one factor each and shares the other factor; so have the
+    /// quarters of the lanes, where that factor is in tensor memory.
     fn accumulate(
         &mut self,
         state: &mut State,
@@ -367,8 +367,11 @@ impl Runner<'_> {
         (id, coverage, lefts, right, reads): (RegionId, Coverage, &[(Expression, Reads)], &Expression, &Reads),
     ) -> Result<(), UnfoldError> {
         let operands: Vec<EventId> = opened.events.iter().copied().filter(|event| self.is_operand(*event)).collect();
-        for (index, copy) in located.region(id).to_vec().into_iter().enumerate() {
-            let Some((left, left_reads)) = lefts.get(index).or_else(|| lefts.first()) else { continue };
+        let copies = located.region(id).to_vec();
+        let of_each = (copies.len() / lefts.len().max(1)).max(1);
+        for (index, copy) in copies.into_iter().enumerate() {
+            let left = lefts.get(index / of_each).or_else(|| lefts.first());
+            let Some((left, left_reads)) = left else { continue };
             let value = fold::binary(BinaryOperator::Multiply, Type::UNTYPED, left.clone(), right.clone());
             let data: Reads = reads.union(left_reads).copied().collect();
             for target in copy {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::asynchronous::{Base, Region, RegionId, Replicas, Size, Start};
 use crate::expression::Expression;
 use crate::ids::{AddressId, LocationId};
+use crate::lower::lanes::by_one_warp;
 use crate::lower::layout::described_offset;
 use crate::program::{AddressOperand, LocationRole, Operand, Place, Space};
 use crate::tag::Tag;
@@ -18,7 +19,7 @@ use crate::value::Value;
 /// Where one run of an operation goes.
 #[derive(Clone, Default)]
 pub(crate) struct Located {
-    /// Per region, per CTA: its locations, ascending. Empty for a tensor whose map is still to be read.
+    /// Per region, per CTA, and in tensor memory per quarter of the lanes: its locations, ascending. Empty for a tensor whose map is still to be read.
     pub(crate) regions: Vec<Vec<Vec<AddressId>>>,
     /// The mbarriers that are told.
     pub(crate) signals: Vec<AddressId>,
@@ -51,9 +52,11 @@ impl Runner<'_> {
             let mut next = Vec::new();
             for (state, located) in runs {
                 let (alternatives, reads) = self.aim(state, address, region)?;
-                for Aimed { state, target: base, origin } in alternatives {
+                for Aimed { state, target, origin, quarter } in alternatives {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
+                    let is_own = by_one_warp(start);
+                    let base = if is_own { self.part(target, quarter) } else { target };
                     let range = match origin {
                         Origin::Given => {
                             let role = role(start, index);
@@ -64,7 +67,11 @@ impl Runner<'_> {
                             self.stray_extent(base, region.size)
                         }
                     };
-                    located.regions[index] = self.replicate(&state, &range, region.replicas)?;
+                    let mut copies = self.replicate(&state, &range, region.replicas)?;
+                    if region.space == Some(Space::TensorMemory) && !is_own {
+                        copies = copies.iter().flat_map(|copy| self.all_lanes(copy)).collect();
+                    }
+                    located.regions[index] = copies;
                     next.push((state, located));
                 }
             }
@@ -87,12 +94,12 @@ impl Runner<'_> {
             if let Expression::Constant(Value(value)) = fold::substitute(&slot.value, &state.known)
                 && let Some(target) = self.described(value)
             {
-                return Ok((vec![Aimed { state, target, origin: Origin::Given }], slot.reads));
+                return Ok((vec![Aimed { state, target, origin: Origin::Given, quarter: 0 }], slot.reads));
             }
         }
         let (alternatives, reads) =
             self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
-        let given = |(state, target)| Aimed { state, target, origin: Origin::Given };
+        let given = |(state, target)| Aimed { state, target, origin: Origin::Given, quarter: 0 };
         Ok((alternatives.into_iter().map(given).collect(), reads))
     }
 

@@ -7,10 +7,12 @@
 //!
 //! An address has the column in its low 16 bits and the lane above them; lanes of a column are one location.
 
+use fencepost_syntax::Span;
+
 use crate::asynchronous::{Action, Size};
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
-use crate::lower::layout::LANES;
+use crate::lower::layout::{LANES, QUARTER_SHIFT, quarter};
 use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
@@ -32,6 +34,8 @@ pub(crate) struct Aimed {
     pub(crate) state: State,
     pub(crate) target: AddressId,
     pub(crate) origin: Origin,
+    /// The lanes that the address is of, where it says so; those of a column that is not cut are all the same.
+    pub(crate) quarter: u8,
 }
 
 impl Runner<'_> {
@@ -42,9 +46,10 @@ impl Runner<'_> {
         address: &AddressOperand,
     ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
         let register = match address {
-            AddressOperand::Static(_) => {
+            AddressOperand::Static(own) => {
+                let quarter = self.quarter(*own);
                 let (alternatives, reads) = self.targets(state, address)?;
-                let given = |(state, target)| Aimed { state, target, origin: Origin::Given };
+                let given = |(state, target)| Aimed { state, target, origin: Origin::Given, quarter };
                 return Ok((alternatives.into_iter().map(given).collect(), reads));
             }
             AddressOperand::Register(register) => *register,
@@ -56,14 +61,20 @@ impl Runner<'_> {
                 found.extend(self.stray(state)?);
                 continue;
             }
-            let value = without_lane(fold::substitute(&slot.value, &state.known));
+            let value = fold::substitute(&slot.value, &state.known);
+            let named = if let Expression::Constant(value) = &value { Some(quarter(value.0)) } else { None };
+            let value = without_lane(value);
             self.refuse_undeclared(&state, &value)?;
             let is_column = |runner: &Self, target| runner.is_own_column(target);
             let (alternatives, wild) = self.alternatives(state, &value, is_column);
             for (state, target) in alternatives {
                 let origin = if is_column(self, target) { Origin::Given } else { Origin::Stray };
                 match origin {
-                    Origin::Given => found.push(Aimed { state, target, origin }),
+                    Origin::Given => {
+                        let quarter = named.unwrap_or_else(|| self.quarter(target));
+                        let target = self.part(target, 0);
+                        found.push(Aimed { state, target, origin, quarter });
+                    }
                     Origin::Stray => found.extend(self.stray(state)?),
                 }
             }
@@ -74,12 +85,35 @@ impl Runner<'_> {
         Ok((found, slot.reads))
     }
 
+    fn quarter(&self, address: AddressId) -> u8 {
+        quarter(self.program.addresses[address.index()].value.0)
+    }
+
+    /// The location of these lanes of a column, or of all of them where it is not cut.
+    pub(crate) fn part(&self, column: AddressId, quarter: u8) -> AddressId {
+        let value = |id: usize| self.program.addresses[id].value.0;
+        let lanes = i128::from(quarter) << QUARTER_SHIFT;
+        let wanted = value(column.index()) & !LANES | lanes;
+        let is_part = |id: &usize| value(*id) == wanted && self.program.addresses[*id].canonical.index() == *id;
+        let is_here = value(column.index()) == wanted;
+        let found = (0..self.program.addresses.len()).find(is_part).filter(|_| !is_here);
+        found.map_or(column, AddressId::new)
+    }
+
+    /// The locations of columns, quarter by quarter as far as they are cut.
+    pub(crate) fn all_lanes(&self, columns: &[AddressId]) -> Vec<Vec<AddressId>> {
+        let quarter = |quarter: u8| columns.iter().map(|column| self.part(*column, quarter)).collect::<Vec<_>>();
+        let mut found = vec![columns.to_vec()];
+        found.extend((1..4).map(quarter).filter(|part| part != columns));
+        found
+    }
+
     /// A column that the thread's CTA has been given: of its own tensor memory, and of as many as were asked for.
     fn is_own_column(&self, target: AddressId) -> bool {
         let location = &self.program.locations[self.location_of(target).index()];
         let is_own = location.owner.is_none_or(|owner| owner == self.thread.place);
         let value = |id: AddressId| self.program.addresses[id.index()].value.0;
-        let is_within = |(first, count): &(AddressId, u32)| {
+        let is_within = |(first, count, _): &(AddressId, u32, Span)| {
             let is_theirs = self.variable(*first).contains(&target);
             !is_theirs || value(target) - value(*first) < i128::from(*count)
         };
@@ -91,7 +125,7 @@ impl Runner<'_> {
     /// Columns that were asked for and that the test does not declare: nothing is known of them.
     fn refuse_undeclared(&self, state: &State, value: &Expression) -> Result<(), UnfoldError> {
         let Expression::Constant(value) = value else { return Ok(()) };
-        for (first, count) in self.allocations(self.thread.place) {
+        for (first, count, _) in self.allocations(self.thread.place) {
             let info = &self.program.addresses[first.index()];
             let column = value.0 - info.value.0;
             let declared = self.variable(first).len() as i128;
@@ -103,8 +137,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// The allocations of a CTA whose size the text says: the first column, and how many.
-    fn allocations(&self, place: Place) -> Vec<(AddressId, u32)> {
+    /// The allocations of a CTA whose size the text says: the first column, how many, and where.
+    fn allocations(&self, place: Place) -> Vec<(AddressId, u32, Span)> {
         let mut found = Vec::new();
         let own = self.program.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
         for (index, thread) in own {
@@ -112,7 +146,7 @@ impl Runner<'_> {
                 if let Operation::Async(operation) = &code.operation
                     && let Action::Allocate { count: Some(count), .. } = &operation.action
                 {
-                    found.extend(self.allocation(ThreadId::new(index), at).map(|first| (first, *count)));
+                    found.extend(self.allocation(ThreadId::new(index), at).map(|first| (first, *count, code.span)));
                 }
             }
         }
@@ -167,7 +201,7 @@ impl Runner<'_> {
     /// An access through an address that is none: the first columns of the CTA stand for whatever it hits.
     fn stray(&mut self, state: State) -> Result<Option<Aimed>, UnfoldError> {
         match self.columns_of(self.thread.place).first() {
-            Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray })),
+            Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray, quarter: 0 })),
             None => Err(UnfoldError::Allocation { span: self.span_at(state.at) }),
         }
     }
@@ -224,16 +258,24 @@ impl Runner<'_> {
         &mut self,
         state: State,
         address: &AddressOperand,
+        count: Option<u32>,
         guard: Reads,
     ) -> Result<(), UnfoldError> {
+        let span = self.span_at(state.at);
         let (alternatives, _) = self.tensor_targets(state, address)?;
-        for Aimed { mut state, target, origin } in alternatives {
+        for Aimed { mut state, target, origin, .. } in alternatives {
             let columns = self.variable(target);
             let tags = Tags::NONE.with(Tag::Deallocation);
             let tags = if origin == Origin::Stray { tags.with(Tag::Stray) } else { tags };
             self.rewrite_columns(&mut state, &columns, tags, &guard)?;
             state.effects += 1;
             state.outstanding.deallocated.push(target);
+            let other = |(first, asked, _): &&(AddressId, u32, Span)| {
+                *first == target && origin == Origin::Given && count.is_some_and(|count| count != *asked)
+            };
+            if let Some((_, _, allocation)) = self.allocations(self.thread.place).iter().find(other) {
+                state.outstanding.hazards.push((HazardKind::DeallocatedCount, *allocation, span));
+            }
             self.proceed(state);
         }
         Ok(())
@@ -258,7 +300,7 @@ impl Runner<'_> {
         guard: &Reads,
     ) -> Result<(), UnfoldError> {
         let tags = [Tag::Write, Tag::Weak, Tag::TensorMemory].into_iter().fold(tags, Tags::with);
-        for column in columns {
+        for column in &self.all_lanes(columns).concat() {
             let address = &self.program.addresses[column.index()];
             let (generic, location) = (address.generic, address.location);
             let info = &self.program.locations[location.index()];
@@ -302,7 +344,10 @@ impl Runner<'_> {
             let location = &self.program.locations[self.location_of(*id).index()];
             location.space == Some(Space::TensorMemory) && location.owner.is_none_or(|owner| owner == place)
         };
-        let is_canonical = |id: &AddressId| self.program.addresses[id.index()].canonical == *id;
+        let is_canonical = |id: &AddressId| {
+            let address = &self.program.addresses[id.index()];
+            address.canonical == *id && address.value.0 & LANES == 0
+        };
         let all = (0..self.program.addresses.len()).map(AddressId::new);
         let mut columns: Vec<AddressId> = all.filter(|id| is_own(id) && is_canonical(id)).collect();
         columns.sort_by_key(|id| self.program.addresses[id.index()].value);

@@ -1,0 +1,200 @@
+//! Lanes of tensor memory (PTX ISA 9.7.18.2, 9.7.18.8). It has 128 lanes and up to 512 columns; bits 16 and up of an address
+//! count lanes. A warp loads and stores the 32 lanes of its number modulo 4, a *quarter*, so that four warps work on one
+//! column without meeting. A column is one location, unless loads and stores of the program name several quarters: then it
+//! has one for each. Products, copies, shifts, allocations access every lane of their columns: products of each shape
+//! spread over all four quarters, and of the rest that is the safe side. Shapes of 16 lanes count as their quarter.
+//!
+//! Which quarters an address may name is followed without regard to control flow. A quarter that is missed here is told
+//! apart from nothing, which reports too much and never too little.
+
+use std::collections::BTreeSet;
+
+use fencepost_syntax::Span;
+
+use crate::asynchronous::{Action, Start};
+use crate::ids::{AddressId, LocationId, RegisterId};
+use crate::lower::layout::{LANES, QUARTER_SHIFT, quarter};
+use crate::lower::names::VariableId;
+use crate::lower::sizes::Asked;
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
+use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
+use crate::unfold::defined;
+use crate::unfolding::TensorKind;
+use crate::value::Value;
+
+const SECTION: &str = "9.7.18.8";
+/// More values of a register than this are not followed.
+const MOST_VALUES: usize = 64;
+
+/// Cuts the columns of tensor memory, and warns of quarters that a warp cannot reach.
+pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
+    let is_access = |code: &Instruction| accessed(&code.operation).is_some();
+    if !threads.iter().any(|thread| thread.code.iter().any(is_access)) {
+        return;
+    }
+    let mut used = BTreeSet::new();
+    for thread in threads {
+        let values = Values::new(names, thread);
+        let mut own = BTreeSet::new();
+        for code in &thread.code {
+            let Some(address) = accessed(&code.operation) else { continue };
+            let quarters: BTreeSet<u8> = values.address(names, address).into_iter().map(quarter).collect();
+            check(thread, &quarters, &own, code.span, findings);
+            own.extend(&quarters);
+        }
+        used.extend(own);
+    }
+    // The first quarter, and with it the lanes that no load or store names, is the column's own location.
+    let further: Vec<u8> = used.into_iter().skip(1).collect();
+    if further.is_empty() || names.variables.iter().any(|variable| is_alias(names, variable.target.map(|(id, _)| id))) {
+        return;
+    }
+    let columns = |id: &VariableId| is_columns(names, *id);
+    let variables: Vec<VariableId> = (0..names.variables.len()).map(VariableId).filter(columns).collect();
+    if let Some(asked) = asked.iter().find(|asked| variables.contains(&asked.variable)) {
+        let shown = &names.variables[asked.variable.0].shown;
+        let what = format!("a condition on `{shown}`, whose lanes hold values of their own: load them into registers");
+        findings.refuse(Refusal::Unsupported(asked.span, what));
+    }
+    for quarter in further {
+        variables.iter().for_each(|variable| cut(names, *variable, quarter));
+    }
+}
+
+/// The address of a `tcgen05.ld` or `tcgen05.st`.
+fn accessed(operation: &Operation) -> Option<&AddressOperand> {
+    let Operation::Async(operation) = operation else { return None };
+    let Action::Start(start) = &operation.action else { return None };
+    by_one_warp(start).then(|| start.regions.first()?.base.address()).flatten()
+}
+
+/// Whether the operation accesses the lanes of one warp only.
+pub(crate) fn by_one_warp(start: &Start) -> bool {
+    start.tensor.is_some_and(|tensor| matches!(tensor.kind, TensorKind::Ld | TensorKind::St))
+}
+
+fn is_columns(names: &Names, id: VariableId) -> bool {
+    matches!(names.name_of(id).space, Some((Space::TensorMemory, _)))
+}
+
+fn is_alias(names: &Names, target: Option<VariableId>) -> bool {
+    target.is_some_and(|target| is_columns(names, target))
+}
+
+/// Locations for another quarter of each column, at addresses that follow each other as those of the columns do.
+fn cut(names: &mut Names, id: VariableId, quarter: u8) {
+    let variable = names.variables[id.0].clone();
+    let lanes = i128::from(quarter) << QUARTER_SHIFT;
+    let first = 32 * u32::from(quarter);
+    for atom in &variable.atoms {
+        let column = &names.locations[atom.location.index()];
+        let name = format!("{} (lanes {first}-{})", column.name, first + 31);
+        let part = Location { name: name.clone(), ..column.clone() };
+        let (location, own) = (LocationId::new(names.locations.len()), AddressId::new(names.addresses.len()));
+        names.locations.push(part);
+        let value = Value(variable.base + atom.offset + lanes);
+        names.addresses.push(Address { name, location, generic: own, value, canonical: own, within: 0 });
+    }
+}
+
+/// A warp reaches one quarter: the one of its number, where the test says that.
+fn check(thread: &ThreadBuilder, quarters: &BTreeSet<u8>, before: &BTreeSet<u8>, span: Span, findings: &mut Findings) {
+    let [quarter] = quarters.iter().copied().collect::<Vec<u8>>()[..] else { return };
+    let named = |quarter: u8| format!("lanes {} to {}", 32 * u32::from(quarter), 32 * u32::from(quarter) + 31);
+    let message = match (warp(thread), before.iter().find(|other| **other != quarter)) {
+        (Some(warp), _) if warp % 4 != i128::from(quarter) => {
+            let own = named((warp % 4) as u8);
+            format!("warp {warp} reaches {own} of tensor memory, and this address is of {}", named(quarter))
+        }
+        (None, Some(other)) => format!(
+            "a warp reaches one quarter of the lanes of tensor memory, that of its number modulo 4: this address is of {}, \
+             another that {} uses of {}",
+            named(quarter),
+            thread.name(),
+            named(*other)
+        ),
+        _ => return,
+    };
+    findings.lint("lane-quarter", span, message, SECTION);
+}
+
+/// The number of the thread's warp, where the declarations say it.
+fn warp(thread: &ThreadBuilder) -> Option<i128> {
+    let given = |name: &str| {
+        let id = (0..thread.register_count()).map(RegisterId::new).find(|id| thread.register_name(*id) == name)?;
+        match thread.initial(id) {
+            Initial::Value(Value(value)) if thread.is_initialised(id) && value >= 0 => Some(value),
+            _ => None,
+        }
+    };
+    given("%warpid").or_else(|| given("%tid.x").map(|thread| thread / 32))
+}
+
+/// What the registers of a thread may hold, as far as it is computed: what is loaded from memory counts as an address of
+/// lane 0, which is what allocations give.
+struct Values(Vec<BTreeSet<i128>>);
+
+impl Values {
+    fn new(names: &Names, thread: &ThreadBuilder) -> Values {
+        let initial = |id: RegisterId| match thread.initial(id) {
+            Initial::Address(address) => BTreeSet::from([names.value(address)]),
+            Initial::Value(Value(value)) if thread.is_initialised(id) => BTreeSet::from([value]),
+            Initial::Value(_) => BTreeSet::new(),
+        };
+        let mut values = Values((0..thread.register_count()).map(RegisterId::new).map(initial).collect());
+        loop {
+            let before = values.0.clone();
+            for code in &thread.code {
+                let found = values.result(names, &code.operation);
+                for register in defined(&code.operation) {
+                    let slot = &mut values.0[register.index()];
+                    let room = MOST_VALUES.saturating_sub(slot.len());
+                    let new: Vec<i128> =
+                        found.iter().copied().filter(|value| !slot.contains(value)).take(room).collect();
+                    slot.extend(new);
+                }
+            }
+            if values.0 == before {
+                return values;
+            }
+        }
+    }
+
+    fn address(&self, names: &Names, address: &AddressOperand) -> Vec<i128> {
+        let found = match address {
+            AddressOperand::Static(address) => BTreeSet::from([names.value(*address)]),
+            AddressOperand::Register(register) => self.0[register.index()].clone(),
+        };
+        // A register may hold other things elsewhere.
+        let is_column = |value: &i128| {
+            let column = value & !LANES;
+            column < i128::from(u16::MAX) || names.at(column).is_some_and(|(variable, _)| is_columns(names, variable))
+        };
+        found.into_iter().filter(is_column).collect()
+    }
+
+    fn operand(&self, names: &Names, operand: Operand) -> BTreeSet<i128> {
+        match operand {
+            Operand::Register(register) => self.0[register.index()].clone(),
+            Operand::Constant(Value(value)) => BTreeSet::from([value]),
+            Operand::Address(address) => BTreeSet::from([names.value(address)]),
+        }
+    }
+
+    fn result(&self, names: &Names, operation: &Operation) -> BTreeSet<i128> {
+        let Operation::Local { ty, value, .. } = operation else { return BTreeSet::from([0]) };
+        let of = |operand: &Operand| self.operand(names, *operand);
+        match value {
+            LocalValue::Operand(operand) => of(operand).into_iter().map(|value| ty.wrap(Value(value)).0).collect(),
+            LocalValue::Unary(operator, operand) => {
+                of(operand).into_iter().map(|value| operator.apply(*ty, Value(value)).0).collect()
+            }
+            LocalValue::Binary(operator, left, right) => {
+                let (left, right) = (of(left), of(right));
+                let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
+                pairs.map(|(left, right)| operator.apply(*ty, Value(left), Value(right)).0).collect()
+            }
+            LocalValue::Select { then, otherwise, .. } => of(then).union(&of(otherwise)).copied().collect(),
+        }
+    }
+}
