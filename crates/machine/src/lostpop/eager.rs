@@ -20,12 +20,14 @@
 //! * An earlier read of the thread that is satisfied takes its edge to `r` with it, or never gets one.
 //! * Acceptances of other threads look at what has reached them, and `r` has not.
 //!
-//! And it stays enabled. So the acceptances of one such thread are an ample set: every run to an end has a permutation that
+//! And it stays enabled. (A thread may have more than one way on before its reads have their values: a compare-and-swap that
+//! fails waits for nothing, one that succeeds waits for the value it writes. Then no acceptance is taken at once.) So the acceptances of one such thread are an ample set: every run to an end has a permutation that
 //! takes one of them first, with the same transitions, and so the same end and the same length. The graph has
 //! no cycles, since every transition is taken once.
 
-use fencepost_program::EventId;
+use fencepost_program::{EventId, ThreadId};
 
+use crate::lostpop::state::{State, View};
 use crate::lostpop::{LostPop, Step};
 
 impl LostPop<'_> {
@@ -50,12 +52,17 @@ impl LostPop<'_> {
     }
 
     /// Keeps the acceptances of the first eager thread that has some; answers whether one has.
-    pub(super) fn keep_eager(&self, accepts: &mut Vec<Step>) -> bool {
+    pub(super) fn keep_eager(&self, state: &State, accepts: &mut Vec<Step>) -> bool {
+        let view = View { machine: self, state };
         let thread = |step: &Step| match step {
             Step::Accept(event) => self.faces[event.index()].thread,
             Step::Propagate { .. } | Step::Satisfy { .. } => usize::MAX,
         };
-        let eager = accepts.iter().map(thread).find(|thread| self.predecessors_early.get(*thread) == Some(&true));
+        let is_eager = |thread: &usize| {
+            self.predecessors_early.get(*thread) == Some(&true)
+                && !self.walk(&view).has_open_branch(ThreadId::new(*thread))
+        };
+        let eager = accepts.iter().map(thread).find(is_eager);
         if let Some(eager) = eager {
             accepts.retain(|step| thread(step) == eager);
         }

@@ -271,7 +271,7 @@ impl Machine for LostPop<'_> {
 
     fn choices(&self, state: &State, steps: &mut Vec<Step>) {
         self.accepts(state, steps);
-        if self.reduces(Reduction::Acceptance) && self.keep_eager(steps) {
+        if self.reduces(Reduction::Acceptance) && self.keep_eager(state, steps) {
             return;
         }
         self.satisfactions(state, steps);

@@ -103,6 +103,14 @@ impl<'a, S: Sources> Walk<'a, S> {
         self.fork(thread).branches.iter().filter(ready).map(|branch| branch.to)
     }
 
+    /// Whether a thread may do something next that only waits for values: another branch than those that are ready.
+    pub fn has_open_branch(&self, thread: ThreadId) -> bool {
+        let is_excluded = |guard: &Expression| self.evaluate(guard) == Some(Value(0));
+        let ready: Vec<EventId> = self.next(thread).collect();
+        let open = |branch: &Branch| !ready.contains(&branch.to) && !branch.guard.iter().any(is_excluded);
+        self.fork(thread).branches.iter().any(open)
+    }
+
     /// The trace that a thread took, if it has ended: all its constraints hold and nothing comes after.
     pub fn ended(&self, thread: ThreadId) -> Option<TraceId> {
         let is_taken = |trace: &&TraceId| {

@@ -1,9 +1,11 @@
 //! Litmus tests in our format on the machines: what runs, what is refused, and by which name.
 
+use std::collections::BTreeSet;
+
 use fencepost_machine::coherence::{Coherence, Swmr};
-use fencepost_machine::explore::{Aim, Extent, Limits, Stop};
-use fencepost_machine::lostpop::LostPop;
+use fencepost_machine::explore::{Aim, Extent, Limits, Stop, explore};
 use fencepost_machine::lostpop::rules::Rules;
+use fencepost_machine::lostpop::{Detail, LostPop};
 use fencepost_machine::machine::{Cut, Stuck};
 use fencepost_machine::model::{Model, Wanted};
 use fencepost_machine::requests::{Architecture, Placement, Requests};
@@ -197,3 +199,19 @@ const ONLY_MACHINE: &[&str] = &["fig10", "fig3a", "iriw-device-writes-gpu"];
 /// Stronger as published (figure 11: causality contains the order of writes, and releases cumulate down a chain), or
 /// because our read-modify-writes are atomic whatever their scopes.
 const ONLY_AXIOMS: &[&str] = &["atomics-gpu-scope", "fig11a", "fig11b", "fig11c", "wording-chain"];
+
+/// A compare-and-swap of a computed value waits for that value where it succeeds, and not where it fails: neither way is
+/// taken for the only one.
+#[test]
+fn a_compare_and_swap_that_waits_is_not_overtaken_by_its_failure() {
+    let text = "PTX cas\n{ x = 0; }\nP0@cta 0, gpu 0 {\n ld.relaxed.gpu.u32 %a, [x];\n add.u32 %b, %a, 1;\n \
+                atom.relaxed.gpu.cas.b32 %o, [x], %a, %b;\n}\nP1@cta 1, gpu 0 {\n st.relaxed.gpu.u32 [x], 5;\n}\nexists (x = 1)\n";
+    let (requests, _) = requests(text).expect("it runs");
+    let ends = |detail| {
+        let machine = LostPop::with_detail(&requests, Rules::default(), detail).expect("PTX");
+        explore(&machine, &Aim::Everything, &Limits::default()).outcomes.into_keys().collect::<BTreeSet<_>>()
+    };
+    let finals: BTreeSet<i128> = ends(Detail::Needed).iter().map(|state| state.memory[0].0).collect();
+    assert_eq!(finals, BTreeSet::from([5, 6]));
+    assert_eq!(ends(Detail::Needed), ends(Detail::Everything));
+}
