@@ -198,7 +198,8 @@ fn every_difference_between_lost_pop_and_the_axioms_is_explained() {
             "within" => assert_eq!(expected, Some("fewer"), "{name}: {row}"),
             "contains" => assert_eq!(expected, Some("more"), "{name}: {row}"),
             "incomparable" => assert_eq!(expected, Some("more and fewer"), "{name}: {row}"),
-            _ if row["limit"] == true => panic!("{name} is too large: {row}"),
+            // A loop that is cut is no limit of ours: no bound is enough for it.
+            _ if row["limit"] == true && row["why"]["kind"] != "bound" => panic!("{name} is too large: {row}"),
             _ => assert_eq!(expected, None, "{name} is explained, and not compared"),
         }
         seen.insert(name.as_str());
