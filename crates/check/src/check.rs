@@ -13,7 +13,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::Judgement;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
-use fencepost_program::unfold::{UnfoldOptions, unfold, unfold_accesses};
+use fencepost_program::unfold::{unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -135,7 +135,7 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
 /// With the initial values that the program has.
 pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
-    let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
+    let limits = model.unfolding(options.bound);
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
         None => unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error)),

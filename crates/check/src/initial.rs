@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use fencepost_program::initial::{self, Exactness};
-use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfold::unfold;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::{Checked, check_known, refused};
@@ -22,7 +22,7 @@ use crate::test::Test;
 use crate::verdict::{Verdict, Why};
 
 pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let limits = UnfoldOptions { bound: options.bound, ..UnfoldOptions::default() };
+    let limits = model.unfolding(options.bound);
     // A test that cannot be unfolded is refused with the values it has.
     let Ok(unfolding) = unfold(&test.program, &limits) else { return check_known(test, model, options) };
     let cases = initial::cases(&test.program, &unfolding);

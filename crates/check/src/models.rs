@@ -12,6 +12,7 @@ use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
+use fencepost_program::unfold::{Rewriting, UnfoldOptions};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
@@ -142,6 +143,16 @@ fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(
 }
 
 impl LoadedModel {
+    /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
+    /// read-modify-write.
+    pub(crate) fn unfolding(&self, bound: u32) -> UnfoldOptions {
+        let rewriting = match self.origin {
+            Origin::Shipped => Rewriting::Spins,
+            Origin::Own => Rewriting::Unrolled,
+        };
+        UnfoldOptions { bound, rewriting, ..UnfoldOptions::default() }
+    }
+
     /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or
     /// it names the events only that part has.
     pub fn knows(&self, feature: Feature) -> bool {

@@ -11,7 +11,8 @@ fn check(name: &str, tree: &Litmus) -> Vec<String> {
     let mut faults: Vec<String> = diagnostics.iter().map(|fault| format!("{name}: {}", fault.message)).collect();
     if let Some(program) = program {
         faults.extend(program.unsupported.iter().map(|fault| format!("{name}: unsupported {}", fault.what)));
-        if let Err(error) = unfold(&program, &UnfoldOptions { bound: 2, max_events: 5000 }) {
+        if let Err(error) = unfold(&program, &UnfoldOptions { bound: 2, max_events: 5000, ..UnfoldOptions::default() })
+        {
             faults.push(format!("{name}: {error}"));
         }
     }

@@ -99,10 +99,18 @@ fn a_loop_with_an_effect_is_unrolled_to_the_bound() {
     check(&dartagnan(&code), 3, &[("bound", 6), ("exit", 2), ("exit", 4), ("exit", 6)]);
 }
 
+/// The counter can be seen in the end. One that nobody looks at does not count ([`a_counter_that_nobody_reads_is_a_spin`]).
 #[test]
 fn a_retry_counter_is_no_spin() {
     let code = ["LC00:", "ld.relaxed.gpu r1, x", "add r2, r2, 1", "beq r1, 0, LC00"];
     check(&dartagnan(&code), 2, &[("bound", 2), ("exit", 1), ("exit", 2)]);
+}
+
+#[test]
+fn a_counter_that_nobody_reads_is_a_spin() {
+    let text = "PTX T\n{ x = 0; }\nP0@cta 0, gpu 0 {\nL:\n  ld.relaxed.gpu.u32 %r1, [x];\n  add.u32 %r2, %r2, 1;\n  \
+                setp.eq.u32 %p, %r1, 0;\n  @%p bra L;\n}\nexists (P0:%r1 = 1)\n";
+    check(text, 2, &[("exit", 1), ("spin on 1", 1)]);
 }
 
 #[test]

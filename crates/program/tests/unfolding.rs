@@ -89,7 +89,7 @@ fn a_computed_address_of_another_size_is_refused() {
 #[test]
 fn the_limit_on_events_is_an_error_with_the_number() {
     let text = dartagnan(&["LC00:", "atom.relaxed.gpu.add r1, x, 1", "goto LC00"]);
-    let options = UnfoldOptions { bound: 1000, max_events: 100 };
+    let options = UnfoldOptions { bound: 1000, max_events: 100, ..UnfoldOptions::default() };
     assert_eq!(unfold(&program(&text), &options).expect_err("too many"), UnfoldError::TooManyEvents { limit: 100 });
 }
 
@@ -103,7 +103,7 @@ fn traces_without_events_are_limited_too() {
         code.push("ld.weak r1, x".to_string());
     }
     let rows: Vec<&str> = code.iter().map(String::as_str).collect();
-    let options = UnfoldOptions { bound: 1, max_events: 500 };
+    let options = UnfoldOptions { bound: 1, max_events: 500, ..UnfoldOptions::default() };
     assert!(unfold(&program(&dartagnan(&rows)), &options).is_err());
 }
 

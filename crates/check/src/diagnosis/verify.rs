@@ -13,7 +13,7 @@ use fencepost_program::EventId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::{Program, Term};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfold::{UnfoldOptions, unfold, unfold_accesses};
+use fencepost_program::unfold::{unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Litmus, QuestionKind, print};
 
@@ -191,7 +191,7 @@ impl<'a> Verifier<'a> {
             return Err(Decided::Undecided);
         }
         let undecided = |_| Decided::Undecided;
-        let limits = UnfoldOptions { bound: self.options.bound, ..UnfoldOptions::default() };
+        let limits = self.model.unfolding(self.options.bound);
         let plain = unfold(program, &limits).map_err(undecided)?;
         let waits = accesses::can_wait(&plain);
         let unfolding = if waits { unfold_accesses(program, &limits).map_err(undecided)? } else { plain };

@@ -4,6 +4,7 @@ use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Update};
 use crate::tag::{Tag, Tags};
+use crate::unfold::rewrite::{self, Effect, Write};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::{UnfoldError, fold};
@@ -269,15 +270,17 @@ impl Runner<'_> {
         data.extend(self.operand(&state, *new).reads);
         let outcome = |on| Outcome { expected: compare.value.clone(), on, data: data.clone() };
         let new = self.operand(&state, *new).value;
-        self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Success(new)))?;
+        if new == compare.value && self.follows_rewrites(&state, targets) {
+            self.swap(self.without_write(&state), operation, targets, &deps, outcome(Swap::Unchanged(Write::LeftOut)))?;
+            self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Unchanged(Write::Kept)))?;
+        } else {
+            self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Success(new)))?;
+        }
         match on_failure {
             FailedCas::NoWrite => self.swap(state, operation, targets, &deps, outcome(Swap::Failure)),
             FailedCas::WritesOldValue => {
-                let inside = self.flow.heads.iter().any(|(&head, &last)| (head..=last).contains(&state.at));
-                if inside {
-                    let mut silent = state.clone();
-                    silent.silent = silent.silent.or(Some(silent.path.len()));
-                    self.swap(silent, operation, targets, &deps, outcome(Swap::Failure))?;
+                if self.is_in_loop(&state) {
+                    self.swap(self.without_write(&state), operation, targets, &deps, outcome(Swap::Failure))?;
                 }
                 self.swap(state, operation, targets, &deps, outcome(Swap::WriteBack))
             }
@@ -301,7 +304,7 @@ impl Runner<'_> {
         let half = Half { ty: *ty, tags: *read_tags, scope: *scope };
         let (events, old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
         let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected);
-        let success = matches!(outcome.on, Swap::Success(_));
+        let success = matches!(outcome.on, Swap::Success(_) | Swap::Unchanged(_));
         self.constrain(&mut state, if success { equal } else { fold::is_false(equal) });
         assume_value(&mut state, old.clone(), *assume);
         let written = match outcome.on {
@@ -309,8 +312,8 @@ impl Runner<'_> {
                 state.effects += 1;
                 Some(new)
             }
-            Swap::WriteBack => Some(old.clone()),
-            Swap::Failure => None,
+            Swap::WriteBack | Swap::Unchanged(Write::Kept) => Some(old.clone()),
+            Swap::Failure | Swap::Unchanged(Write::LeftOut) => None,
         };
         if let Some(written) = written {
             let data = outcome.data.into_iter().chain(events.iter().copied()).collect();
@@ -325,10 +328,28 @@ impl Runner<'_> {
 
     fn unconditional(
         &mut self,
-        mut state: State,
+        state: State,
         operation: &Operation,
         targets: &[AddressId],
         deps: Deps,
+    ) -> Result<(), UnfoldError> {
+        let Operation::ReadModifyWrite { update, .. } = operation else { return Ok(()) };
+        if !rewrite::may_rewrite(update) || !self.follows_rewrites(&state, targets) {
+            return self.update(state, operation, targets, &deps, None);
+        }
+        self.update(self.without_write(&state), operation, targets, &deps, Some(Effect::Same(Write::LeftOut)))?;
+        self.update(state.clone(), operation, targets, &deps, Some(Effect::Same(Write::Kept)))?;
+        self.update(state, operation, targets, &deps, Some(Effect::Another))
+    }
+
+    /// A read-modify-write that always writes; of those inside a loop, one that writes what it read or another value.
+    fn update(
+        &mut self,
+        mut state: State,
+        operation: &Operation,
+        targets: &[AddressId],
+        deps: &Deps,
+        effect: Option<Effect>,
     ) -> Result<(), UnfoldError> {
         let Operation::ReadModifyWrite { destination, update, ty, read_tags, write_tags, scope, assume, .. } =
             operation
@@ -345,10 +366,19 @@ impl Runner<'_> {
             data.extend(&events);
         }
         let value = updated(update, *ty, old.clone(), operand.value);
-        let half = Half { tags: *write_tags, ..half };
-        let writes = self.write_events(&mut state, targets, value, half, &copy(data), &mut None)?;
-        events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
-        state.effects += 1;
+        if let Some(effect) = effect
+            && !self.has_effect(&mut state, *ty, (&old, &value), effect)
+        {
+            return Ok(());
+        }
+        if effect != Some(Effect::Same(Write::LeftOut)) {
+            let half = Half { tags: *write_tags, ..half };
+            let writes = self.write_events(&mut state, targets, value, half, &copy(data), &mut None)?;
+            events.iter().zip(writes).for_each(|(read, write)| self.pair(*read, write));
+        }
+        if !matches!(effect, Some(Effect::Same(_))) {
+            state.effects += 1;
+        }
         self.deliver(&mut state, *destination, old, &events, &deps.guard)?;
         self.proceed(state);
         Ok(())
@@ -394,6 +424,8 @@ struct Outcome {
 
 enum Swap {
     Success(Expression),
+    /// Success that writes the value that was there.
+    Unchanged(Write),
     Failure,
     /// Failure in a dialect where the old value is written back.
     WriteBack,

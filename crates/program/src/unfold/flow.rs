@@ -53,7 +53,8 @@ fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
         .collect()
 }
 
-/// Registers live before each instruction (and, last, at the end): the usual backward fixpoint.
+/// Registers live before each instruction (and, last, at the end): the usual backward fixpoint. What is computed for a
+/// register that is not live reads nothing: a counter of failed attempts that nobody looks at keeps no loop from spinning.
 fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<RegisterId>> {
     let mut live = vec![BTreeSet::new(); thread.code.len() + 1];
     live[thread.code.len()] = at_exit.clone();
@@ -61,12 +62,18 @@ fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<Reg
         let mut changed = false;
         for (at, instruction) in thread.code.iter().enumerate().rev() {
             let mut set = after(instruction, at, &live, at_exit);
+            let is_dead = match &instruction.operation {
+                Operation::Local { destination, .. } => !set.contains(destination),
+                _ => false,
+            };
             if instruction.guard.is_none() {
                 defined(&instruction.operation).iter().for_each(|register| {
                     set.remove(register);
                 });
             }
-            set.extend(used(instruction));
+            if !is_dead {
+                set.extend(used(instruction));
+            }
             if set != live[at] {
                 live[at] = set;
                 changed = true;

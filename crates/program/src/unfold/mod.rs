@@ -13,6 +13,7 @@ mod launch;
 mod multimem;
 mod objects;
 mod opaque;
+mod rewrite;
 mod run;
 mod span;
 mod state;
@@ -46,11 +47,22 @@ pub struct UnfoldOptions {
     pub bound: u32,
     /// The most events (and traces) an unfolding may have.
     pub max_events: u32,
+    pub rewriting: Rewriting,
+}
+
+/// What becomes of an iteration of a loop whose read-modify-writes write what they read (see [`rewrite`]).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Rewriting {
+    /// It is an iteration like others.
+    #[default]
+    Unrolled,
+    /// It is a spin where that is sound, in a model in which nothing comes between the halves of a read-modify-write.
+    Spins,
 }
 
 impl Default for UnfoldOptions {
     fn default() -> UnfoldOptions {
-        UnfoldOptions { bound: 2, max_events: 20_000 }
+        UnfoldOptions { bound: 2, max_events: 20_000, rewriting: Rewriting::Unrolled }
     }
 }
 
@@ -247,6 +259,8 @@ pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unf
 }
 
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
+    let rewriting = if rewrite::occurs(program) { options.rewriting } else { Rewriting::Unrolled };
+    let options = &UnfoldOptions { rewriting, ..*options };
     let (none, mut met) = (Starts::new(), Starts::new());
     let unfolding = unfold_tiled(program, options, failing, (&none, &mut met));
     if !strand_tile::matter(&met) {
@@ -297,6 +311,10 @@ fn unfold_tiled(
         });
         lives.extend(run::Runner::new(program, id, options, (failing, &staying), &mut unfolding, (starts, met)).run()?);
         staying.unstarted(program, id, &mut unfolding);
+    }
+    if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
+        let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
+        return unfold_tiled(program, &unrolled, failing, (starts, met));
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);

@@ -41,9 +41,11 @@ pub(crate) struct State {
     /// Decisions that forked, and conditional ones that folded.
     pub(crate) forks: u32,
     pub(crate) folded: u32,
-    /// Set at a failing compare-and-swap whose write was left out, to its place on the path: the run counts only if it ends
-    /// spinning in a loop that contains it.
+    /// Set at a read-modify-write that writes what it read and whose write was left out, to its place on the path: the run
+    /// counts only if it ends spinning in a loop that contains it.
     pub(crate) silent: Option<usize>,
+    /// How often a read-modify-write was followed by whether it writes what it read (see `rewrite`).
+    pub(crate) rewrites: u32,
     /// Asynchronous operations and what is known of their end.
     pub(crate) outstanding: Outstanding,
     /// The run has a failing iteration of a spin loop (see `visit`).
@@ -85,6 +87,7 @@ impl State {
             forks: 0,
             folded: 0,
             silent: None,
+            rewrites: 0,
             outstanding: Outstanding::default(),
             kept_failing: false,
         }

@@ -8,7 +8,8 @@
 //!
 //! A failing compare-and-swap that writes the old value back (Dartagnan's dialect, x86) changes nothing either: such an
 //! iteration is a spin too, in a variant of the run in which that write is left out, since the spinning read would
-//! otherwise never be the last in coherence order.
+//! otherwise never be the last in coherence order. So are other read-modify-writes that write what they read, where
+//! `rewrite` says so.
 //!
 //! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
 //! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing

@@ -51,7 +51,8 @@ fn columns(head: &str, code: &[&str]) -> String {
 }
 
 pub(crate) fn unfolded(text: &str, bound: u32) -> Unfolding {
-    unfold(&program(text), &UnfoldOptions { bound, max_events: 10_000 }).expect("an unfolding")
+    unfold(&program(text), &UnfoldOptions { bound, max_events: 10_000, ..UnfoldOptions::default() })
+        .expect("an unfolding")
 }
 
 /// The operations of the first thread.
