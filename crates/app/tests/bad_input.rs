@@ -186,11 +186,13 @@ fn a_message_says_what_to_write_instead() {
     let c = |body: &str| format!("C t\n{{ x = 0; }}\nP0 (atomic_int* x) {{ {body} }}\nexists (x = 1)\n");
     let cell = |head: &str, body: &str| format!("{head} t\n{{ x = 0; }}\n {body} ;\nexists (x = 1)\n");
     let cases = [
-        (c("for (int i = 0; i < 2; i++) { *x = 1; }"), "while (i < 2)"),
-        (c("int i = 0; i++;"), "write `i = i + 1`"),
-        (c("int i = 0; i += 2;"), "write `i = i + …`"),
+        (c("for (int i = 0, i < 2; i++) { *x = 1; }"), "after the first part of the head"),
+        (c("*x += 1;"), "write `atomic_fetch_add(x, …)` if `x` is atomic"),
+        (c("x++;"), "`x` is a pointer to a location"),
+        (c("int i = 1 << 32;"), "a shift of 32 bits by 32 is undefined (C11 6.5.7)"),
+        (c("int i = 0; i <<= 1;"), "`<<=` is not read here"),
+        (c("x[atomic_load(x)] = atomic_load(x);"), "C does not say which comes first"),
         (c("int i = 4; int r = i / 2;"), "the operator `/` is not read here"),
-        (c("int i = 4; int r = i >> 2;"), "`>>` is not read here"),
         (c("x.store(1);"), "write `atomic_store(x, 1)`"),
         (c("int r = x->load();"), "write `atomic_load(x)`"),
         (c("").replace("atomic_int*", "std::atomic<int>*"), "write `atomic_int`"),
@@ -214,6 +216,49 @@ fn a_message_says_what_to_write_instead() {
         folder.write("t.litmus", text.clone());
         let run = fencepost(&folder, &["check", "t.litmus"]);
         assert!(run.code == 2 && run.err.contains(help), "{help}\n{text}{}{}", run.out, run.err);
+    }
+}
+
+/// What is wrong with a parameter is said once, at the parameter, and not again wherever it is used.
+#[test]
+fn a_bad_parameter_is_one_error() {
+    let folder = Folder::new();
+    for parameters in ["atomic_in* x, atomic_int* y", "atomic_int x, atomic_int* y", "char* x, atomic_int* y"] {
+        let text = format!(
+            "C t\n{{ }}\nP0 ({parameters}) {{ atomic_store(x, 1); atomic_store(y, 1); }}\n\
+             P1 (atomic_int* y) {{ int r = atomic_load(y); }}\nexists (1:r = 1)\n"
+        );
+        folder.write("t.litmus", text);
+        let run = fencepost(&folder, &["check", "t.litmus"]);
+        assert_eq!((run.code, run.err.matches("error:").count()), (2, 1), "{parameters}: {}", run.err);
+    }
+}
+
+/// `volatile` is no word that makes an access atomic, and is not taken for one in silence.
+#[test]
+fn volatile_is_warned_of_and_stays_plain() {
+    let folder = Folder::new();
+    for (parameter, variable) in
+        [("volatile int* x", "int r"), ("int volatile* x", "int r"), ("int* x", "volatile int r")]
+    {
+        let text = format!(
+            "C t\n{{ x = 0; }}\nP0 ({parameter}) {{ *x = 1; }}\nP1 (int* x) {{ {variable} = *x; }}\nexists (1:r = 1)\n"
+        );
+        folder.write("t.litmus", text);
+        let run = fencepost(&folder, &["check", "t.litmus"]);
+        assert!(run.err.contains("warning: `volatile` changes nothing here"), "{}", run.err);
+        assert!(run.out.contains("behaviour is undefined") && run.code == 0, "{}", run.out);
+    }
+}
+
+/// An index beyond the array is no access that has a model, whether it is known from the text or only when it runs.
+#[test]
+fn an_element_that_is_not_there_is_unknown() {
+    let folder = Folder::new();
+    for body in ["x[2] = 1;", "int i = 2; x[i] = 1;", "for (int i = 0; i < 3; i++) { x[i] = 1; }"] {
+        folder.write("t.litmus", format!("C t\n{{ int x[2] = 0; }}\nP0 (int* x) {{ {body} }}\nexists (x[0] = 1)\n"));
+        let run = fencepost(&folder, &["check", "t.litmus"]);
+        assert_eq!(run.code, 3, "{body}: {}{}", run.out, run.err);
     }
 }
 

@@ -91,6 +91,9 @@ pub fn judge(test: &Test, task: &Task, options: &Options<'_>) -> Vec<Judged> {
     if let Some(unsupported) = test.program.unsupported.first() {
         return vec![refused(test, format!("unsupported: {}", unsupported.what))];
     }
+    if let Some(element) = test.program.locations.iter().find(|location| location.name.contains('[')) {
+        return vec![refused(test, format!("unsupported: an array (`{}`)", element.name))];
+    }
     if test.program.filter.is_some() {
         return vec![refused(test, "unsupported: a filter".to_owned())];
     }

@@ -78,6 +78,13 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
             context.place(&end, statement.span);
             Ok(())
         }
+        Statement::For { first, condition, step, body } => {
+            context.thread.enter_block();
+            let lowered =
+                for_loop(context, (first.as_deref(), condition.as_ref(), step.as_deref()), body, statement.span);
+            context.thread.leave_block();
+            lowered
+        }
         Statement::DoWhile { body, condition } => {
             let start = context.thread.fresh_label();
             context.place(&start, statement.span);
@@ -87,6 +94,38 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
             Ok(())
         }
     }
+}
+
+type Head<'h> = (Option<&'h Spanned<Statement>>, Option<&'h Spanned<Expression>>, Option<&'h Spanned<Statement>>);
+
+/// As `first; while (condition) { body; step; }` (C11 6.8.5.3).
+fn for_loop(
+    context: &mut Context<'_>,
+    (first, condition, step): Head<'_>,
+    body: &[Spanned<Statement>],
+    span: Span,
+) -> Result<(), Refusal> {
+    if let Some(first) = first {
+        lower(context, first)?;
+    }
+    let (start, end) = (context.thread.fresh_label(), context.thread.fresh_label());
+    if let Some(condition) = condition {
+        leave_unless(context, condition, &end)?;
+    }
+    context.place(&start, span);
+    block(context, body)?;
+    if let Some(step) = step {
+        lower(context, step)?;
+    }
+    match condition {
+        Some(condition) => {
+            let value = whether(context, condition)?;
+            branch(context, Comparison::NotEqual, value, &start, condition.span);
+        }
+        None => jump(context, &start, span),
+    }
+    context.place(&end, span);
+    Ok(())
 }
 
 fn block(context: &mut Context<'_>, body: &[Spanned<Statement>]) -> Result<(), Refusal> {
@@ -148,9 +187,9 @@ fn assignment(
             }
             None => Err(undeclared(context, name, target.span)),
         },
-        Expression::Dereference(pointer) => {
-            c_sequence::check(context, value)?;
-            let place = pointee(context, pointer)?;
+        Expression::Dereference(_) | Expression::Index(..) => {
+            c_sequence::check_assignment(context, target, value)?;
+            let place = place(context, target)?;
             let value = place.converted(context, value)?;
             let (tag, scope) = place.plain();
             store(context, place, value, tag, scope);
@@ -189,7 +228,54 @@ impl Pointee {
     }
 }
 
+/// What `*x` or `x[1]` is.
+fn place(context: &mut Context<'_>, item: &Spanned<Expression>) -> Result<Pointee, Refusal> {
+    match &item.node {
+        Expression::Dereference(pointer) => pointee(context, pointer),
+        Expression::Index(array, index) => element(context, array, index),
+        _ => Err(Refusal::error(item.span, "this is no place in memory")),
+    }
+}
+
+/// What a pointer points to: `x`, `&x[1]`.
 pub(super) fn pointee(context: &mut Context<'_>, pointer: &Spanned<Expression>) -> Result<Pointee, Refusal> {
+    if let Expression::AddressOf(inner) = &pointer.node
+        && let Expression::Index(array, index) = &inner.node
+    {
+        return element(context, array, index);
+    }
+    named(context, pointer, 0)
+}
+
+/// An element of an array. A constant index is an address; another is computed, and the elements it may be are tried.
+fn element(
+    context: &mut Context<'_>,
+    array: &Spanned<Expression>,
+    index: &Spanned<Expression>,
+) -> Result<Pointee, Refusal> {
+    let step = match &array.node {
+        Expression::Name(name) => context.names.get(name).map(|name| name.step),
+        _ => None,
+    };
+    let step = step.unwrap_or(1);
+    if let Expression::Integer(number) = index.node {
+        let Some(offset) = number.checked_mul(step) else {
+            return Err(Refusal::error(index.span, "this is no index of the array"));
+        };
+        return named(context, array, offset);
+    }
+    let first = named(context, array, 0)?;
+    let AddressOperand::Static(start) = first.address else { return Ok(first) };
+    let index = evaluate(context, index, Type::S64)?;
+    let step = Operand::Constant(Value(step));
+    let offset = local(context, Type::S64, LocalValue::Binary(BinaryOperator::Multiply, index, step));
+    let destination = context.thread.temporary(Type::S64);
+    let value = LocalValue::Binary(BinaryOperator::Add, Operand::Address(start), offset);
+    context.thread.emit(Operation::Local { destination, ty: Type::S64, value });
+    Ok(Pointee { address: AddressOperand::Register(destination), ..first })
+}
+
+fn named(context: &mut Context<'_>, pointer: &Spanned<Expression>, offset: i128) -> Result<Pointee, Refusal> {
     let Expression::Name(name) = &pointer.node else {
         return Err(Refusal::Unsupported(pointer.span, "a pointer that is computed".to_owned()));
     };
@@ -202,7 +288,7 @@ pub(super) fn pointee(context: &mut Context<'_>, pointer: &Spanned<Expression>) 
         return Err(Refusal::Error(Diagnostic::error(pointer.span, message).help(help)));
     }
     let viewer = context.thread.viewer();
-    let address = context.names.address(name, 0, viewer, pointer.span)?;
+    let address = context.names.address(name, offset, viewer, pointer.span)?;
     let (ty, is_atomic, is_bool) = match context.thread.parameter(name) {
         Some(declared) => (ty(declared), declared.starts_with("atomic_"), is_bool(declared)),
         None => (context.names.declared_type(address).unwrap_or(Type::S32), false, false),
@@ -258,8 +344,8 @@ pub(super) fn evaluate(context: &mut Context<'_>, item: &Spanned<Expression>, ty
             }
             None => Err(undeclared(context, name, item.span)),
         },
-        Expression::Dereference(pointer) => {
-            let place = pointee(context, pointer)?;
+        Expression::Dereference(_) | Expression::Index(..) => {
+            let place = place(context, item)?;
             let (tag, scope) = place.plain();
             Ok(load(context, place, tag, scope))
         }
@@ -275,6 +361,9 @@ pub(super) fn evaluate(context: &mut Context<'_>, item: &Spanned<Expression>, ty
         Expression::Binary(operator @ (Binary::And | Binary::Or), left, right) => {
             short_circuit(context, *operator, left, right)
         }
+        Expression::Binary(operator @ (Binary::ShiftLeft | Binary::ShiftRight), left, right) => {
+            shift(context, *operator, (left, right), ty)
+        }
         Expression::Binary(operator, left, right) => {
             // In the common type of the sides, whatever the result goes to (C11 6.5.5 to 6.5.12).
             let own = common(natural(context, &left.node), natural(context, &right.node));
@@ -284,6 +373,27 @@ pub(super) fn evaluate(context: &mut Context<'_>, item: &Spanned<Expression>, ty
         }
         Expression::Call { function, arguments } => c_atomic::call(context, function, arguments),
     }
+}
+
+/// In the type of the left side (C11 6.5.7). An amount that is no bit of it is undefined there: of a constant it is an
+/// error, of another it is as on the device, which clamps it to the width.
+fn shift(
+    context: &mut Context<'_>,
+    operator: Binary,
+    (left, right): (&Spanned<Expression>, &Spanned<Expression>),
+    ty: Type,
+) -> Result<Operand, Refusal> {
+    let own = natural(context, &left.node);
+    if let Expression::Integer(amount) = right.node
+        && !(0..i128::from(own.bits)).contains(&amount)
+    {
+        let message = format!("a shift of {} bits by {amount} is undefined (C11 6.5.7)", own.bits);
+        return Err(Refusal::error(right.span, message));
+    }
+    let amount = natural(context, &right.node);
+    let (left, right) = (evaluate(context, left, own)?, evaluate(context, right, amount)?);
+    let value = local(context, own, LocalValue::Binary(arithmetic(operator), left, right));
+    Ok(converted(context, value, own, ty))
 }
 
 /// A value of one type in another.
@@ -316,9 +426,11 @@ fn natural(context: &Context<'_>, item: &Expression) -> Type {
             (None, None) => context.names.get(name).and_then(|name| name.ty).unwrap_or(Type::S32),
         },
         Expression::Unary(Unary::IsZero, _) => Type::S32,
-        Expression::Dereference(inner) | Expression::AddressOf(inner) | Expression::Unary(_, inner) => {
-            natural(context, &inner.node)
-        }
+        Expression::Dereference(inner)
+        | Expression::AddressOf(inner)
+        | Expression::Unary(_, inner)
+        | Expression::Index(inner, _)
+        | Expression::Binary(Binary::ShiftLeft | Binary::ShiftRight, inner, _) => natural(context, &inner.node),
         Expression::Binary(operator, ..) if is_comparison(*operator) => Type::S32,
         Expression::Binary(Binary::And | Binary::Or, ..) => Type::S32,
         Expression::Binary(_, left, right) => common(natural(context, &left.node), natural(context, &right.node)),
@@ -333,6 +445,8 @@ fn arithmetic(operator: Binary) -> BinaryOperator {
     match operator {
         Binary::BitOr | Binary::Or => BinaryOperator::Or,
         Binary::BitAnd | Binary::And => BinaryOperator::And,
+        Binary::ShiftLeft => BinaryOperator::ShiftLeft,
+        Binary::ShiftRight => BinaryOperator::ShiftRight,
         Binary::Equal => BinaryOperator::Equal,
         Binary::NotEqual => BinaryOperator::NotEqual,
         Binary::Less => BinaryOperator::Less,

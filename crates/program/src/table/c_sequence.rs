@@ -42,16 +42,39 @@ pub(super) fn check(context: &Context<'_>, expression: &Spanned<Expression>) -> 
     effects(context, expression).map(|_| ())
 }
 
+/// The same of both sides of an assignment, which C does not order either.
+pub(super) fn check_assignment(
+    context: &Context<'_>,
+    target: &Spanned<Expression>,
+    value: &Spanned<Expression>,
+) -> Result<(), Refusal> {
+    let index = match &target.node {
+        Expression::Index(_, index) => &**index,
+        _ => return check(context, value),
+    };
+    in_any_order(context, [index, value]).map(|_| ())
+}
+
 fn effects<'e>(context: &Context<'_>, item: &'e Spanned<Expression>) -> Result<Effects<'e>, Refusal> {
     match &item.node {
-        Expression::Integer(_) | Expression::AddressOf(_) => Ok(Effects::default()),
+        Expression::Integer(_) => Ok(Effects::default()),
+        Expression::AddressOf(inner) => match &inner.node {
+            Expression::Index(_, index) => effects(context, index),
+            _ => Ok(Effects::default()),
+        },
+        Expression::Index(array, index) => {
+            let is_atomic = is_atomic(context, array);
+            let access = Effects { accesses_memory: true, is_atomic, ..Effects::default() };
+            Ok(effects(context, index)?.and(access))
+        }
         Expression::Name(name) => Ok(Effects { reads: BTreeSet::from([name.as_str()]), ..Effects::default() }),
         Expression::Dereference(pointer) => {
-            let is_atomic = match &pointer.node {
-                Expression::Name(name) => context.thread.parameter(name).is_some_and(|ty| ty.starts_with("atomic_")),
-                _ => false,
-            };
-            Ok(Effects { accesses_memory: true, is_atomic, ..Effects::default() })
+            let is_atomic = is_atomic(context, pointer);
+            let access = Effects { accesses_memory: true, is_atomic, ..Effects::default() };
+            match &pointer.node {
+                Expression::AddressOf(_) => Ok(effects(context, pointer)?.and(access)),
+                _ => Ok(access),
+            }
         }
         Expression::Unary(_, inner) => effects(context, inner),
         Expression::Binary(Binary::And | Binary::Or, left, right) => {
@@ -70,6 +93,20 @@ fn effects<'e>(context: &Context<'_>, item: &'e Spanned<Expression>) -> Result<E
             let names: BTreeSet<&str> = changed.collect();
             Ok(before.and(Effects { accesses_memory: true, is_atomic: true, reads: names.clone(), writes: names }))
         }
+    }
+}
+
+fn is_atomic(context: &Context<'_>, pointer: &Spanned<Expression>) -> bool {
+    match &pointer.node {
+        Expression::Name(name) => context.thread.parameter(name).is_some_and(|ty| ty.starts_with("atomic_")),
+        Expression::AddressOf(inner) => match &inner.node {
+            Expression::Index(array, _) => match &array.node {
+                Expression::Name(name) => context.thread.parameter(name).is_some_and(|ty| ty.starts_with("atomic_")),
+                _ => false,
+            },
+            _ => false,
+        },
+        _ => false,
     }
 }
 

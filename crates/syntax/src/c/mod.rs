@@ -1,6 +1,7 @@
 //! The C of litmus tests: what `<stdatomic.h>` has with an order and, after it, a scope as in OpenCL, and plain accesses.
 //!
-//! A small language on purpose: `int` variables, pointers that are only the names of locations, `if`, `while` and `do`.
+//! A small language on purpose: `int` variables, pointers that are only the names of locations and arrays, `if`, `while`,
+//! `do` and `for`.
 //! Everything else of C is refused where it stands.
 
 mod parser;
@@ -47,6 +48,14 @@ pub enum Statement {
         body: Vec<Spanned<Statement>>,
         condition: Spanned<Expression>,
     },
+    /// `for (int i = 0; i < 2; i++) { … }`; what is declared in its head is known to its end.
+    For {
+        first: Option<Box<Spanned<Statement>>>,
+        /// None is true.
+        condition: Option<Spanned<Expression>>,
+        step: Option<Box<Spanned<Statement>>>,
+        body: Vec<Spanned<Statement>>,
+    },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -56,8 +65,10 @@ pub enum Expression {
     Name(String),
     /// `*x`
     Dereference(Box<Spanned<Expression>>),
-    /// `&r0`
+    /// `&r0`, `&x[1]`
     AddressOf(Box<Spanned<Expression>>),
+    /// `x[1]`
+    Index(Box<Spanned<Expression>>, Box<Spanned<Expression>>),
     Unary(Unary, Box<Spanned<Expression>>),
     Binary(Binary, Box<Spanned<Expression>>, Box<Spanned<Expression>>),
     Call {
@@ -87,6 +98,8 @@ pub enum Binary {
     LessEqual,
     Greater,
     GreaterEqual,
+    ShiftLeft,
+    ShiftRight,
     Add,
     Subtract,
     Multiply,
@@ -105,9 +118,11 @@ impl Binary {
         (">=", Binary::GreaterEqual, 7),
         ("<", Binary::Less, 7),
         (">", Binary::Greater, 7),
-        ("+", Binary::Add, 8),
-        ("-", Binary::Subtract, 8),
-        ("*", Binary::Multiply, 9),
+        ("<<", Binary::ShiftLeft, 8),
+        (">>", Binary::ShiftRight, 8),
+        ("+", Binary::Add, 9),
+        ("-", Binary::Subtract, 9),
+        ("*", Binary::Multiply, 10),
     ];
 
     pub(crate) fn row(self) -> (&'static str, u8) {

@@ -26,7 +26,7 @@ pub(crate) const TYPES: &[&str] = &[
 ];
 
 /// Marks that are operators of C and not of this language.
-const UNREAD: &[&str] = &["/", "%", "^", "?"];
+const UNREAD: &[&str] = &["/", "%", "?"];
 
 pub(crate) struct CReader<'r, 'a> {
     pub(crate) cursor: &'r mut Cursor<'a>,
@@ -47,17 +47,66 @@ impl<'r, 'a> CReader<'r, 'a> {
             return Some(parameters);
         }
         while self.cursor.eat(")").is_none() {
-            self.cursor.eat("volatile");
-            let ty = self.ty()?;
-            self.cursor.expect("*", "a thread takes pointers to locations")?;
-            let name = self.cursor.word("the name of a location")?;
-            parameters.push(Parameter { ty, name });
-            if self.cursor.eat(",").is_none() && !self.cursor.at(")") {
-                self.cursor.unexpected("`,` or `)` after a parameter");
-                return None;
+            if self.cursor.at_end() || self.cursor.at("{") {
+                self.cursor.unexpected("`)` after the parameters");
+                return Some(parameters);
             }
+            let read = self.parameter(&mut parameters);
+            if read.is_some() && (self.cursor.eat(",").is_some() || self.cursor.at(")")) {
+                continue;
+            }
+            if read.is_some() {
+                self.cursor.unexpected("`,` or `)` after a parameter");
+            }
+            self.skip_parameter();
         }
         Some(parameters)
+    }
+
+    /// One that cannot be read is reported, and stands among them as well as it is known: its uses are no errors.
+    fn parameter(&mut self, parameters: &mut Vec<Parameter>) -> Option<()> {
+        self.volatile();
+        let start = self.cursor.here();
+        let ty = self.ty();
+        self.volatile();
+        if ty.is_some() && self.cursor.eat("*").is_none() {
+            self.cursor.expect("*", "a thread takes pointers to locations");
+            if self.cursor.at_kind(Kind::Word) {
+                let name = self.cursor.word("the name of a location")?;
+                parameters.push(Parameter { ty: ty?, name });
+            }
+            return None;
+        }
+        if ty.is_none() {
+            self.cursor.eat("*");
+        }
+        self.volatile();
+        let is_named = self.cursor.at_kind(Kind::Word);
+        let name = if ty.is_some() || is_named { self.cursor.word("the name of a location")? } else { return None };
+        let known = ty.is_some();
+        let ty = ty.unwrap_or_else(|| Spanned::new("int".to_owned(), start));
+        parameters.push(Parameter { ty, name });
+        known.then_some(())
+    }
+
+    /// To the next parameter, or to the `)` behind the last.
+    fn skip_parameter(&mut self) {
+        while !(self.cursor.at_end() || self.cursor.at(")") || self.cursor.at("{")) {
+            if self.cursor.eat(",").is_some() {
+                return;
+            }
+            self.cursor.bump();
+        }
+    }
+
+    /// `volatile` makes no access atomic (C11 5.1.2.4): it is said that it is read over.
+    fn volatile(&mut self) {
+        while let Some(span) = self.cursor.eat("volatile") {
+            let warning = Diagnostic::warning(span, "`volatile` changes nothing here: the accesses stay what they are");
+            let help =
+                "in C a volatile access is no atomic one, and may race; write `atomic_int` and memory_order_relaxed";
+            self.cursor.report(warning.label("no effect").help(help));
+        }
     }
 
     fn ty(&mut self) -> Option<Spanned<String>> {
@@ -136,11 +185,10 @@ impl<'r, 'a> CReader<'r, 'a> {
             return Some(Statement::DoWhile { body, condition });
         }
         if self.cursor.at("for") && self.cursor.is(1, "(") {
-            return self.refuse_for();
+            return self.for_loop();
         }
-        // Two words in a row can only be a declaration, if of a type that is not known.
-        let is_type = self.cursor.at_kind(Kind::Word) && self.cursor.ahead(1).kind == Kind::Word;
-        let statement = if is_type { self.declaration()? } else { self.simple()? };
+        self.volatile();
+        let statement = self.declared_or_simple()?;
         self.end()?;
         Some(statement)
     }
@@ -156,31 +204,63 @@ impl<'r, 'a> CReader<'r, 'a> {
         self.cursor.expect(";", "to end the statement")
     }
 
-    /// Reports the loop, and skips its head and its body.
-    fn refuse_for(&mut self) -> Option<Statement> {
-        let help = "write `int i = 0; while (i < 2) { …; i = i + 1; }`; `--bound N` says how often a loop is unrolled";
-        self.cursor.report(Diagnostic::error(self.cursor.here(), "`for` is not read here").help(help));
+    /// `for (int i = 0; i < 2; i++) { … }`.
+    fn for_loop(&mut self) -> Option<Statement> {
         self.cursor.bump();
-        self.skip_brackets("(", ")");
-        if self.cursor.at("{") {
-            self.skip_brackets("{", "}");
-        }
-        None
+        self.cursor.expect("(", "before the head of the loop")?;
+        let first = if self.cursor.at(";") { None } else { Some(Box::new(self.part()?)) };
+        self.cursor.expect(";", "after the first part of the head")?;
+        let condition = if self.cursor.at(";") { None } else { Some(self.expression(0)?) };
+        self.cursor.expect(";", "after the condition")?;
+        let step = if self.cursor.at(")") { None } else { Some(Box::new(self.part()?)) };
+        self.cursor.expect(")", "after the head of the loop")?;
+        let body = self.block()?;
+        Some(Statement::For { first, condition, step, body })
     }
 
-    fn skip_brackets(&mut self, open: &str, close: &str) {
-        let mut depth = 0u32;
-        while !self.cursor.at_end() {
-            depth += u32::from(self.cursor.at(open));
-            let closes = self.cursor.at(close);
+    /// A declaration or a simple statement, without its `;`.
+    fn part(&mut self) -> Option<Spanned<Statement>> {
+        let start = self.cursor.here();
+        let statement = self.declared_or_simple()?;
+        let end = self.cursor.span(self.cursor.previous());
+        Some(Spanned::new(statement, start.to(end)))
+    }
+
+    fn declared_or_simple(&mut self) -> Option<Statement> {
+        // Two words in a row can only be a declaration, if of a type that is not known.
+        let is_type = self.cursor.at_kind(Kind::Word) && self.cursor.ahead(1).kind == Kind::Word;
+        if is_type { self.declaration() } else { self.simple() }
+    }
+
+    /// `i++`, `--i`, `i += e` of a variable: `i = i + e`.
+    fn shorthand(&mut self) -> Option<Result<Statement, ()>> {
+        let unspaced = |at: usize| !self.cursor.ahead(at).spaced;
+        let twice =
+            |at: usize| ["+", "-"].into_iter().find(|mark| self.cursor.is(at, mark) && self.cursor.is(at + 1, mark));
+        if let Some(mark) = twice(0).filter(|_| unspaced(1) && self.cursor.ahead(2).kind == Kind::Word) {
             self.cursor.bump();
-            if closes {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return;
-                }
-            }
+            self.cursor.bump();
+            let name = self.cursor.word("the name of a variable");
+            return Some(name.map(|name| stepped(name, mark, None)).ok_or(()));
         }
+        if !self.cursor.at_kind(Kind::Word) {
+            return None;
+        }
+        if let Some(mark) = twice(1).filter(|_| unspaced(2)) {
+            let name = self.cursor.word("the name of a variable");
+            self.cursor.bump();
+            self.cursor.bump();
+            return Some(name.map(|name| stepped(name, mark, None)).ok_or(()));
+        }
+        let mark = ["+", "-", "*", "&", "|"].into_iter().find(|mark| self.cursor.is(1, mark))?;
+        if !self.cursor.is(2, "=") || !unspaced(2) {
+            return None;
+        }
+        let name = self.cursor.word("the name of a variable");
+        self.cursor.bump();
+        self.cursor.bump();
+        let value = self.expression(0);
+        Some(name.zip(value).map(|(name, value)| stepped(name, mark, Some(value))).ok_or(()))
     }
 
     fn declaration(&mut self) -> Option<Statement> {
@@ -191,10 +271,13 @@ impl<'r, 'a> CReader<'r, 'a> {
     }
 
     fn simple(&mut self) -> Option<Statement> {
+        if let Some(statement) = self.shorthand() {
+            return statement.ok();
+        }
         let first = self.expression(0)?;
         if self.cursor.eat("=").is_some() {
             let value = self.expression(0)?;
-            if matches!(first.node, Expression::Name(_) | Expression::Dereference(_)) {
+            if matches!(first.node, Expression::Name(_) | Expression::Dereference(_) | Expression::Index(..)) {
                 return Some(Statement::Assign { target: first, value });
             }
             self.cursor.error(first.span, "this cannot be assigned to");
@@ -260,7 +343,7 @@ impl<'r, 'a> CReader<'r, 'a> {
         Some(left)
     }
 
-    /// `i++`, `i += 1`, `x->load()` and `a >> b` start like operators that are read.
+    /// `*x += 1`, `x->load()` and `a <<= b` start like operators that are read.
     fn refuse_shorthand(&mut self, left: &Expression, operator: Binary) -> Option<()> {
         let mark = operator.row().0;
         let next = self.cursor.ahead(1);
@@ -270,9 +353,7 @@ impl<'r, 'a> CReader<'r, 'a> {
             ("-", ">") => return self.refuse_method(),
             ("+", "+") | ("-", "-") => in_full(left, operator, "1"),
             ("+" | "-" | "*" | "&" | "|", "=") => in_full(left, operator, "…"),
-            ("<", "<") | (">", ">") => {
-                "write a shift by a constant as a multiplication, or compute it beforehand".to_owned()
-            }
+            ("<<" | ">>", _) if self.cursor.is(2, "=") && !self.cursor.ahead(2).spaced => in_full(left, operator, "…"),
             _ => return Some(()),
         };
         self.cursor.report(Diagnostic::error(span, format!("`{mark}{follows}` is not read here")).help(help));
@@ -305,6 +386,11 @@ impl<'r, 'a> CReader<'r, 'a> {
     fn operator(&self) -> Option<(Binary, u8, usize)> {
         if self.cursor.at("|") && self.cursor.is(1, "|") && !self.cursor.ahead(1).spaced {
             return Some((Binary::Or, Binary::Or.row().1, 2));
+        }
+        let shifts = [("<", Binary::ShiftLeft), (">", Binary::ShiftRight)];
+        let is_shift = |mark: &str| self.cursor.at(mark) && self.cursor.is(1, mark) && !self.cursor.ahead(1).spaced;
+        if let Some((_, shift)) = shifts.into_iter().find(|(mark, _)| is_shift(mark)) {
+            return Some((shift, shift.row().1, 2));
         }
         let row = Binary::TABLE.iter().find(|(mark, _, _)| self.cursor.at(mark))?;
         Some((row.1, row.2, 1))
@@ -369,7 +455,14 @@ impl<'r, 'a> CReader<'r, 'a> {
         if self.cursor.at(".") {
             self.refuse_method()?;
         }
-        Some(Spanned::new(Expression::Name(name.node), name.span))
+        let name = Spanned::new(Expression::Name(name.node), name.span);
+        if self.cursor.eat("[").is_none() {
+            return Some(name);
+        }
+        let index = self.expression(0)?;
+        let end = self.cursor.expect("]", "to close the index")?;
+        let span = name.span.to(end);
+        Some(Spanned::new(Expression::Index(Box::new(name), Box::new(index)), span))
     }
 
     fn call(&mut self, function: Spanned<String>) -> Option<Spanned<Expression>> {
@@ -389,7 +482,19 @@ impl<'r, 'a> CReader<'r, 'a> {
     }
 }
 
-/// What to write for `i += 1`. Of an atomic object it is one read-modify-write (C11 6.5.16.2, paragraph 3), which a load
+/// `i = i + e`, where `e` may be 1.
+fn stepped(name: Spanned<String>, mark: &str, by: Option<Spanned<Expression>>) -> Statement {
+    let span = name.span;
+    let target = Spanned::new(Expression::Name(name.node), span);
+    let operator =
+        Binary::TABLE.iter().find(|(known, ..)| *known == mark).map_or(Binary::Add, |(_, operator, _)| *operator);
+    let by = by.unwrap_or_else(|| Spanned::new(Expression::Integer(1), span));
+    let whole = span.to(by.span);
+    let value = Expression::Binary(operator, Box::new(target.clone()), Box::new(by));
+    Statement::Assign { target, value: Spanned::new(value, whole) }
+}
+
+/// What to write for `*x += 1`. Of an atomic object it is one read-modify-write (C11 6.5.16.2, paragraph 3), which a load
 /// and a store are not.
 fn in_full(left: &Expression, operator: Binary, by: &str) -> String {
     let mark = operator.row().0;

@@ -31,6 +31,21 @@ pub fn statement(statement: &Statement, depth: usize, text: &mut String) {
             block(body, depth, text);
             text.push_str(&format!("{indent}}}\n"));
         }
+        Statement::For { first, condition, step, body } => {
+            let part = |statement: &Option<Box<Spanned<Statement>>>| {
+                let mut text = String::new();
+                if let Some(inner) = statement {
+                    self::statement(&inner.node, 0, &mut text);
+                }
+                text.trim_end().trim_end_matches(';').to_owned()
+            };
+            let condition = condition.as_ref().map_or(String::new(), |it| format!(" {}", expression(&it.node, 0)));
+            let step =
+                Some(part(step)).filter(|step| !step.is_empty()).map_or(String::new(), |step| format!(" {step}"));
+            text.push_str(&format!("{indent}for ({};{condition};{step}) {{\n", part(first)));
+            block(body, depth, text);
+            text.push_str(&format!("{indent}}}\n"));
+        }
         Statement::DoWhile { body, condition } => {
             text.push_str(&format!("{indent}do {{\n"));
             block(body, depth, text);
@@ -48,12 +63,15 @@ fn block(body: &[Spanned<Statement>], depth: usize, text: &mut String) {
 /// In parentheses where the context binds tighter.
 fn expression(item: &Expression, context: u8) -> String {
     /// Tighter than every binary operator.
-    const PREFIX: u8 = 10;
+    const PREFIX: u8 = 11;
     match item {
         Expression::Integer(value) if *value < 0 && context > 0 => format!("({value})"),
         Expression::Integer(value) => value.to_string(),
         Expression::Name(name) => name.clone(),
         Expression::Dereference(inner) => format!("*{}", expression(&inner.node, PREFIX)),
+        Expression::Index(array, index) => {
+            format!("{}[{}]", expression(&array.node, PREFIX), expression(&index.node, 0))
+        }
         Expression::AddressOf(inner) => format!("&{}", expression(&inner.node, PREFIX)),
         Expression::Unary(operator, inner) => {
             let mark = match operator {
