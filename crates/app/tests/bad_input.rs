@@ -190,7 +190,7 @@ fn a_message_says_what_to_write_instead() {
         (c("*x += 1;"), "write `atomic_fetch_add(x, …)` if `x` is atomic"),
         (c("x++;"), "`x` is a pointer to a location"),
         (c("int i = 1 << 32;"), "a shift of 32 bits by 32 is undefined (C11 6.5.7)"),
-        (c("int i = 0; i <<= 1;"), "`<<=` is not read here"),
+        (c("*x <<= 1;"), "`<<=` is not read here"),
         (c("x[atomic_load(x)] = atomic_load(x);"), "C does not say which comes first"),
         (c("int i = 4; int r = i / 2;"), "the operator `/` is not read here"),
         (c("x.store(1);"), "write `atomic_store(x, 1)`"),

@@ -18,6 +18,9 @@ P1@cta 1, gpu 0 (atomic_int* x, int* y) {
     if (r1 < 2 && r0 >= 1 || ~r0) { r1 = r1 | 1 & 3; } else if (r1) r1 = 7;
     int e = 0;
     do { e = 0; } while (!atomic_compare_exchange_strong(x, &e, 2));
+    for (int i = 0; i < 3; i++) { x[i + 1] = (i << 1) * 2; }
+    for (;;) { e -= 1; e >>= 2; --e; }
+    for (e = 1; ; ) atomic_store(&x[1], e >> 2 + 1 < 3);
 }
 exists (1:r0 = 1 /\ 1:r1 != 0)
 "#;

@@ -252,10 +252,12 @@ impl<'r, 'a> CReader<'r, 'a> {
             self.cursor.bump();
             return Some(name.map(|name| stepped(name, mark, None)).ok_or(()));
         }
-        let mark = ["+", "-", "*", "&", "|"].into_iter().find(|mark| self.cursor.is(1, mark))?;
-        if !self.cursor.is(2, "=") || !unspaced(2) {
-            return None;
-        }
+        // `<<=` is `<` and `<=` for the lexer.
+        let shifts = [("<", "<=", "<<"), (">", ">=", ">>")];
+        let shift = shifts.into_iter().find(|(first, second, _)| self.cursor.is(1, first) && self.cursor.is(2, second));
+        let plain =
+            ["+", "-", "*", "&", "|"].into_iter().find(|mark| self.cursor.is(1, mark) && self.cursor.is(2, "="));
+        let mark = shift.map(|(.., mark)| mark).or(plain).filter(|_| unspaced(2))?;
         let name = self.cursor.word("the name of a variable");
         self.cursor.bump();
         self.cursor.bump();
@@ -353,7 +355,8 @@ impl<'r, 'a> CReader<'r, 'a> {
             ("-", ">") => return self.refuse_method(),
             ("+", "+") | ("-", "-") => in_full(left, operator, "1"),
             ("+" | "-" | "*" | "&" | "|", "=") => in_full(left, operator, "…"),
-            ("<<" | ">>", _) if self.cursor.is(2, "=") && !self.cursor.ahead(2).spaced => in_full(left, operator, "…"),
+            ("<", "<=") => in_full(left, Binary::ShiftLeft, "…"),
+            (">", ">=") => in_full(left, Binary::ShiftRight, "…"),
             _ => return Some(()),
         };
         self.cursor.report(Diagnostic::error(span, format!("`{mark}{follows}` is not read here")).help(help));
