@@ -85,7 +85,8 @@ fn shorthand_of_an_atomic_object_has_its_function_in_the_help() {
         ("*x |= 1;", "`atomic_fetch_or(x, …)`"),
         ("*x &= 1;", "`atomic_fetch_and(x, …)`"),
         ("*x *= 2;", "a loop with atomic_compare_exchange_strong"),
-        ("r0 += 1;", "write `r0 = r0 + …`"),
+        ("x[1] += 1;", "`atomic_fetch_add(&x[…], …)` if `x` is atomic, else `x[…] = x[…] + …`"),
+        ("*x <<= 1;", "a loop with atomic_compare_exchange_strong if `x` is atomic, else `*x = *x << …`"),
     ] {
         let found = errors(body);
         let helps: Vec<&str> = found.iter().filter_map(|found| found.help.as_deref()).collect();

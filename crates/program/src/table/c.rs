@@ -31,25 +31,7 @@ fn is_bool(name: &str) -> bool {
 pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -> Result<(), Refusal> {
     context.thread.at(statement.span);
     match &statement.node {
-        Statement::Declare { ty: name, name: variable, value } => {
-            if context.names.get(&variable.node).is_some() {
-                let message = format!("`{}` is a location already", variable.node);
-                return Err(Refusal::error(variable.span, message));
-            }
-            let Some(destination) = context.thread.declare(&variable.node, ty(&name.node)) else {
-                let error =
-                    Diagnostic::error(variable.span, format!("`{}` is declared in this block already", variable.node));
-                let help = format!("write `{} = …;` to assign to it, or take another name", variable.node);
-                return Err(Refusal::Error(error.label("again").help(help)));
-            };
-            if is_bool(&name.node) {
-                context.thread.make_boolean(destination);
-            }
-            match value {
-                Some(value) => assign(context, destination, value),
-                None => Ok(()),
-            }
-        }
+        Statement::Declare { ty, name, value } => declare(context, ty, name, value.as_ref()),
         Statement::Assign { target, value } => assignment(context, target, value),
         Statement::Call(call) => {
             c_sequence::check(context, call).and_then(|()| evaluate(context, call, Type::S32)).map(|_| ())
@@ -93,6 +75,30 @@ pub(crate) fn lower(context: &mut Context<'_>, statement: &Spanned<Statement>) -
             branch(context, Comparison::NotEqual, value, &start, condition.span);
             Ok(())
         }
+    }
+}
+
+fn declare(
+    context: &mut Context<'_>,
+    name: &Spanned<String>,
+    variable: &Spanned<String>,
+    value: Option<&Spanned<Expression>>,
+) -> Result<(), Refusal> {
+    if context.names.get(&variable.node).is_some() {
+        let message = format!("`{}` is a location already", variable.node);
+        return Err(Refusal::error(variable.span, message));
+    }
+    let Some(destination) = context.thread.declare(&variable.node, ty(&name.node)) else {
+        let error = Diagnostic::error(variable.span, format!("`{}` is declared in this block already", variable.node));
+        let help = format!("write `{} = …;` to assign to it, or take another name", variable.node);
+        return Err(Refusal::Error(error.label("again").help(help)));
+    };
+    if is_bool(&name.node) {
+        context.thread.make_boolean(destination);
+    }
+    match value {
+        Some(value) => assign(context, destination, value),
+        None => Ok(()),
     }
 }
 

@@ -501,11 +501,16 @@ fn stepped(name: Spanned<String>, mark: &str, by: Option<Spanned<Expression>>) -
 /// and a store are not.
 fn in_full(left: &Expression, operator: Binary, by: &str) -> String {
     let mark = operator.row().0;
-    let place = match left {
-        Expression::Dereference(pointer) => match &pointer.node {
-            Expression::Name(name) => name,
-            _ => "x",
-        },
+    let named = |pointer: &Expression| match pointer {
+        Expression::Name(name) => name.clone(),
+        _ => "x".to_owned(),
+    };
+    let (place, whole) = match left {
+        Expression::Dereference(pointer) => (named(&pointer.node), format!("*{}", named(&pointer.node))),
+        Expression::Index(array, _) => {
+            let element = format!("{}[…]", named(&array.node));
+            (format!("&{element}"), element)
+        }
         Expression::Name(name) => return format!("write `{name} = {name} {mark} {by}`"),
         _ => return format!("write `i = i {mark} {by}`"),
     };
@@ -516,5 +521,6 @@ fn in_full(left: &Expression, operator: Binary, by: &str) -> String {
         Binary::BitOr => format!("`atomic_fetch_or({place}, {by})`"),
         _ => "a loop with atomic_compare_exchange_strong".to_owned(),
     };
-    format!("write {atomic} if `{place}` is atomic, else `*{place} = *{place} {mark} {by}`")
+    let name = place.trim_start_matches('&').trim_end_matches("[…]");
+    format!("write {atomic} if `{name}` is atomic, else `{whole} = {whole} {mark} {by}`")
 }
