@@ -66,6 +66,9 @@ fn contradiction(options: &cli::Map) -> Option<&'static str> {
     None
 }
 
+/// A file, what there is to say of its text, and of each test every way to compile it.
+type Loaded = (Source, Vec<Diagnostic>, Vec<Vec<Judged>>);
+
 fn given(options: &cli::Map, task: &Task) -> Exit {
     let mut exit = Exit::default();
     let (inputs, problems) = inputs::collect(&options.paths);
@@ -76,7 +79,7 @@ fn given(options: &cli::Map, task: &Task) -> Exit {
     cancel_on_interrupt();
     let jobs = jobs(options);
     let checking = checking(options);
-    let work = |input: &Input| -> Result<(Source, Vec<Diagnostic>, Vec<Vec<Judged>>), Problem> {
+    let work = |input: &Input| -> Result<Loaded, Problem> {
         let source = input.read()?;
         let (tests, diagnostics) = fencepost_check::load(&source);
         let judged = tests.iter().map(|test| given::judge(test, task, &checking)).collect();
