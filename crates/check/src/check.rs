@@ -146,7 +146,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
-    let apart = if undefined::asks_races(model, options) && accesses::can_wait(&unfolding) {
+    let apart = if undefined::asks_races(model, &unfolding, options) && accesses::can_wait(&unfolding) {
         match unfold_accesses(&test.program, &limits) {
             Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
             Ok(accesses) => Apart::In(Box::new(accesses)),
@@ -222,7 +222,7 @@ impl Job<'_> {
         let mut answers = Answers::new(Vec::new());
         let flags = self.model.flags();
         let examiner = Examiner::new(self.unfolding);
-        if undefined::asks_races(self.model, self.options) {
+        if undefined::asks_races(self.model, self.unfolding, self.options) {
             answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
             if !examiner.is_idle() {
                 answers.protocol_answer = ProtocolAnswer::Unknown;
@@ -250,7 +250,7 @@ impl Job<'_> {
         }
         self.examine_witnesses(&examiner, &mut answers);
         mixed::apply(self.test, self.unfolding, &mut answers);
-        undefined::apply(self.test, self.model, &mut answers);
+        undefined::apply(self.test, self.model, self.unfolding, &mut answers);
         answers
     }
 
@@ -289,8 +289,9 @@ impl Job<'_> {
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
     fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
-        let wants_races =
-            !flags.is_empty() && !self.searches_races_apart() && undefined::asks_races(self.model, self.options);
+        let wants_races = !flags.is_empty()
+            && !self.searches_races_apart()
+            && undefined::asks_races(self.model, self.unfolding, self.options);
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
             // Which accesses race is no final value: executions must be kept apart.
@@ -365,7 +366,7 @@ impl Job<'_> {
 
     /// Races, and broken rules about mbarriers: those of the counted executions, and what those did not show.
     fn races(&self, flags: &Flags, answers: &mut Answers) {
-        let effort = match undefined::race_outcomes(self.model, self.options) {
+        let effort = match undefined::race_outcomes(self.model, self.unfolding, self.options) {
             Outcomes::All => Effort::Complete,
             Outcomes::Capped => Effort::Capped,
             Outcomes::Skip => return,

@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 use fencepost_syntax::{Diagnostic, Span};
 
-use crate::race::EXIT;
+use crate::race::{EXIT, IN_FLIGHT};
 use crate::readings::Settings;
 use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
@@ -330,8 +330,9 @@ impl Expectation {
             let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
             differences.push(format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
-        // That memory may be gone is nothing to pass over because a line does not speak of it.
-        if !self.finds.is_empty() || found.finds.iter().any(|name| name == EXIT) {
+        // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
+        let is_grave = |name: &String| name == EXIT || name == IN_FLIGHT;
+        if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
             differences.extend(names_differ("to find", &self.finds, &found.finds));
         }
         differences.extend(names_differ("the warnings", &self.warns, &found.warns));

@@ -12,7 +12,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
@@ -30,7 +30,7 @@ pub(crate) struct RaceKey {
 pub(crate) enum Meaning {
     /// `flag`: its executions stay what they are.
     Noted,
-    /// `undefined_unless`: the program has no defined behaviour.
+    /// `undefined_unless`, and [`IN_FLIGHT`]: the program has no defined behaviour.
     Undefined,
 }
 
@@ -60,6 +60,10 @@ impl RaceKey {
 
 /// The flag of an access that the memory may not outlive. It is no data race, and it is undefined.
 pub(crate) const EXIT: &str = "exit-before-access";
+
+/// The flag of a register of a `wgmma` that is used before it is there. The behaviour is undefined (PTX ISA 9.7.17.5.2). In a
+/// shipped model it is no `undefined_unless`, because the unfolding tells which programs it can be about at all.
+pub(crate) const IN_FLIGHT: &str = "wgmma-register-in-flight";
 
 /// Whether a flag of this name is about races.
 pub(crate) fn is_race(flag: &str) -> bool {
@@ -127,6 +131,7 @@ impl Flags {
             name: check.name.clone(),
             meaning: match check.role {
                 CheckRole::UndefinedUnless => Meaning::Undefined,
+                _ if check.name == IN_FLIGHT => Meaning::Undefined,
                 _ => Meaning::Noted,
             },
             node: check.node,
@@ -142,9 +147,16 @@ impl Flags {
         self.flags.is_empty()
     }
 
-    /// Whether the model knows programs without a defined behaviour.
+    /// Whether the model knows programs without a defined behaviour, where races make it so.
     pub(crate) fn undefine(&self) -> bool {
-        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined)
+        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && flag.name != IN_FLIGHT)
+    }
+
+    /// Whether the behaviour of this program may be undefined.
+    pub(crate) fn may_undefine(&self, unfolding: &Unfolding) -> bool {
+        let in_flight = |hazard: &Hazard| hazard.kind == HazardKind::RegisterInFlight;
+        self.undefine()
+            || unfolding.hazards.iter().any(in_flight) && self.flags.iter().any(|flag| flag.name == IN_FLIGHT)
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {

@@ -5,8 +5,11 @@
 //! promise may fail. herd prints `Undef` and leaves the conclusion to the reader; here the verdict draws it, because
 //! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
 //! known to have a defined behaviour: where races were not decided, an absence is unknown.
+//!
+//! In PTX a register of a `wgmma` that is used too early does it ([`crate::race::IN_FLIGHT`]); races do not.
 
 use fencepost_program::program::Condition;
+use fencepost_program::unfolding::Unfolding;
 
 use crate::check::{Answers, Finding};
 use crate::contradiction;
@@ -17,8 +20,8 @@ use crate::test::Test;
 use crate::verdict::Why;
 
 /// Whether races are looked for: also where nobody asks for them, if the answer to what is asked rests on them.
-pub(crate) fn asks_races(model: &LoadedModel, options: &Options<'_>) -> bool {
-    options.races.is_yes() || options.questions.is_yes() && model.flags().undefine()
+pub(crate) fn asks_races(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> bool {
+    options.races.is_yes() || options.questions.is_yes() && model.flags().may_undefine(unfolding)
 }
 
 /// The filter of the executions that are searched for races. Of a program without a defined behaviour no final state is
@@ -28,16 +31,16 @@ pub(crate) fn race_filter<'t>(test: &'t Test, model: &LoadedModel) -> Option<&'t
 }
 
 /// How many executions are looked at for races.
-pub(crate) fn race_outcomes(model: &LoadedModel, options: &Options<'_>) -> Outcomes {
+pub(crate) fn race_outcomes(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> Outcomes {
     match options.outcomes {
-        Outcomes::Skip if model.flags().undefine() => Outcomes::Capped,
+        Outcomes::Skip if model.flags().may_undefine(unfolding) => Outcomes::Capped,
         outcomes => outcomes,
     }
 }
 
 /// Draws the conclusion.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, answers: &mut Answers) {
-    if !model.flags().undefine() {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, answers: &mut Answers) {
+    if !model.flags().may_undefine(unfolding) {
         return;
     }
     answers.undefined = answers.races.undefined();

@@ -67,7 +67,7 @@ pub enum Why {
     MixedSize { span: Span, what: String },
     /// The unrolled program is larger than anything the engines are meant for.
     Size(String),
-    /// A race makes the behaviour of the program undefined.
+    /// The behaviour of the program is undefined.
     Undefined,
     /// A value depends on itself and the model has no axiom against it.
     ThinAir,
@@ -117,7 +117,7 @@ impl fmt::Display for Why {
                  in each other's scope do not interleave"
             ),
             Why::Size(what) => write!(f, "too large: {what}"),
-            Why::Undefined => write!(f, "a race makes the behaviour undefined"),
+            Why::Undefined => write!(f, "the behaviour is undefined"),
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
             Why::Cancelled => write!(f, "stopped on request"),
             Why::Internal(what) => write!(f, "internal check failed: {what}"),

@@ -1,15 +1,22 @@
 //! Rules of the ISA that a program breaks on its own, whatever memory does, and what is probably a mistake: what lowering,
 //! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
 
-use fencepost_program::unfolding::{HazardKind, Unfolding};
+use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
 use fencepost_syntax::Span;
 
 use crate::check::Answers;
-use crate::report::{Place, Warning};
+use crate::models::LoadedModel;
+use crate::race::IN_FLIGHT;
+use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 
 /// In the order of the text, each once.
-pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, answers: &Answers) -> Vec<Warning> {
+pub(crate) fn gather(
+    test: &Test,
+    model: &LoadedModel,
+    unfolding: Option<&Unfolding>,
+    answers: &Answers,
+) -> Vec<Warning> {
     let place = |span: Span| {
         let position = test.source.position(span.start);
         Place { line: position.line, column: position.column }
@@ -23,7 +30,11 @@ pub(crate) fn gather(test: &Test, unfolding: Option<&Unfolding>, answers: &Answe
     for lint in &test.program.lints {
         warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
     }
-    for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards) {
+    // What was shown, or shown not to happen, needs no warning.
+    let is_flagged = model.flags().each().any(|flag| flag.name == IN_FLIGHT);
+    let is_decided = is_flagged && matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None);
+    let is_told = |hazard: &Hazard| hazard.kind == HazardKind::RegisterInFlight && is_decided;
+    for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
         let (name, message, section) = describe(hazard.kind);
         warnings.push(warning(name, (hazard.first, hazard.second), message.to_owned(), section));
     }
@@ -56,7 +67,7 @@ fn flag(name: &str) -> (String, &'static str) {
 fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
     match kind {
         HazardKind::RegisterInFlight => (
-            "wgmma-register-in-flight",
+            IN_FLIGHT,
             "a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it",
             "9.7.17.5.2",
         ),

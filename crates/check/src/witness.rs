@@ -77,7 +77,7 @@ pub(crate) fn report(
             depends: None,
         },
         termination: writer.termination(answers, assuming(filter)),
-        warnings: warnings::gather(test, unfolding, answers),
+        warnings: warnings::gather(test, model, unfolding, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
     }

@@ -168,7 +168,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     (
         "tensor-allocation",
-        "[TMEM & main]; base-of-strands?; po?; [tensor-issue]; issue; tensor-access",
+        "[TMEM & main]; base-to-issue?; po?; [tensor-issue]; issue; tensor-access",
         &["tcgen05/alloc-use-after-dealloc", "tcgen05/alloc-address", "tcgen05/alloc-address-offset"],
     ),
     ("column-life", "0", &["tcgen05/alloc-again", "tcgen05/alloc-address", "tcgen05/alloc-two"]),

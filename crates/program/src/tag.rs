@@ -109,6 +109,8 @@ tags! {
     /// Bulk and tensor copies, reductions, and what else completes like them.
     Bulk = "BULK",
     Wgmma = "WGMMA",
+    /// A register of a `wgmma.mma_async` is used before a wait covers the product, on whose issue this depends.
+    InFlight = "IN_FLIGHT",
     /// Asynchronous `tcgen05` operations: all events of their strands, and their issue.
     Tcgen05 = "TCGEN05",
     /// `tcgen05.fence::before_thread_sync`, and the one implied by `tcgen05.commit`.

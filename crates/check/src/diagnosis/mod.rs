@@ -13,6 +13,7 @@ mod anchor;
 mod edit;
 mod exit;
 mod gates;
+mod in_flight;
 mod life;
 mod message;
 mod more;
@@ -28,7 +29,7 @@ use fencepost_program::unfolding::Unfolding;
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::EXIT;
+use crate::race::{EXIT, IN_FLIGHT};
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
@@ -74,6 +75,10 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
     let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
     if flag == EXIT {
         exit::diagnose(scene, verifier, pair, &mut diagnosis);
+        return Some(diagnosis);
+    }
+    if flag == IN_FLIGHT {
+        in_flight::diagnose(scene, verifier, pair, &mut diagnosis);
         return Some(diagnosis);
     }
     if flag == "mixed-size-race" {

@@ -14,7 +14,7 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line};
-use crate::race::EXIT;
+use crate::race::{EXIT, IN_FLIGHT};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -97,6 +97,9 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
     let location = context.location_name(example.pair.0);
     let summary = match example.flag {
         "data-race" => capitalised(&format!("the location {location} has a data race:")),
+        IN_FLIGHT => {
+            "A register is used before the product it belongs to is complete, so behaviour is undefined:".to_owned()
+        }
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),
     };

@@ -12,6 +12,7 @@ use super::race::diagnosed;
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
+use crate::race::IN_FLIGHT;
 use crate::test::Test;
 use crate::verdict::Verdict;
 
@@ -97,14 +98,20 @@ fn context<'a>(
     Context { unfolding, program: &test.program, model: &model.model, source: &test.source, origin, text }
 }
 
+/// What makes the behaviour undefined.
+fn cause(checked: &Checked) -> &'static str {
+    let flags = checked.report.undefined.as_ref().map_or(&[][..], |undefined| &undefined.flags);
+    if flags.iter().all(|flag| flag == IN_FLIGHT) { "register that is used too early" } else { "race" }
+}
+
 /// No execution shows it, and no rule forbids it.
-fn undefined(kind: QuestionKind) -> Explanation {
+fn undefined(kind: QuestionKind, cause: &str) -> Explanation {
     let outcome = match kind {
         QuestionKind::Forall | QuestionKind::Assert => "An outcome that breaks the condition",
         _ => "This outcome",
     };
     let summary = format!(
-        "{outcome} is possible: the race below makes the behaviour undefined, and then everything is. No execution of the \
+        "{outcome} is possible: the {cause} below makes the behaviour undefined, and then everything is. No execution of the \
          model shows it."
     );
     Explanation { summary, lines: Vec::new(), rejected: Vec::new(), remark: None }
@@ -123,14 +130,15 @@ fn explain_question(
     if let Some(execution) = checked.evidence.witnesses.get(index)?.as_ref() {
         let mut told = allowed(context, execution, Some(&condition));
         if checked.report.undefined.is_some() {
+            let cause = cause(checked);
             told.remark =
-                Some("Other outcomes are possible too: the race below makes the behaviour undefined.".to_owned());
+                Some(format!("Other outcomes are possible too: the {cause} below makes the behaviour undefined."));
         }
         return Some(told);
     }
     let answer = checked.report.questions.get(index)?;
     if answer.undefined {
-        return Some(undefined(question.kind));
+        return Some(undefined(question.kind, cause(checked)));
     }
     if !matches!(answer.verdict, Verdict::Holds | Verdict::Violated) {
         return None;

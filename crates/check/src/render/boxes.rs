@@ -80,7 +80,9 @@ fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
             && last.is_some_and(|last| last.is_read() && (last.span, last.iteration) == (event.span, event.iteration));
         // The halves of an operation on an mbarrier are one change of its state.
         let changes = event.is_write() && event.rmw_partner.is_some() && words.is_mbarrier(*id);
-        match boxes.last_mut().filter(|_| in_group || changes || copies) {
+        // The use of a register and what else its instruction does.
+        let uses = last.is_some_and(|last| last.has(Tag::InFlight) && last.span == event.span);
+        match boxes.last_mut().filter(|_| in_group || changes || copies || uses) {
             Some(open) => open.push(*id),
             None => boxes.push(vec![*id]),
         }

@@ -115,7 +115,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         if end == TraceEnd::Exit {
-            self.note_questions(&mut state);
+            self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
         let limit = self.options.max_events;
@@ -201,7 +201,7 @@ impl<'a> Runner<'a> {
 
     fn execute(&mut self, mut state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
         let here = state.at;
-        self.note_registers(&mut state, instruction);
+        self.note_registers(&mut state, instruction)?;
         match &instruction.operation {
             Operation::Load { .. }
             | Operation::Store { .. }

@@ -245,7 +245,7 @@ impl Runner<'_> {
             }
             Completion::None => {}
         }
-        self.note_product(&mut state, family, start);
+        self.note_product(&mut state, (family, opened.issue), start)?;
         self.proceed(state);
         Ok(())
     }

@@ -1,17 +1,19 @@
 //! Rules of the ISA that are broken or kept within one thread, whatever memory does: registers of a `wgmma` in flight
-//! (PTX ISA 9.7.17.5), its fence, and the life cycle of tensor memory (9.7.18.7). Found while unfolding; not events.
+//! (PTX ISA 9.7.17.5), its fence, and the life cycle of tensor memory (9.7.18.7). Found while unfolding. A use
+//! of a register in flight is an event, because the behaviour is undefined then and models say so.
 
 use std::collections::BTreeMap;
 
 use fencepost_syntax::Span;
 
 use crate::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
-use crate::ids::RegisterId;
+use crate::ids::{EventId, RegisterId};
 use crate::program::{Instruction, Operation, Program, Term};
-use crate::unfold::flow;
-use crate::unfold::run::Runner;
-use crate::unfold::state::State;
-use crate::unfolding::{Hazard, HazardKind, Unfolding};
+use crate::tag::{Tag, Tags};
+use crate::unfold::run::{Deps, Runner};
+use crate::unfold::state::{Reads, State};
+use crate::unfold::{UnfoldError, flow};
+use crate::unfolding::{EventKind, Hazard, HazardKind, Unfolding};
 
 /// What `wgmma` and the rest of a thread do to its registers.
 #[derive(Clone, Default)]
@@ -21,7 +23,16 @@ pub(crate) struct RegisterUse {
     /// Accesses since the last fence: where, and by a product of which shape.
     touched: BTreeMap<RegisterId, (Span, Option<Role>)>,
     /// Products in flight, group by group, newest last; the last group is open.
-    flying: Vec<Vec<(RegisterId, Span)>>,
+    flying: Vec<Vec<Flying>>,
+}
+
+/// A register of a product that is not waited for yet.
+#[derive(Copy, Clone, PartialEq, Eq)]
+struct Flying {
+    register: RegisterId,
+    role: Role,
+    product: Span,
+    issue: EventId,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -61,25 +72,39 @@ impl RegisterUse {
 
 impl Runner<'_> {
     /// Looks at the registers of an instruction that is no `wgmma`.
-    pub(crate) fn note_registers(&self, state: &mut State, instruction: &Instruction) {
+    pub(crate) fn note_registers(&mut self, state: &mut State, instruction: &Instruction) -> Result<(), UnfoldError> {
         if let Operation::Async(operation) = &instruction.operation
             && operation.family == Family::Wgmma
         {
-            return;
+            return Ok(());
         }
         // Only threads that have a product keep books.
         if !self.has_products() {
-            return;
+            return Ok(());
         }
-        let books = &mut state.outstanding;
-        let registers = flow::used(instruction).into_iter().chain(flow::defined(&instruction.operation));
-        for register in registers {
-            let flying = books.registers.flying.iter().flatten().find(|(other, _)| *other == register);
-            if let Some((_, product)) = flying {
-                books.hazards.push((HazardKind::RegisterInFlight, *product, instruction.span));
-            }
-            books.registers.touched.insert(register, (instruction.span, None));
+        let mut early = Vec::new();
+        for register in flow::used(instruction).into_iter().chain(flow::defined(&instruction.operation)) {
+            let books = &mut state.outstanding.registers;
+            early.extend(books.flying.iter().flatten().filter(|flying| flying.register == register).copied());
+            books.touched.insert(register, (instruction.span, None));
         }
+        self.used_in_flight(state, &early, instruction.span)
+    }
+
+    /// Registers are used before their products are waited for. The use is an event, beside that of the instruction if it
+    /// has one: a model says what it means, and it is shown where it happens.
+    fn used_in_flight(&mut self, state: &mut State, early: &[Flying], span: Span) -> Result<(), UnfoldError> {
+        for flying in early {
+            state.outstanding.hazards.push((HazardKind::RegisterInFlight, flying.product, span));
+        }
+        let issues: Reads = early.iter().map(|flying| flying.issue).collect();
+        if issues.is_empty() {
+            return Ok(());
+        }
+        let deps = Deps { data: issues, ..Deps::default() };
+        let event = self.event(state, EventKind::Issue, Tags::from_iter([Tag::InFlight]), None, deps)?;
+        self.unfolding.events[event.index()].span = span;
+        Ok(())
     }
 
     fn has_products(&self) -> bool {
@@ -88,10 +113,22 @@ impl Runner<'_> {
     }
 
     /// A product starts: its registers must be settled by a fence, and are in flight from now on.
-    pub(crate) fn note_product(&self, state: &mut State, family: Family, start: &Start) {
-        let (Family::Wgmma, Effect::Product(product)) = (family, &start.effect) else { return };
+    pub(crate) fn note_product(
+        &mut self,
+        state: &mut State,
+        (family, issue): (Family, EventId),
+        start: &Start,
+    ) -> Result<(), UnfoldError> {
+        let (Family::Wgmma, Effect::Product(product)) = (family, &start.effect) else { return Ok(()) };
         let span = self.span_at(state.at);
         let roles = roles(product);
+        // Two products may share registers in the ways that need no fence between them, and in no other.
+        let flying = state.outstanding.registers.flying.iter().flatten();
+        let clashes = |flying: &&Flying| {
+            roles.iter().any(|(register, role)| flying.register == *register && !is_exempt(Some(flying.role), *role))
+        };
+        let early: Vec<Flying> = flying.filter(clashes).copied().collect();
+        self.used_in_flight(state, &early, span)?;
         let books = &mut state.outstanding;
         if !books.registers.is_fenced {
             books.hazards.push((HazardKind::NoRegisterFence, span, span));
@@ -111,25 +148,27 @@ impl Runner<'_> {
             books.registers.flying.push(Vec::new());
         }
         if let Some(open) = books.registers.flying.last_mut() {
-            open.extend(roles.iter().map(|(register, _)| (*register, span)));
+            open.extend(roles.iter().map(|&(register, role)| Flying { register, role, product: span, issue }));
         }
+        Ok(())
     }
 
     /// A question about a register reads it when the thread has ended: what is still in flight then has no value yet.
-    pub(crate) fn note_questions(&self, state: &mut State) {
-        let flying: Vec<(RegisterId, Span)> = state.outstanding.registers.flying.iter().flatten().copied().collect();
+    pub(crate) fn note_questions(&mut self, state: &mut State) -> Result<(), UnfoldError> {
+        let flying: Vec<Flying> = state.outstanding.registers.flying.iter().flatten().copied().collect();
         if flying.is_empty() {
-            return;
+            return Ok(());
         }
-        for question in &self.program.questions {
+        let program = self.program;
+        for question in &program.questions {
+            let mut early = Vec::new();
             for term in question.condition.terms() {
                 let Term::Register(thread, register) = term else { continue };
-                let product = flying.iter().find(|(other, _)| thread == self.id && *other == register);
-                if let Some((_, product)) = product {
-                    state.outstanding.hazards.push((HazardKind::RegisterInFlight, *product, question.span));
-                }
+                early.extend(flying.iter().filter(|flying| thread == self.id && flying.register == register).copied());
             }
+            self.used_in_flight(state, &early, question.span)?;
         }
+        Ok(())
     }
 
     /// The hazards of a run that ends, each once.
