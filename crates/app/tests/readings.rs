@@ -84,7 +84,7 @@ fn readings_are_listed_for_people_and_programs() {
     assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (25, &"async-fence".into(), &"S1".into()));
     assert_eq!((&rows[0]["model"], &rows[24]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
     assert!(run.out.contains("model cmm: Goens") && run.out.contains("xhb = through-all | through-x86 | untyped"));
-    assert!(run.out.contains("S1 to S12 number them"), "{}", run.out);
+    assert!(run.out.contains("S1 to S13 number them"), "{}", run.out);
     assert_eq!(rows[0]["standing"], "contested");
     let run = fencepost(&folder, &["models", "show", "ptx"]);
     assert!(run.out.contains("//   async-fence = per-thread | on-path"), "{}", run.out);

@@ -419,6 +419,17 @@ const TABLE: &[Row] = &[
                 && has(program, |event| event.has(Tag::Atomic) && !hosted(event))
         },
     },
+    Row {
+        id: "S13",
+        name: "multimem-alias",
+        values: ["apart", "morally-strong"],
+        default: Default::Weakest,
+        standing: Standing::Contested,
+        question: "Are strong .sys operations through a multimem address and through a replica's own address morally \
+                   strong, so that a release through one is acquired through the other?",
+        sections: "8.2.3, 8.6.1, 8.7",
+        touched: |program| has(program, |event| is_access(event) && event.has(Tag::Alias) && event.has(Tag::ScopeSys)),
+    },
 ];
 
 fn has(program: &Unfolding, wanted: impl Fn(&Event) -> bool) -> bool {

@@ -39,6 +39,10 @@ pub enum BinaryOperator {
     Add,
     Subtract,
     Multiply,
+    /// The upper half of a product that is twice as wide as its operands.
+    MultiplyHigh,
+    /// IEEE 754, to nearest even, of the bits of an `f32` or `f64` by the width of the type; subnormal numbers stay.
+    FloatAdd,
     /// Truncating; division by zero yields all ones, as on the hardware (PTX leaves it unspecified).
     Divide,
     Remainder,
@@ -146,6 +150,8 @@ impl BinaryOperator {
             BinaryOperator::Add => a.wrapping_add(b),
             BinaryOperator::Subtract => a.wrapping_sub(b),
             BinaryOperator::Multiply => a.wrapping_mul(b),
+            BinaryOperator::MultiplyHigh => high_product(ty, a, b),
+            BinaryOperator::FloatAdd => float_sum(ty, left, right),
             BinaryOperator::Divide => a.checked_div(b).unwrap_or(-1),
             BinaryOperator::Remainder => a.checked_rem(b).unwrap_or(-1),
             BinaryOperator::And => a & b,
@@ -165,6 +171,27 @@ impl BinaryOperator {
             BinaryOperator::Mbarrier(operator) => return operator.apply(left, right),
         }))
     }
+}
+
+/// Unsigned products of 64 bits do not fit a signed number of 128.
+fn high_product(ty: Type, a: i128, b: i128) -> i128 {
+    if ty.signed {
+        return a.wrapping_mul(b) >> ty.bits.min(127);
+    }
+    (a.cast_unsigned().wrapping_mul(b.cast_unsigned()) >> ty.bits.min(127)).cast_signed()
+}
+
+/// Not a number is what the hardware makes it: all ones but the sign (PTX ISA 9.7.3).
+fn float_sum(ty: Type, left: Value, right: Value) -> i128 {
+    if ty.bits == 64 {
+        let number = |value| f64::from_bits(u64::try_from(bits(ty, value)).unwrap_or(0));
+        let sum = number(left) + number(right);
+        return i128::from(if sum.is_nan() { u64::MAX >> 1 } else { sum.to_bits() });
+    }
+    let single = Type { bits: 32, signed: false };
+    let number = |value| f32::from_bits(u32::try_from(bits(single, value)).unwrap_or(0));
+    let sum = number(left) + number(right);
+    i128::from(if sum.is_nan() { u32::MAX >> 1 } else { sum.to_bits() })
 }
 
 fn shift_amount(ty: Type, amount: Value) -> u32 {

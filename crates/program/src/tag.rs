@@ -73,7 +73,7 @@ tags! {
     Surface = "SUR",
     Texture = "TEX",
     Constant = "CON",
-    /// `fence.proxy.alias`.
+    /// `fence.proxy.alias`, and accesses through a multimem address.
     Alias = "ALIAS",
     /// Any proxy fence (`fence.proxy.*`); it is an `F` too, but no memory fence.
     ProxyFence = "PROXY",

@@ -52,9 +52,9 @@ fn real_ptx_has_no_subtracting_atomic() {
 #[test]
 fn forms_without_a_model_are_unsupported() {
     for (code, what) in [
-        ("ld.global.nc.u32 %r1, [x];", "`ld.global.nc.u32`"),
+        ("atom.min.f32 %f1, [x], %f2;", "`atom.min.f32`"),
         ("add.f32 %f1, %f2, %f3;", "`add.f32`"),
-        ("atom.add.f32 %f1, [x], %f2;", "`atom.add.f32`"),
+        ("red.add.noftz.f16x2 [x], %r1;", "`red.add.noftz.f16x2`"),
         ("mov.f32 %f1, 1.5;", "the floating-point number `1.5`"),
         ("fence.proxy.async;", "`fence.proxy.async`"),
         ("bar.warp.sync 1;", "`bar.warp.sync`"),

@@ -22,7 +22,7 @@ fn text(models: &[OfModel]) -> String {
         // PTX's points have a section each, those of another model one source.
         let (is_ptx, source) = match points.first() {
             Some(first) if first.id.is_none() => (false, first.sections),
-            _ => (true, "points of the PTX ISA; S1 to S12 number them, to cite them by"),
+            _ => (true, "points of the PTX ISA; S1 to S13 number them, to cite them by"),
         };
         let _ = writeln!(text, "{between}model {model}: {source}");
         for point in points {

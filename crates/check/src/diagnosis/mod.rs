@@ -21,6 +21,7 @@ mod paths;
 mod scene;
 mod verify;
 mod wait;
+mod warp;
 pub(crate) mod words;
 
 use fencepost_program::EventId;
@@ -57,6 +58,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let watching = scene::watching(&model.model);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
+    let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
     let mut last: Option<Scene<'_>> = None;
     for (race, (pair, execution)) in races {
         // Races of one execution share what is known of it.
@@ -64,7 +66,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
             Some(scene) => scene,
             None => Scene::new(test, unfolding, execution, &watching),
         };
-        race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair);
+        let contested = (by_warps && race.contested).then(|| warp::diagnose(&scene, *pair)).flatten();
+        race.diagnosis = contested.or_else(|| diagnose(&scene, &verifier, &race.flag, *pair));
         last = Some(scene);
     }
 }

@@ -221,11 +221,19 @@ fn is_data_access(code: &Instruction) -> bool {
     }
 }
 
+/// Whether a jump leads from behind this place to before it: the text then does not show what came before.
+fn is_in_a_loop(thread: &ThreadBuilder, at: usize) -> bool {
+    thread.code.iter().skip(at).any(|code| match code.operation {
+        Operation::Branch { target } | Operation::BranchIf { target, .. } => target.0 as usize <= at,
+        _ => false,
+    })
+}
+
 /// `barrier.cluster.wait` is for the phase the thread arrived in, in which it arrives once.
 fn cluster_barriers(thread: &ThreadBuilder, findings: &mut Findings) {
     let mut arrived = None;
     let mut ever = false;
-    for code in &thread.code {
+    for (at, code) in thread.code.iter().enumerate() {
         let Operation::Barrier(barrier) = &code.operation else { continue };
         if barrier.level != BarrierLevel::Cluster {
             continue;
@@ -236,8 +244,12 @@ fn cluster_barriers(thread: &ThreadBuilder, findings: &mut Findings) {
                 findings.lint("cluster-arrive-twice", code.span, message, "9.7.15.3");
             }
             (BarrierKind::Arrive, None) => (arrived, ever) = (Some(code.span), true),
-            (BarrierKind::Sync, None) if !ever => {
-                let message = "a wait of the cluster without an arrive before it".to_string();
+            (BarrierKind::Sync, None) if !ever || !is_in_a_loop(thread, at) => {
+                let message = if ever {
+                    "a wait of the cluster without an arrive since the last wait".to_string()
+                } else {
+                    "a wait of the cluster without an arrive before it".to_string()
+                };
                 findings.lint("cluster-wait-alone", code.span, message, "9.7.15.3");
             }
             _ => arrived = None,

@@ -3,7 +3,7 @@
 use crate::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
 use crate::program::{AddressOperand, Operand, Operation, Space};
 use crate::tag::{Tag, Tags};
-use crate::value::Type;
+use crate::value::{Type, Value};
 
 /// Memory an operation touches, from an address on.
 pub(super) struct Touch<'p> {
@@ -85,7 +85,13 @@ fn started(start: &Start) -> Touches<'_> {
         let portion = match region.size {
             // A column of tensor memory is a location, whatever is accessed with it.
             _ if region.space == Some(Space::TensorMemory) => Portion::Nothing,
-            Size::Bytes(bytes) => Portion::Bytes(bytes),
+            // The registers of a store are scalar operations, and not a run.
+            Size::Bytes(bytes) => match (scalar_type(start, index), bytes) {
+                (Some(ty), Operand::Constant(Value(bytes))) if ty.bits >= 8 => {
+                    Portion::Scalars(ty, u32::try_from(bytes * 8 / i128::from(ty.bits)).unwrap_or(u32::MAX))
+                }
+                _ => Portion::Bytes(bytes),
+            },
             Size::Tile if matches!(region.base, Base::Descriptor(_)) => Portion::Described,
             Size::Tile => Portion::Rest,
             Size::Elements(_) => Portion::Nothing,

@@ -108,10 +108,18 @@ const REDUCTIONS: &[(&str, ReductionOperation)] =
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     Low,
+    High,
     Wide,
 }
 
-const PARTS: &[(&str, Part)] = &[("lo", Part::Low), ("wide", Part::Wide)];
+const PARTS: &[(&str, Part)] = &[("lo", Part::Low), ("hi", Part::High), ("wide", Part::Wide)];
+
+/// What `setp` does with its result and another predicate.
+const BOOLEANS: &[(&str, BinaryOperator)] =
+    &[("and", BinaryOperator::And), ("or", BinaryOperator::Or), ("xor", BinaryOperator::Xor)];
+
+/// Types of the floating-point sums that `atom` and `red` have.
+const FLOATS: &[(&str, Type)] = &[("f32", Type::U32), ("f64", Type::U64)];
 
 /// A class of modifiers that a form may take.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -124,6 +132,8 @@ pub(crate) enum Class {
     Bits,
     /// `.b128`.
     Wide,
+    /// `.f32`, `.f64`.
+    Float,
     /// `.v2`, `.v4`, `.v8`.
     Vector,
     Hint,
@@ -133,6 +143,8 @@ pub(crate) enum Class {
     Barrier,
     Reduction,
     Part,
+    /// `.and`, `.or`, `.xor` of `setp`.
+    Boolean,
     /// Exactly this word, which means nothing of its own (`.uni`, `.to`, `.aligned`, `.cta` of `bar.cta`).
     Word(&'static str),
 }
@@ -152,6 +164,9 @@ pub(crate) struct Modifiers {
     pub(crate) barrier: Option<BarrierKind>,
     pub(crate) reduction: Option<ReductionOperation>,
     pub(crate) part: Option<Part>,
+    pub(crate) boolean: Option<BinaryOperator>,
+    /// The type is one of floating point.
+    pub(crate) float: Option<Type>,
     pub(crate) words: Vec<&'static str>,
 }
 
@@ -236,6 +251,13 @@ impl Modifiers {
             Class::Barrier => fill(&mut self.barrier, find(BARRIERS, word)),
             Class::Reduction => fill(&mut self.reduction, find(REDUCTIONS, word)),
             Class::Part => fill(&mut self.part, find(PARTS, word)),
+            Class::Boolean => fill(&mut self.boolean, find(BOOLEANS, word)),
+            Class::Float if !self.types.is_empty() => false,
+            Class::Float => {
+                let taken = fill(&mut self.float, find(FLOATS, word));
+                self.types.extend(self.float.filter(|_| taken));
+                taken
+            }
             Class::Word(expected) if expected == word && !self.words.contains(&expected) => {
                 self.words.push(expected);
                 true
@@ -301,6 +323,8 @@ pub(crate) fn candidates(classes: &[Class]) -> Vec<&'static str> {
         Class::Barrier => names(BARRIERS),
         Class::Reduction => names(REDUCTIONS),
         Class::Part => names(PARTS),
+        Class::Boolean => names(BOOLEANS),
+        Class::Float => names(FLOATS),
         Class::Word(word) => vec![*word],
     };
     classes.iter().flat_map(words).collect()

@@ -86,14 +86,16 @@ const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Vector
 /// Opcodes of the mixed-proxy model and of no ISA.
 const PROXIED: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
 const ATOMIC: &[Class] =
-    &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Wide, Class::Update, Class::Hint];
+    &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Float, Class::Wide, Class::Update, Class::Hint];
+/// Through the texture path, which no write of the kernel reaches (PTX ISA 8.1, 9.7.10.9).
+const CACHED: &[Class] = &[Class::Word("nc"), Class::Space, Class::Vector, Class::Bits, Class::Hint];
 const FENCE: &[Class] = &[Class::Sem, Class::Scope, Class::Word("proxy"), Class::Proxy];
 const MEMBAR: &[Class] = &[Class::Scope, Class::Word("proxy"), Class::Proxy];
 const BARRIER: &[Class] = &[Class::Word("cta"), Class::Barrier, Class::Word("aligned"), Class::Reduction, Class::Type];
 const TYPED: &[Class] = &[Class::Type];
 const MOVED: &[Class] = &[Class::Bits];
 const PRODUCT: &[Class] = &[Class::Part, Class::Type];
-const SETP: &[Class] = &[Class::Comparison, Class::Type];
+const SETP: &[Class] = &[Class::Comparison, Class::Boolean, Class::Type];
 const CVTA: &[Class] = &[Class::Word("to"), Class::Space, Class::Type];
 const UNIFORM: &[Class] = &[Class::Word("uni")];
 const NONE: &[Class] = &[];
@@ -109,6 +111,7 @@ const fn local(opcode: &'static str, place: In, kind: Kind, classes: &'static [C
 const TABLE: &[Row] = &[
     // Memory. The opcodes of non-generic proxies are those of the mixed-proxy model. `ld` without modifiers is a move in Dartagnan's dialect; see `lower`.
     row("ld", In::All, Kind::Load { legal: LD }, Tag::Generic, ACCESS),
+    row("ld", In::Ptx, Kind::Load { legal: &[Sem::Weak] }, Tag::Texture, CACHED),
     row("tld", In::All, Kind::Load { legal: LD }, Tag::Texture, PROXIED),
     row("suld", In::All, Kind::Load { legal: LD }, Tag::Surface, PROXIED),
     row("cold", In::All, Kind::Load { legal: LD }, Tag::Constant, PROXIED),
@@ -181,7 +184,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     {
         return lowered;
     }
-    let found = TABLE.iter().find(|row| row.opcode == opcode && serves(row.place, context.dialect));
+    let is_cached = opcode == "ld" && tree.modifiers.iter().any(|word| word.node == "nc");
+    let is_meant = |row: &&Row| row.opcode == opcode && row.classes.contains(&Class::Word("nc")) == is_cached;
+    let found = TABLE.iter().filter(is_meant).find(|row| serves(row.place, context.dialect));
     let Some(row) = found else {
         let served = TABLE.iter().filter(|row| serves(row.place, context.dialect));
         let known: Vec<&str> = served.map(|row| row.opcode).collect();

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Insert,
     Count(UnaryOperator),
     Reverse,
+    /// `lop3`.
+    Table,
 }
 
 const BITS: Slot = Slot::One(&["b32", "b64"]);
@@ -31,6 +33,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     row(&["popc"], &[BITS], Kind::Count(UnaryOperator::PopulationCount)),
     row(&["clz"], &[BITS], Kind::Count(UnaryOperator::LeadingZeros)),
     row(&["brev"], &[BITS], Kind::Reverse),
+    Form { head: &["lop3"], slots: &[Slot::One(&["b32"])], section: "9.7.8", since: version(4, 3), kind: Kind::Table },
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
@@ -67,7 +70,32 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, ty: Type) -> 
             let value = LocalValue::Unary(UnaryOperator::ReverseBits, context.value(source)?);
             assign(context, destination, ty, value)
         }
+        Kind::Table => by_table(context, tree, ty),
     }
+}
+
+/// `lop3`: a bit of the result is the bit of the table that the three bits of the operands number.
+fn by_table(context: &mut Context<'_>, tree: &Instruction, ty: Type) -> Result<(), Refusal> {
+    let [destination, a, b, c, table] = context.operands(tree)?;
+    let TreeOperand::Integer(table) = table.node else {
+        return Err(Refusal::error(table.span, "the table of `lop3` is a number".to_string()));
+    };
+    let mut sides = Vec::new();
+    for operand in [a, b, c] {
+        let value = context.value(operand)?;
+        let not = Operand::Register(temporary(context, ty, LocalValue::Unary(UnaryOperator::Not, value)));
+        sides.push([not, value]);
+    }
+    let mut result = constant(0);
+    for row in (0..8).filter(|row| table >> row & 1 == 1) {
+        let mut all = constant(-1);
+        for (side, shift) in sides.iter().zip([2, 1, 0]) {
+            let side = if row >> shift & 1 == 1 { side[1] } else { side[0] };
+            all = binary(context, Op::And, ty, all, side);
+        }
+        result = binary(context, Op::Or, ty, result, all);
+    }
+    assign(context, destination, ty, LocalValue::Operand(result))
 }
 
 /// Positions and lengths of fields are the low 8 bits of their operands.

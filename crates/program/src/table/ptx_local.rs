@@ -128,7 +128,8 @@ fn converted(context: &mut Context<'_>, operand: Operand, ty: Type) -> RegisterI
     destination
 }
 
-/// `mul.lo` keeps the type; `mul.wide` reads narrow operands and gives twice the width. `mul.hi` has no model.
+/// `mul.lo` keeps the type; `mul.hi` is the other half; `mul.wide` reads narrow operands and gives twice the
+/// width.
 fn product(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -140,8 +141,10 @@ fn product(
     // The addend of `mad.wide` is wider than these.
     [left, right].into_iter().for_each(|operand| context.immediate(tree, operand, ty));
     let (left, right) = (context.value(left)?, context.value(right)?);
-    if modifiers.part != Some(Part::Wide) {
-        return Ok((ty, LocalValue::Binary(BinaryOperator::Multiply, left, right)));
+    match modifiers.part {
+        Some(Part::Wide) => {}
+        Some(Part::High) => return Ok((ty, LocalValue::Binary(BinaryOperator::MultiplyHigh, left, right))),
+        _ => return Ok((ty, LocalValue::Binary(BinaryOperator::Multiply, left, right))),
     }
     if ty.bits > 32 {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
@@ -167,13 +170,61 @@ fn set_predicate(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modi
         let message = "`setp` does not say what it compares";
         return Err(Refusal::Error(Diagnostic::error(tree.opcode.span, message).help("add `.eq`, `.ne`, `.lt`, …")));
     };
-    // `setp.eq.and.u32 %p, a, b, %q` and `%p|%q` do not reach here: `.and` is no comparison, a pair no register.
-    let [destination, left, right] = context.operands(tree)?;
-    let value = LocalValue::Binary(operator(comparison), context.value(left)?, context.value(right)?);
+    let (destination, left, right, other) = match (tree.operands.as_slice(), modifiers.boolean) {
+        ([destination, left, right], None) => (destination, left, right, None),
+        ([destination, left, right, other], Some(boolean)) => (destination, left, right, Some((boolean, other))),
+        _ => {
+            let message = format!("{} has the wrong number of operands", modifier::spelled(tree));
+            return Err(Refusal::error(tree.span(), message));
+        }
+    };
+    let (left, right) = (context.value(left)?, context.value(right)?);
+    let other = other.map(|(boolean, other)| Ok((boolean, predicate(context, other)?))).transpose()?;
+    let compared = LocalValue::Binary(operator(comparison), left, right);
+    // `%p|%q`: the second gets the same of the comparison's opposite (PTX ISA 9.7.6.2).
+    let (first, second) = match &destination.node {
+        TreeOperand::Pair(first, second) => (&**first, Some(&**second)),
+        _ => (destination, None),
+    };
+    if second.is_none() && other.is_none() {
+        return to_predicate(context, first, ty, compared);
+    }
+    let holds = context.thread.temporary(Type::PREDICATE);
+    context.thread.emit(Operation::Local { destination: holds, ty, value: compared });
+    let fails = context.thread.temporary(Type::PREDICATE);
+    let value = LocalValue::Unary(UnaryOperator::Not, Operand::Register(holds));
+    context.thread.emit(Operation::Local { destination: fails, ty: Type::PREDICATE, value });
+    for (destination, own) in [(Some(first), holds), (second, fails)] {
+        let Some(destination) = destination else { continue };
+        let own = Operand::Register(own);
+        let value = match other {
+            Some((boolean, other)) => LocalValue::Binary(boolean, own, other),
+            None => LocalValue::Operand(own),
+        };
+        to_predicate(context, destination, Type::PREDICATE, value)?;
+    }
+    Ok(())
+}
+
+fn to_predicate(
+    context: &mut Context<'_>,
+    destination: &Spanned<TreeOperand>,
+    ty: Type,
+    value: LocalValue,
+) -> Result<(), Refusal> {
     if let Some(destination) = context.destination(destination, Type::PREDICATE)? {
         context.thread.emit(Operation::Local { destination, ty, value });
     }
     Ok(())
+}
+
+/// A predicate that is read, `%p` or `!%p`.
+fn predicate(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+    let TreeOperand::Negated(inner) = &operand.node else { return context.value(operand) };
+    let value = LocalValue::Unary(UnaryOperator::Not, context.value(inner)?);
+    let destination = context.thread.temporary(Type::PREDICATE);
+    context.thread.emit(Operation::Local { destination, ty: Type::PREDICATE, value });
+    Ok(Operand::Register(destination))
 }
 
 pub(crate) fn operator(comparison: Comparison) -> BinaryOperator {

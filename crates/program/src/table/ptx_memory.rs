@@ -219,6 +219,10 @@ pub(crate) fn load(
 ) -> Result<(), Refusal> {
     let order = order(context, tree, modifiers, legal, Default::Weak)?;
     note_proxy(context, proxy, tree.opcode.span);
+    if modifiers.words.contains(&"nc") && modifiers.space.as_ref().is_none_or(|space| space.node != "global") {
+        let error = Diagnostic::error(tree.span(), "`ld.nc` is about global memory only").label("not here");
+        return Err(Refusal::Error(error.help("write `ld.global.nc`")));
+    }
     let ty = access_type(context, tree, modifiers)?;
     let length = length(context, tree, modifiers, ty)?;
     let [destination, address] = access_operands(context, tree)?;
@@ -363,6 +367,10 @@ fn update<'t>(
         ));
     }
     match (word, operands) {
+        (UpdateWord::Apply(BinaryOperator::Add), [address, operand]) if modifiers.float.is_some() => {
+            Ok((address, Update::Apply(BinaryOperator::FloatAdd, context.value(operand)?)))
+        }
+        _ if modifiers.float.is_some() => Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree))),
         (UpdateWord::Apply(operator), [address, operand]) => {
             Ok((address, Update::Apply(operator, context.value(operand)?)))
         }

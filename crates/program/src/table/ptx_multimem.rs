@@ -103,7 +103,8 @@ fn order(
         ));
     }
     let scope = strong.then(|| said.map_or(Scope::Sys, |scope| scope.node));
-    let common = scope.map_or(Tags::NONE, |scope| Tags::NONE.with(scope_tag(scope))).with(Tag::Generic);
+    let common = scope.map_or(Tags::NONE, |scope| Tags::NONE.with(scope_tag(scope)));
+    let common = common.with(Tag::Generic).with(Tag::Alias);
     let plain = if strong { Tag::Relaxed } else { Tag::Weak };
     let read = if words.has("acquire") { Tag::Acquire } else { plain };
     let write = if words.has("release") { Tag::Release } else { plain };
