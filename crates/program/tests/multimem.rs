@@ -19,7 +19,7 @@ fn one_access_per_replica_in_no_order() {
     let own: Vec<EventId> =
         (0..unfolding.events.len()).map(EventId::new).filter(|id| !unfolding.event(*id).is_init()).collect();
     assert_eq!(own.len(), 2);
-    assert!(own.iter().all(|id| tag_names(unfolding.event(*id).tags) == "W REL GPU GEN"));
+    assert!(own.iter().all(|id| tag_names(unfolding.event(*id).tags) == "W REL GPU GEN ALIAS"));
     assert!(!unfolding.is_po(own[0], own[1]) && !unfolding.is_po(own[1], own[0]));
     assert_ne!(unfolding.event(own[0]).location(), unfolding.event(own[1]).location());
 }
@@ -31,7 +31,12 @@ fn reductions_are_atomic_at_each_and_return_nothing() {
     let tags: Vec<String> = events.iter().map(|event| tag_names(event.tags)).collect();
     assert_eq!(
         tags,
-        ["R A NORET RLX SYS GEN", "R A NORET RLX SYS GEN", "W A NORET RLX SYS GEN", "W A NORET RLX SYS GEN"]
+        [
+            "R A NORET RLX SYS GEN ALIAS",
+            "R A NORET RLX SYS GEN ALIAS",
+            "W A NORET RLX SYS GEN ALIAS",
+            "W A NORET RLX SYS GEN ALIAS"
+        ]
     );
     for event in events {
         let partner = event.rmw_partner.expect("a pair");
