@@ -153,7 +153,7 @@ mod tests {
         let test = test_of(&format!("{NONE}\n~exists (1:r0 = 5)"));
         let mut answers = super::Answers::new(vec![Some(super::Finding::Absent)]);
         answers.race_answer = super::RaceAnswer::Unknown;
-        super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &mut answers);
+        super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &super::Unfolding::default(), &mut answers);
         let finding = answers.findings.remove(0);
         assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
     }

@@ -76,20 +76,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
 fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
     let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
-    if flag == EXIT {
-        exit::diagnose(scene, verifier, pair, &mut diagnosis);
-        return Some(diagnosis);
-    }
-    if flag == IN_FLIGHT {
-        in_flight::diagnose(scene, verifier, pair, &mut diagnosis);
-        return Some(diagnosis);
-    }
-    if flag == "mixed-size-race" {
-        diagnosis.why = words::mixed(scene, pair);
-        return Some(diagnosis);
-    }
-    if let Some(why) = life::why(scene, flag, pair) {
-        diagnosis.why = why;
+    if is_told_apart(scene, verifier, flag, pair, &mut diagnosis) {
         return Some(diagnosis);
     }
     let found = plans(scene, pair);
@@ -141,6 +128,26 @@ fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (Event
         }
     }
     Some(diagnosis)
+}
+
+/// What is no matter of order between two accesses is told by itself; whether it is one of these.
+fn is_told_apart(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    flag: &str,
+    pair: (EventId, EventId),
+    diagnosis: &mut Diagnosis,
+) -> bool {
+    match flag {
+        EXIT => exit::diagnose(scene, verifier, pair, diagnosis),
+        IN_FLIGHT => in_flight::diagnose(scene, verifier, pair, diagnosis),
+        "mixed-size-race" => diagnosis.why = words::mixed(scene, pair),
+        _ => match life::why(scene, flag, pair) {
+            Some(why) => diagnosis.why = why,
+            None => return false,
+        },
+    }
+    true
 }
 
 /// Plans of which more is tried, and how many of the second.
