@@ -5,6 +5,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
+/// Address space for each worker's stack; only what is used is memory. Searches descend once per thread, read and pair of
+/// writes of a test, and one with thousands of them must not take the run of a whole folder with it.
+const STACK: usize = 512 << 20;
+
 /// In which order items are started; results arrive in the items' order all the same.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Start {
@@ -47,7 +51,7 @@ pub(crate) fn in_order<T: Sync, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             let sender = sender.clone();
-            scope.spawn(|| {
+            let worker = || {
                 let sender = sender;
                 loop {
                     let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
@@ -56,7 +60,9 @@ pub(crate) fn in_order<T: Sync, R: Send>(
                         return;
                     }
                 }
-            });
+            };
+            let spawned = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker);
+            spawned.expect("invariant: the system has a thread to give, as for `std::thread::spawn`");
         }
         drop(sender);
         let mut waiting = std::collections::BTreeMap::new();

@@ -118,7 +118,7 @@ fn reduced_is_unreduced_on_random_programs() {
         vec![host(x86), gpu(ptx, 0), gpu(ptx, 1)],
         vec![host(x86), gpu(xc, 0), gpu(xc, 1)],
     ];
-    // More of both by hand: 2000 programs of each compound and 7 instructions agree, too.
+    // More by hand: FENCEPOST_RANDOM_PROGRAMS=120 took four minutes, and all agreed.
     let number = |name, default| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default);
     let (count, instructions) = (number("FENCEPOST_RANDOM_PROGRAMS", 24), number("FENCEPOST_RANDOM_INSTRUCTIONS", 5));
     let scopes = [Scope::Sys, Scope::Gpu, Scope::Cta];
