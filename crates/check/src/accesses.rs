@@ -11,6 +11,7 @@
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised, Stop};
 use fencepost_axiom::execution::Execution;
@@ -117,9 +118,7 @@ impl RaceSearch<'_, '_> {
         if let Some(why) = left_out(exploration, seen.capped) {
             met.why.get_or_insert(why);
         }
-        for (key, example) in seen.races.races {
-            met.races.races.entry(key).or_insert(example);
-        }
+        met.races.extend(seen.races);
         met.protocol.extend(seen.protocol);
     }
 
@@ -146,7 +145,7 @@ impl RaceSearch<'_, '_> {
         (ends, effort): (Ends, Effort),
         races: &mut RaceSet,
     ) -> bool {
-        loop {
+        while !races.is_full(&flag.name) {
             let known = races.races.keys().filter(|key| key.flag == flag.name);
             let beyond: Vec<(EventId, EventId)> = known.flat_map(|key| places.pairs(key)).collect();
             match self.another(flag.check, &beyond, ends, effort) {
@@ -160,6 +159,7 @@ impl RaceSearch<'_, '_> {
                 (None, exploration) => return exploration == Exploration::Complete,
             }
         }
+        false
     }
 
     fn another(
@@ -225,9 +225,16 @@ impl RaceSearch<'_, '_> {
             let judged = replayer.judge(execution, &self.goal(ends(execution)));
             judged.ok().filter(|judgement| judgement.violated.is_empty())
         };
+        // One execution has many races, and what the judge says of it does not change.
+        let mut last: Option<(Arc<Execution>, Vec<String>)> = None;
         let raised = |(key, example): (&RaceKey, &Example)| {
-            let judged = judge(&example.execution);
-            judged.is_some_and(|judgement| judgement.flags.iter().any(|(name, _)| *name == key.flag))
+            let known = last.as_ref().filter(|(execution, _)| Arc::ptr_eq(execution, &example.execution));
+            if known.is_none() {
+                let flags = judge(&example.execution).map(|judged| judged.flags);
+                let names = flags.unwrap_or_default().into_iter().map(|(name, _)| name).collect();
+                last = Some((Arc::clone(&example.execution), names));
+            }
+            last.as_ref().is_some_and(|(_, flags)| flags.contains(&key.flag))
         };
         let errors = met.protocol.errors.values();
         met.races.races.iter().all(raised) && errors.into_iter().all(|error| judge(&error.execution).is_some())

@@ -168,7 +168,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     });
     let witnesses = witnesses.collect();
     let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
-    let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
+    let races = races.map(|(_, example)| (example.pair, (*example.execution).clone())).collect();
     Checked {
         report,
         evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },

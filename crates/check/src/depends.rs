@@ -87,6 +87,8 @@ struct Outline {
     answers: BTreeMap<Aspect, String>,
     /// Of races.
     pairs: Vec<(String, u32, u32, u32, u32)>,
+    /// Those are not all.
+    more: bool,
     /// No question has a witness, nothing races, no rule is broken, everything ends.
     is_absent: bool,
     /// Why something is not known, if something is not.
@@ -108,7 +110,8 @@ impl Outline {
             && !matches!(report.races.answer, RaceAnswer::Found)
             && !matches!(report.protocol.answer, ProtocolAnswer::Found)
             && !matches!(report.termination.answer, TerminationAnswer::MayHang);
-        Outline { answers, pairs: report.races.pairs.iter().map(places).collect(), is_absent, why }
+        let pairs = report.races.pairs.iter().map(places).collect();
+        Outline { answers, pairs, more: report.races.more, is_absent, why }
     }
 }
 
@@ -281,6 +284,7 @@ fn members<'p>(points: &[&'p Point], bits: u32) -> Vec<&'p Point> {
 /// Races that the strongest readings do not have.
 fn mark_contested(report: &mut Report, strongest: &Outline) {
     let decided = strongest.answers.get(&Aspect::Races).is_some_and(|answer| !is_unknown(answer));
+    let decided = decided && !strongest.more;
     for race in &mut report.races.pairs {
         race.contested = decided && !strongest.pairs.contains(&places(race));
     }

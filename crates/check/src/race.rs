@@ -4,6 +4,7 @@
 //! judged again by `replay`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{kernel, ones};
@@ -38,13 +39,26 @@ pub(crate) enum Meaning {
 #[derive(Clone, Debug)]
 pub(crate) struct Example {
     pub(crate) pair: (EventId, EventId),
-    pub(crate) execution: Execution,
+    /// Shared by all races that it is the first to have.
+    pub(crate) execution: Arc<Execution>,
 }
 
 #[derive(Default)]
 pub(crate) struct RaceSet {
     pub(crate) races: BTreeMap<RaceKey, Example>,
+    /// How many of each flag, and whether there are more than were kept.
+    kept: BTreeMap<String, Kept>,
 }
+
+#[derive(Default)]
+struct Kept {
+    number: usize,
+    more: bool,
+}
+
+/// Pairs that are kept of one flag. Their number grows with the square of the threads, an example of each is an
+/// execution, and nobody reads so many.
+pub(crate) const MOST_PAIRS: usize = 400;
 
 impl RaceKey {
     /// Whether the two are reported as a pair with what is missing: a race, or an access and an exit. Any other flag marks
@@ -71,6 +85,40 @@ pub(crate) fn is_race(flag: &str) -> bool {
 }
 
 impl RaceSet {
+    /// Nothing of this flag will be kept any more.
+    pub(crate) fn is_full(&self, flag: &str) -> bool {
+        self.kept.get(flag).is_some_and(|kept| kept.more)
+    }
+
+    /// Whether there are more races than are listed.
+    pub(crate) fn has_more(&self) -> bool {
+        let pairs: BTreeSet<&str> =
+            self.races.keys().filter(|key| key.is_pair()).map(|key| key.flag.as_str()).collect();
+        pairs.into_iter().any(|flag| self.is_full(flag))
+    }
+
+    /// Adds a race that is not known yet, unless there are enough.
+    pub(crate) fn note(&mut self, key: RaceKey, example: impl FnOnce() -> Example) {
+        if self.races.contains_key(&key) {
+            return;
+        }
+        let kept = self.kept.entry(key.flag.clone()).or_default();
+        if kept.number >= MOST_PAIRS {
+            kept.more = true;
+            return;
+        }
+        kept.number += 1;
+        self.races.insert(key, example());
+    }
+
+    /// Adds what another search found.
+    pub(crate) fn extend(&mut self, other: RaceSet) {
+        let full = other.kept.into_iter().filter(|(_, kept)| kept.more).map(|(flag, _)| flag);
+        let full: Vec<String> = full.collect();
+        other.races.into_iter().for_each(|(key, example)| self.note(key, || example));
+        full.into_iter().for_each(|flag| self.kept.entry(flag).or_default().more = true);
+    }
+
     pub(crate) fn has_race(&self) -> bool {
         self.races.keys().any(RaceKey::is_race)
     }
@@ -200,9 +248,10 @@ impl FlagEvaluator<'_> {
 
     fn add_raised(&self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
         let relation = self.evaluator.relation(flag.node);
-        if kernel::is_empty(relation) {
+        if kernel::is_empty(relation) || set.is_full(&flag.name) {
             return;
         }
+        let mut shared = None;
         for (from, &first) in self.candidate.events.iter().enumerate() {
             for to in ones(kernel::row(self.candidate.shape, relation, from)) {
                 let Some(&second) = self.candidate.events.get(to) else { continue };
@@ -214,7 +263,11 @@ impl FlagEvaluator<'_> {
                     (a, b) => ((second, first), (b, a)),
                 };
                 let key = RaceKey { flag: flag.name.clone(), first: spans.0, second: spans.1, meaning: flag.meaning };
-                set.races.entry(key).or_insert_with(|| Example { pair, execution: execution.clone() });
+                let mut execution = || shared.get_or_insert_with(|| Arc::new(execution.clone())).clone();
+                set.note(key, || Example { pair, execution: execution() });
+            }
+            if set.is_full(&flag.name) {
+                return;
             }
         }
     }

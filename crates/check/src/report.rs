@@ -287,6 +287,8 @@ pub struct Races {
     /// One per pair of instructions, ascending by source position. Accesses that the shared memory of an exited CTA may not
     /// outlive are here too, though they are no data races: `answer` is not about them.
     pub pairs: Vec<Race>,
+    /// There are more pairs than are listed.
+    pub more: bool,
     /// Of so many pairs, the last ones, nobody looked for what is missing.
     pub undiagnosed: u64,
     /// Where the answer is `depends`; `pairs` are then those under the weakest readings.

@@ -120,6 +120,7 @@ impl Writer<'_> {
             answer: answers.race_answer,
             assuming,
             pairs: pairs.filter_map(|(key, example)| self.race(key, example)).collect(),
+            more: answers.races.has_more(),
             undiagnosed: 0,
             depends: None,
             why: answers.race_why.clone().filter(|_| answers.race_answer == crate::report::RaceAnswer::Unknown),
@@ -222,7 +223,7 @@ impl Writer<'_> {
             kind,
             location: self.location(event),
             value: reader.value(id).map(|value| self.number(value)),
-            line: thread.map(|_| self.test.source.position(event.span.start).line),
+            line: thread.map(|_| self.test.source.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
         })
     }

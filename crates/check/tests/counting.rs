@@ -41,6 +41,18 @@ fn a_large_test_is_answered_and_counted_up_to_the_cap() {
     assert!(complete.executions.is_some_and(|count| count.complete && count.count == 1 << 14));
 }
 
+/// The pairs of `writers` grow with their square, and so did time and memory.
+#[test]
+fn of_very_many_races_the_first_are_listed() {
+    let writers = 60;
+    let row = |cell: &dyn Fn(usize) -> String| (0..writers).map(cell).collect::<Vec<_>>().join(" | ");
+    let threads = row(&|thread| format!("P{thread}@cta 0, gpu 0"));
+    let text = format!("PTX W\n{{ }}\n{threads} ;\n{} ;\nexists (x = 1)\n", row(&|_| "st.weak x, 1".to_owned()));
+    let many = report(&text, "ptx-7.5", &Options::default());
+    assert_eq!((many.verdict.word(), many.races.answer), ("Holds", RaceAnswer::Found));
+    assert_eq!((many.races.pairs.len(), many.races.more), (400, true));
+}
+
 #[test]
 fn the_same_check_is_cut_at_the_same_place() {
     let text = store_buffering(13, 0);

@@ -84,3 +84,25 @@ fn an_immediate_that_is_cut_off() {
         assert_eq!(warnings(&ptx("x = 0;", &[code])), [], "{code}");
     }
 }
+
+/// Every thread has every register, and herd says 0.
+#[test]
+fn a_register_of_x86_that_only_the_condition_names() {
+    let text = "X86_64 t\n{ }\n P0 ;\n movl $1,(x) ;\nforall (0:rbx=0)\n";
+    let (_, message, _) = one(text);
+    assert!(message.contains("P0 does not use the register `RBX`: it is 0"), "{message}");
+    let (program, _) = attempt(&text.replace("rbx", "rbq"));
+    assert!(program.is_none());
+}
+
+/// As diy writes them: the type says no more than the name.
+#[test]
+fn registers_of_x86_with_a_type() {
+    let text = "X86_64 t\n{ uint64_t x; uint64_t 0:rax; int64_t 0:rcx = 2; }\n P0 ;\n movq (x),%rax ;\n movq %rcx,(x) ;\n\
+                exists (0:rax=0)\n";
+    assert_eq!(warnings(text), []);
+    let (program, _) = attempt(text);
+    assert!(program.is_some_and(|program| program.unsupported.is_empty()));
+    let (program, _) = attempt(&text.replace("uint64_t 0:rax", "foo_t 0:rax"));
+    assert!(program.is_some_and(|program| program.unsupported.len() == 1));
+}

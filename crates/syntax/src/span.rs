@@ -68,6 +68,12 @@ impl Source {
         LineColumn { line: line as u32, column: column as u32 }
     }
 
+    /// The line of [`Source::position`], which is cheaper: a line may be long.
+    pub fn line(&self, offset: u32) -> u32 {
+        let before = &self.text.as_bytes()[..(offset as usize).min(self.text.len())];
+        before.iter().filter(|&&byte| byte == b'\n').count() as u32 + 1
+    }
+
     /// The text of a span, empty if the span does not fit this source.
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start as usize..span.end as usize).unwrap_or("")

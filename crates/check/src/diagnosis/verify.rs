@@ -154,7 +154,7 @@ impl<'a> Verifier<'a> {
         let (unfolding, races, _) = self.found(&program).ok()?;
         let mut left = races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
         let example = left.next()?;
-        Some(Left { pair: example.pair, execution: example.execution, unfolding })
+        Some(Left { pair: example.pair, execution: (*example.execution).clone(), unfolding })
     }
 
     /// The races of a changed test, which is about as large as the test is.
@@ -180,6 +180,9 @@ impl<'a> Verifier<'a> {
             Ok(found) => found,
             Err(none) => return none,
         };
+        if races.has_more() {
+            return Decided::Undecided;
+        }
         let found = races.races.iter().filter(|(key, _)| FLAGS.contains(&key.flag.as_str()));
         let pairs = found.map(|(_, example)| places(&unfolding, example.pair)).collect();
         Decided::Races(Races { pairs, broken })

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use crate::diagnosis::MOST_RACES;
+use crate::race::MOST_PAIRS;
 use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 pub(super) fn write(text: &mut String, report: &Report) {
@@ -18,6 +19,9 @@ pub(super) fn write(text: &mut String, report: &Report) {
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
         }
         race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis));
+    }
+    if report.races.more {
+        let _ = writeln!(text, "  and more races: the first {MOST_PAIRS} of a kind are listed");
     }
     if report.races.undiagnosed > 0 {
         let _ = writeln!(text, "  what is missing was looked for in the first {MOST_RACES} races only");

@@ -203,7 +203,8 @@ fn races(report: &Report) -> String {
         RaceAnswer::Found => {
             let number = report.races.pairs.iter().filter(|race| race.flag != EXIT).count();
             let undefined = if report.undefined.is_some() { " (undefined)" } else { "" };
-            format!("{number}{undefined}")
+            let more = if report.races.more { "+" } else { "" };
+            format!("{number}{more}{undefined}")
         }
         RaceAnswer::Depends => "depends".to_owned(),
         RaceAnswer::Unknown => "?".to_owned(),

@@ -1,7 +1,9 @@
 //! Conditions with their names resolved. On the left of a comparison a location is its final value; on the right it is
 //! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
 
-use fencepost_syntax::litmus::{Comparison, Condition as Tree, Litmus, Question as QuestionTree, Term as TermTree};
+use fencepost_syntax::litmus::{
+    Comparison, Condition as Tree, Dialect, Litmus, Question as QuestionTree, Term as TermTree,
+};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{RegisterId, ThreadId};
@@ -40,6 +42,24 @@ pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
         found.extend(made.ok().map(|variable| Asked { variable, element, span: term.span }));
     }
     found
+}
+
+/// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
+/// has them. Said all the same, because it is mostly a misspelling.
+pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+    let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
+    let questions = litmus.questions.iter().map(|question| &question.condition);
+    questions.chain(&litmus.filter).for_each(|condition| collect(&condition.node, &mut terms));
+    for term in terms {
+        let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
+        let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
+            continue;
+        };
+        if find(builder, name).is_none() && crate::table::x86::touch_register(builder, name) {
+            let message = format!("P{thread} does not use the register `{name}`: it is 0");
+            findings.diagnostics.push(Diagnostic::warning(term.span, message).label("never used"));
+        }
+    }
 }
 
 /// `P0:l` of a `.local` name.

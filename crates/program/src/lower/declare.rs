@@ -340,9 +340,17 @@ fn typed(
     ty: &Spanned<String>,
     span: Span,
 ) -> Result<(), Refusal> {
-    let Some(kind) = bits_type(&ty.node) else {
-        return Err(Refusal::Unsupported(ty.span, format!("registers of type `.{}`", ty.node)));
-    };
+    let unsupported = |ty: &Spanned<String>| Refusal::Unsupported(ty.span, format!("registers of type `.{}`", ty.node));
+    if let Some(index) = thread {
+        let builder = builder(threads, index, span)?;
+        if builder.dialect == Dialect::X86 {
+            // diy's `uint64_t 0:rax;`: the name of a register says its width already.
+            location_type(&ty.node).ok_or_else(|| unsupported(ty))?;
+            builder.register(&canonical(&register.node), Type::UNTYPED);
+            return Ok(());
+        }
+    }
+    let kind = bits_type(&ty.node).ok_or_else(|| unsupported(ty))?;
     let chosen: &mut [ThreadBuilder] = match thread {
         None => threads,
         Some(index) => std::slice::from_mut(builder(threads, index, span)?),

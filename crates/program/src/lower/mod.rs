@@ -125,6 +125,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         barriers::settle(&builders, &mut findings);
     }
+    condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);

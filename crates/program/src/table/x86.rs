@@ -79,6 +79,8 @@ const TABLE: &[(&str, Opcode)] = &[
     ("jae", Opcode::JumpIf(Comparison::GreaterEqual, Signedness::Unsigned)),
     ("ret", Opcode::Return),
     ("nop", Opcode::Nothing),
+    ("nopw", Opcode::Nothing),
+    ("endbr64", Opcode::Nothing),
     ("pause", Opcode::Nothing),
 ];
 
@@ -141,6 +143,15 @@ pub(crate) fn canonical(name: &str) -> String {
 pub(crate) fn find_register(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
     register_type(name)?;
     builder.find(&canonical(name))
+}
+
+/// Makes a register that no instruction names, if there is one of this name.
+pub(crate) fn touch_register(builder: &mut ThreadBuilder, name: &str) -> bool {
+    let ty = register_type(name);
+    ty.is_some_and(|ty| {
+        builder.register(&canonical(name), ty);
+        true
+    })
 }
 
 /// One operand, resolved.
