@@ -96,11 +96,26 @@ fn replaced(name: &str, definition: &str, expression: &str) -> Model {
     compile::compile(Source::new(name, text), &options, &mut |_| None).model.expect("the mutant compiles")
 }
 
+/// What an engine alone does not decide: loops of updates, which the check folds or asks the model about, for models that
+/// are known to be sound for it. A mutant is none.
+const LOOPS: [&str; 10] = [
+    "Exchange-lock-counted",
+    "Exchange-lock-kept",
+    "Exchange-lock",
+    "Exchange-poll-weak",
+    "Poll-by-addition",
+    "Poll-by-swap",
+    "Retry-add-unlucky",
+    "Retry-add",
+    "Retry-beyond",
+    "Retry-push",
+];
+
 fn check_mutants(name: &str) {
     let (model, tests) = answers(name);
     let undecided: Vec<&str> =
         tests.iter().filter(|(_, answer)| answer.is_none()).map(|(test, _)| test.name()).collect();
-    assert!(undecided.is_empty(), "the model itself leaves tests undecided: {undecided:?}");
+    assert_eq!(undecided, LOOPS, "other tests than these are left undecided by the model itself");
     let mut survivors = Vec::new();
     for axiom in ["coherence", "atomicity", "no-thin-air", "sc-per-location", "causality"] {
         let killed = killed_by(&tests, &model.without_check(axiom));
