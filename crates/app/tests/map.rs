@@ -134,6 +134,18 @@ fn an_unknown_answer_has_its_cause() {
 
 /// A placed test is compiled as it is placed; help says so.
 #[test]
+fn a_location_that_nobody_accesses_needs_no_instruction() {
+    let folder = Folder::new();
+    let text = store_buffering("sb", NOWHERE, "memory_order_relaxed").replacen("x = 0;", "x = 0; unused = 0;", 1);
+    assert!(text.contains("unused"), "{text}");
+    folder.write("sb.litmus", text);
+    for to in ["ptx", "x86", "cmm"] {
+        let run = fencepost(&folder, &["map", "--to", to, "--scheme", "leading", "sb.litmus"]);
+        assert!(!run.out.contains("no instruction") && !run.err.contains("no instruction"), "{}{}", run.out, run.err);
+    }
+}
+
+#[test]
 fn a_placed_test_is_compiled_in_one_way() {
     let folder = Folder::new();
     folder.write("sb.litmus", store_buffering("sb", ["@cta 0, gpu 0", ""], "memory_order_seq_cst"));

@@ -151,7 +151,8 @@ fn widths(program: &Program, assignments: &[Assignment<'_>]) -> Result<(), NotCo
     for (thread, assignment) in program.threads.iter().zip(assignments) {
         let known: &[u8] = if assignment.profile.device == Device::X86 { &[32] } else { &[32, 64] };
         let registers = thread.registers.iter().map(|register| register.ty.bits);
-        let locations = program.locations.iter().map(|location| location.ty.bits);
+        // A location that nobody accesses has no width.
+        let locations = program.locations.iter().map(|location| location.ty.bits).filter(|bits| *bits != 0);
         if let Some(bits) = registers.chain(locations).find(|bits| !known.contains(bits)) {
             return Err(refused(thread, bits));
         }

@@ -226,6 +226,8 @@ impl<'a, 'v> Search<'a, 'v> {
         {
             return Flow::Continue(());
         }
+        // Thousands of events take seconds to prepare.
+        self.budget.check()?;
         self.choose_reads()
     }
 

@@ -225,7 +225,8 @@ impl Search<'_, '_> {
             let ordered = self.orders.open.iter().filter(|(a, b)| self.always_ordered(*a, *b));
             state.pairs.extend(ordered);
         }
-        while !state.pairs.is_empty() {
+        // Edges that are missing where a limit ends this are found by nobody: the search ends with its next node.
+        while !state.pairs.is_empty() && self.budget.check().is_continue() {
             state.retain_open();
             possible = self.check_partly(&state.co).is_none();
             let step = if possible { self.forced_by_acyclicity(&mut state, Chosen::Partly) } else { None };
