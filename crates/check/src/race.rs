@@ -31,7 +31,7 @@ pub(crate) struct RaceKey {
 pub(crate) enum Meaning {
     /// `flag`: its executions stay what they are.
     Noted,
-    /// `undefined_unless`, and [`IN_FLIGHT`]: the program has no defined behaviour.
+    /// `undefined_unless`, and [`REGISTERS`]: the program has no defined behaviour.
     Undefined,
 }
 
@@ -78,6 +78,18 @@ pub(crate) const EXIT: &str = "exit-before-access";
 /// The flag of a register of a `wgmma` that is used before it is there. The behaviour is undefined (PTX ISA 9.7.17.5.2). In a
 /// shipped model it is no `undefined_unless`, because the unfolding tells which programs it can be about at all.
 pub(crate) const IN_FLIGHT: &str = "wgmma-register-in-flight";
+
+/// The flag of a register of a `wgmma` without a `wgmma.fence` between it and another access (PTX ISA 9.7.17.7.1): undefined
+/// in the same way.
+pub(crate) const NO_FENCE: &str = "wgmma-no-fence";
+
+/// The flags about registers.
+pub(crate) const REGISTERS: [&str; 2] = [IN_FLIGHT, NO_FENCE];
+
+/// Whether a flag of this name is about registers.
+pub(crate) fn is_of_registers(flag: &str) -> bool {
+    REGISTERS.contains(&flag)
+}
 
 /// Whether a flag of this name is about races.
 pub(crate) fn is_race(flag: &str) -> bool {
@@ -179,7 +191,7 @@ impl Flags {
             name: check.name.clone(),
             meaning: match check.role {
                 CheckRole::UndefinedUnless => Meaning::Undefined,
-                _ if check.name == IN_FLIGHT => Meaning::Undefined,
+                _ if is_of_registers(&check.name) => Meaning::Undefined,
                 _ => Meaning::Noted,
             },
             node: check.node,
@@ -197,14 +209,20 @@ impl Flags {
 
     /// Whether the model knows programs without a defined behaviour, where races make it so.
     pub(crate) fn undefine(&self) -> bool {
-        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && flag.name != IN_FLIGHT)
+        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !is_of_registers(&flag.name))
     }
 
     /// Whether the behaviour of this program may be undefined.
     pub(crate) fn may_undefine(&self, unfolding: &Unfolding) -> bool {
-        let in_flight = |hazard: &Hazard| hazard.kind == HazardKind::RegisterInFlight;
-        self.undefine()
-            || unfolding.hazards.iter().any(in_flight) && self.flags.iter().any(|flag| flag.name == IN_FLIGHT)
+        let of_registers = |hazard: &Hazard| {
+            let flag = match hazard.kind {
+                HazardKind::RegisterInFlight => IN_FLIGHT,
+                HazardKind::NoRegisterFence => NO_FENCE,
+                _ => return false,
+            };
+            self.flags.iter().any(|found| found.name == flag)
+        };
+        self.undefine() || unfolding.hazards.iter().any(of_registers)
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {

@@ -6,7 +6,7 @@
 //! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
 //! known to have a defined behaviour: where races were not decided, an absence is unknown.
 //!
-//! In PTX a register of a `wgmma` that is used too early does it ([`crate::race::IN_FLIGHT`]); races do not.
+//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::race::REGISTERS`]); races do not.
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;

@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::check::Answers;
 use crate::models::LoadedModel;
-use crate::race::IN_FLIGHT;
+use crate::race::{IN_FLIGHT, NO_FENCE};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 
@@ -31,9 +31,15 @@ pub(crate) fn gather(
         warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
     }
     // What was shown, or shown not to happen, needs no warning.
-    let is_flagged = model.flags().each().any(|flag| flag.name == IN_FLIGHT);
-    let is_decided = is_flagged && matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None);
-    let is_told = |hazard: &Hazard| hazard.kind == HazardKind::RegisterInFlight && is_decided;
+    let is_decided = |name: &str| {
+        let is_flagged = model.flags().each().any(|flag| flag.name == name);
+        is_flagged && matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None)
+    };
+    let is_told = |hazard: &Hazard| match hazard.kind {
+        HazardKind::RegisterInFlight => is_decided(IN_FLIGHT),
+        HazardKind::NoRegisterFence => is_decided(NO_FENCE),
+        _ => false,
+    };
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
         let (name, message, section) = describe(hazard.kind);
         warnings.push(warning(name, (hazard.first, hazard.second), message.to_owned(), section));
@@ -72,9 +78,9 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
             "9.7.17.5.2",
         ),
         HazardKind::NoRegisterFence => (
-            "wgmma-no-fence",
+            NO_FENCE,
             "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
-            "9.7.17.5.2",
+            "9.7.17.7.1",
         ),
         HazardKind::AllocAfterRelinquish => {
             ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")

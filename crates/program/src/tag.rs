@@ -111,6 +111,9 @@ tags! {
     Wgmma = "WGMMA",
     /// A register of a `wgmma.mma_async` is used before a wait covers the product, on whose issue this depends.
     InFlight = "IN_FLIGHT",
+    /// An access to a register that no `wgmma.fence` separates from the `wgmma.mma_async` on whose issue this depends; or
+    /// that product, if it is the first and none came before.
+    Unfenced = "UNFENCED",
     /// Asynchronous `tcgen05` operations: all events of their strands, and their issue.
     Tcgen05 = "TCGEN05",
     /// `tcgen05.fence::before_thread_sync`, and the one implied by `tcgen05.commit`.

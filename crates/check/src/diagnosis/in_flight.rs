@@ -1,5 +1,6 @@
-//! A register of a `wgmma.mma_async` that is used before the product is complete (PTX ISA 9.7.17.5.2): what is missing is a
-//! `wgmma.wait_group` that covers the product, before the use.
+//! The registers of a `wgmma.mma_async`. One that is used before the product is complete (PTX ISA 9.7.17.5.2) lacks a
+//! `wgmma.wait_group` that covers the product, before the use. One that a product uses behind another access (9.7.17.7.1)
+//! lacks a `wgmma.fence` before that product, and so does the first product of a thread.
 
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
@@ -14,6 +15,8 @@ use super::verify::{Found, Verifier};
 
 const SECTION: &str = "9.7.17.5.2";
 const COST: u32 = 1;
+const FENCE_SECTION: &str = "9.7.17.7.1";
+const FENCE: &str = "wgmma.fence.sync.aligned";
 const COMMIT: &str = "wgmma.commit_group.sync.aligned;";
 
 pub(super) fn diagnose(
@@ -33,11 +36,81 @@ pub(super) fn diagnose(
          not get another (PTX ISA {SECTION})",
         scene.line(product)
     );
-    let plans = plans(scene, product, early);
-    let cured = |edit: &&Edit| matches!(verifier.check(&[edit], pair, scene.unfolding), Found::Right | Found::Gone);
-    let best = plans.iter().find(cured);
+    let waits = plans(scene, product, early);
+    settle(scene, verifier, pair, waits.iter().map(|wait| vec![wait.clone()]).collect(), diagnosis);
+    // Two products that share registers in another way than is allowed lack a fence too, and are one pair of places.
+    if let Some(fence) = fence(scene, early).filter(|_| !diagnosis.confirmed) {
+        let both = waits.into_iter().map(|wait| vec![wait, fence.clone()]).collect();
+        settle(scene, verifier, pair, both, diagnosis);
+    }
+}
+
+/// The first set of changes that is a cure, or the very first if none is or was not tried.
+fn settle(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    pair: (EventId, EventId),
+    plans: Vec<Vec<Edit>>,
+    diagnosis: &mut Diagnosis,
+) {
+    let is_cure = |plan: &&Vec<Edit>| {
+        let edits: Vec<&Edit> = plan.iter().collect();
+        matches!(verifier.check(&edits, pair, scene.unfolding), Found::Right | Found::Gone)
+    };
+    let best = plans.iter().find(is_cure);
     diagnosis.confirmed = best.is_some();
-    diagnosis.missing = best.or(plans.first()).map(|edit| edit.missing(scene)).into_iter().collect();
+    if best.is_none() && !diagnosis.missing.is_empty() {
+        return;
+    }
+    let told = best.or(plans.first()).into_iter().flatten();
+    diagnosis.missing = told.map(|edit| edit.missing(scene)).collect();
+}
+
+/// The fence before a product.
+fn fence(scene: &Scene<'_>, product: EventId) -> Option<Edit> {
+    let anchor = scene.anchor(product, Side::Before)?;
+    position(&scene.test.litmus, anchor.thread, anchor.span)?;
+    Some(Edit::insert(anchor, FENCE, String::new(), FENCE_SECTION, COST))
+}
+
+/// No fence stands between an access to registers and a product that uses them.
+pub(super) fn unfenced(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    pair: (EventId, EventId),
+    diagnosis: &mut Diagnosis,
+) {
+    let (product, earlier) = if scene.has(pair.0, Tag::Unfenced) { (pair.1, pair.0) } else { pair };
+    let said = |what: &str| RacingAccess { what: what.to_owned(), proxy: "none".to_owned(), asynchronous: false };
+    let (of_product, of_access) =
+        (said("starts a product"), said("accesses a register that the product uses, with no wgmma.fence between"));
+    let is_first = scene.event(product).span == scene.event(earlier).span;
+    (diagnosis.first, diagnosis.second) = match () {
+        () if is_first => (said("starts the first product, with no wgmma.fence before it"), of_product),
+        () if product == pair.0 => (of_product, of_access),
+        () => (of_access, of_product),
+    };
+    let line = scene.line(product);
+    diagnosis.why = if is_first {
+        format!(
+            "no wgmma.fence comes before the wgmma.mma_async of line {line}, which is the first: the product need not find \
+             in its registers what is there (PTX ISA {FENCE_SECTION})"
+        )
+    } else {
+        format!(
+            "no wgmma.fence comes between line {} and the wgmma.mma_async of line {line}, which uses the same register: \
+             the product is not ordered behind that access (PTX ISA {FENCE_SECTION})",
+            scene.line(earlier)
+        )
+    };
+    let plans = fence(scene, product).map(|fence| vec![fence]).into_iter().collect();
+    settle(scene, verifier, pair, plans, diagnosis);
+    if !diagnosis.confirmed {
+        // Where the other is a product as well, one that is in flight, it must be complete too.
+        let waits = self::plans(scene, earlier, product).into_iter();
+        let both = waits.filter_map(|wait| Some(vec![wait, fence(scene, product)?])).collect();
+        settle(scene, verifier, pair, both, diagnosis);
+    }
 }
 
 /// A wait that stands there and covers too little, then a wait of its own; the fewest groups first.

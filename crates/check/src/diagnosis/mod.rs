@@ -30,7 +30,7 @@ use fencepost_program::unfolding::Unfolding;
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::{EXIT, IN_FLIGHT};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE};
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
@@ -141,6 +141,7 @@ fn is_told_apart(
     match flag {
         EXIT => exit::diagnose(scene, verifier, pair, diagnosis),
         IN_FLIGHT => in_flight::diagnose(scene, verifier, pair, diagnosis),
+        NO_FENCE => in_flight::unfenced(scene, verifier, pair, diagnosis),
         "mixed-size-race" => diagnosis.why = words::mixed(scene, pair),
         _ => match life::why(scene, flag, pair) {
             Some(why) => diagnosis.why = why,

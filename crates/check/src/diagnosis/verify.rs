@@ -21,7 +21,7 @@ use crate::accesses;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome::{self, Reader};
-use crate::race::{EXIT, Flags, IN_FLIGHT, RaceSet};
+use crate::race::{EXIT, Flags, IN_FLIGHT, NO_FENCE, RaceSet};
 use crate::report::{Termination, TerminationAnswer};
 use crate::search::is_large;
 use crate::test::Test;
@@ -34,7 +34,7 @@ const WORK: u64 = 100_000;
 const MOST: u32 = 96;
 
 /// The flags that are about races.
-const FLAGS: &[&str] = &["data-race", "mixed-size-race", EXIT, IN_FLIGHT];
+const FLAGS: &[&str] = &["data-race", "mixed-size-race", EXIT, IN_FLIGHT, NO_FENCE];
 
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);

@@ -14,7 +14,7 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line};
-use crate::race::{EXIT, IN_FLIGHT};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -100,6 +100,7 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         IN_FLIGHT => {
             "A register is used before the product it belongs to is complete, so behaviour is undefined:".to_owned()
         }
+        NO_FENCE => "A product uses registers without a `wgmma.fence` before it, so behaviour is undefined:".to_owned(),
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),
     };

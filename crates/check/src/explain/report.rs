@@ -12,7 +12,7 @@ use super::race::diagnosed;
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::race::IN_FLIGHT;
+use crate::race::{IN_FLIGHT, is_of_registers};
 use crate::test::Test;
 use crate::verdict::Verdict;
 
@@ -101,7 +101,11 @@ fn context<'a>(
 /// What makes the behaviour undefined.
 fn cause(checked: &Checked) -> &'static str {
     let flags = checked.report.undefined.as_ref().map_or(&[][..], |undefined| &undefined.flags);
-    if flags.iter().all(|flag| flag == IN_FLIGHT) { "register that is used too early" } else { "race" }
+    match () {
+        () if flags.iter().all(|flag| flag == IN_FLIGHT) => "register that is used too early",
+        () if flags.iter().all(|flag| is_of_registers(flag)) => "missing fence of registers",
+        () => "race",
+    }
 }
 
 /// No execution shows it, and no rule forbids it.

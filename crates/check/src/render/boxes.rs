@@ -81,7 +81,8 @@ fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
         // The halves of an operation on an mbarrier are one change of its state.
         let changes = event.is_write() && event.rmw_partner.is_some() && words.is_mbarrier(*id);
         // The use of a register and what else its instruction does.
-        let uses = last.is_some_and(|last| last.has(Tag::InFlight) && last.span == event.span);
+        let of_register = |event: &Event| event.has(Tag::InFlight) || event.has(Tag::Unfenced);
+        let uses = last.is_some_and(|last| (of_register(last) || of_register(event)) && last.span == event.span);
         match boxes.last_mut().filter(|_| in_group || changes || copies || uses) {
             Some(open) => open.push(*id),
             None => boxes.push(vec![*id]),

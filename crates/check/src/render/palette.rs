@@ -109,6 +109,7 @@ impl Relation {
             Relation::Launch => "kernel order",
             Relation::Named(name) if name == "data-race" || name == "scoped-race" => "nothing orders the two",
             Relation::Named(name) if name == crate::race::IN_FLIGHT => "a register is used before it is there",
+            Relation::Named(name) if name == crate::race::NO_FENCE => "no wgmma.fence between them",
             Relation::Named(name) if name == crate::race::EXIT => "the memory may be gone",
             Relation::Named(_) => "",
         }

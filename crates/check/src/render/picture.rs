@@ -13,7 +13,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::race::{EXIT, IN_FLIGHT, RaceSet};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet};
 use crate::report::Assignment;
 use crate::test::Test;
 
@@ -181,6 +181,7 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
         "scoped-race" => "Race by scopes",
         EXIT => "Memory that may be gone",
         IN_FLIGHT => "Register in flight",
+        NO_FENCE => "Registers without a fence",
         flag => flag,
     };
     format!("{what}{place}: {} and {}", side(race.first), side(race.second))

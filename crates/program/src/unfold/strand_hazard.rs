@@ -1,8 +1,9 @@
 //! Rules of the ISA that are broken or kept within one thread, whatever memory does: registers of a `wgmma` in flight
-//! (PTX ISA 9.7.17.5), its fence, and the life cycle of tensor memory (9.7.18.7). Found while unfolding. A use
-//! of a register in flight is an event, because the behaviour is undefined then and models say so.
+//! (PTX ISA 9.7.17.5), its fence (9.7.17.7.1), and the life cycle of tensor memory (9.7.18.7). Found while unfolding. A use
+//! of a register in flight is an event, and so is an access that a fence should separate from a product, because the
+//! behaviour is undefined then and models say so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
 
@@ -18,7 +19,7 @@ use crate::unfolding::{EventKind, Hazard, HazardKind, Unfolding};
 /// What `wgmma` and the rest of a thread do to its registers.
 #[derive(Clone, Default)]
 pub(crate) struct RegisterUse {
-    /// Whether a `wgmma.fence` came yet.
+    /// Whether a `wgmma.fence` came yet, or was missed: that it is missing before the first product is said once.
     is_fenced: bool,
     /// Accesses since the last fence: where, and by a product of which shape.
     touched: BTreeMap<RegisterId, (Span, Option<Role>)>,
@@ -129,19 +130,9 @@ impl Runner<'_> {
         };
         let early: Vec<Flying> = flying.filter(clashes).copied().collect();
         self.used_in_flight(state, &early, span)?;
+        self.unfenced(state, issue, &roles)?;
         let books = &mut state.outstanding;
-        if !books.registers.is_fenced {
-            books.hazards.push((HazardKind::NoRegisterFence, span, span));
-            // Said once: the rest of the thread is judged as if it were there.
-            books.registers.fence();
-        }
         for (register, role) in &roles {
-            if let Some((earlier, before)) = books.registers.touched.get(register)
-                && books.registers.is_fenced
-                && !is_exempt(*before, *role)
-            {
-                books.hazards.push((HazardKind::NoRegisterFence, *earlier, span));
-            }
             books.registers.touched.insert(*register, (span, Some(*role)));
         }
         if books.registers.flying.is_empty() {
@@ -149,6 +140,28 @@ impl Runner<'_> {
         }
         if let Some(open) = books.registers.flying.last_mut() {
             open.extend(roles.iter().map(|&(register, role)| Flying { register, role, product: span, issue }));
+        }
+        Ok(())
+    }
+
+    /// The places that a `wgmma.fence` should separate from this product: accesses to its registers, and where there is
+    /// none, the product itself if it is the first. Which of the registers a product reads does not matter (`scale-d`).
+    fn unfenced(&mut self, state: &mut State, issue: EventId, roles: &[(RegisterId, Role)]) -> Result<(), UnfoldError> {
+        let span = self.span_at(state.at);
+        let books = &mut state.outstanding.registers;
+        let touches = roles.iter().filter_map(|(register, role)| {
+            let (earlier, before) = books.touched.get(register)?;
+            (!is_exempt(*before, *role)).then_some(*earlier)
+        });
+        let mut places: BTreeSet<Span> = touches.collect();
+        if !std::mem::replace(&mut books.is_fenced, true) && places.is_empty() {
+            places.insert(span);
+        }
+        for place in places {
+            state.outstanding.hazards.push((HazardKind::NoRegisterFence, place, span));
+            let deps = Deps { data: Reads::from_iter([issue]), ..Deps::default() };
+            let event = self.event(state, EventKind::Issue, Tags::from_iter([Tag::Unfenced]), None, deps)?;
+            self.unfolding.events[event.index()].span = place;
         }
         Ok(())
     }
