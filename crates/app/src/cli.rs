@@ -80,6 +80,10 @@ pub(crate) struct Check {
     /// each contested point that matters are tried]
     #[arg(long = "reading", value_name = "NAME=VALUE")]
     pub(crate) reading: Vec<String>,
+    /// Beside the condition, require of every test that it is so: a race, a hang or a misused mbarrier makes the exit
+    /// code 1, what is not decided 3; several with commas
+    #[arg(long, value_name = "PROPERTY", value_delimiter = ',')]
+    pub(crate) require: Vec<Property>,
     /// Print one JSON object per check (docs/schema/report.schema.json)
     #[arg(long, group = "format")]
     pub(crate) json: bool,
@@ -126,6 +130,19 @@ pub(crate) struct Limits {
     /// Which engine searches; the answer is the same
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: Engine,
+}
+
+/// What `--require` can ask for.
+#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Property {
+    /// No race of any kind, no undefined behaviour
+    RaceFree,
+    /// Every fair execution ends
+    Terminates,
+    /// The rules of mbarriers are kept
+    Protocol,
+    /// All of these
+    All,
 }
 
 #[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]

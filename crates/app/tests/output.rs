@@ -47,6 +47,60 @@ fn every_report_follows_the_documented_schema() {
     }
 }
 
+/// What is no access to memory (an exit, a register) has no proxy.
+#[test]
+fn reports_of_published_bugs_follow_the_schema() {
+    let schema = schema("report");
+    let folder = Folder::new();
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let (wild, wgmma) = (corpus.join("wild"), corpus.join("async/wgmma"));
+    let paths = [wild.to_str().expect("a path"), wgmma.to_str().expect("a path")];
+    let run = fencepost(&folder, &["check", paths[0], paths[1], "--json"]);
+    let mut proxies = std::collections::BTreeSet::new();
+    for line in run.out.lines() {
+        let report: Value = serde_json::from_str(line).expect("JSON Lines");
+        validate(&schema, &schema, &report, "");
+        for race in report["races"]["pairs"].as_array().into_iter().flatten() {
+            proxies.extend(race["diagnosis"]["first"]["proxy"].as_str().map(str::to_owned));
+        }
+    }
+    assert!(proxies.contains("none") && proxies.contains("async proxy"), "{proxies:?}");
+}
+
+const HANGS: &str = "PTX hangs\n{ x = 0; y = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak y, 2 | st.weak y, 1 ;\n LC00: | ;\n \
+    ld.relaxed.gpu r0, x | ;\n bne r0, 1, LC00 | ;\nforall (y == 1)\n";
+const CLEAN: &str = "PTX clean\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n st.relaxed.gpu x, 1 ;\nexists (x == 1)\n";
+
+/// The condition holds of no execution at all, and there is a race.
+#[test]
+fn races_and_hangs_can_be_made_failures() {
+    let folder = Folder::new();
+    folder.write("hangs.litmus", HANGS);
+    folder.write("clean.litmus", CLEAN);
+    let check = |required: &[&str]| fencepost(&folder, &[&["check", "."], required].concat());
+    let plain = check(&[]);
+    assert_eq!(plain.code, 0, "{}{}", plain.out, plain.err);
+    assert!(plain.out.contains("1 with races") && plain.out.contains("1 that may hang"), "{}", plain.out);
+    for (required, said) in [
+        ("race-free", "(required: race-free no)"),
+        ("terminates", "(required: terminates no)"),
+        ("race-free,terminates", "(required: race-free no, terminates no)"),
+        ("all", "(required: race-free no, terminates no)"),
+    ] {
+        let run = check(&["--require", required]);
+        assert_eq!(run.code, 1, "{required}: {}", run.out);
+        assert_eq!(run.out.matches(said).count(), 1, "{required}: {}", run.out);
+    }
+    assert_eq!(check(&["--require", "protocol"]).code, 0);
+    assert_eq!(check(&["--require", "fast"]).code, 2);
+    let xml = check(&["--require", "terminates", "--junit", "-"]).out;
+    assert!(xml.contains("failures=\"1\"") && xml.contains("required: terminates no"), "{xml}");
+    let json = check(&["--require", "terminates", "--json"]).out;
+    let answers: Vec<Value> = json.lines().map(|line| serde_json::from_str(line).expect("JSON Lines")).collect();
+    let answers: Vec<&str> = answers.iter().filter_map(|line| line["required"][0]["answer"].as_str()).collect();
+    assert_eq!(answers, ["yes", "no"]);
+}
+
 #[test]
 fn a_witness_holds_what_the_condition_asks() {
     let folder = Folder::new();

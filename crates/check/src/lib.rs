@@ -40,6 +40,7 @@ mod readings_shipped;
 mod refusal;
 pub mod render;
 pub mod report;
+pub mod requirement;
 mod search;
 pub mod stepping;
 pub mod test;

@@ -120,7 +120,7 @@ mod tests {
             let undefined = report(&format!("{RACE}\n{question}"));
             assert_eq!(undefined.verdict.word(), racy, "{question}");
             assert_eq!(report(&format!("{NONE}\n{question}")).verdict.word(), free, "{question}");
-            let row = Row { report: &undefined, comparison: &Comparison::NothingExpected };
+            let row = Row { report: &undefined, comparison: &Comparison::NothingExpected, required: &[] };
             let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
             assert!(text.contains(told), "{text}");
             assert!(text.contains("(race: behaviour is undefined, every outcome is possible)"), "{text}");
@@ -132,7 +132,7 @@ mod tests {
     fn every_output_says_that_behaviour_is_undefined() {
         let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
         let report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
-        let row = Row { report: &report, comparison: &Comparison::NothingExpected };
+        let row = Row { report: &report, comparison: &Comparison::NothingExpected, required: &[] };
         let line = json::line(&row);
         assert!(line.contains("\"undefined\":{\"flags\":[\"data-race\"]"), "{line}");
         assert!(line.contains("\"undefined\":true"), "{line}");
@@ -141,7 +141,7 @@ mod tests {
         let told = "t under rc11-scoped: Violated (race: behaviour is undefined, every outcome is possible)";
         assert!(junit.contains(told), "{junit}");
         let expected = Comparison::AsExpected;
-        let passed = junit::document(&[junit::case(&Row { report: &report, comparison: &expected })]);
+        let passed = junit::document(&[junit::case(&Row { report: &report, comparison: &expected, required: &[] })]);
         assert!(passed.contains("<system-out>race: behaviour is undefined, every outcome is possible</system-out>"));
         let rows = table::table(&[row], crate::output::width::Width::Unlimited, table::Colour::Plain);
         assert!(rows.contains("1 (undefined)") && rows.contains("every outcome is possible"), "{rows}");
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(report.verdict.word(), "Violated");
         assert!(!report.termination.never_ends && report.termination.witness.is_none(), "{:?}", report.termination);
         assert_eq!(report.termination.answer, crate::report::TerminationAnswer::Unknown);
-        let row = Row { report: &report, comparison: &Comparison::NothingExpected };
+        let row = Row { report: &report, comparison: &Comparison::NothingExpected, required: &[] };
         let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
         assert!(!text.contains("hang") && !text.contains("ends"), "{text}");
     }

@@ -54,7 +54,7 @@ fn races_depend_on_readings_of_their_own() {
     let depends = found.races.depends.as_ref().expect("races depend");
     assert_eq!(depends.to_string(), "writes: free → race, ordered → none");
     assert!(!found.races.pairs.is_empty() && found.races.pairs.iter().all(|race| race.contested));
-    let row = Row { report: &found, comparison: &Comparison::NothingExpected };
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
     let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     assert!(text.contains("races: depends on writes: free → race, ordered → none"), "{text}");
     assert!(text.contains("MP) under m.cat: Depends on writes, reads"), "{text}");

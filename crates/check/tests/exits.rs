@@ -40,7 +40,7 @@ fn a_read_of_a_peer_that_may_be_gone() {
     assert_eq!((race.flag.as_str(), race.location.as_deref()), ("exit-before-access", Some("s@0")));
     // It is undefined, and no data race.
     assert_eq!(found.races.answer, RaceAnswer::None);
-    let row = Row { report: &found, comparison: &Comparison::NothingExpected };
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
     assert_eq!(row.status(), Status::Good, "the condition decides, as with a race");
     let diagnosis = race.diagnosis.as_ref().expect("a diagnosis");
     assert!(diagnosis.confirmed && diagnosis.why.contains("nothing keeps CTA 0 from exiting"), "{diagnosis:?}");

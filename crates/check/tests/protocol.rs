@@ -81,7 +81,7 @@ fn a_parity_that_means_another_phase() {
     let found = report(&phases, &["bar.sync 1;", &wait(0)]);
     assert_eq!((kinds(&found), found.termination.answer), (vec!["parity-aliasing"], TerminationAnswer::MayHang));
     assert!(found.protocol.errors[0].message.contains("waited on for phase 0, which is long over"), "{found:?}");
-    let row = Row { report: &found, comparison: &Comparison::NothingExpected };
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
     let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     assert!(text.contains("  protocol: b is waited on for phase 0"), "{text}");
     assert!(text.contains("phase 2, pending 1 of 1, tx 0"), "{text}");

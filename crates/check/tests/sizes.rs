@@ -12,7 +12,7 @@ fn report(text: &str) -> Report {
 }
 
 fn paragraph(report: &Report) -> String {
-    let row = Row { report, comparison: &fencepost_check::expectation::Comparison::NothingExpected };
+    let row = Row { report, comparison: &fencepost_check::expectation::Comparison::NothingExpected, required: &[] };
     table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain)
 }
 

@@ -124,7 +124,8 @@ tags! {
     Restricted = "RESTRICTED",
     /// `fence.mbarrier_init`.
     MbarrierInitFence = "MBAR_INIT_FENCE",
-    /// A proxy fence about earlier reads only.
+    /// A proxy fence about earlier reads only; a load of memory that is only read (`ld.global.nc`), which no proxy fence is
+    /// about.
     ReadsOnly = "READS_ONLY",
     BarrierCluster = "BAR_CLUSTER",
     BarrierWarp = "BAR_WARP",

@@ -209,6 +209,16 @@ fn blocks_in_braces_have_names_of_their_own() {
 }
 
 #[test]
+fn what_compilers_write_for_debuggers_is_read_over() {
+    let plain = good("PTX t\n{ }\nP0 {\n mov.u32 %x, 1;\n st.u32 [y], %x;\n}\n");
+    let pasted = good(
+        "PTX t\n{ }\nP0 {\n .loc 1 25 0 // a.py:25:0\n mov.u32 %x, 1;\n .pragma \"nounroll\";\n\
+         .loc 1 26 33, function_name $L__info0, inlined_at 1 7 2\n st.u32 [y], %x;\n .loc 1 27 1\n}\n",
+    );
+    assert_eq!(print(&pasted), print(&plain));
+}
+
+#[test]
 fn streams_events_replicas_and_unknown_values() {
     let test = good(
         "PTX t\n{ .stream a: 0 -> 1 => 2; .event e: 1 -> 3, 4; .event f: 2; .launch 5 -> 6, 5 => 7; x = ?; .shared .b32 s[2] = ?;\n\

@@ -9,6 +9,7 @@ use fencepost_check::expectation::{Expectations, NewUnknown};
 use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::{self, Row, Status, herd, json, junit, table};
 use fencepost_check::readings::Settings;
+use fencepost_check::requirement::Requirement;
 use fencepost_check::{explain, render};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -47,7 +48,11 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     }
     let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
-    let files = check_files(&inputs, &choice, &checking, &options.limits, &library);
+    let mut files = check_files(&inputs, &choice, &checking, &options.limits, &library);
+    let required = required(&options.require);
+    for result in files.iter_mut().flat_map(|file| &mut file.results) {
+        result.required.clone_from(&required);
+    }
     if let Some(exit) = readings::unused(&checking.readings, &files) {
         return exit;
     }
@@ -73,6 +78,19 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     // The process ends here: taking trees apart for the allocator would only cost time.
     std::mem::forget((files, choice, library));
     exit
+}
+
+fn required(properties: &[cli::Property]) -> Vec<Requirement> {
+    let all = |property: &cli::Property| match property {
+        cli::Property::RaceFree => vec![Requirement::RaceFree],
+        cli::Property::Terminates => vec![Requirement::Terminates],
+        cli::Property::Protocol => vec![Requirement::Protocol],
+        cli::Property::All => Requirement::ALL.to_vec(),
+    };
+    let mut required: Vec<Requirement> = properties.iter().flat_map(all).collect();
+    required.sort();
+    required.dedup();
+    required
 }
 
 /// The models the command line asks for, all of them usable.

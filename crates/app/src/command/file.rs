@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fencepost_check::expectation::{self, Comparison, Expectations};
 use fencepost_check::output::Row;
 use fencepost_check::readings::Settings;
+use fencepost_check::requirement::Requirement;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test};
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
@@ -33,11 +34,12 @@ pub(crate) struct Result {
     pub(crate) model: Arc<LoadedModel>,
     pub(crate) checked: Checked,
     pub(crate) comparison: Comparison,
+    pub(crate) required: Vec<Requirement>,
 }
 
 impl Result {
     pub(crate) fn row(&self) -> Row<'_> {
-        Row { report: &self.checked.report, comparison: &self.comparison }
+        Row { report: &self.checked.report, comparison: &self.comparison, required: &self.required }
     }
 }
 
@@ -109,7 +111,7 @@ pub(crate) fn check(
             let comparison = file.expectations.compare(&checked.report);
             // Explanations are about the model as it was read.
             let model = checked.model.clone().unwrap_or(model);
-            file.results.push(Result { test: at, model, checked, comparison });
+            file.results.push(Result { test: at, model, checked, comparison, required: Vec::new() });
         }
     }
     file.tests = tests;

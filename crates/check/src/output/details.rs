@@ -43,7 +43,8 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let other = warning.other.map_or(String::new(), |place| format!(" and line {}", place.line));
         let section = &warning.section;
         let section = if section.is_empty() { String::new() } else { format!(" (PTX ISA {section})") };
-        let _ = writeln!(text, "  warning: line {}{other}: {}{section}", warning.line, warning.message);
+        let _ =
+            writeln!(text, "  warning: line {}{other}: {}{section} [{}]", warning.line, warning.message, warning.name);
     }
 }
 
@@ -79,7 +80,8 @@ fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
 }
 
 fn protocol(text: &mut String, error: &ProtocolError) {
-    let _ = writeln!(text, "  protocol: {} {} (PTX ISA {}):", error.mbarrier, error.message, error.section);
+    let ProtocolError { kind, mbarrier, message, section, .. } = error;
+    let _ = writeln!(text, "  protocol: {mbarrier} {message} (PTX ISA {section}) [{kind}]:");
     let access = &error.access;
     let _ = writeln!(text, "    {} line {}: {}", access.thread, access.line, access.text);
     let lines: Vec<(String, String)> = error.timeline.iter().map(|step| (who(step), state(step))).collect();

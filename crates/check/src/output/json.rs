@@ -14,6 +14,9 @@ struct Line<'a> {
     /// Some `forall`, `assert` or `~exists` holds because there is no execution.
     vacuous: bool,
     expectation: Expectation<'a>,
+    /// Only where something was required.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    required: Vec<Required>,
     /// Only where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<&'a [Part]>,
@@ -24,6 +27,13 @@ struct Expectation<'a> {
     /// `as-expected`, `different`, `none`.
     answer: &'static str,
     differences: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Required {
+    property: &'static str,
+    /// `yes`, `no`, `depends`, `unknown`.
+    answer: &'static str,
 }
 
 pub fn line(row: &Row<'_>) -> String {
@@ -41,7 +51,10 @@ fn write(row: &Row<'_>, explanation: Option<&[Part]>) -> String {
         Comparison::NothingExpected => Expectation { answer: "none", differences: &[] },
         Comparison::Different(differences) => Expectation { answer: "different", differences },
     };
-    let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, explanation };
+    let required = row.required.iter();
+    let required = required.map(|each| Required { property: each.name(), answer: each.met(row.report).word() });
+    let required = required.collect();
+    let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, required, explanation };
     let mut text = serde_json::to_string(&line).expect("invariant: a report has string keys only");
     text.push('\n');
     text

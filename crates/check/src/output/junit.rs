@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::{Row, Status};
 use crate::expectation::Comparison;
+use crate::requirement;
 
 /// One `testcase`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,6 +36,9 @@ pub fn case(row: &Row<'_>) -> Case {
     }
     if let Comparison::Different(differences) = row.comparison {
         let _ = write!(message, "; {}", differences.join("; "));
+    }
+    if let Some(broken) = requirement::broken(row.required, report) {
+        let _ = write!(message, "; {broken}");
     }
     let problem = match row.status() {
         Status::Good => None,

@@ -12,12 +12,15 @@ pub mod width;
 
 use crate::expectation::Comparison;
 use crate::report::Report;
+use crate::requirement::Requirement;
 
 /// A report and, where something was expected of it, how it compares.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     pub report: &'a Report,
     pub comparison: &'a Comparison,
+    /// What every test of the run is required to be.
+    pub required: &'a [Requirement],
 }
 
 /// What a row contributes to the exit code.
@@ -41,6 +44,11 @@ impl Row<'_> {
     }
 
     pub fn status(&self) -> Status {
+        let required = self.required.iter().map(|requirement| requirement.met(self.report).status());
+        required.chain([self.status_of_answer()]).max().unwrap_or(Status::Good)
+    }
+
+    fn status_of_answer(&self) -> Status {
         use crate::verdict::Verdict;
         match (self.comparison, &self.report.verdict) {
             (Comparison::AsExpected, _) => Status::Good,

@@ -9,6 +9,7 @@ use crate::expectation::Comparison;
 use crate::phrase;
 use crate::race::EXIT;
 use crate::report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use crate::requirement;
 use crate::verdict::Verdict;
 
 /// Whether the text may carry terminal colours.
@@ -112,6 +113,13 @@ fn line(text: &mut String, cells: &[String], widths: &[usize], paint: impl Fn(us
 
 /// What there is to say beside a row, and its colour.
 fn remark(row: &Row<'_>) -> (String, &'static str) {
+    match requirement::broken(row.required, row.report) {
+        Some(broken) => (format!("({broken})"), "31"),
+        None => remark_of_answer(row),
+    }
+}
+
+fn remark_of_answer(row: &Row<'_>) -> (String, &'static str) {
     match row.comparison {
         Comparison::NothingExpected => match &row.report.why {
             Some(why) => (format!("({})", why.message), ""),
@@ -164,19 +172,20 @@ fn cells(report: &Report, headings: &[String]) -> Vec<String> {
         Some(count) => executions(Some(Count { count: report.outcomes.len() as u64, ..count })),
         None => "-".to_owned(),
     };
-    let mut cells = vec![
-        title(report),
-        report.model.clone(),
-        verdict(report),
-        executions(report.executions),
-        outcomes,
-        races(report),
-    ];
+    let mut cells =
+        vec![title(report), model(report), verdict(report), executions(report.executions), outcomes, races(report)];
     if headings.iter().any(|heading| heading == PROTOCOL) {
         cells.push(protocol(report));
     }
     cells.push(ends(report).to_owned());
     cells
+}
+
+/// With the readings that were chosen: the same test may have a row for each.
+fn model(report: &Report) -> String {
+    let chosen = report.readings.iter().filter(|reading| reading.chosen);
+    let chosen = chosen.map(|reading| format!(" {}={}", reading.name, reading.value));
+    [report.model.clone()].into_iter().chain(chosen).collect()
 }
 
 /// With the readings it depends on.
@@ -241,7 +250,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let verdict = colour.paint(status_colour(row.status()), &verdict(report));
     // That it holds vacuously is said of the question.
     let said_elsewhere = report.why.is_none() && (report.vacuous() || report.undefined.is_some());
-    let remark = if said_elsewhere && *row.comparison == Comparison::NothingExpected {
+    let required = requirement::broken(row.required, report).is_some();
+    let remark = if said_elsewhere && *row.comparison == Comparison::NothingExpected && !required {
         String::new()
     } else {
         let (said, code) = remark(row);
@@ -249,7 +259,7 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     };
     let undefined = report.undefined.as_ref();
     let undefined = undefined.map_or(String::new(), |undefined| format!(" ({})", undefined.message));
-    let _ = writeln!(text, "{} under {}: {verdict}{undefined}{remark}", title(report), report.model);
+    let _ = writeln!(text, "{} under {}: {verdict}{undefined}{remark}", title(report), model(report));
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
@@ -360,6 +370,18 @@ fn abridged(condition: &str) -> String {
 }
 
 /// The last line under a table: how many checks are as expected, and of those nothing is expected of, how many hold.
+/// What was found beside the conditions, where nobody said that it is expected.
+fn found(rows: &[&Row<'_>]) -> Vec<String> {
+    let count = |found: fn(&Report) -> bool| rows.iter().filter(|row| found(row.report)).count();
+    let races = count(|report| matches!(report.races.answer, RaceAnswer::Found | RaceAnswer::Depends));
+    let rules = count(|report| matches!(report.protocol.answer, ProtocolAnswer::Found | ProtocolAnswer::Depends));
+    let hangs =
+        count(|report| matches!(report.termination.answer, TerminationAnswer::MayHang | TerminationAnswer::Depends));
+    let counts = [(races, "with races"), (rules, "with misused mbarriers"), (hangs, "that may hang")];
+    let counts = counts.into_iter().filter(|(number, _)| *number > 0);
+    counts.map(|(number, what)| format!("{number} {what}")).collect()
+}
+
 pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
     let (free, bound): (Vec<&Row<'_>>, Vec<&Row<'_>>) =
         rows.iter().partition(|row| matches!(row.comparison, Comparison::NothingExpected));
@@ -379,6 +401,7 @@ pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
     add(&bound, ["as expected", "as expected"], "not as expected");
     let depends = free.iter().any(|row| matches!(row.report.verdict, Verdict::Depends(_)));
     add(&free, ["holds", "hold"], if depends { "violated or depending on the reading" } else { "violated" });
+    parts.extend(found(&free));
     if broken_files > 0 {
         parts.push(format!("{} not readable", phrase::count(broken_files as u64, "file")));
     }
@@ -404,14 +427,16 @@ mod tests {
     #[test]
     fn without_expectations_checks_hold_or_are_violated() {
         let reports = [asks("exists (x == 1)"), asks("exists (x == 2)"), asks("forall (x == 2)")];
-        let rows: Vec<Row<'_>> =
-            reports.iter().map(|report| Row { report, comparison: &Comparison::NothingExpected }).collect();
+        let rows: Vec<Row<'_>> = reports
+            .iter()
+            .map(|report| Row { report, comparison: &Comparison::NothingExpected, required: &[] })
+            .collect();
         assert_eq!(summary(&rows, 0), "3 checks: 1 holds, 2 violated\n");
         assert_eq!(summary(&rows[1..], 1), "2 checks: 0 hold, 2 violated, 1 file not readable\n");
         assert_eq!(summary(&[], 1), "0 checks: 1 file not readable\n");
-        let expected = Row { report: &reports[1], comparison: &Comparison::AsExpected };
+        let expected = Row { report: &reports[1], comparison: &Comparison::AsExpected, required: &[] };
         let different = Comparison::Different(vec!["verdict".to_owned()]);
-        let different = Row { report: &reports[0], comparison: &different };
+        let different = Row { report: &reports[0], comparison: &different, required: &[] };
         assert_eq!(summary(&[expected.clone(), different.clone()], 0), "2 checks: 1 as expected, 1 not as expected\n");
         let mixed = [expected, different, rows[2].clone()];
         assert_eq!(summary(&mixed, 0), "3 checks: 1 as expected, 1 not as expected, 0 hold, 1 violated\n");
@@ -423,7 +448,7 @@ mod tests {
             "PTX S\n{ y=0; P0:r1=0; }\n P0@cta 0,gpu 0 ;\n LC00: ;\n ld.relaxed.gpu r1, y ;\n beq r1, 0, LC00 ;\n";
         let vacuous = report(&format!("{spin}forall (P0:r1 == 9)\n"));
         assert!(vacuous.vacuous(), "{vacuous:?}");
-        let row = Row { report: &vacuous, comparison: &Comparison::NothingExpected };
+        let row = Row { report: &vacuous, comparison: &Comparison::NothingExpected, required: &[] };
         let text = paragraph(&row, Histogram::Hide, Colour::Plain);
         assert!(text.contains("no execution terminates (or passes the filter), so this holds vacuously"), "{text}");
         assert!(!text.contains("true in every execution"), "{text}");
@@ -432,8 +457,12 @@ mod tests {
                 .contains("(vacuously: no execution terminates or passes the filter)")
         );
         assert!(
-            super::super::json::line(&Row { report: &vacuous, comparison: &Comparison::NothingExpected })
-                .contains("\"vacuous\":true")
+            super::super::json::line(&Row {
+                report: &vacuous,
+                comparison: &Comparison::NothingExpected,
+                required: &[]
+            })
+            .contains("\"vacuous\":true")
         );
         assert!(report(&format!("{spin}~exists (P0:r1 == 0)\n")).vacuous());
         assert!(!report(&format!("{spin}exists (P0:r1 == 0)\n")).vacuous());

@@ -233,6 +233,7 @@ pub(crate) fn load(
     let destinations = elements.iter().map(|element| context.destination(element, ty));
     let mut destinations = destinations.collect::<Result<Vec<_>, _>>()?;
     let (tags, scope) = (order.read_tags(proxy), order.scope);
+    let tags = if modifiers.words.contains(&"nc") { tags.with(Tag::ReadsOnly) } else { tags };
     if length > 1 {
         ptx_vector::note(context, tree, length);
         context.thread.emit(Operation::VectorLoad { destinations, address, ty, tags, scope });

@@ -13,6 +13,7 @@ mod launch;
 mod multimem;
 mod objects;
 mod opaque;
+mod poll;
 mod rewrite;
 mod run;
 mod span;

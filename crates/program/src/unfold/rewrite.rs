@@ -18,7 +18,7 @@ use fencepost_syntax::litmus::Arch;
 
 use crate::access::includes;
 use crate::expression::{BinaryOperator, Expression};
-use crate::ids::AddressId;
+use crate::ids::{AddressId, ThreadId};
 use crate::program::{Instruction, Operand, Operation, Program, Update};
 use crate::tag::Tag;
 use crate::unfold::run::Runner;
@@ -74,13 +74,20 @@ pub(super) fn is_sound(program: &Program, unfolding: &Unfolding) -> bool {
     locations.sort();
     locations.dedup();
     let mut names = BTreeMap::new();
-    let accesses = unfolding.events.iter().filter(|event| !event.has(Tag::Init));
-    accesses
+    let accesses = || unfolding.events.iter().filter(|event| !event.has(Tag::Init));
+    let mut users: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for event in accesses() {
+        if let (Some(location), Some(thread)) = (event.location(), event.thread) {
+            users.entry(location).or_default().push(thread);
+        }
+    }
+    accesses()
         .filter_map(|event| Some((event, event.location().filter(|own| locations.binary_search(own).is_ok())?)))
         .all(|(event, location)| {
             // Two names of one location are two virtual addresses.
             let name = generic(event);
-            reaches_all(program, event) && *names.entry(location).or_insert(name) == name
+            let users = users.get(&location).map_or(&[][..], Vec::as_slice);
+            reaches_all(program, event, users) && *names.entry(location).or_insert(name) == name
         })
 }
 
@@ -91,15 +98,16 @@ fn generic(event: &Event) -> Option<AddressId> {
     }
 }
 
-/// A strong access in the scope of every thread, of the location and nothing else; or a weak read.
-fn reaches_all(program: &Program, event: &Event) -> bool {
+/// A strong access in the scope of every thread that accesses the location, of it and nothing else; or a weak read.
+fn reaches_all(program: &Program, event: &Event, users: &[ThreadId]) -> bool {
     let Some(thread) = event.thread.map(|thread| &program.threads[thread.index()]) else { return false };
     if !event.is_main() || event.group.is_some() || event.extent.is_some() {
         return false;
     }
     match event.scope {
         Some(scope) => {
-            event.has(Tag::Generic) && program.threads.iter().all(|other| includes(scope, thread.place, other.place))
+            let place = |user: &ThreadId| program.threads[user.index()].place;
+            event.has(Tag::Generic) && users.iter().all(|user| includes(scope, thread.place, place(user)))
         }
         None => event.has(Tag::Generic) && matches!(event.kind, EventKind::Read { .. }),
     }

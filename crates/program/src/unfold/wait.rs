@@ -1,9 +1,9 @@
 //! Waits on mbarriers (PTX ISA 9.7.15.16): the run in which the answer is yes, and the one in which it is no. They are two
 //! events, because only a wait that returned true acquires.
 //!
-//! `try_wait` may also answer no because its time is up. In a loop that only polls that makes no difference: the loop asks
-//! again, and an execution without the failed question is one too. There a no means that the phase is not over, so that a
-//! run that stays in the loop for good says what it should: the phase never completes.
+//! `try_wait` may also answer no because its time is up. In a loop that asks until the answer is yes, and does nothing else,
+//! that makes no difference: an execution without the failed question is one too. There a no means that the phase is not
+//! over, so that a run that stays in the loop for good says what it should: the phase never completes.
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
@@ -11,6 +11,7 @@ use crate::program::{Instruction, MbarrierWait, Operation, Patience, Program, Th
 use crate::tag::Tag;
 use crate::unfold::access::Half;
 use crate::unfold::flow::target;
+use crate::unfold::poll::no_asks_again;
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, Slot, State};
 use crate::unfold::{UnfoldError, fold};
@@ -54,7 +55,7 @@ impl Runner<'_> {
             // Not a fork that a loop around it could hang on: the other run never comes back to the head of that loop, or
             // asks again. See `State::forks`.
             Answer::Yes => state.constraints.push(fold::is_true(asked)),
-            Answer::No if wait.patience == Patience::TimeLimit && !self.is_polled(state.at) => state.forks += 1,
+            Answer::No if wait.patience == Patience::TimeLimit && !self.is_polled(state.at, wait) => state.forks += 1,
             Answer::No => self.constrain(&mut state, fold::is_false(asked)),
         }
         if let Some(destination) = wait.destination {
@@ -65,8 +66,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether a loop without effects is around this instruction.
-    fn is_polled(&self, at: usize) -> bool {
+    /// Whether a loop without effects is around this instruction, which asks until the answer is yes.
+    fn is_polled(&self, at: usize, wait: &MbarrierWait) -> bool {
         let has_effect = |instruction: &Instruction| {
             !matches!(
                 instruction.operation,
@@ -83,7 +84,11 @@ impl Runner<'_> {
         // Each jump back is a loop of its own: an inner one may share its head with one around it.
         let code = &self.thread.code;
         let jumps = code.iter().enumerate().skip(at).filter_map(|(last, jump)| Some((target(&jump.operation)?, last)));
-        jumps.into_iter().any(|(head, last)| head <= at && !code[head..=last].iter().any(has_effect))
+        jumps.into_iter().any(|(head, last)| {
+            head <= at
+                && !code[head..=last].iter().any(has_effect)
+                && no_asks_again(code, &(head..=last), at, wait.destination)
+        })
     }
 
     /// Whether races need no failing iteration of this loop: all it accesses are mbarriers it waits on. Operations on an

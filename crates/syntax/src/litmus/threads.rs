@@ -286,6 +286,11 @@ impl Parser<'_> {
         threads
     }
 
+    /// `.loc` and `.pragma`, which compilers write between instructions, say nothing about what the program does.
+    fn at_debugging(&self) -> bool {
+        self.cursor.at(".") && (self.cursor.is(1, "loc") || self.cursor.is(1, "pragma"))
+    }
+
     fn block(&mut self, thread: &mut Thread, index: usize, declarations: &mut Declarations) {
         let mut scopes = Scopes::default();
         loop {
@@ -305,6 +310,12 @@ impl Parser<'_> {
                 continue;
             }
             if self.cursor.eat(";").is_some() {
+                continue;
+            }
+            if self.arch == Arch::Ptx && self.at_debugging() {
+                self.cursor.bump();
+                self.cursor.bump();
+                skip_instruction(&mut self.cursor, Ends::Line);
                 continue;
             }
             let before = self.cursor.position();
