@@ -6,6 +6,7 @@
 //! one point first. Questions, races, termination and protocols are told apart, because they depend on different points.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use fencepost_axiom::engine::{Ends, Goal};
@@ -19,7 +20,7 @@ use crate::options::Options;
 use crate::outcome;
 use crate::race::is_race;
 use crate::readings::{Point, Settings};
-use crate::report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
+use crate::report::{Diagnosis, ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use crate::test::Test;
 use crate::verdict::{Case, Dependence, Verdict, Why};
 
@@ -30,11 +31,39 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
     diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
+    diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
     checked
 }
 
+/// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on
+/// from ordering anything. What is missing once that point is settled is told then: one point first, then all.
+fn diagnose_stronger(runs: Runs<'_>, report: &mut Report) {
+    let lacks = |race: &Race| !race.contested && race.diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.confirmed);
+    let is_open = |point: &&Point| report.readings.iter().any(|used| used.name == point.name && !used.chosen);
+    let open: Vec<&Point> = runs.model.points.iter().filter(is_open).collect();
+    let mut tries: Vec<Vec<&Point>> = open.iter().map(|point| vec![*point]).collect();
+    if open.len() > 1 {
+        tries.push(open);
+    }
+    for points in tries {
+        if !report.races.pairs.iter().any(lacks) || runs.is_over() {
+            return;
+        }
+        let mut checked = runs.check(&set(&runs.options.readings, &points));
+        diagnosis::apply(runs.test, runs.model, &runs.options_left(), &mut checked);
+        let under: Vec<String> = points.iter().map(|point| format!("{}={}", point.name, point.strongest())).collect();
+        for race in report.races.pairs.iter_mut().filter(|race| lacks(race)) {
+            let same = checked.report.races.pairs.iter().find(|other| places(other) == places(race));
+            let repaired = same.and_then(|other| other.diagnosis.as_ref()).filter(|diagnosis| diagnosis.confirmed);
+            if let Some(diagnosis) = repaired {
+                race.diagnosis = Some(Diagnosis { under: Some(under.join(", ")), ..diagnosis.clone() });
+            }
+        }
+    }
+}
+
 fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let mut runs = Runs { test, model, options, start: Instant::now(), done: BTreeMap::new(), known: None };
+    let mut runs = Runs::new(test, model, options, Instant::now());
     let mut checked = runs.check(&options.readings);
     let touched = |point: &&Point| {
         let unfolding = checked.evidence.unfolding.as_ref();
@@ -192,11 +221,24 @@ struct Runs<'a> {
     known: Option<Evidence>,
 }
 
-impl Runs<'_> {
-    fn check(&self, settings: &Settings) -> Checked {
-        // The time limit is of the whole check.
+impl<'a> Runs<'a> {
+    fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options<'a>, start: Instant) -> Runs<'a> {
+        Runs { test, model, options, start, done: BTreeMap::new(), known: None }
+    }
+
+    /// The time limit is of the whole check.
+    fn options_left(&self) -> Options<'a> {
         let left = self.options.time_limit.map(|limit| limit.saturating_sub(self.start.elapsed()));
-        let options = Options { time_limit: left, ..self.options.clone() };
+        Options { time_limit: left, ..self.options.clone() }
+    }
+
+    fn is_over(&self) -> bool {
+        let is_cancelled = self.options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
+        is_cancelled || self.options_left().time_limit.is_some_and(|left| left.is_zero())
+    }
+
+    fn check(&self, settings: &Settings) -> Checked {
+        let options = self.options_left();
         match self.model.under(settings, self.test.program.version) {
             Ok(None) => check_as_read(self.test, self.model, &options),
             Ok(Some(model)) => {

@@ -340,6 +340,8 @@ pub struct Diagnosis {
     pub missing: Vec<Missing>,
     /// The test was checked again with the missing pieces, and this race was gone and no other came.
     pub confirmed: bool,
+    /// The readings it was found under, `NAME=VALUE` with commas, where under those of the report no small change helps.
+    pub under: Option<String>,
 }
 
 /// An access of a race in plain words; all elements of one instruction are one access.

@@ -121,3 +121,21 @@ fn a_model_follows_the_version_of_the_program() {
     old.program.version = fencepost_program::program::Version { major: 8, minor: 6 };
     assert_eq!(check(&old, &model, &Options::default()).report.verdict.word(), "Holds");
 }
+
+/// Under the weakest reading no fence helps, because the barrier of the warp does not order the copy; under the other the
+/// fence is all that is missing, and nothing else is proposed.
+#[test]
+fn what_a_contested_point_hides_is_told_under_the_stronger_reading() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/async/warp/warp-sync-refill-no-fence.litmus");
+    let text = std::fs::read_to_string(path).expect("the corpus");
+    let model = Models::shipped("ptx").expect("a model");
+    let found = report(&text, &model, &[]);
+    assert_eq!((found.races.answer, found.races.pairs.len()), (RaceAnswer::Found, 1));
+    let diagnosis = found.races.pairs[0].diagnosis.as_ref().expect("diagnosed");
+    assert_eq!(diagnosis.under.as_deref(), Some("warp-sync-async=orders"));
+    assert!(diagnosis.confirmed && diagnosis.missing.len() == 1, "{diagnosis:?}");
+    assert!(diagnosis.missing[0].text.contains("fence.proxy.async"), "{diagnosis:?}");
+    let decided = report(&text, &model, &[("warp-sync-async", "orders")]);
+    let decided = decided.races.pairs[0].diagnosis.as_ref().expect("diagnosed");
+    assert_eq!((&decided.missing, &decided.under), (&diagnosis.missing, &None));
+}

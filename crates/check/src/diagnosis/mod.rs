@@ -75,7 +75,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
 /// The same for an example of a race, without the report around it.
 fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
-    let mut diagnosis = Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false };
+    let mut diagnosis =
+        Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
     if is_told_apart(scene, verifier, flag, pair, &mut diagnosis) {
         return Some(diagnosis);
     }

@@ -32,5 +32,5 @@ pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Di
             .to_owned();
     let thread = scene.name(at).to_owned();
     let missing = vec![Missing { text, thread, line: scene.line(at), section: SECTION.to_owned() }];
-    Some(Diagnosis { first, second, why, missing, confirmed: false })
+    Some(Diagnosis { first, second, why, missing, confirmed: false, under: None })
 }

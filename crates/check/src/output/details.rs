@@ -67,6 +67,10 @@ fn through(access: &RacingAccess) -> String {
 
 fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
     let _ = writeln!(text, "    {}", diagnosis.why);
+    if let Some(under) = &diagnosis.under {
+        let _ =
+            writeln!(text, "    under the weakest readings no small change that was tried orders them; with {under}:");
+    }
     let last = diagnosis.missing.len().saturating_sub(1);
     for (at, missing) in diagnosis.missing.iter().enumerate() {
         let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
