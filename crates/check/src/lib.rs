@@ -41,6 +41,7 @@ mod refusal;
 pub mod render;
 pub mod report;
 pub mod requirement;
+mod rounds;
 mod search;
 pub mod stepping;
 pub mod test;

@@ -165,6 +165,7 @@ fn what_was_not_looked_at_is_said() {
         source: &test.source,
         origin: model.origin,
         text: &text,
+        rounds: &explain::Rounds::default(),
     };
     let goal = Goal { condition: Some(&test.program.questions[0].condition), ..Goal::new(Ends::Terminating) };
     let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };

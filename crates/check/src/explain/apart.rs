@@ -53,7 +53,10 @@ impl Apart<'_> {
     /// Why causality order does not lead from `first` to `second`.
     pub(super) fn not_ordered(&self, first: EventId, second: EventId) -> Option<Because> {
         if self.facts.holds(self.relations().cause, first, second)? {
-            return self.not_preserved(first, second);
+            return self.not_preserved(first, second).or_else(|| self.no_gate(first, second));
+        }
+        if let Some(because) = self.only_started(first, second) {
+            return Some(because);
         }
         if let Some(because) = self.no_tensor_fence(first, second) {
             return Some(because);

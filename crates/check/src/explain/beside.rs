@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
-use fencepost_program::program::LocationRole;
+use fencepost_program::program::{HostCall, LocationRole};
 use fencepost_program::tag::Tag;
 
 use super::Context;
@@ -86,17 +86,17 @@ pub(super) fn mbarrier(context: &Context<'_>, execution: &Execution, id: EventId
         Some(written) => {
             let what = match context.issue(id) {
                 Some(_) if event.tags.has(Tag::Completion) => {
-                    let name = words::asynchronous(event, &instruction);
-                    format!("{name} completes at {}", context.location_name(id))
+                    format!("{} completes at {name}", asynchronous(context, id))
                 }
-                Some(_) => format!("{} updates {name}", words::asynchronous(event, &instruction)),
+                Some(_) => format!("{} updates {name}", asynchronous(context, id)),
                 None => format!("`{instruction}` updates {name}"),
             };
             format!("{what}: {}", change(found(id), found(written)))
         }
         None if event.tags.has(Tag::MbarrierWait) => {
             let phase = found(id).phase;
-            format!("`{instruction}` is true: {name} is in phase {phase}, phase {} is over", phase.wrapping_sub(1))
+            let over = phase.checked_sub(1).map_or_else(before_first, |over| format!("phase {over}"));
+            format!("`{instruction}` is true: {name} is in phase {phase}, {over} is over")
         }
         None if context.is_read(id) => format!("`{instruction}` is false: {name} is in {}", state(found(id))),
         None => format!("`{instruction}` leaves {name} in {}", state(found(id))),
@@ -109,6 +109,12 @@ fn change(before: State, after: State) -> String {
     }
     let now = state(after);
     format!("phase {} is over, {}", before.phase, now.replacen(',', " begins:", 1))
+}
+
+/// "the bulk copy", in a loop "the bulk copy of iteration 2": it is told beside its thread.
+fn asynchronous(context: &Context<'_>, id: EventId) -> String {
+    let name = context.event(id).map_or("", |event| words::asynchronous(event, &context.instruction(id)));
+    context.rounds.name(id).map_or(name.to_owned(), |iteration| format!("{name} of {iteration}"))
 }
 
 /// Neighbouring accesses of one asynchronous operation.
@@ -134,7 +140,7 @@ pub(super) fn accesses(context: &Context<'_>, execution: &Execution, run: &[&Mom
         format!("{verb} {name} = {}{through}", listed(values))
     };
     let parts: Vec<String> = done.iter().map(part).collect();
-    let name = words::asynchronous(event, &context.instruction(first.event));
+    let name = asynchronous(context, first.event);
     let through = if one { format!(" ({proxy})") } else { String::new() };
     format!("{name} {}{through}", parts.join(", "))
 }
@@ -164,6 +170,17 @@ pub(super) fn start(context: &Context<'_>, execution: &Execution, id: EventId) -
     }
 }
 
+/// What a host does with a kernel.
+pub(super) fn host_call(context: &Context<'_>, id: EventId) -> String {
+    let instruction = context.instruction(id);
+    match context.event(id).and_then(|event| event.call) {
+        Some(HostCall::Launch(_)) => format!("`{instruction}` starts the kernel"),
+        Some(HostCall::Sync(_)) => format!("`{instruction}` returns: the kernel has ended"),
+        Some(HostCall::Missed(_)) => format!("`{instruction}` waits for nothing: the kernel is not launched yet"),
+        None => format!("`{instruction}`"),
+    }
+}
+
 /// The order in which a strand does things: "P1's bulk copy of line 13 writes s before it completes at full".
 pub(super) fn strand_order(context: &Context<'_>, from: EventId, to: EventId) -> String {
     let verb = if context.is_write(from) { "writes" } else { "reads" };
@@ -178,7 +195,13 @@ pub(super) fn strand_order(context: &Context<'_>, from: EventId, to: EventId) ->
 /// What an acquire of an mbarrier saw: "which sees that phase 0 of full is over".
 pub(super) fn seen(context: &Context<'_>, execution: &Execution, read: EventId) -> String {
     let phase = value(execution, read).map(State::unpack).unwrap_or_default().phase;
-    format!("which sees that phase {} of {} is over", phase.wrapping_sub(1), context.location_name(read))
+    let over = phase.checked_sub(1).map_or_else(before_first, |over| format!("phase {over}"));
+    format!("which sees that {over} of {} is over", context.location_name(read))
+}
+
+/// An mbarrier that was just initialised counts as one whose previous phase is complete (9.7.15.16).
+fn before_first() -> String {
+    "the phase before the first".to_owned()
 }
 
 /// What a fence between proxies does; None for other events.

@@ -77,7 +77,12 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
     let entry = words::relation(&step.name);
     let inverse = step.inverse;
     let (a, b) = (context.called(from), context.called(to));
-    let after = format!("`{}`", context.instruction(to));
+    let (one, other) = (context.rounds.name(from), context.rounds.name(to));
+    let iteration = other.filter(|other| one.as_ref() != Some(other));
+    let after = match iteration {
+        Some(iteration) => format!("`{}` ({iteration})", context.instruction(to)),
+        None => format!("`{}`", context.instruction(to)),
+    };
     let (telling, mut section) = told(context, execution, step, entry);
     let text = match telling {
         _ if inverse => format!("{a} comes after {b} in `{}`", &step.name),

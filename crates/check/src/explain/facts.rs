@@ -19,6 +19,8 @@ const NAMES: &[&str] = &[
     "release-pattern",
     "acquire-pattern",
     "base-causality",
+    "causality",
+    "kernel-order",
     "leaves-proxy",
     "enters-proxy",
     "synchronizes-with",

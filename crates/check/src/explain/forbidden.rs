@@ -25,7 +25,7 @@ use super::name::value;
 use super::relevance::{Asked, Relevance};
 use super::steps::{self, Step};
 use super::words::{self, Family, Telling};
-use super::{Context, Explanation, Line, Rejected, chain};
+use super::{Context, Explanation, Line, Rejected, Rounds, chain};
 use crate::models::Origin;
 use crate::render::HighlightedEdge;
 
@@ -212,11 +212,19 @@ impl Found {
     }
 }
 
+/// Where no execution ends, nothing rules an outcome out: there is none. What the threads wait for is the story of the
+/// execution that never ends.
+pub(super) fn never_ends(subject: Subject) -> Explanation {
+    Explanation { summary: without_end(subject.name()), lines: Vec::new(), rejected: Vec::new(), remark: None }
+}
+
+fn without_end(subject: &str) -> String {
+    format!("{subject} is impossible: no execution ends, so there is no final state.")
+}
+
 fn without_candidates(context: &Context<'_>, subject: &str, nothing: Nothing) -> (String, Option<&'static str>) {
     match nothing {
-        Nothing::NeverEnds => {
-            (format!("{subject} is impossible: no execution ends, so there is no final state."), None)
-        }
+        Nothing::NeverEnds => (without_end(subject), None),
         Nothing::Filtered => (format!("{subject} is impossible: no execution passes the filter."), None),
         Nothing::Values => {
             let summary =
@@ -309,6 +317,8 @@ fn rejection(
     explanation: &reason::Explanation,
     asked: &Asked,
 ) -> Rejected {
+    let rounds = Rounds::new(context.unfolding, execution);
+    let context = &Context { rounds: &rounds, ..*context };
     let path = steps::of_explanation(explanation, context.model);
     let mut steps: Vec<&Step> = Vec::new();
     chain::tellable(context, &path, &mut steps);

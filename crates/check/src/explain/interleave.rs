@@ -1,7 +1,7 @@
 //! Whether one interleaving of the threads explains an execution: an order of all its events that respects program
 //! order, in which each read returns the latest write, the halves of a read-modify-write are one step, no thread passes
-//! a barrier before those it meets have arrived, coherence order is respected, and the last writes leave the final
-//! memory. Nothing is called an interleaving that this search has not laid out.
+//! a barrier before those it meets have arrived, nothing comes before what the model calls happened before it, coherence
+//! order is respected, and the last writes leave the final memory. Nothing is called an interleaving that this search has not laid out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +11,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
 use super::Context;
+use super::happened::Happened;
 use super::name::value;
 use super::order::{Fences, communication, threads};
 
@@ -30,12 +31,16 @@ pub(super) enum Interleaving {
 const STATES: usize = 20_000;
 
 /// Fence-SC order is respected where that is possible; it is no part of what an interleaving is.
-pub(super) fn interleaving(context: &Context<'_>, execution: &Execution, finals: &Finals) -> Interleaving {
-    let found = Search::new(context, execution, finals, Fences::Ordered).run();
+pub(super) fn interleaving(
+    context: &Context<'_>,
+    execution: &Execution,
+    finals: &Finals,
+    happened: &Happened,
+) -> Interleaving {
+    let search = |fences| Search::new(context, execution, finals, fences, happened).run();
+    let found = search(Fences::Ordered);
     match found {
-        Interleaving::Impossible | Interleaving::NotFound if !execution.sync_fence.is_empty() => {
-            Search::new(context, execution, finals, Fences::Free).run()
-        }
+        Interleaving::Impossible | Interleaving::NotFound if !execution.sync_fence.is_empty() => search(Fences::Free),
         _ => found,
     }
 }
@@ -64,9 +69,15 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(context: &'a Context<'a>, execution: &'a Execution, finals: &'a Finals, fences: Fences) -> Search<'a> {
+    fn new(
+        context: &'a Context<'a>,
+        execution: &'a Execution,
+        finals: &'a Finals,
+        fences: Fences,
+        happened: &Happened,
+    ) -> Search<'a> {
         let threads = threads(context, execution);
-        let needs = communication(context, execution, &threads, fences);
+        let needs = communication(context, execution, &threads, fences, happened).all();
         let threads: Vec<Vec<EventId>> = threads.into_values().collect();
         let inits: BTreeSet<EventId> =
             execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();

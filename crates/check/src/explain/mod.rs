@@ -2,9 +2,9 @@
 //! race, why a thread never ends.
 //!
 //! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
-//! model has against them, `interleave` and `order` find an order to tell an execution in, `facts` checks reasons against the
+//! model has against them, `interleave` and `order` find an order to tell an execution in that `happened` allows, `facts` checks reasons against the
 //! model's relations, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
-//! model mean and which section of the ISA defines them, `relevance` which reason comes first, `apart` says why two accesses are not ordered, `beside` tells of
+//! model mean and which section of the ISA defines them, `relevance` which reason comes first, `apart` and `proxies` say why two accesses are not ordered, `beside` tells of
 //! asynchronous operations and mbarriers.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
@@ -15,9 +15,11 @@ mod beside;
 mod chain;
 pub(crate) mod facts;
 mod forbidden;
+mod happened;
 mod interleave;
 mod name;
 mod order;
+mod proxies;
 mod race;
 mod relevance;
 mod report;
@@ -35,13 +37,14 @@ use fencepost_syntax::{Source, Span};
 use crate::models::Origin;
 use crate::render::HighlightedEdge;
 
+pub use crate::rounds::Rounds;
 pub use forbidden::{Search, Subject, forbidden};
 pub use race::{Example, race};
 pub use report::{About, Part, explain, explain_parts};
 pub use story::allowed;
 pub use stuck::stuck;
 
-pub(crate) use report::closest;
+pub(crate) use report::{closest, told_under};
 
 /// What every explanation is about.
 #[derive(Copy, Clone)]
@@ -53,6 +56,8 @@ pub struct Context<'a> {
     pub origin: Origin,
     /// The text of the instruction at a span, on one line.
     pub text: &'a dyn Fn(Span) -> String,
+    /// The iterations of the execution's loops.
+    pub rounds: &'a Rounds,
 }
 
 #[derive(Clone, Debug, serde::Serialize)]
@@ -111,6 +116,22 @@ impl Rejected {
 }
 
 impl Explanation {
+    /// Says under which model and readings it is told.
+    pub(super) fn under(mut self, label: &str) -> Explanation {
+        let verdicts = [
+            "is allowed",
+            "is forbidden",
+            "is impossible",
+            "has a data race",
+            "execution never ends",
+            "execution ends",
+        ];
+        if let Some(verdict) = verdicts.into_iter().find(|verdict| self.summary.contains(verdict)) {
+            self.summary = self.summary.replacen(verdict, &format!("{verdict} under {label}"), 1);
+        }
+        self
+    }
+
     /// For a terminal: the summary, then a line per sentence.
     pub fn to_text(&self) -> String {
         let mut text = format!("{}\n", self.summary);

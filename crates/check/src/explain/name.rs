@@ -11,6 +11,7 @@ use fencepost_syntax::litmus::Arch;
 
 use super::words::{Family, axiom_section};
 use super::{Context, Line};
+use crate::diagnosis::words;
 use crate::models::Origin;
 
 impl<'a> Context<'a> {
@@ -81,8 +82,14 @@ impl<'a> Context<'a> {
         (self.text)(event.span).trim_end_matches(';').trim().to_owned()
     }
 
-    /// "P0's `st.release.gpu flag, 1`".
+    /// "P0's `st.release.gpu flag, 1`", in a loop with the iteration.
     pub(super) fn called(&self, id: EventId) -> String {
+        let name = self.called_plain(id);
+        self.rounds.name(id).map_or(name.clone(), |iteration| format!("{name} ({iteration})"))
+    }
+
+    /// Without the iteration.
+    pub(super) fn called_plain(&self, id: EventId) -> String {
         match self.thread(id) {
             Some(_) if self.issue(id).is_some() => self.called_strand(id),
             Some(thread) => {
@@ -95,6 +102,16 @@ impl<'a> Context<'a> {
             }
             None => format!("the initial write of {}", self.location_name(id)),
         }
+    }
+
+    /// With its line, and its proxy where that is not the other's: "P0's `st.shared.u64 [s], 1` (line 4, generic proxy)".
+    pub(super) fn placed(&self, id: EventId, other: EventId) -> String {
+        let line = self.line_number(id).filter(|_| self.issue(id).is_none()).map(|line| format!("line {line}"));
+        let proxy = |id: EventId| self.event(id).map(words::proxy);
+        let through = proxy(id).filter(|own| Some(*own) != proxy(other)).map(str::to_owned);
+        let places: Vec<String> = [line, self.rounds.name(id), through].into_iter().flatten().collect();
+        let name = self.called_plain(id);
+        if places.is_empty() { name } else { format!("{name} ({})", places.join(", ")) }
     }
 
     pub(super) fn line(&self, id: EventId, text: String) -> Line {

@@ -1,6 +1,10 @@
-//! An order in which to tell an execution that no interleaving explains. Communication (reads-from, coherence, from-read,
-//! fences, barriers) is told in order as far as it has one, and each event that does not fit the order of the telling is
-//! marked: that is where the execution is weak.
+//! An order in which to tell an execution that no interleaving explains, and what does not fit it: that is where the
+//! execution is weak.
+//!
+//! What the model calls happened before ([`Happened`]) is told first, and a read that misses a write before it is told as a
+//! stale read: so it is where a proxy, not time, keeps the write from the read. Communication (reads-from, coherence,
+//! from-read, fences, barriers) is told in order as far as it has one. Only plain accesses are told out of program order
+//! for it; an issue, an arrival, a barrier or a wait stays where it stands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +17,8 @@ use fencepost_program::unfolding::{Event, EventKind};
 use fencepost_program::{EventId, LocationId};
 
 use super::Context;
+use super::happened::Happened;
+use super::words::Family;
 
 /// Whether Fence-SC order is part of what must come first.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -50,6 +56,8 @@ pub(super) fn told(context: &Context<'_>, execution: &Execution, order: &[EventI
     for (at, &event) in order.iter().enumerate() {
         let later = |other: &EventId| position.get(other).is_some_and(|other| *other > at);
         let own = lane(context, event).and_then(|lane| threads.get(&lane));
+        // The parts of an asynchronous operation are in no program order.
+        let own = own.filter(|_| context.issue(event).is_none());
         let ahead_of = own.into_iter().flatten().copied().filter(|other| *other < event && later(other)).collect();
         let odd = if context.is_read(event) {
             let source = execution.rf.iter().find(|(_, to)| *to == event).map(|(from, _)| *from);
@@ -85,10 +93,33 @@ pub(super) fn overwriting(execution: &Execution, read: EventId) -> Vec<EventId> 
     later.collect()
 }
 
+/// What it costs to tell an event although another, which should come first, is not told yet. Prices of program order
+/// are those of [`unlikely`].
+struct Prices {
+    /// The model's order.
+    must: u32,
+    /// Reads-from and coherence.
+    communication: u32,
+    /// Its write is told before a read that misses it.
+    stale: u32,
+}
+
+impl Prices {
+    /// In PTX a read that misses a write is told as what it is, rather than past fences and acquires. x86 and C have no such
+    /// reads: what is early there is the read.
+    fn of(context: &Context<'_>) -> Prices {
+        match context.family() {
+            Family::Ptx => Prices { must: 1000, communication: 50, stale: 4 },
+            Family::X86 | Family::C | Family::Compound => Prices { must: 1000, communication: 1000, stale: 1000 },
+        }
+    }
+}
+
 /// An order in which communication is told in order as far as it has one.
-pub(super) fn by_communication(context: &Context<'_>, execution: &Execution) -> Vec<EventId> {
+pub(super) fn by_communication(context: &Context<'_>, execution: &Execution, happened: &Happened) -> Vec<EventId> {
     let threads = threads(context, execution);
-    let before = communication(context, execution, &threads, Fences::Ordered);
+    let before = communication(context, execution, &threads, Fences::Ordered, happened).not_against(happened);
+    let prices = Prices::of(context);
     let mut done: BTreeSet<EventId> =
         execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
     let mut told: Vec<EventId> = Vec::new();
@@ -100,14 +131,16 @@ pub(super) fn by_communication(context: &Context<'_>, execution: &Execution) -> 
             let thread = own.and_then(|lane| threads.get(&lane)).map_or(&[][..], Vec::as_slice);
             thread.iter().copied().filter(|other| *other < event && !done.contains(other)).collect()
         };
-        let satisfied =
-            |event: EventId| before.get(&event).is_none_or(|needed| needed.iter().all(|other| done.contains(other)));
         let open = threads.values().flatten().copied().filter(|event| !done.contains(event));
         let best = open.min_by_key(|event| {
             let ahead = pending(*event);
-            let cost: u32 = ahead.iter().map(|other| unlikely(context, *other, *event)).sum();
+            let early: u32 = ahead.iter().map(|other| unlikely(context, *other, *event)).sum();
+            let missing = |needs: &Needs| needs.get(event).map_or(0, |needed| needed.difference(&done).count() as u32);
+            let must = missing(&before.must) * prices.must;
+            let communication = missing(&before.communication) * prices.communication;
+            let stale = missing(&before.from_read) * prices.stale;
             let moved = lane(context, *event) != last_lane;
-            (!satisfied(*event), cost, ahead.len(), moved, *event)
+            (must + communication + stale + early, ahead.len(), moved, *event)
         });
         let Some(event) = best else { break };
         told.push(event);
@@ -137,41 +170,70 @@ pub(super) fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
     threads
 }
 
-/// What must have happened before each event, program order left aside.
+/// What should come before each event.
+pub(super) type Needs = BTreeMap<EventId, BTreeSet<EventId>>;
+
+/// What should come before each event, program order left aside.
+#[derive(Default)]
+pub(super) struct Before {
+    /// An operation behind its issue, a kernel behind its launch, what the model orders.
+    pub(super) must: Needs,
+    /// The write before the read that returns it and before the write that overwrites it.
+    pub(super) communication: Needs,
+    /// A read before the writes that it does not see.
+    pub(super) from_read: Needs,
+}
+
+impl Before {
+    /// All together.
+    pub(super) fn all(self) -> Needs {
+        let mut all = self.must;
+        for (event, needed) in self.communication.into_iter().chain(self.from_read) {
+            all.entry(event).or_default().extend(needed);
+        }
+        all
+    }
+
+    /// Less what the model orders the other way round.
+    fn not_against(mut self, happened: &Happened) -> Before {
+        for needs in [&mut self.must, &mut self.communication, &mut self.from_read] {
+            for (event, needed) in needs.iter_mut() {
+                needed.retain(|other| !happened.before(*event, *other));
+            }
+        }
+        self
+    }
+}
+
+fn add(needs: &mut Needs, from: EventId, to: EventId) {
+    if from != to {
+        needs.entry(to).or_default().insert(from);
+    }
+}
+
 pub(super) fn communication(
     context: &Context<'_>,
     execution: &Execution,
     threads: &Threads,
     fences: Fences,
-) -> BTreeMap<EventId, BTreeSet<EventId>> {
-    let mut before: BTreeMap<EventId, BTreeSet<EventId>> = BTreeMap::new();
-    let mut add = |from: EventId, to: EventId| {
-        if from != to {
-            before.entry(to).or_default().insert(from);
-        }
-    };
+    happened: &Happened,
+) -> Before {
+    let mut before = Before::default();
+    let must = &mut before.must;
     let fences = Some(&execution.sync_fence).filter(|_| fences == Fences::Ordered);
-    let orders = [&execution.rf, &execution.co].into_iter().chain(fences);
-    orders.flatten().for_each(|(from, to)| add(*from, *to));
-    for (_, read) in &execution.rf {
-        let own = context.event(*read).and_then(|event| event.rmw_partner);
-        overwriting(execution, *read)
-            .into_iter()
-            .filter(|write| Some(*write) != own)
-            .for_each(|write| add(*read, write));
-    }
+    fences.into_iter().flatten().for_each(|(from, to)| add(must, *from, *to));
     // What follows a barrier waits for those it met.
     for (from, to) in &execution.barriers.synchronises {
         let thread = lane(context, *to).and_then(|lane| threads.get(&lane));
-        thread.into_iter().flatten().filter(|event| *event > to).for_each(|event| add(*from, *event));
+        thread.into_iter().flatten().filter(|event| *event > to).for_each(|event| add(must, *from, *event));
     }
     // An operation follows its issue, and a wait what it waits for.
     for id in &execution.events {
         let Some(event) = context.event(*id) else { continue };
         for earlier in event.strand.iter().flat_map(|strand| strand.after.iter().chain([&strand.issue])) {
-            add(*earlier, *id);
+            add(must, *earlier, *id);
         }
-        event.completes.iter().filter(|done| execution.events.contains(done)).for_each(|done| add(*done, *id));
+        event.completes.iter().filter(|done| execution.events.contains(done)).for_each(|done| add(must, *done, *id));
     }
     // A kernel follows its launch and those it starts after, and a wait for a kernel follows its end.
     if context.unfolding.threads.iter().any(|thread| thread.kernel.is_some()) {
@@ -179,8 +241,20 @@ pub(super) fn communication(
             let earlier = execution.events.iter().filter(|from| {
                 launched_after(context.unfolding, **from, *to) || awaited_by(context.unfolding, **from, *to)
             });
-            earlier.for_each(|from| add(*from, *to));
+            earlier.for_each(|from| add(must, *from, *to));
         }
+    }
+    // What the model orders, between what has no order of its own.
+    for to in &execution.events {
+        let earlier = happened.all_before(*to).filter(|from| lane(context, *from) != lane(context, *to));
+        earlier.for_each(|from| add(must, from, *to));
+    }
+    let told = execution.rf.iter().chain(&execution.co);
+    told.for_each(|(from, to)| add(&mut before.communication, *from, *to));
+    for (_, read) in &execution.rf {
+        let own = context.event(*read).and_then(|event| event.rmw_partner);
+        let missed = overwriting(execution, *read).into_iter().filter(|write| Some(*write) != own);
+        missed.for_each(|write| add(&mut before.from_read, *read, write));
     }
     before
 }
@@ -197,6 +271,9 @@ fn unlikely(context: &Context<'_>, other: EventId, event: EventId) -> u32 {
         let buffered = matches!(first.kind, EventKind::Write { .. }) && matches!(second.kind, EventKind::Read { .. });
         return if buffered { 1 } else { 10 };
     }
+    if is_fixed(context, other) || is_fixed(context, event) {
+        return 100;
+    }
     let fenced = matches!(first.kind, EventKind::Fence | EventKind::Barrier(_))
         || matches!(second.kind, EventKind::Fence | EventKind::Barrier(_));
     let orders = |event: &Event, tag: Tag| match event.tags.has(tag) {
@@ -206,6 +283,17 @@ fn unlikely(context: &Context<'_>, other: EventId, event: EventId) -> u32 {
         false => 1,
     };
     if fenced { 10 } else { orders(first, Tag::Acquire).max(orders(second, Tag::Release)) }
+}
+
+/// Whether it happens where it stands in its thread: no weak memory moves an issue, an arrival, a barrier or a wait.
+fn is_fixed(context: &Context<'_>, id: EventId) -> bool {
+    let Some(event) = context.event(id) else { return false };
+    let tags = [Tag::Trigger, Tag::LaunchDependents, Tag::GridWait, Tag::Exit, Tag::ProxyFence];
+    matches!(event.kind, EventKind::Issue | EventKind::Barrier(_))
+        || event.call.is_some()
+        || !event.completes.is_empty()
+        || tags.into_iter().any(|tag| event.tags.has(tag))
+        || context.is_mbarrier(id)
 }
 
 fn reaches_all(context: &Context<'_>, event: &Event) -> bool {

@@ -13,7 +13,7 @@ use super::apart::Apart;
 use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
-use super::{Context, Explanation, Line};
+use super::{Context, Explanation, Line, Rounds};
 use crate::race::{EXIT, IN_FLIGHT, NO_FENCE};
 use crate::report::{Diagnosis, RacingAccess};
 
@@ -30,6 +30,8 @@ pub struct Example<'a> {
 const READS: usize = 3;
 
 pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
+    let rounds = Rounds::new(context.unfolding, example.execution);
+    let context = &Context { rounds: &rounds, ..*context };
     let (first, second) = example.pair;
     let mut lines = vec![access(context, first), access(context, second)];
     let location = context.location_name(first);
@@ -71,6 +73,7 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
 
 /// The same with what is missing.
 pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> Explanation {
+    let rounds = Rounds::new(context.unfolding, example.execution);
     let accesses = [(example.pair.0, &diagnosis.first), (example.pair.1, &diagnosis.second)];
     let told = |(id, access): (EventId, &RacingAccess)| {
         let (how, what, proxy) =
@@ -80,7 +83,8 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
             proxy if proxy.ends_with("proxy") => format!(" through the {proxy}"),
             proxy => format!(" ({proxy})"),
         };
-        context.line(id, format!("`{}` {how}{what}{through}", context.instruction(id)))
+        let iteration = rounds.name(id).map_or(String::new(), |iteration| format!(" in {iteration}"));
+        context.line(id, format!("`{}` {how}{what}{through}{iteration}", context.instruction(id)))
     };
     let mut lines: Vec<Line> = accesses.into_iter().map(told).collect();
     lines.push(Line { text: diagnosis.why.clone(), ..Line::default() });

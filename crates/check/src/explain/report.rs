@@ -7,14 +7,16 @@ use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::forbidden::{Search, Subject, forbidden};
+use super::forbidden::{Search, Subject, forbidden, never_ends};
 use super::race::diagnosed;
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::race::{IN_FLIGHT, is_of_registers};
+use crate::report::Report;
+use crate::rounds::NO_LOOPS;
 use crate::test::Test;
-use crate::verdict::Verdict;
+use crate::verdict::{Dependence, Verdict};
 
 /// Candidates looked at for an unreachable outcome: enough for a test of litmus size, soon done for a large one.
 const CANDIDATES: u64 = 512;
@@ -49,11 +51,22 @@ pub fn explain(test: &Test, model: &LoadedModel, checked: &Checked) -> String {
 /// What there is to explain: each question that was answered, each race, an execution that never ends.
 pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec<Part> {
     let Some(unfolding) = &checked.evidence.unfolding else { return Vec::new() };
+    let model = checked.model.as_deref().unwrap_or(model);
     let text = |span| test.instruction_text(span);
     let context = context(test, model, unfolding, &text);
+    let report = &checked.report;
+    let under = |explanation: Explanation, depends: Option<&Dependence>| {
+        let readings = depends.map_or(&[][..], |depends| &depends.readings);
+        match told_under(report, readings) {
+            Some(label) => explanation.under(&label),
+            None => explanation,
+        }
+    };
     let mut parts: Vec<Part> = Vec::new();
     for (index, question) in test.program.questions.iter().enumerate() {
+        let depends = report.questions.get(index).and_then(|answer| answer.depends.as_ref());
         let explanation = explain_question(&context, checked, index, question);
+        let explanation = explanation.map(|explanation| under(explanation, depends));
         parts.extend(explanation.map(|explanation| Part { about: About::Question, index: index as u32, explanation }));
     }
     let races = checked.report.races.pairs.iter().zip(&checked.evidence.races);
@@ -65,6 +78,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
             Some(diagnosis) => diagnosed(&racing, &example, diagnosis),
             None => race(&racing, &example),
         };
+        let explanation = under(explanation, report.races.depends.as_ref().filter(|_| found.contested));
         Part { about: About::Race, index, explanation }
     }));
     parts.extend(checked.evidence.stuck.iter().map(|execution| {
@@ -72,6 +86,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         if checked.report.termination.never_ends {
             explanation.summary = "No execution ends, even if every thread gets its turn; in this one:".to_owned();
         }
+        let explanation = under(explanation, report.termination.depends.as_ref());
         Part { about: About::Termination, index: 0, explanation }
     }));
     parts
@@ -80,6 +95,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
 /// The candidate with the shortest reason against it, of the first question that has one.
 pub(crate) fn closest(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<Rejected> {
     let unfolding = checked.evidence.unfolding.as_ref()?;
+    let model = checked.model.as_deref().unwrap_or(model);
     let text = |span| test.instruction_text(span);
     let context = context(test, model, unfolding, &text);
     let questions = test.program.questions.iter().enumerate();
@@ -95,7 +111,16 @@ fn context<'a>(
     text: &'a dyn Fn(fencepost_syntax::Span) -> String,
 ) -> Context<'a> {
     let origin = model.origin;
-    Context { unfolding, program: &test.program, model: &model.model, source: &test.source, origin, text }
+    let (program, source, rounds) = (&test.program, &test.source, &NO_LOOPS);
+    Context { unfolding, program, model: &model.model, source, origin, text, rounds }
+}
+
+/// The model with those readings that were chosen, and these, which the answer depends on: `ptx, async-fence=per-thread`.
+/// None where there is nothing to choose.
+pub(crate) fn told_under(report: &Report, readings: &[String]) -> Option<String> {
+    let told = report.readings.iter().filter(|used| used.chosen || readings.contains(&used.name));
+    let told: Vec<String> = told.map(|used| format!("{}={}", used.name, used.value)).collect();
+    (!told.is_empty()).then(|| format!("{}, {}", report.model, told.join(", ")))
 }
 
 /// What makes the behaviour undefined.
@@ -147,6 +172,13 @@ fn explain_question(
     if !matches!(answer.verdict, Verdict::Holds | Verdict::Violated) {
         return None;
     }
+    let subject = match question.kind {
+        QuestionKind::Forall | QuestionKind::Assert => Subject::OutsideCondition,
+        _ => Subject::Condition,
+    };
+    if checked.report.termination.never_ends {
+        return Some(never_ends(subject));
+    }
     let ends = checked.report.executions.is_some_and(|count| count.count > 0);
     if ends && question.condition.terms().is_empty() {
         // `forall (true)` asks nothing.
@@ -155,9 +187,5 @@ fn explain_question(
     let filter = context.program.filter.as_ref().map(|filter| &filter.node);
     let goal = Goal { filter, condition: Some(&condition), ..Goal::new(Ends::Terminating) };
     let limits = Limits { deadline: Instant::now().checked_add(PATIENCE), memory: None, cancelled: None, work: None };
-    let subject = match question.kind {
-        QuestionKind::Forall | QuestionKind::Assert => Subject::OutsideCondition,
-        _ => Subject::Condition,
-    };
     Some(forbidden(context, &goal, &Search { limits, candidates: CANDIDATES, shown: SHOWN, subject }))
 }

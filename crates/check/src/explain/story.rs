@@ -1,6 +1,8 @@
 //! An allowed execution told line by line: what each instruction did, where each read got its value from, and why a read
 //! that missed a newer write was allowed to. It is called an interleaving only if one was found.
 
+use std::collections::BTreeMap;
+
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
@@ -10,40 +12,50 @@ use fencepost_program::{EventId, LocationId};
 
 use super::apart::{Apart, Because};
 use super::facts::{self, Facts};
+use super::happened::Happened;
 use super::interleave::{Finals, Interleaving, interleaving};
 use super::name::value;
 use super::order::{Moment, Odd, by_communication, overwriting, told};
-use super::{Context, Explanation, Line, beside};
+use super::{Context, Explanation, Line, Rounds, beside};
+use crate::diagnosis::words;
 use crate::outcome;
 use crate::phrase::{self, Notation};
 
 /// Tells the execution. `wanted` is what it is a witness of.
 pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {
+    let rounds = Rounds::new(context.unfolding, execution);
+    let context = &Context { rounds: &rounds, ..*context };
     let ending = wanted.and_then(|wanted| Ending::new(context, execution, wanted));
     let finals = ending.as_ref().map(Ending::finals).unwrap_or_default();
-    let (summary, order) = match interleaving(context, execution, &finals) {
+    let model = facts::watching(context.model);
+    let facts = Facts::new(context, &model, execution);
+    let happened = Happened::new(&facts, execution);
+    let (summary, order) = match interleaving(context, execution, &finals, &happened) {
         Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
         Interleaving::Impossible if !beside::has_elements(context, execution) => (
             "This execution is allowed. No single interleaving explains it; what does not fit the order told here is marked.",
-            by_communication(context, execution),
+            by_communication(context, execution, &happened),
         ),
         // The elements of one asynchronous operation were kept together, which they need not be.
         Interleaving::Impossible | Interleaving::NotFound => (
             "This execution is allowed. What does not fit the order told here is marked.",
-            by_communication(context, execution),
+            by_communication(context, execution, &happened),
         ),
     };
     let mut moments = told(context, execution, &order);
-    // Where a thread ends says nothing of memory.
-    moments.retain(|moment| context.event(moment.event).is_none_or(|event| !event.tags.has(Tag::Exit)));
+    // Where a thread ends says nothing of memory, unless it lets another kernel start.
+    let lets_start = |id: EventId| execution.events.iter().any(|other| happened.before(id, *other));
+    moments.retain(|moment| {
+        let exits = context.event(moment.event).is_some_and(|event| event.tags.has(Tag::Exit));
+        !exits || lets_start(moment.event)
+    });
     let order: Vec<EventId> = moments.iter().map(|moment| moment.event).collect();
     let moments = told(context, execution, &order);
-    let model = facts::watching(context.model);
-    let facts = Facts::new(context, &model, execution);
     let apart = Apart { context, facts: &facts, execution };
     let mut lines = Vec::new();
     let partner = |moment: &Moment| context.event(moment.event).and_then(|event| event.rmw_partner);
     let mut rest = moments.iter().peekable();
+    let mut iterations = Iterations::default();
     while let Some(moment) = rest.next() {
         if is_plain_strand(context, moment.event) {
             let issue = context.issue(moment.event);
@@ -55,9 +67,13 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
             let text = beside::accesses(context, execution, &run);
             let events = run.iter().map(|moment| moment.event.0).collect();
             lines.push(Line { events, ..context.line(moment.event, text) });
-            run.iter().for_each(|moment| asides(&apart, moment, None, &mut lines));
+            let mut told = Vec::new();
+            run.iter().for_each(|moment| asides(&apart, moment, None, &mut told));
+            told.dedup_by(|next, line| next.text == line.text);
+            lines.extend(told);
             continue;
         }
+        lines.extend(iterations.next(context, moment.event));
         // The two halves of a read-modify-write are one line where they are one step.
         let written = rest.next_if(|next| partner(moment) == Some(next.event));
         tell(&apart, moment, written, &mut lines);
@@ -67,6 +83,29 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
         lines.push(ending.line(context));
     }
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
+}
+
+/// Where each thread is in its loops, as told.
+#[derive(Default)]
+struct Iterations<'a>(BTreeMap<Option<&'a str>, Option<String>>);
+
+impl<'a> Iterations<'a> {
+    /// "iteration 2 of the loop, lines 20–30", where it begins.
+    fn next(&mut self, context: &Context<'a>, id: EventId) -> Option<Line> {
+        let thread = context.thread(id);
+        if context.issue(id).is_some() {
+            return None;
+        }
+        let name = context.rounds.name(id);
+        let before = self.0.insert(thread, name.clone()).flatten();
+        let (round, name) = (context.rounds.of(id).last()?, name.filter(|name| before.as_ref() != Some(name))?);
+        let line = |at: u32| context.source.position(at).line;
+        let text = match (line(round.first), line(round.last)) {
+            (first, last) if first == last => format!("{name} of the loop, line {first}:"),
+            (first, last) => format!("{name} of the loop, lines {first}–{last}:"),
+        };
+        Some(Line { text, thread: thread.map(str::to_owned), ..Line::default() })
+    }
 }
 
 /// An access of an asynchronous operation to what is no mbarrier.
@@ -83,18 +122,35 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
     let location = context.location_name(id);
     let mut text = match context.event(id).map(|event| &event.kind) {
         _ if context.is_mbarrier(id) => beside::mbarrier(context, execution, id, written.map(|written| written.event)),
+        _ if context.event(id).is_some_and(|event| event.call.is_some()) => beside::host_call(context, id),
+        _ if context.event(id).is_some_and(|event| event.tags.has(Tag::Exit)) => {
+            "exits, which lets the next kernel start".to_owned()
+        }
         Some(EventKind::Issue) => beside::start(context, execution, id),
         Some(EventKind::Read { .. }) => {
-            format!("`{instruction}` reads {location} = {value}, {}", source(context, execution, id))
+            let (through, source) = (through(context, id), source(context, execution, id));
+            format!("`{instruction}` reads {location} = {value}{through}, {source}")
         }
-        Some(EventKind::Write { .. }) => format!("`{instruction}` writes {location} = {value}"),
+        Some(EventKind::Write { .. }) => {
+            format!("`{instruction}` writes {location} = {value}{}", through(context, id))
+        }
         _ => format!("`{instruction}`"),
     };
     if let Some(written) = written.filter(|_| !context.is_mbarrier(id)) {
         text.push_str(&format!(", and writes {} in the same step", context.value_text(execution, written.event)));
     }
-    lines.push(context.line(id, text));
+    let exits = context.event(id).is_some_and(|event| event.tags.has(Tag::Exit));
+    let line = context.line(id, text);
+    lines.push(Line { line: line.line.filter(|_| !exits), ..line });
     asides(apart, moment, written, lines);
+}
+
+/// " through the texture proxy"; of the generic one nothing is said.
+fn through(context: &Context<'_>, id: EventId) -> String {
+    match context.event(id).map(words::proxy) {
+        Some(proxy) if proxy.ends_with(" proxy") && proxy != "generic proxy" => format!(" through the {proxy}"),
+        _ => String::new(),
+    }
 }
 
 fn asides(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mut Vec<Line>) {
@@ -115,36 +171,49 @@ fn asides(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &
         };
         lines.push(aside(format!("out of program order: ahead of `{}`{others}", context.instruction(*first)), ""));
     }
-    if let Some(because) = missed(apart, moment) {
-        lines.push(aside(because.text, because.section));
-    }
-    for moment in [Some(moment), written].into_iter().flatten() {
-        lines.extend(moment.odd.map(|odd| aside(oddity(context, execution, moment.event, odd), "")));
-    }
+    let missed = missed(apart, moment);
+    let is_said = |odd: &Odd| missed.is_some() && matches!(odd, Odd::Older(_));
+    let odd = [Some(moment), written].into_iter().flatten().filter_map(|moment| Some((moment, moment.odd?)));
+    let odd = odd.filter(|(_, odd)| !is_said(odd)).map(|(moment, odd)| oddity(apart, moment.event, odd));
+    let odd: Vec<Because> = odd.collect();
+    lines.extend(missed.iter().chain(&odd).map(|because| aside(because.text.clone(), because.section)));
 }
 
 /// What does not fit the order of the telling.
-fn oddity(context: &Context<'_>, execution: &Execution, event: EventId, odd: Odd) -> String {
+fn oddity(apart: &Apart<'_>, event: EventId, odd: Odd) -> Because {
+    let (context, execution) = (apart.context, apart.execution);
     let value = |id: EventId| context.value_text(execution, id);
     let related = |a: EventId, b: EventId| execution.co.contains(&(a, b)) || execution.co.contains(&(b, a));
+    // Told in the model's order, two that nothing joins may have come the other way round.
+    let against = |text: String, first: EventId, second: EventId| match apart.not_ordered(first, second) {
+        Some(because) => Because { text: format!("{text}: {}", because.text), section: because.section },
+        None => Because { text, section: "" },
+    };
     match odd {
         Odd::Older(latest) => {
             let source = execution.rf.iter().find(|(_, to)| *to == event).map(|(from, _)| *from);
             let unrelated = source.is_some_and(|source| !related(source, latest));
             let why = if unrelated { ": coherence order does not relate the two writes" } else { "" };
-            format!(
+            let text = format!(
                 "it returns {} although, as told here, {} wrote {} since{why}",
                 value(event),
                 context.called(latest),
                 value(latest)
-            )
+            );
+            Because { text, section: "" }
         }
-        Odd::Early(source) => format!("the write it returns, {}, is told later", context.called(source)),
+        Odd::Early(source) => {
+            let text = format!("it returns a write that is told later, of {}", context.placed(source, event));
+            against(text, event, source)
+        }
         Odd::Late(later) => {
-            format!("in coherence order it comes before {}, which is told before it", context.called(later))
+            let later_name = context.placed(later, event);
+            let text = format!("in coherence order it comes before {later_name}, which is told before it");
+            against(text, later, event)
         }
         Odd::Split(between) => {
-            format!("{} is told between the two halves of this read-modify-write", context.called(between))
+            let text = format!("{} is told between the two halves of this read-modify-write", context.called(between));
+            Because { text, section: "" }
         }
     }
 }
@@ -156,29 +225,41 @@ fn source(context: &Context<'_>, execution: &Execution, read: EventId) -> String
         Some(source) if context.thread(source) == context.thread(read) => "its own thread's write".to_owned(),
         Some(source) => {
             let line = context.line_number(source).map_or(String::new(), |line| format!(" in line {line}"));
-            format!("from {}'s write{line}", context.thread(source).unwrap_or("the"))
+            let iteration = context.rounds.name(source).map_or(String::new(), |name| format!(", {name}"));
+            format!("from {}'s write{line}{iteration}", context.thread(source).unwrap_or("the"))
         }
         None => "from nowhere".to_owned(),
     }
 }
 
-/// Why the read need not see a newer write, where somebody might expect it to: a message that should
-/// have told it of the write was received, or it is out of program order.
+/// Why the read need not see a newer write, where somebody might expect it to: the write is told before it, a message that
+/// should have told it of the write was received, or it is out of program order.
 fn missed(apart: &Apart<'_>, moment: &Moment) -> Option<Because> {
     let (context, execution) = (apart.context, apart.execution);
     let read = moment.event;
     let own = context.event(read)?.rmw_partner;
-    let newer: Vec<EventId> = overwriting(execution, read).into_iter().filter(|write| Some(*write) != own).collect();
+    let mut newer: Vec<EventId> =
+        overwriting(execution, read).into_iter().filter(|write| Some(*write) != own).collect();
+    let stale = match moment.odd {
+        Some(Odd::Older(latest)) => newer.iter().position(|write| *write == latest),
+        _ => None,
+    };
+    if let Some(at) = stale {
+        newer.swap(0, at);
+    }
     let need_not = |write: EventId, why: &str| {
         let (location, value) = (context.location_name(write), context.value_text(execution, write));
-        format!("it need not see {location} = {value} of {}: {why}", context.called(write))
+        format!("it need not see {location} = {value} of {}: {why}", context.placed(write, read))
     };
     let because = newer.iter().find_map(|write| Some((*write, apart.not_ordered(*write, read)?)));
     if let Some((write, because)) = because {
         return Some(Because { text: need_not(write, &because.text), section: because.section });
     }
-    let mut others = newer.iter().filter(|write| context.thread(**write) != context.thread(read));
-    let write = *others.next().filter(|_| moment.ahead_of.iter().any(|other| Some(*other) != own))?;
+    let is_early = moment.ahead_of.iter().any(|other| Some(*other) != own);
+    // What follows its own write is no news that it could have had.
+    let follows = |write: &EventId| own.is_some_and(|own| execution.co.contains(&(own, *write)));
+    let mut others = newer.iter().filter(|write| stale.is_some() || context.thread(**write) != context.thread(read));
+    let write = *others.find(|write| !follows(write)).filter(|_| is_early || stale.is_some())?;
     let why = if context.is_x86(read) {
         "that write need not have reached memory yet"
     } else {

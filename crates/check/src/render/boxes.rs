@@ -102,8 +102,9 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
         if let Some(first) = what.first_mut() {
             *first = format!("{}: {first}", text::letters(*letter));
         }
-        if let Some(last) = what.last_mut().filter(|_| first.iteration > 0 && !exits) {
-            last.push_str(&format!(" (iteration {})", first.iteration + 1));
+        let iteration = events.first().and_then(|event| words.iteration(*event));
+        if let (Some(last), Some(iteration)) = (what.last_mut(), iteration.filter(|_| !exits)) {
+            last.push_str(&format!(" ({iteration})"));
         }
         lines.extend(what.into_iter().map(Line::program));
         *letter += 1;
@@ -116,7 +117,8 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
     {
         lines.push(Line::plain(format!("→ {value}")));
     }
-    Some(Node { joined, ..Node::new(events, lines, role(first)) })
+    let line = events.first().and_then(|event| words.line(*event)).filter(|_| !joined && !first.has(Tag::Exit));
+    Some(Node { joined, line, ..Node::new(events, lines, role(first)) })
 }
 
 /// The strands of a thread, in the order of their issue.
@@ -153,7 +155,8 @@ fn strand_nodes(words: &Words<'_>, events: &[EventId]) -> Vec<Node> {
     let mut nodes = Vec::new();
     if !accesses.is_empty() {
         let lines = words.effects(&accesses);
-        nodes.push(Node::new(accesses, lines, Role::Strand));
+        let line = accesses.first().and_then(|event| words.line(*event));
+        nodes.push(Node { line, ..Node::new(accesses, lines, Role::Strand) });
     }
     let mut rest = completions.as_slice();
     while let [first, others @ ..] = rest {

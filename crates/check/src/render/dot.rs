@@ -55,7 +55,7 @@ pub(super) fn write(scene: &Scene) -> String {
 
 fn write_node(out: &mut String, scene: &Scene, node: usize, indent: usize) {
     let drawn = &scene.nodes[node];
-    let lines: Vec<String> = drawn
+    let mut lines: Vec<String> = drawn
         .lines
         .iter()
         .map(|line| match line.mark {
@@ -63,6 +63,9 @@ fn write_node(out: &mut String, scene: &Scene, node: usize, indent: usize) {
             None => line.text.clone(),
         })
         .collect();
+    if let (Some(first), Some(line)) = (lines.first_mut(), drawn.line) {
+        first.push_str(&format!("  (line {line})"));
+    }
     let label = escape::dot(lines.iter().map(String::as_str));
     let (fill, shape) = match drawn.role {
         Role::Init => ("#f1f3f4", ""),
@@ -100,9 +103,10 @@ fn write_columns(out: &mut String, scene: &Scene) {
                     let _ = writeln!(out, "  subgraph cluster_gpu{gpu} {{ label=\"GPU {gpu}\"; color=\"#bdc1c6\";");
                     open_gpu = Some(gpu);
                 }
+                let of = if is_shared(scene, place) { format!(" of cluster {cluster}") } else { String::new() };
                 let _ = writeln!(
                     out,
-                    "  subgraph cluster_cta{gpu}_{cluster}_{cta} {{ label=\"CTA {cta}\"; color=\"#a8c1ea\";"
+                    "  subgraph cluster_cta{gpu}_{cluster}_{cta} {{ label=\"CTA {cta}{of}\"; color=\"#a8c1ea\";"
                 );
                 members.for_each(|(index, column)| write_column(out, scene, index, column));
                 out.push_str("  }\n");
@@ -112,6 +116,16 @@ fn write_columns(out: &mut String, scene: &Scene) {
     if open_gpu.is_some() {
         out.push_str("  }\n");
     }
+}
+
+/// Whether another CTA is in the same cluster.
+fn is_shared(scene: &Scene, place: Place) -> bool {
+    let Place::Gpu { gpu, cluster, cta } = place else { return false };
+    let shares = |other: Place| match other {
+        Place::Gpu { gpu: own, cluster: one, cta: third } => (own, one) == (gpu, cluster) && third != cta,
+        Place::Host => false,
+    };
+    scene.columns.iter().any(|column| shares(column.place))
 }
 
 fn write_column(out: &mut String, scene: &Scene, index: usize, column: &Column) {

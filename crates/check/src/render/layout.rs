@@ -10,7 +10,7 @@ use super::legend;
 use super::plan::{Plan, Side, Way};
 use super::route::{self, Path};
 use super::rows::Rows;
-use super::scene::{ColumnKind, Role, Scene};
+use super::scene::{ColumnKind, Node, Role, Scene};
 use super::text::Line;
 
 pub(super) const CHARACTER: f64 = 7.3;
@@ -130,9 +130,9 @@ impl Layout {
         let gutters = gutters(scene, rows);
         let mut x = MARGIN;
         for (index, column) in scene.columns.iter().enumerate() {
-            let texts = column.nodes.iter().flat_map(|node| &scene.nodes[*node].lines);
+            let texts = column.nodes.iter().flat_map(|node| node_widths(&scene.nodes[*node]));
             let ending = column.ending.as_ref().map_or(0, |ending| characters(ending));
-            let widest = texts.map(line_width).chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
+            let widest = texts.chain([characters(&column.name), ending, 12]).max().unwrap_or(12);
             let (left, right) = plan.lanes[index];
             // No frame comes between a thread and its strands, nor between threads of one CTA; lanes keep their distance.
             let is_lane = |at: usize| scene.columns.get(at).is_some_and(|it| it.kind == ColumnKind::Strands);
@@ -288,6 +288,14 @@ pub(super) fn characters(text: &str) -> usize {
         .sum()
 }
 
+/// Letters that the number of the line takes from each side of a box.
+const LINE_NUMBER: usize = 2;
+
+fn node_widths(node: &Node) -> impl Iterator<Item = usize> {
+    let number = if node.line.is_some() { 2 * LINE_NUMBER } else { 0 };
+    node.lines.iter().enumerate().map(move |(index, line)| line_width(line) + if index == 0 { number } else { 0 })
+}
+
 /// Text and the name of the proxy behind it.
 fn line_width(line: &Line) -> usize {
     characters(&line.text) + line.mark.map_or(0, |mark| characters(mark.name()) + 1)
@@ -339,7 +347,7 @@ pub(super) fn slot_y(layout: &Layout, channel: usize, slot: usize) -> f64 {
     layout.channels[channel] + 13.0 + slot as f64 * SLOT
 }
 
-/// Which frames are worth drawing: none where there is a host only; clusters only where one has several CTAs and is not alone.
+/// Which frames are worth drawing: none where there is a host only; clusters only where one has several CTAs.
 fn levels(scene: &Scene) -> Vec<Level> {
     let places: BTreeSet<Place> = scene.columns.iter().map(|column| column.place).collect();
     let gpu: Vec<(u32, u32, u32)> = places
@@ -353,7 +361,7 @@ fn levels(scene: &Scene) -> Vec<Level> {
         return Vec::new();
     }
     let clusters: BTreeSet<(u32, u32)> = gpu.iter().map(|(gpu, cluster, _)| (*gpu, *cluster)).collect();
-    let shared = clusters.len() > 1 && clusters.len() < gpu.len();
+    let shared = clusters.len() < gpu.len();
     if shared { vec![Level::Gpu, Level::Cluster, Level::Cta] } else { vec![Level::Gpu, Level::Cta] }
 }
 

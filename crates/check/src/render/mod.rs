@@ -58,6 +58,8 @@ pub struct Options {
     pub highlight: Vec<HighlightedEdge>,
     /// Pairs of events that race in the execution.
     pub races: Vec<RacingPair>,
+    /// The lines of the source that events stand in, counted from 1.
+    pub lines: BTreeMap<EventId, u32>,
     /// What the values of tensor maps stand for.
     pub addresses: BTreeMap<Value, String>,
 }

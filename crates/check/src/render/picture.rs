@@ -33,13 +33,30 @@ pub enum Format {
 /// The picture of the first execution behind a report; None if there is none.
 pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Format) -> Option<String> {
     let Chosen { unfolding, execution, mut options } = chosen(test, model, checked)?;
-    options.title = format!("{} under {}", test.program.name, model.name);
+    let under = crate::explain::told_under(&checked.report, &checked.report.depends_on());
+    options.title = format!("{} under {}", test.program.name, under.unwrap_or_else(|| model.name.clone()));
+    options.lines = lines(test, unfolding, &execution);
     options.addresses = addresses(test);
     let text = |span| test.instruction_text(span);
     Some(match format {
         Format::Svg => super::svg(unfolding, &text, &execution, &options),
         Format::Dot => super::dot(unfolding, &text, &execution, &options),
     })
+}
+
+/// The end of a chain of reasons as a sentence of its own.
+fn sentence(text: &str) -> String {
+    let text = ["but ", "so "].into_iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
+    if let Some(rest) = text.strip_prefix("which the axiom ") {
+        return format!("The axiom {rest} this");
+    }
+    text.strip_prefix("which is ").map_or_else(|| text.to_owned(), |rest| format!("This is {rest}"))
+}
+
+fn lines(test: &Test, unfolding: &Unfolding, execution: &Execution) -> BTreeMap<EventId, u32> {
+    let event = |id: &EventId| unfolding.events.get(id.index()).filter(|event| event.thread.is_some());
+    let line = |id: &EventId| Some((*id, test.source.position(event(id)?.span.start).line));
+    execution.events.iter().filter_map(line).collect()
 }
 
 /// "In the end P1:r1 = 2, x = 1".
@@ -105,8 +122,7 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
     }
     let Some(rejected) = crate::explain::closest(test, model, checked) else { return race() };
     let mut caption = vec![format!("Forbidden by {}", rejected.title())];
-    let rule = |text: &str| text.strip_prefix("but ").unwrap_or(text).to_owned();
-    caption.extend(rejected.lines.last().map(|line| rule(&line.text)));
+    caption.extend(rejected.lines.last().map(|line| sentence(&line.text)));
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
 }
@@ -152,7 +168,7 @@ fn races_told(test: &Test, unfolding: &Unfolding, races: &[RacingPair]) -> Vec<S
     told
 }
 
-/// "Data race on s[0]: P0's `ld.shared.u32 %r1, [s]` (generic proxy) and P1's `cp.async.bulk…` (async proxy)".
+/// "Data race on s[0]: P0's ld.shared.u32 %r1, [s] (line 8, generic proxy) and P1's cp.async.bulk… (line 13, async proxy)".
 fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
     let event = |id: EventId| unfolding.events.get(id.index());
     // Where nothing goes through another proxy there is nothing to say of proxies.
@@ -168,10 +184,11 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
         }
         let proxy = match marks::proxy(event) {
             _ if generic => String::new(),
-            name @ "tensor memory" => format!(" ({name})"),
-            name => format!(" ({name} proxy)"),
+            name @ "tensor memory" => format!(", {name}"),
+            name => format!(", {name} proxy"),
         };
-        format!("{thread}'s {}{proxy}", text::shortened(&test.instruction_text(event.span)))
+        let line = test.source.position(event.span.start).line;
+        format!("{thread}'s {} (line {line}{proxy})", text::shortened(&test.instruction_text(event.span)))
     };
     let location = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
     let location = location(race.first).or_else(|| location(race.second));

@@ -49,6 +49,8 @@ pub(super) struct Node {
     /// `a: st.release.gpu [flag], 1`; what it did to memory.
     pub(super) lines: Vec<Line>,
     pub(super) role: Role,
+    /// Its line in the source.
+    pub(super) line: Option<u32>,
     /// The write half of a read-modify-write, or a completion: drawn directly under the box before it.
     pub(super) joined: bool,
     /// Of a box of a strand: that of its issue.
@@ -58,7 +60,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn new(events: Vec<EventId>, lines: Vec<Line>, role: Role) -> Node {
-        Node { events, lines, role, joined: false, anchor: None, highlighted: false }
+        Node { events, lines, role, line: None, joined: false, anchor: None, highlighted: false }
     }
 
     pub(super) fn event(&self) -> EventId {

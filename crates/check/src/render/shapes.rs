@@ -23,6 +23,13 @@ pub(super) fn write_node(out: &mut String, node: &Node, rect: Rect) {
     }
     let top = rect.y + (rect.height - node.lines.len() as f64 * LINE) / 2.0;
     write_bands(out, node, rect, top);
+    if let Some(number_of_line) = node.line {
+        // Beside the band of a proxy, if there is one.
+        let band = if node.lines.first().is_some_and(|line| line.mark.is_some()) { 4.0 } else { 0.0 };
+        let (x, y) = (number(rect.x + 6.0 + band), number(top + 11.0));
+        let style = format!("font-family=\"{SANS}\" font-size=\"9\" fill=\"#80868b\"");
+        line(out, format_args!("<text class=\"line\" x=\"{x}\" y=\"{y}\" {style}>{number_of_line}</text>"));
+    }
     let is_beside = matches!(node.role, Role::Strand | Role::Completion);
     for (index, content) in node.lines.iter().enumerate() {
         let at = Point { x: rect.x + rect.width / 2.0, y: top + 12.0 + index as f64 * LINE };

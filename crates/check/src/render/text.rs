@@ -1,4 +1,4 @@
-//! The words in the boxes. Elements that one instruction accesses are named together (`s[0..4]` are four of them), and an
+//! The words in the boxes. Elements that one instruction accesses are named together (`s[0] to s[3]`), and an
 //! mbarrier is described by its phase and not by the number that packs its state.
 
 use std::collections::BTreeMap;
@@ -13,6 +13,7 @@ use fencepost_program::{EventId, LocationId};
 
 use super::marks::Mark;
 use super::{Options, RacingPair};
+use crate::rounds::Rounds;
 
 /// Longer instructions are cut: a column stays a column.
 const LONGEST_TEXT: usize = 48;
@@ -54,13 +55,27 @@ pub(super) struct Words<'a> {
     values: BTreeMap<EventId, Value>,
     addresses: &'a BTreeMap<Value, String>,
     races: &'a [RacingPair],
+    lines: &'a BTreeMap<EventId, u32>,
+    rounds: Rounds,
 }
 
 impl<'a> Words<'a> {
     pub(super) fn new(unfolding: &'a Unfolding, execution: &Execution, options: &'a Options) -> Words<'a> {
         let values = execution.events.iter().zip(&execution.values);
         let values = values.filter_map(|(event, value)| Some((*event, (*value)?))).collect();
-        Words { unfolding, values, addresses: &options.addresses, races: &options.races }
+        let rounds = Rounds::new(unfolding, execution);
+        let Options { addresses, races, lines, .. } = options;
+        Words { unfolding, values, addresses, races, lines, rounds }
+    }
+
+    /// The line of the source it stands in.
+    pub(super) fn line(&self, id: EventId) -> Option<u32> {
+        self.lines.get(&id).copied()
+    }
+
+    /// "iteration 2".
+    pub(super) fn iteration(&self, id: EventId) -> Option<String> {
+        self.rounds.name(id)
     }
 
     /// Whether a pair that is drawn is about this event.
@@ -105,7 +120,7 @@ impl<'a> Words<'a> {
         named.unwrap_or_else(|| value.to_string())
     }
 
-    /// The init writes, one text per variable: `init s[0..4] = 0`.
+    /// The init writes, one text per variable: `init s[0] to s[3] = 0`.
     pub(super) fn inits(&self) -> Vec<(Vec<EventId>, String)> {
         let names: Vec<&str> = self.unfolding.locations.iter().map(|location| location.name.as_str()).collect();
         let mut texts = Vec::new();
@@ -249,7 +264,7 @@ pub(super) struct Range {
     pub(super) count: usize,
 }
 
-/// Neighbouring names of neighbouring elements joined: `s[0]`, `s[1]`, `x` are `s[0..2]` and `x`.
+/// Neighbouring names of neighbouring elements joined: `s[0]`, `s[1]`, `s[2]`, `x` are `s[0] to s[2]` and `x`.
 pub(super) fn ranges(names: &[&str]) -> Vec<Range> {
     let mut found: Vec<(Range, Option<(&str, u64)>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -258,7 +273,8 @@ pub(super) fn ranges(names: &[&str]) -> Vec<Range> {
             && element == Some((*base, *from + range.count as u64))
         {
             range.count += 1;
-            range.name = format!("{base}[{from}..{}]", *from + range.count as u64);
+            let (last, join) = (*from + range.count as u64 - 1, if range.count == 2 { "," } else { " to" });
+            range.name = format!("{base}[{from}]{join} {base}[{last}]");
             continue;
         }
         found.push((Range { name: (*name).to_owned(), first: at, count: 1 }, element));
@@ -358,7 +374,7 @@ mod tests {
     fn elements_of_one_array_are_named_together() {
         let names: Vec<String> =
             ranges(&["s[0]", "s[1]", "s[3]", "x", "s@1[0]", "s@1[1]", "s@1[2]"]).into_iter().map(|r| r.name).collect();
-        assert_eq!(names, ["s[0..2]", "s[3]", "x", "s@1[0..3]"]);
+        assert_eq!(names, ["s[0], s[1]", "s[3]", "x", "s@1[0] to s@1[2]"]);
     }
 
     #[test]
