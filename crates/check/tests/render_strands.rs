@@ -102,7 +102,7 @@ fn mbarriers_are_described_by_phases_and_proxies_by_marks() {
     assert!(says(">init full: phase 0, 1 of 1 pending<") && says(">full: phase 0, 0 of 1 pending, 16 B<"));
     assert!(says(">full: complete_tx 16 B<") && says(">full: true, phase 0 complete<"));
     assert!(says(">rf: phase 0 complete<"));
-    assert!(says(">R g1[0..2] = 1<tspan") && says(">W s[0..2] = 1<tspan"));
+    assert!(says(">R g1[0], g1[1] = 1<tspan") && says(">W s[0], s[1] = 1<tspan"));
     assert!(says(">through the async proxy<"));
     // What does not occur is not explained.
     assert!(!says("tensor memory<") && !says(">gate: proxy fence<") && !says("half gate"));
@@ -113,7 +113,7 @@ fn the_racing_pair_is_marked_with_both_proxies() {
     let svg = drawn(RACE, "ptx", Format::Svg);
     assert_eq!(edges(&svg, "data-race").len(), 1);
     assert!(svg.contains(">race on s[0]<") && svg.contains(">generic / async<"));
-    assert!(svg.contains("(generic proxy) and P1&apos;s cp.async.bulk"));
+    assert!(svg.contains("(line 9, generic proxy) and P1&apos;s cp.async.bulk"));
     let dot = drawn(RACE, "ptx", Format::Dot);
     assert!(dot.contains("dir=none") && dot.contains("label=\"issue\"") && dot.contains("rounded,filled,dashed"));
 }
