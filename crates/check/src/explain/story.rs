@@ -154,7 +154,7 @@ fn through(context: &Context<'_>, id: EventId) -> String {
 }
 
 fn asides(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mut Vec<Line>) {
-    let (context, execution) = (apart.context, apart.execution);
+    let context = apart.context;
     let id = moment.event;
     let aside = |text: String, section: &str| Line {
         text: format!("- {text}"),

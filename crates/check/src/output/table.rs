@@ -476,8 +476,11 @@ mod tests {
         let why =
             ["expected Holds", "expected 3 executions, found 1", "expected race-free"].map(str::to_owned).to_vec();
         let comparisons = [Comparison::AsExpected, Comparison::Different(why)];
-        let rows: Vec<Row<'_>> =
-            reports.iter().zip(&comparisons).map(|(report, comparison)| Row { report, comparison }).collect();
+        let rows: Vec<Row<'_>> = reports
+            .iter()
+            .zip(&comparisons)
+            .map(|(report, comparison)| Row { report, comparison, required: &[] })
+            .collect();
         let narrow = table(&rows, Width::Columns(100), Colour::Plain);
         assert!(narrow.lines().all(|line| line.chars().count() <= 100), "{narrow}");
         assert!(narrow.contains("/long.litmus (T)  ") && narrow.contains('…'), "{narrow}");
