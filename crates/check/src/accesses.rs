@@ -24,7 +24,8 @@ use fencepost_syntax::Span;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
-use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
+use crate::quiet::Part;
+use crate::race::{EXIT, Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 use crate::verdict::Why;
@@ -46,12 +47,35 @@ pub(crate) enum Effort {
     Complete,
 }
 
+impl Effort {
+    /// For one that is searched for.
+    fn for_a_race(self) -> Allowed {
+        match self {
+            Effort::Capped => Allowed::Work(MOST_RACE_WORK),
+            Effort::Complete => Allowed::Everything,
+        }
+    }
+}
+
+/// What one search may take.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Allowed {
+    Work(u64),
+    Everything,
+}
+
+/// Work for the question whether the failing iterations of a thread need be looked at: some tenths of a second. Where it is
+/// not enough they are.
+const CLEAR_WORK: u64 = 60_000;
+
 pub(crate) struct RaceSearch<'a, 'r> {
     /// With failing iterations, if there can be any.
     pub(crate) unfolding: &'a Unfolding,
     pub(crate) model: &'a LoadedModel,
     pub(crate) filter: Option<&'a Condition>,
     pub(crate) searcher: Searcher<'a>,
+    /// Its choices of traces, see [`crate::quiet`].
+    pub(crate) parts: &'r [Part<'a>],
     /// Of this unfolding, made ready when first needed.
     pub(crate) replayer: &'r OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
@@ -110,8 +134,30 @@ impl Met {
 impl RaceSearch<'_, '_> {
     /// Adds what the executions that end so show.
     pub(crate) fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
-        let examiner = Examiner::new(self.unfolding);
-        let (seen, exploration) = self.explore(flags, &examiner, ends, effort);
+        for part in self.parts {
+            if !self.is_clear(flags, part, ends) {
+                self.look_at(flags, part, ends, effort, met);
+            }
+        }
+    }
+
+    /// Whether a part that is about some events is known to have nothing flagged that touches one of them.
+    fn is_clear(&self, flags: &Flags, part: &Part<'_>, ends: Ends) -> bool {
+        if part.about.is_empty() {
+            return false;
+        }
+        let beyond = part.left_out();
+        // What is only warned of is no matter of a wait that answers no.
+        let mut flags = flags.each().filter(|flag| flag.is_race() || flag.name == EXIT);
+        flags.all(|flag| {
+            let searched = self.another(part, flag.check, &beyond, ends, Allowed::Work(CLEAR_WORK));
+            searched == (None, Exploration::Complete)
+        })
+    }
+
+    fn look_at(&self, flags: &Flags, part: &Part<'_>, ends: Ends, effort: Effort, met: &mut Met) {
+        let examiner = Examiner::new(&part.unfolding);
+        let (seen, exploration) = self.explore(flags, part, &examiner, ends, effort);
         met.executions.count = met.executions.count.saturating_add(seen.executions);
         met.executions.complete &= exploration == Exploration::Complete && !seen.capped;
         met.complete &= met.executions.complete;
@@ -130,7 +176,9 @@ impl RaceSearch<'_, '_> {
         let mut complete = true;
         let mut evaluator = flags.evaluator();
         for flag in flags.each() {
-            let found = ends.iter().all(|&ends| self.hunt_one(flag, &mut evaluator, &places, (ends, effort), races));
+            let found = self.parts.iter().all(|part| {
+                ends.iter().all(|&ends| self.hunt_one(flag, &mut evaluator, (part, &places), (ends, effort), races))
+            });
             // Of what is only warned of, nobody says that there is none.
             complete &= found || !flag.is_race();
         }
@@ -141,14 +189,16 @@ impl RaceSearch<'_, '_> {
         &self,
         flag: &Flag,
         evaluator: &mut FlagEvaluator<'_>,
-        places: &Places,
+        (part, places): (&Part<'_>, &Places),
         (ends, effort): (Ends, Effort),
         races: &mut RaceSet,
     ) -> bool {
+        let left_out = part.left_out();
         while !races.is_full(&flag.name) {
             let known = races.races.keys().filter(|key| key.flag == flag.name);
-            let beyond: Vec<(EventId, EventId)> = known.flat_map(|key| places.pairs(key)).collect();
-            match self.another(flag.check, &beyond, ends, effort) {
+            let known = known.flat_map(|key| places.pairs(key));
+            let beyond: Vec<(EventId, EventId)> = left_out.iter().copied().chain(known).collect();
+            match self.another(part, flag.check, &beyond, ends, effort.for_a_race()) {
                 (Some(execution), _) => {
                     let before = races.races.len();
                     evaluator.add_one(flag, self.unfolding, &execution, races);
@@ -164,10 +214,11 @@ impl RaceSearch<'_, '_> {
 
     fn another(
         &self,
+        part: &Part<'_>,
         flag: CheckId,
         beyond: &[(EventId, EventId)],
         ends: Ends,
-        effort: Effort,
+        allowed: Allowed,
     ) -> (Option<Execution>, Exploration) {
         let raised = Some(Raised { flag, beyond });
         let goal = Goal { raised, multiplicity: Multiplicity::First, ..self.goal(ends) };
@@ -175,9 +226,10 @@ impl RaceSearch<'_, '_> {
             *first = Some(execution.clone());
             ControlFlow::Break(())
         };
-        let found = match effort {
-            Effort::Complete => self.searcher.run(&goal, || None, first),
-            Effort::Capped => self.searcher.run_bounded(&goal, MOST_RACE_WORK, || None, first),
+        let searcher = self.searcher.within(&part.unfolding);
+        let found = match allowed {
+            Allowed::Everything => searcher.run(&goal, || None, first),
+            Allowed::Work(work) => searcher.run_bounded(&goal, work, || None, first),
         };
         (found.results, found.exploration)
     }
@@ -187,10 +239,18 @@ impl RaceSearch<'_, '_> {
         Goal { filter, ..Goal::new(ends) }
     }
 
-    fn explore(&self, flags: &Flags, examiner: &Examiner<'_>, ends: Ends, effort: Effort) -> (Seen, Exploration) {
+    fn explore(
+        &self,
+        flags: &Flags,
+        part: &Part<'_>,
+        examiner: &Examiner<'_>,
+        ends: Ends,
+        effort: Effort,
+    ) -> (Seen, Exploration) {
+        let searcher = self.searcher.within(&part.unfolding);
         let goal = self.goal(ends);
         let mut evaluator = flags.evaluator();
-        let most = (effort == Effort::Capped).then(|| self.searcher.most_counted());
+        let most = (effort == Effort::Capped).then(|| searcher.most_counted());
         let visit = |seen: &mut Seen, execution: &Execution| {
             evaluator.add(self.unfolding, execution, &mut seen.races);
             examiner.add(execution, &mut seen.protocol);
@@ -199,8 +259,8 @@ impl RaceSearch<'_, '_> {
             if seen.capped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let found = match effort {
-            Effort::Complete => self.searcher.run(&goal, Seen::default, visit),
-            Effort::Capped => self.searcher.run_capped(&goal, Seen::default, visit),
+            Effort::Complete => searcher.run(&goal, Seen::default, visit),
+            Effort::Capped => searcher.run_capped(&goal, Seen::default, visit),
         };
         (found.results, found.exploration)
     }

@@ -26,6 +26,7 @@ use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS
 use crate::outcome::{self, holds};
 use crate::protocol::{Examiner, ProtocolSet};
 use crate::question::{looked_for, verdict_of};
+use crate::quiet;
 use crate::race::{Flags, RaceSet};
 use crate::refusal::{not_unfolded, refusal};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
@@ -85,6 +86,10 @@ pub(crate) struct Answers {
     pub(crate) race_answer: RaceAnswer,
     /// Why it is not known.
     pub(crate) race_why: Option<Why>,
+    /// The limit that may have kept more races from being found.
+    pub(crate) race_rest: Option<Why>,
+    /// The races are those of the executions that were counted, though others were to be looked at.
+    races_of_counted: bool,
     pub(crate) protocol: ProtocolSet,
     pub(crate) protocol_answer: ProtocolAnswer,
     /// Its executions are those of the unfolding that keeps failing iterations.
@@ -110,6 +115,8 @@ impl Answers {
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
             race_why: None,
+            race_rest: None,
+            races_of_counted: false,
             protocol: ProtocolSet::default(),
             protocol_answer: ProtocolAnswer::NotAsked,
             protocol_of_accesses: false,
@@ -158,8 +165,8 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let answers = job.run();
     let accesses = match apart {
-        Apart::In(accesses) => Some(*accesses),
-        Apart::Same | Apart::TooLarge => None,
+        Apart::In(accesses) if !answers.races_of_counted => Some(*accesses),
+        Apart::In(_) | Apart::Same | Apart::TooLarge => None,
     };
     let report = witness::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
     let witnesses = answers.findings.into_iter().map(|finding| match finding {
@@ -289,9 +296,8 @@ impl Job<'_> {
 
     /// Counts executions and reads off them what they answer. Answers that are there already stay.
     fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
-        let wants_races = !flags.is_empty()
-            && !self.searches_races_apart()
-            && undefined::asks_races(self.model, self.unfolding, self.options);
+        let asks_races = !flags.is_empty() && undefined::asks_races(self.model, self.unfolding, self.options);
+        let wants_races = asks_races && !self.searches_races_apart();
         let mut goal = self.goal(None, Multiplicity::All);
         if wants_races {
             // Which accesses race is no final value: executions must be kept apart.
@@ -305,7 +311,8 @@ impl Job<'_> {
             memory: self.options.memory_limit,
             most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
         };
-        let mut evaluator = wants_races.then(|| flags.evaluator());
+        // Where others are to be looked at for races, those of these are kept for the case that a limit leaves no more.
+        let mut evaluator = asks_races.then(|| flags.evaluator());
         let examiner = wants_races.then(|| Examiner::new(self.unfolding));
         let visit = |totals: &mut Totals, execution: &Execution| {
             if let Some(evaluator) = &mut evaluator {
@@ -376,20 +383,28 @@ impl Job<'_> {
         }
         let own = OnceCell::new();
         let (unfolding, replayer) = match self.apart {
-            Apart::TooLarge => return,
+            Apart::TooLarge => {
+                let counted = std::mem::replace(&mut answers.met, Met::nothing());
+                if counted.races.has_race() {
+                    self.races_of_counted(counted, None, answers);
+                }
+                return;
+            }
             Apart::Same => (self.unfolding, &self.replayer),
             Apart::In(accesses) => (&**accesses, &own),
         };
         let filter = undefined::race_filter(self.test, self.model);
         let searcher = self.searcher.within(unfolding);
-        let search = RaceSearch { unfolding, model: self.model, filter, searcher, replayer };
+        let parts = quiet::parts(unfolding);
+        let search = RaceSearch { unfolding, model: self.model, filter, searcher, parts: &parts, replayer };
         // An execution that never ends has no final state to pass a filter with.
         let always_ends = answers.termination == TerminationAnswer::Terminates || filter.is_some();
         let may_hang = !always_ends && accesses::can_wait(unfolding);
         let ends: &[Ends] = if may_hang { &[Ends::Terminating, Ends::Stuck] } else { &[Ends::Terminating] };
         let mut met = std::mem::replace(&mut answers.met, Met::nothing());
+        let mut counted = None;
         if self.searches_races_apart() {
-            met = Met::nothing();
+            counted = Some(std::mem::replace(&mut met, Met::nothing()));
             search.look(flags, Ends::Terminating, effort, &mut met);
         }
         if may_hang {
@@ -398,9 +413,18 @@ impl Job<'_> {
         if !met.complete {
             met.complete = search.hunt(flags, ends, effort, &mut met.races);
         }
+        let limit = self.limit(&met);
+        if limit.is_some()
+            && !met.races.has_race()
+            && !met.protocol.has_error()
+            && let Some(counted) = counted.filter(|counted| counted.races.has_race())
+        {
+            return self.races_of_counted(counted, limit, answers);
+        }
         if !search.is_confirmed(&met) {
             return;
         }
+        answers.race_rest = limit.filter(|_| met.races.has_race());
         answers.race_answer = accesses::answer(&met.races, self.decided(met.executions, met.complete));
         answers.race_why = met.why.take();
         if answers.protocol_answer == ProtocolAnswer::Unknown {
@@ -409,6 +433,32 @@ impl Job<'_> {
         }
         met.races.settle(unfolding);
         (answers.races, answers.protocol) = (met.races, met.protocol);
+    }
+
+    /// The user's limit that kept races from being found, if one may have.
+    fn limit(&self, met: &Met) -> Option<Why> {
+        match &met.why {
+            _ if met.complete => None,
+            Some(why @ (Why::Time | Why::Memory | Why::Cancelled)) => Some(why.clone()),
+            _ => self.searcher.is_late().then_some(Why::Time),
+        }
+    }
+
+    /// A limit left no effort for the executions that show all races. One that an execution of any kind shows is definite.
+    fn races_of_counted(&self, mut counted: Met, limit: Option<Why>, answers: &mut Answers) {
+        let (filter, parts) = (undefined::race_filter(self.test, self.model), quiet::parts(self.unfolding));
+        let (searcher, replayer) = (self.searcher.within(self.unfolding), &self.replayer);
+        let (unfolding, model) = (self.unfolding, self.model);
+        let search = RaceSearch { unfolding, model, filter, searcher, parts: &parts, replayer };
+        counted.protocol = ProtocolSet::default();
+        if !search.is_confirmed(&counted) {
+            return;
+        }
+        answers.races_of_counted = true;
+        answers.race_answer = RaceAnswer::Found;
+        answers.race_rest = limit;
+        counted.races.settle(unfolding);
+        answers.races = counted.races;
     }
 
     /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an

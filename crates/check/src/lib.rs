@@ -34,6 +34,7 @@ pub mod output;
 pub mod phrase;
 mod protocol;
 mod question;
+mod quiet;
 mod race;
 pub mod readings;
 mod readings_shipped;

@@ -293,6 +293,8 @@ pub struct Races {
     pub undiagnosed: u64,
     /// Where the answer is `depends`; `pairs` are then those under the weakest readings.
     pub depends: Option<Dependence>,
+    /// Where the answer is `found`: the limit that kept the search from looking for more, if one did.
+    pub rest: Option<Reason>,
     /// Where the answer is `unknown`: what kept the search from seeing everything, if that is known.
     #[serde(skip)]
     pub why: Option<Why>,

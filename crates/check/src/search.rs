@@ -106,7 +106,10 @@ impl<'a> Searcher<'a> {
     }
 
     /// The same search in another unfolding, by the same deadline.
-    pub(crate) fn within(&self, unfolding: &'a Unfolding) -> Searcher<'a> {
+    pub(crate) fn within<'b>(&self, unfolding: &'b Unfolding) -> Searcher<'b>
+    where
+        'a: 'b,
+    {
         let limits = self.limits.clone();
         let has_strands = self.has_strands;
         let estimate = Estimate::new(unfolding);
@@ -119,6 +122,11 @@ impl<'a> Searcher<'a> {
             has_strands,
             reach: OnceCell::new(),
         }
+    }
+
+    /// Whether the time is up.
+    pub(crate) fn is_late(&self) -> bool {
+        self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Explores with a fresh collection per engine that is asked.

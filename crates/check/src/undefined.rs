@@ -52,8 +52,16 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
         _ => return,
     };
     for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {
+        let is_open = match finding {
+            Some(Finding::Absent) => true,
+            // A limit ended the search, and nothing is left to find: every outcome is possible.
+            Some(Finding::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled)) => {
+                matches!(instead, Finding::Undefined)
+            }
+            _ => false,
+        };
         // `forall (true)` is true of every state, whatever the program does; none has `x = 1 /\ x = 2`.
-        if matches!(finding, Some(Finding::Absent)) && !contradiction::is_unanswerable(question) {
+        if is_open && !contradiction::is_unanswerable(question) {
             *finding = Some(instead.clone());
         }
     }

@@ -123,6 +123,7 @@ impl Writer<'_> {
             more: answers.races.has_more(),
             undiagnosed: 0,
             depends: None,
+            rest: answers.race_rest.as_ref().map(|why| Reason::new(why, &self.test.source)),
             why: answers.race_why.clone().filter(|_| answers.race_answer == crate::report::RaceAnswer::Unknown),
         }
     }

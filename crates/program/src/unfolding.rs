@@ -29,6 +29,16 @@ pub struct Unfolding {
     pub dependent_launches: Vec<(KernelId, KernelId)>,
     /// Rules broken within one thread, whatever memory does.
     pub hazards: Vec<Hazard>,
+    /// Traces that stand beside the same trace without an iteration of a spin loop (`unfold_accesses`).
+    pub failing: Vec<FailingIteration>,
+}
+
+/// An iteration of a spin loop that a trace has for its accesses only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FailingIteration {
+    pub trace: TraceId,
+    /// In program order.
+    pub events: Vec<EventId>,
 }
 
 /// A rule of the ISA that a run breaks on its own: no other thread and no order of memory matters.

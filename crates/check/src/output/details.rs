@@ -7,11 +7,20 @@ use crate::diagnosis::MOST_RACES;
 use crate::race::MOST_PAIRS;
 use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
+/// What a race rests on that is one under some readings only, with their names.
+fn weakest(report: &Report) -> String {
+    match report.races.depends.as_ref().map(|dependence| dependence.readings.as_slice()) {
+        Some([reading]) => format!(" under the weakest reading of {reading} only"),
+        Some(readings @ [_, ..]) => format!(" under the weakest readings of {} only", readings.join(" and ")),
+        Some([]) | None => " under the weakest readings only".to_owned(),
+    }
+}
+
 pub(super) fn write(text: &mut String, report: &Report) {
     for race in &report.races.pairs {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);
-        let contested = if race.contested { " under the weakest readings only" } else { "" };
+        let contested = if race.contested { weakest(report) } else { String::new() };
         let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(&race.flag, report));
         let told = race.diagnosis.as_ref();
         for (access, told) in [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))] {
@@ -22,6 +31,9 @@ pub(super) fn write(text: &mut String, report: &Report) {
     }
     if report.races.more {
         let _ = writeln!(text, "  and more races: the first {MOST_PAIRS} of a kind are listed");
+    }
+    if let Some(rest) = &report.races.rest {
+        let _ = writeln!(text, "  there may be more races: {}", rest.message);
     }
     if report.races.undiagnosed > 0 {
         let _ = writeln!(text, "  what is missing was looked for in the first {MOST_RACES} races only");

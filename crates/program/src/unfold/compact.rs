@@ -44,6 +44,7 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
             EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
+    unfolding.failing.iter_mut().flat_map(|iteration| &mut iteration.events).for_each(rename);
     for trace in &mut unfolding.traces {
         trace.events.iter_mut().for_each(rename);
         let expressions = trace.constraints.iter_mut().chain(&mut trace.assumptions).chain(&mut trace.registers);

@@ -285,6 +285,7 @@ fn unfold_tiled(
         locations: Vec::new(),
         kernel_order: program.kernel_order.clone(),
         hazards: Vec::new(),
+        failing: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())

@@ -18,7 +18,7 @@ use crate::unfold::strand_tile::Starts;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
-use crate::unfolding::{BarrierEvent, Event, EventKind, Trace, TraceEnd, Unfolding};
+use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
 /// Deeper expressions would exhaust the stack of the recursive functions on them, and time before that.
@@ -95,7 +95,11 @@ impl<'a> Runner<'a> {
             if let Some(&last_jump) = self.flow.heads.get(&state.at) {
                 match self.arrive(&mut state, last_jump) {
                     Arrival::Enter => {}
-                    Arrival::EndOrEnter(end) => self.finish(state.clone(), end)?,
+                    Arrival::EndOrEnter(end) => {
+                        // Its last iteration is the one it stays in.
+                        let stays = State { kept_failing: None, ..state.clone() };
+                        self.finish(stays, end)?;
+                    }
                     Arrival::Drop => continue,
                     Arrival::End(end) => {
                         self.finish(state, end)?;
@@ -128,6 +132,9 @@ impl<'a> Runner<'a> {
         if end == TraceEnd::Exit {
             let (allocated, deallocated) = (state.outstanding.allocated, state.outstanding.deallocated);
             self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
+        }
+        if let Some(events) = state.kept_failing {
+            self.unfolding.failing.push(FailingIteration { trace: id, events });
         }
         self.unfolding.traces.push(Trace {
             thread: self.id,

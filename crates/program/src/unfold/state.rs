@@ -48,8 +48,8 @@ pub(crate) struct State {
     pub(crate) rewrites: u32,
     /// Asynchronous operations and what is known of their end.
     pub(crate) outstanding: Outstanding,
-    /// The run has a failing iteration of a spin loop (see `visit`).
-    pub(crate) kept_failing: bool,
+    /// The failing iteration of a spin loop that the run has (see `visit`).
+    pub(crate) kept_failing: Option<Vec<EventId>>,
 }
 
 /// What a condition comes to on this run.
@@ -89,7 +89,7 @@ impl State {
             silent: None,
             rewrites: 0,
             outstanding: Outstanding::default(),
-            kept_failing: false,
+            kept_failing: None,
         }
     }
 

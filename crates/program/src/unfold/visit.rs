@@ -67,14 +67,18 @@ impl Runner<'_> {
             if previous.effects == visit.effects && previous.live == visit.live {
                 let end = self.spin(state, previous);
                 let is_of_no_use = || self.only_waits(&state.path, previous.path);
-                if self.failing == Failing::LeftOut || state.kept_failing || state.silent.is_some() || is_of_no_use() {
+                if self.failing == Failing::LeftOut
+                    || state.kept_failing.is_some()
+                    || state.silent.is_some()
+                    || is_of_no_use()
+                {
                     return end.map_or(Arrival::Drop, Arrival::End);
                 }
                 visit.begun = previous.begun;
                 // What forked in it happens once: a counted loop around it stays one.
                 visit.forks = previous.forks;
                 state.forks = previous.forks;
-                state.kept_failing = true;
+                state.kept_failing = Some(state.path[previous.path..].to_vec());
                 state.enter(head, last_jump, visit);
                 return end.map_or(Arrival::Enter, Arrival::EndOrEnter);
             }

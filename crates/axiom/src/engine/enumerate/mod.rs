@@ -14,6 +14,7 @@
 //! Tried and rejected: choosing coherence per location as permutations (no sharing of failures between them), and failed
 //! literals at every node (doubles the time of counting).
 
+mod barriers;
 mod budget;
 mod narrow;
 mod orders;
@@ -27,9 +28,8 @@ mod values;
 
 use std::ops::ControlFlow;
 
-use fencepost_program::expression::Expression;
-use fencepost_program::unfolding::{EventKind, Unfolding};
-use fencepost_program::{EventId, TraceId, barrier, launch};
+use fencepost_program::unfolding::Unfolding;
+use fencepost_program::{TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
 use self::orders::Orders;
@@ -229,60 +229,6 @@ impl<'a, 'v> Search<'a, 'v> {
         // Thousands of events take seconds to prepare.
         self.budget.check()?;
         self.choose_reads()
-    }
-
-    /// All reads have a write: the barriers that meet, if there are any, then the orders.
-    fn reads_chosen(&mut self) -> Flow {
-        if !self.orders.has_barriers {
-            return self.choose_orders();
-        }
-        if let Some(barrier) = self.barrier_of_unknown_operand() {
-            if !self.ruled_out() {
-                self.note_gap(self.why_unknown(barrier));
-            }
-            return Flow::Continue(());
-        }
-        let (values, candidate) = (&self.values, &self.candidate);
-        let mut value = |expression: &Expression| values.evaluate(candidate, expression);
-        for matching in barrier::matchings(self.unfolding, &candidate.traces, &mut value) {
-            let mark = self.values.mark();
-            let consistent = self.values.meet(self.unfolding, &self.candidate, &self.question, &matching);
-            let flow = match consistent {
-                Consistent::Yes => {
-                    self.set_barriers(matching);
-                    self.choose_orders()
-                }
-                Consistent::No => Flow::Continue(()),
-            };
-            self.values.undo(mark);
-            flow?;
-        }
-        Flow::Continue(())
-    }
-
-    /// Which barriers meet depends on their operands, never on what a reduction contributes.
-    fn barrier_of_unknown_operand(&self) -> Option<EventId> {
-        let unknown = |id: &&EventId| {
-            let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return false };
-            let operands = [&barrier.instance, &barrier.id, &barrier.count];
-            operands.into_iter().flatten().any(|operand| self.values.evaluate(&self.candidate, operand).is_none())
-        };
-        self.candidate.events.iter().find(unknown).copied()
-    }
-
-    /// An operand may need what an earlier `bar.red` returns, which is known only once the barriers are matched; without
-    /// reductions it can only depend on itself.
-    fn why_unknown(&self, barrier: EventId) -> Stop {
-        let reduces = |id: &EventId| {
-            let kind = &self.unfolding.events[id.index()].kind;
-            matches!(kind, EventKind::Barrier(barrier) if barrier.reduction.is_some())
-        };
-        if self.candidate.events.iter().any(reduces) {
-            let span = self.unfolding.events[barrier.index()].span;
-            Stop::Unsupported { span, what: "a barrier operand that rests on what `bar.red` returned".to_owned() }
-        } else {
-            Stop::ThinAir
-        }
     }
 
     /// Whether the flag that must be raised still can be, with the values the evaluator holds.

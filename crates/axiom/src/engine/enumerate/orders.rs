@@ -44,7 +44,11 @@ pub(super) struct Orders {
     classes: Vec<Vec<usize>>,
     pub(super) has_barriers: bool,
     pub(super) matching: BarrierMatching,
-    syncbar: Relation,
+    pub(super) syncbar: Relation,
+    /// Whether the traces alone decide which barriers meet: `matching` and `syncbar` are set then ([`super::barriers`]).
+    pub(super) is_matched: bool,
+    /// Of `syncbar`, what is in every execution of these traces.
+    pub(super) met: Relation,
     pub(super) weight: u64,
     /// Writes that spinning reads observe: nothing may be coherence-after them.
     pub(super) maximal: Vec<usize>,
@@ -140,6 +144,8 @@ impl Search<'_, '_> {
         orders.nothing.reset(shape);
         orders.syncbar.reset(shape);
         orders.matching = BarrierMatching::default();
+        orders.is_matched = false;
+        orders.met.reset(shape);
         orders.root.reset(shape);
         orders.writes.iter_mut().for_each(Vec::clear);
         orders.writes.resize(unfolding.locations.len(), Vec::new());
@@ -168,6 +174,9 @@ impl Search<'_, '_> {
         }
         if self.model.fence_order() == FenceOrder::Ordered {
             self.pair_fences(&fences);
+        }
+        if !self.match_early() {
+            return false;
         }
         let orders = &mut self.orders;
         orders.open.clear();
@@ -260,16 +269,6 @@ impl Search<'_, '_> {
                 && self.evaluator.plan().stage(demand.wanted) <= stage
                 && (self.evaluator.contains(demand.wanted, a, b) || self.evaluator.contains(demand.wanted, b, a))
         })
-    }
-
-    pub(super) fn set_barriers(&mut self, matching: BarrierMatching) {
-        self.orders.syncbar.reset(self.candidate.shape);
-        for (from, to) in &matching.synchronises {
-            if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
-                self.orders.syncbar.insert(from, to);
-            }
-        }
-        self.orders.matching = matching;
     }
 
     /// Reads-from and barriers are chosen: every choice of the orders.

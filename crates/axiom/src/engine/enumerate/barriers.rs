@@ -1,0 +1,118 @@
+//! Which barriers meet, and when that is known.
+//!
+//! What meets depends on the traces and on the operands of the barriers. Mostly the operands are constants, and the traces
+//! alone decide it, in one way: then it is decided before any read is chosen. Every check of a partial choice has the
+//! synchronisation of barriers from the start, and traces whose barriers cannot meet are never searched. That is sound
+//! because the same function of the same traces and operands would be asked at the end: what is known early is what every
+//! execution of these traces has, and checks of partial choices may use any part of what all completions have.
+//!
+//! Where several matchings are possible, or an operand rests on a read, it is decided when all reads are chosen.
+
+use fencepost_program::EventId;
+use fencepost_program::barrier;
+use fencepost_program::expression::Expression;
+use fencepost_program::unfolding::{BarrierMatching, EventKind};
+
+use super::Search;
+use super::budget::Flow;
+use super::values::Consistent;
+use crate::engine::Stop;
+
+impl Search<'_, '_> {
+    /// Decides what meets, if the traces do; false if nothing can.
+    pub(super) fn match_early(&mut self) -> bool {
+        if !self.orders.has_barriers {
+            return true;
+        }
+        let (values, candidate) = (&self.values, &self.candidate);
+        // Dartagnan's rule also asks for operands of barriers that are not reached.
+        let mut is_known = true;
+        let mut value = |expression: &Expression| {
+            let value = values.evaluate(candidate, expression);
+            is_known &= value.is_some();
+            value
+        };
+        let mut matchings = barrier::matchings(self.unfolding, &candidate.traces, &mut value);
+        if !is_known {
+            return true;
+        }
+        let Some(matching) = matchings.pop() else { return false };
+        if matchings.is_empty() {
+            self.set_barriers(matching);
+            self.orders.met.assign(&self.orders.syncbar);
+            self.orders.is_matched = true;
+        }
+        true
+    }
+
+    fn set_barriers(&mut self, matching: BarrierMatching) {
+        self.orders.syncbar.reset(self.candidate.shape);
+        for (from, to) in &matching.synchronises {
+            if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
+                self.orders.syncbar.insert(from, to);
+            }
+        }
+        self.orders.matching = matching;
+    }
+
+    /// Barriers meet so: what they return, then the orders.
+    fn meet(&mut self, matching: BarrierMatching) -> Flow {
+        let mark = self.values.mark();
+        let consistent = self.values.meet(self.unfolding, &self.candidate, &self.question, &matching);
+        self.set_barriers(matching);
+        let flow = match consistent {
+            Consistent::Yes => self.choose_orders(),
+            Consistent::No => Flow::Continue(()),
+        };
+        self.values.undo(mark);
+        flow
+    }
+
+    /// All reads have a write: the barriers that meet, if there are any, then the orders.
+    pub(super) fn reads_chosen(&mut self) -> Flow {
+        if !self.orders.has_barriers {
+            return self.choose_orders();
+        }
+        if self.orders.is_matched {
+            let matching = std::mem::take(&mut self.orders.matching);
+            return self.meet(matching);
+        }
+        if let Some(barrier) = self.barrier_of_unknown_operand() {
+            if !self.ruled_out() {
+                self.note_gap(self.why_unknown(barrier));
+            }
+            return Flow::Continue(());
+        }
+        let (values, candidate) = (&self.values, &self.candidate);
+        let mut value = |expression: &Expression| values.evaluate(candidate, expression);
+        for matching in barrier::matchings(self.unfolding, &candidate.traces, &mut value) {
+            self.meet(matching)?;
+        }
+        Flow::Continue(())
+    }
+
+    /// Which barriers meet depends on their operands, never on what a reduction contributes.
+    fn barrier_of_unknown_operand(&self) -> Option<EventId> {
+        let unknown = |id: &&EventId| {
+            let EventKind::Barrier(barrier) = &self.unfolding.events[id.index()].kind else { return false };
+            let operands = [&barrier.instance, &barrier.id, &barrier.count];
+            operands.into_iter().flatten().any(|operand| self.values.evaluate(&self.candidate, operand).is_none())
+        };
+        self.candidate.events.iter().find(unknown).copied()
+    }
+
+    /// An operand may need what an earlier `bar.red` returns, which is known only once the barriers are matched; without
+    /// reductions it can only depend on itself.
+    fn why_unknown(&self, barrier: EventId) -> Stop {
+        let reduces = |id: &EventId| {
+            let kind = &self.unfolding.events[id.index()].kind;
+            matches!(kind, EventKind::Barrier(barrier) if barrier.reduction.is_some())
+        };
+        if self.candidate.events.iter().any(reduces) {
+            let span = self.unfolding.events[barrier.index()].span;
+            Stop::Unsupported { span, what: "a barrier operand that rests on what `bar.red` returned".to_owned() }
+        } else {
+            Stop::ThinAir
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Failing iterations of spin loops that nothing but a race of their own needs: those that only ask mbarriers.
+//!
+//! Races are looked for in an unfolding in which a thread may go through one failing iteration of a spin loop
+//! ([`crate::accesses`]). With k such iterations in each of n threads that is (k + 1)^n choices of traces, and each failing
+//! wait may read several states: a pipeline with a few stages and consumers has thousands of executions for every one that
+//! matters.
+//!
+//! An iteration is *quiet* if all its events are waits on mbarriers that answer no: relaxed reads. It adds no order but what
+//! the wait that follows adds too: an mbarrier is changed by read-modify-writes only (what initialises or ends it aside,
+//! which would race with the wait), so a later wait of the thread observes whatever an earlier one does. Leaving it out of an execution gives one with the
+//! same order among the rest. So
+//!
+//! * what is flagged in an execution with quiet iterations, and touches none of them, is flagged in the execution without;
+//! * what touches one is flagged in an execution in which the other threads have none: two waits do not conflict;
+//! * a broken rule of mbarriers that a wait which answers no shows is shown by the wait that follows as well (the same
+//!   instruction with the same operand sees the same phase or a later one), unless the object was not initialised yet, or
+//!   not any more: then something initialises it later that the wait is not ordered with, and both race.
+//!
+//! So the executions without quiet iterations are looked at one by one, and then, thread by thread, one is searched for in
+//! which a quiet iteration of that thread is flagged. Mostly there is none, and that is known as soon as the
+//! initialisation of the mbarrier is ordered before the wait. If there is one, the executions of that thread are
+//! looked at one by one too.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use fencepost_program::EventId;
+use fencepost_program::TraceId;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
+
+/// Some choices of traces of an unfolding, with the same events.
+pub(crate) struct Part<'a> {
+    pub(crate) unfolding: Cow<'a, Unfolding>,
+    /// The events of quiet iterations that it is about: what does not touch one of them is looked at elsewhere. Empty for
+    /// the part without quiet iterations, which is about everything.
+    pub(crate) about: BTreeSet<EventId>,
+}
+
+impl Part<'_> {
+    /// The pairs of events that this part is not about.
+    pub(crate) fn left_out(&self) -> Vec<(EventId, EventId)> {
+        if self.about.is_empty() {
+            return Vec::new();
+        }
+        let traces = self.unfolding.threads.iter().flat_map(|thread| &thread.traces);
+        let events =
+            traces.filter_map(|trace| self.unfolding.traces.get(trace.index())).flat_map(|trace| &trace.events);
+        let rest: BTreeSet<EventId> = events.copied().filter(|event| !self.about.contains(event)).collect();
+        rest.iter().flat_map(|first| rest.iter().map(|second| (*first, *second))).collect()
+    }
+}
+
+/// A wait on an mbarrier that answers no.
+fn is_quiet(event: &Event) -> bool {
+    let is_wait = event.has(Tag::Mbarrier) && event.is_read() && event.rmw_partner.is_none();
+    is_wait && !event.has(Tag::MbarrierWait) && !event.has(Tag::Acquire)
+}
+
+/// The parts to look at: the one without quiet iterations first.
+pub(crate) fn parts(unfolding: &Unfolding) -> Vec<Part<'_>> {
+    let all_quiet = |iteration: &&FailingIteration| {
+        let events = iteration.events.iter().map(|event| unfolding.events.get(event.index()));
+        !iteration.events.is_empty() && events.into_iter().all(|event| event.is_some_and(is_quiet))
+    };
+    let quiet: Vec<&FailingIteration> = unfolding.failing.iter().filter(all_quiet).collect();
+    if quiet.is_empty() {
+        return vec![Part { unfolding: Cow::Borrowed(unfolding), about: BTreeSet::new() }];
+    }
+    let is_failing = |trace: &TraceId| quiet.iter().any(|iteration| iteration.trace == *trace);
+    let mut base = unfolding.clone();
+    base.threads.iter_mut().for_each(|thread| thread.traces.retain(|trace| !is_failing(trace)));
+    let mut parts = Vec::new();
+    for (at, thread) in unfolding.threads.iter().enumerate() {
+        let own: Vec<TraceId> = thread.traces.iter().copied().filter(|trace| is_failing(trace)).collect();
+        let iterations = quiet.iter().filter(|iteration| own.contains(&iteration.trace));
+        let about: BTreeSet<EventId> = iterations.flat_map(|iteration| iteration.events.iter().copied()).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let mut part = base.clone();
+        if let Some(thread) = part.threads.get_mut(at) {
+            thread.traces = own;
+        }
+        parts.push(Part { unfolding: Cow::Owned(part), about });
+    }
+    parts.insert(0, Part { unfolding: Cow::Owned(base), about: BTreeSet::new() });
+    parts
+}
