@@ -73,16 +73,19 @@ fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> 
     po(a) && po(b) && a.to == b.from && !is_worth
 }
 
+/// What follows in the thread of the first, with the iteration where that is another.
+fn after(context: &Context<'_>, first: EventId, second: EventId) -> String {
+    let (own, other) = (context.rounds.name(first), context.rounds.name(second));
+    let iteration = other.filter(|other| own.as_ref() != Some(other));
+    let iteration = iteration.map_or(String::new(), |iteration| format!(" ({iteration})"));
+    format!("`{}`{iteration}", context.instruction(second))
+}
+
 fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: EventId, to: EventId) -> Line {
     let entry = words::relation(&step.name);
     let inverse = step.inverse;
     let (a, b) = (context.called(from), context.called(to));
-    let (one, other) = (context.rounds.name(from), context.rounds.name(to));
-    let iteration = other.filter(|other| one.as_ref() != Some(other));
-    let after = match iteration {
-        Some(iteration) => format!("`{}` ({iteration})", context.instruction(to)),
-        None => format!("`{}`", context.instruction(to)),
-    };
+    let after = after(context, from, to);
     let (telling, mut section) = told(context, execution, step, entry);
     let text = match telling {
         _ if inverse => format!("{a} comes after {b} in `{}`", &step.name),

@@ -42,15 +42,7 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
             by_communication(context, execution, &happened),
         ),
     };
-    let mut moments = told(context, execution, &order);
-    // Where a thread ends says nothing of memory, unless it lets another kernel start.
-    let lets_start = |id: EventId| execution.events.iter().any(|other| happened.before(id, *other));
-    moments.retain(|moment| {
-        let exits = context.event(moment.event).is_some_and(|event| event.tags.has(Tag::Exit));
-        !exits || lets_start(moment.event)
-    });
-    let order: Vec<EventId> = moments.iter().map(|moment| moment.event).collect();
-    let moments = told(context, execution, &order);
+    let (order, moments) = worth_telling(context, execution, &order, &happened);
     let apart = Apart { context, facts: &facts, execution };
     let mut lines = Vec::new();
     let partner = |moment: &Moment| context.event(moment.event).and_then(|event| event.rmw_partner);
@@ -83,6 +75,20 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
         lines.push(ending.line(context));
     }
     Explanation { summary: summary.to_owned(), lines, rejected: Vec::new(), remark: None }
+}
+
+/// Where a thread ends says nothing of memory, unless it lets another kernel start.
+fn worth_telling(
+    context: &Context<'_>,
+    execution: &Execution,
+    order: &[EventId],
+    happened: &Happened,
+) -> (Vec<EventId>, Vec<Moment>) {
+    let exits = |id: EventId| context.event(id).is_some_and(|event| event.tags.has(Tag::Exit));
+    let lets_start = |id: EventId| execution.events.iter().any(|other| happened.before(id, *other));
+    let order: Vec<EventId> = order.iter().copied().filter(|id| !exits(*id) || lets_start(*id)).collect();
+    let moments = told(context, execution, &order);
+    (order, moments)
 }
 
 /// Where each thread is in its loops, as told.
