@@ -8,6 +8,9 @@
 //! The operators are functions on slices ([`kernel`]) that write into a buffer the caller owns, so that the evaluator
 //! can keep every node of a model in one allocation. [`EventSet`] and [`Relation`] own their buffers.
 
+/// From this many edges on, a relation is closed once for all of them.
+const MANY_EDGES: usize = 64;
+
 /// The shape of the rows of a candidate.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Shape {
@@ -60,6 +63,9 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
 /// The operators, on slices. `out` never overlaps an operand. Buffers have the sizes `shape` says.
 pub mod kernel {
     use super::{Shape, ones};
+
+    /// So many rows of a long operation are computed between two questions whether to go on.
+    const INTERVAL: usize = 64;
 
     pub fn has(row: &[u64], event: usize) -> bool {
         row[event / 64] >> (event % 64) & 1 != 0
@@ -119,6 +125,11 @@ pub mod kernel {
 
     /// `a ; b`: row x of the result is the union of the rows of `b` at x's successors in `a`.
     pub fn sequence(shape: Shape, out: &mut [u64], a: &[u64], b: &[u64]) {
+        sequence_while(shape, out, a, b, &mut || true);
+    }
+
+    /// The same, unless `go_on` says to leave it unfinished, see [`close_while`].
+    pub fn sequence_while(shape: Shape, out: &mut [u64], a: &[u64], b: &[u64], go_on: &mut dyn FnMut() -> bool) {
         if shape.words == 1 {
             for (out, &row) in out.iter_mut().zip(a) {
                 let (mut rest, mut union) = (row, 0);
@@ -132,6 +143,9 @@ pub mod kernel {
         }
         out.fill(0);
         for from in 0..shape.events {
+            if from % INTERVAL == INTERVAL - 1 && !go_on() {
+                return;
+            }
             let target = &mut out[from * shape.words..(from + 1) * shape.words];
             for middle in ones(row(shape, a, from)) {
                 for (target, source) in target.iter_mut().zip(row(shape, b, middle)) {
@@ -152,6 +166,11 @@ pub mod kernel {
 
     /// Transitive closure in place (Warshall, on rows).
     pub fn close(shape: Shape, relation: &mut [u64]) {
+        close_while(shape, relation, &mut || true);
+    }
+
+    /// The same, unless `go_on` says to leave it unfinished. It is asked now and then, and never for rows of one word.
+    pub fn close_while(shape: Shape, relation: &mut [u64], go_on: &mut dyn FnMut() -> bool) {
         if shape.words == 1 {
             for middle in 0..relation.len() {
                 let through = relation[middle];
@@ -166,6 +185,9 @@ pub mod kernel {
             return;
         }
         for middle in 0..shape.events {
+            if middle % INTERVAL == INTERVAL - 1 && !go_on() {
+                return;
+            }
             let at = middle * shape.words;
             for from in 0..shape.events {
                 if from != middle && contains(shape, relation, from, middle) {
@@ -261,25 +283,37 @@ pub mod kernel {
         (0..shape.events).any(|event| contains(shape, relation, event, event))
     }
 
-    /// Peels off events without successors among those left; what cannot be peeled has a cycle. `left` is scratch of
-    /// one row.
+    /// Depth first: there is a cycle iff an event has a successor among those that led to it. A row is looked at once for
+    /// that, and once for each event that is found from it, so that the time is that of reading the matrix twice. `left`,
+    /// the events not yet seen, is scratch of one row.
     pub fn is_acyclic(shape: Shape, relation: &[u64], left: &mut [u64]) -> bool {
         if shape.words == 1 {
             return is_acyclic_narrow(shape, relation);
         }
         universe(shape, left);
-        let mut remaining = shape.events;
-        while remaining > 0 {
-            let before = remaining;
-            for event in (0..shape.events).rev() {
-                let successors = row(shape, relation, event);
-                if has(left, event) && successors.iter().zip(left.iter()).all(|(row, left)| row & left == 0) {
+        let mut path: Vec<usize> = Vec::new();
+        let mut on_path = vec![0; shape.words];
+        let meet = |a: &[u64], b: &[u64]| {
+            let at = a.iter().zip(b).position(|(a, b)| a & b != 0)?;
+            Some(at * 64 + (a[at] & b[at]).trailing_zeros() as usize)
+        };
+        for root in 0..shape.events {
+            let mut next = has(left, root).then_some(root);
+            loop {
+                if let Some(event) = next {
                     left[event / 64] &= !(1 << (event % 64));
-                    remaining -= 1;
+                    insert(&mut on_path, event);
+                    path.push(event);
+                    if meet(row(shape, relation, event), &on_path).is_some() {
+                        return false;
+                    }
                 }
-            }
-            if remaining == before {
-                return false;
+                let Some(&event) = path.last() else { break };
+                next = meet(row(shape, relation, event), left);
+                if next.is_none() {
+                    path.pop();
+                    on_path[event / 64] &= !(1 << (event % 64));
+                }
             }
         }
         true
@@ -425,6 +459,23 @@ impl Relation {
     /// Adds an edge to a transitively closed relation and closes it again.
     pub fn add_closed(&mut self, from: usize, to: usize) {
         kernel::add_closed(self.shape, &mut self.bits, from, to);
+    }
+
+    /// Adds edges to a transitively closed relation without cycles and closes it again; whether it still has none. Where
+    /// the edges are many, once for all of them: that costs as much as some edges one by one.
+    pub fn add_all_closed(&mut self, edges: &[(usize, usize)]) -> bool {
+        if edges.len() < MANY_EDGES {
+            return edges.iter().all(|&(from, to)| {
+                let fits = from != to && !self.contains(to, from);
+                if fits {
+                    self.add_closed(from, to);
+                }
+                fits
+            });
+        }
+        edges.iter().for_each(|&(from, to)| self.insert(from, to));
+        self.close();
+        !kernel::has_reflexive(self.shape, &self.bits)
     }
 
     pub fn bits(&self) -> &[u64] {

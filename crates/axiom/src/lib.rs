@@ -3,7 +3,7 @@
 //! [`model`] compiles a cat tree into a graph of set and relation operators. `evaluate` computes that graph over one
 //! candidate with bit matrices ([`bits`]). The [`engine`]s search: `enumerate` for litmus size, `sat` for many threads
 //! and writes, `brute` straight from the definitions as the oracle of the tests. `replay` re-checks a witness with
-//! an evaluator of its own, `reason` explains why a candidate is ruled out.
+//! an evaluator of its own, `reason` explains why a candidate is ruled out, and [`watch`] keeps all of them within limits.
 
 pub mod base;
 pub mod bits;
@@ -14,3 +14,4 @@ mod hash;
 pub mod model;
 pub mod reason;
 pub mod replay;
+pub mod watch;

@@ -24,8 +24,10 @@ use std::fmt;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Span, cat};
 
+use crate::engine::Stop;
 use crate::execution::Execution;
 use crate::model::FenceOrder;
+use crate::watch::Watch;
 
 pub use wellformed::{Mismatch, check_execution, final_states};
 
@@ -70,6 +72,8 @@ pub enum ReplayErrorKind {
     Depth,
     /// `assert` failed: an error of the model.
     Assertion(String),
+    /// The execution is too large to be judged in the time or memory there is.
+    Limit(Stop),
 }
 
 impl fmt::Display for ReplayError {
@@ -81,6 +85,7 @@ impl fmt::Display for ReplayError {
             ReplayErrorKind::MissingFile(name) => write!(f, "no file `{name}` to include"),
             ReplayErrorKind::NoFixpoint => write!(f, "the recursive definition does not settle"),
             ReplayErrorKind::Depth => write!(f, "functions call each other too deeply"),
+            ReplayErrorKind::Limit(_) => write!(f, "a limit was reached"),
             ReplayErrorKind::Assertion(name) => write!(f, "the model's assertion `{name}` fails"),
         }
     }
@@ -125,8 +130,15 @@ impl<'t> Replay<'t> {
         Judge::new(model, includes, variants, unfolding, Kept::Names).map(Replay)
     }
 
+    /// Gives up when the watch says so.
+    pub fn watched(mut self, watch: Watch<'t>) -> Replay<'t> {
+        self.0.watch(watch);
+        self
+    }
+
     /// As [`judge`].
     pub fn judge(&self, execution: &Execution) -> Result<Judgement, ReplayError> {
+        self.0.check_size(execution.events.len() as u64)?;
         self.0.candidate().set_execution(execution);
         self.0.judgement()
     }

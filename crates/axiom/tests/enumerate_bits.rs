@@ -105,10 +105,19 @@ fn closure_and_acyclicity_agree_with_the_definition() {
             let mut grown = Relation::empty(Shape::new(n));
             pairs.iter().for_each(|&(a, b)| grown.add_closed(a, b));
             assert_eq!(grown, bits);
+            // So do all edges at once, unless there is a cycle.
+            let edges: Vec<(usize, usize)> = pairs.iter().copied().collect();
+            let mut together = Relation::empty(Shape::new(n));
+            assert_eq!(together.add_all_closed(&edges), acyclic, "{n} events, {density} pairs");
+            assert!(!acyclic || together == bits);
         }
         // Forward edges only: no cycle.
         let forward: Pairs = random.pairs(n, 3 * n).into_iter().filter(|(a, b)| a < b).collect();
         let bits = relation(n, &forward);
         assert!(kernel::is_acyclic(bits.shape(), bits.bits(), &mut vec![0; bits.shape().words()]));
+        let edges: Vec<(usize, usize)> = forward.iter().copied().collect();
+        let mut together = Relation::empty(Shape::new(n));
+        assert!(together.add_all_closed(&edges));
+        assert_eq!(together.iter().collect::<Pairs>(), closure(&forward));
     }
 }

@@ -270,7 +270,10 @@ impl RaceSearch<'_, '_> {
         if met.races.races.is_empty() && met.protocol.errors.is_empty() {
             return true;
         }
-        let replayer = self.replayer.get_or_init(|| self.model.replayer(self.unfolding));
+        let replayer = self.replayer.get_or_init(|| {
+            let replayer = self.model.replayer(self.unfolding);
+            replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
+        });
         let Ok(replayer) = replayer.as_ref() else { return false };
         let ends = |execution: &Execution| {
             let exits = |trace: &fencepost_program::TraceId| {

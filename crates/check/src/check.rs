@@ -1,7 +1,8 @@
 //! One test under one model: the answer to every question, the histogram, the races, and whether it always ends.
 //!
 //! A small test is explored completely once, and everything is read off that. In a large one each question is searched
-//! for first, and executions are then counted as far as that is cheap. Either way a witness is replayed before it is believed, and an absence on a small
+//! for first, and executions are then counted as far as that is cheap (with `--all`, as far as the limits allow: that some
+//! were not counted takes nothing from an answer). Either way a witness is replayed before it is believed, and an absence on a small
 //! test is confirmed by the other engine.
 
 use std::cell::OnceCell;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::replay::Judgement;
+use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_program::unfold::{unfold, unfold_accesses};
@@ -58,7 +59,7 @@ pub struct Evidence {
     /// A fair execution that never ends, if one was found.
     pub stuck: Option<Execution>,
     /// For each race of the report, the two events and an execution they race in.
-    pub races: Vec<((EventId, EventId), Execution)>,
+    pub races: Vec<((EventId, EventId), Arc<Execution>)>,
     /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
     /// are in it.
     pub accesses: Option<Unfolding>,
@@ -175,7 +176,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
     });
     let witnesses = witnesses.collect();
     let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
-    let races = races.map(|(_, example)| (example.pair, (*example.execution).clone())).collect();
+    let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
     Checked {
         report,
         evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
@@ -236,15 +237,19 @@ impl Job<'_> {
             }
         }
         if self.options.questions.is_yes() {
-            let small = self.searcher.estimate.bits <= SMALL_BITS || self.searcher.has_strands;
-            match self.options.outcomes {
-                Outcomes::All => self.count(&targets, flags, Effort::Complete, &mut answers),
-                Outcomes::Capped if small => self.count(&targets, flags, Effort::Capped, &mut answers),
-                Outcomes::Capped | Outcomes::Skip => {}
+            let capped = self.options.outcomes == Outcomes::Capped;
+            let small = self.searcher.estimate.bits <= SMALL_BITS || capped && self.searcher.has_strands;
+            let effort = match self.options.outcomes {
+                Outcomes::All => Some(Effort::Complete),
+                Outcomes::Capped => Some(Effort::Capped),
+                Outcomes::Skip => None,
+            };
+            if let Some(effort) = effort.filter(|_| small) {
+                self.count(&targets, flags, effort, &mut answers);
             }
             self.find_missing(&targets, &mut answers);
-            if self.options.outcomes == Outcomes::Capped && !small {
-                self.count(&targets, flags, Effort::Capped, &mut answers);
+            if let Some(effort) = effort.filter(|_| !small) {
+                self.count(&targets, flags, effort, &mut answers);
             }
             self.cross_check(&targets, &mut answers);
             self.vacuity(&mut answers);
@@ -355,10 +360,32 @@ impl Job<'_> {
                 (None, Some(why)) => Some(Finding::Unknown(why.clone())),
             };
             answers.findings = targets.iter().zip(totals.found).map(answer).collect();
+        } else {
+            self.settle(targets, totals.found, counted, &mut answers.findings);
         }
         let complete = counted.complete;
         let (races, protocol, why) = (totals.races, totals.protocol, why.cloned());
         answers.met = Met { races, complete, protocol, executions: counted, why };
+    }
+
+    /// What a search left open may be among the executions that were counted, or they may be all.
+    fn settle(
+        &self,
+        targets: &[Target<'_>],
+        found: Vec<Option<Execution>>,
+        counted: Count,
+        findings: &mut [Option<Finding>],
+    ) {
+        for ((target, found), finding) in targets.iter().zip(found).zip(findings) {
+            if !matches!(finding, Some(Finding::Unknown(Why::Time | Why::Memory))) {
+                continue;
+            }
+            match found {
+                Some(execution) => *finding = Some(self.replayed(execution, target.condition)),
+                None if counted.complete => *finding = Some(Finding::Absent),
+                None => {}
+            }
+        }
     }
 
     /// Searches for what counting has not answered.
@@ -503,7 +530,10 @@ impl Job<'_> {
 
     /// Judges an execution with the independent evaluator, which is made ready once.
     fn replay(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
-        let replayer = self.replayer.get_or_init(|| self.model.replayer(self.unfolding));
+        let replayer = self.replayer.get_or_init(|| {
+            let replayer = self.model.replayer(self.unfolding);
+            replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
+        });
         replayer.as_ref().map_err(Clone::clone)?.judge(execution, goal)
     }
 
@@ -513,6 +543,7 @@ impl Job<'_> {
             Ok(judgement) => {
                 Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
             }
+            Err(NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. })) => Err(stop.into()),
             Err(message) => Err(Why::Internal(format!("a witness cannot be replayed: {message}"))),
         }
     }

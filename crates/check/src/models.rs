@@ -9,6 +9,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
 use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
+use fencepost_axiom::watch::Watch;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
@@ -256,6 +257,9 @@ impl LoadedModel {
     }
 }
 
+/// Executions of unfoldings with no more events than this are judged in no time.
+const LARGE: usize = 256;
+
 /// Judges executions of one unfolding under one model; see [`LoadedModel::replay`].
 pub struct Replayer<'t> {
     model: &'t Model,
@@ -263,7 +267,15 @@ pub struct Replayer<'t> {
     replay: Replay<'t>,
 }
 
-impl Replayer<'_> {
+impl<'t> Replayer<'t> {
+    /// Large executions are judged within limits: they may take long, and a great deal of memory.
+    pub(crate) fn watched(self, watch: impl FnOnce() -> Watch<'t>) -> Replayer<'t> {
+        if self.unfolding.events.len() <= LARGE {
+            return self;
+        }
+        Replayer { replay: self.replay.watched(watch()), ..self }
+    }
+
     pub fn judge(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
         let judgement = self.replay.judge(execution).map_err(NotConfirmed::Model)?;
         replay::check_execution(self.unfolding, execution, goal, &self.model.coherence, judgement.fences)

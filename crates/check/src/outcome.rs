@@ -77,11 +77,15 @@ impl<'a> Reader<'a> {
             matches!(self.unfolding.events.get(event.index()).map(|event| &event.kind),
                 Some(EventKind::Write { location: written, .. }) if *written == location)
         };
-        let overwritten =
-            |event: EventId| self.execution.co.iter().any(|&(before, after)| before == event && is_write(&after));
-        let events = self.execution.events.iter().copied();
-        let last = events.filter(|event| is_write(event) && !overwritten(*event));
-        let mut values: Vec<Value> = last.filter_map(|event| self.value(event)).collect();
+        let events = &self.execution.events;
+        let mut last: Vec<bool> = events.iter().map(is_write).collect();
+        for (before, _) in self.execution.co.iter().filter(|(_, after)| is_write(after)) {
+            if let Ok(at) = events.binary_search(before) {
+                last[at] = false;
+            }
+        }
+        let values = self.execution.values.iter().zip(last).filter(|(_, last)| *last);
+        let mut values: Vec<Value> = values.filter_map(|(value, _)| *value).collect();
         values.sort_unstable();
         values.dedup();
         values

@@ -7,13 +7,14 @@
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Reach, Stop, reaches_cut};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
+use fencepost_axiom::watch::Watch;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 
@@ -55,6 +56,8 @@ pub(crate) struct Searcher<'a> {
     pub(crate) estimate: Estimate,
     choice: EngineChoice,
     limits: Limits<'a>,
+    /// How much longer what was found may be judged.
+    grace: Duration,
     /// There are asynchronous operations or mbarriers. Their executions are many to list for what they have to say, and few:
     /// whatever is asked of them, counting first is best.
     pub(crate) has_strands: bool,
@@ -94,12 +97,14 @@ impl<'a> Searcher<'a> {
             work: None,
         };
         let has_strands = has_strands(unfolding);
+        let grace = options.time_limit.unwrap_or_default() / 5 + Duration::from_millis(300);
         Searcher {
             unfolding,
             model,
             estimate: Estimate::new(unfolding),
             choice: options.engine,
             limits,
+            grace,
             has_strands,
             reach: OnceCell::new(),
         }
@@ -119,6 +124,7 @@ impl<'a> Searcher<'a> {
             estimate,
             choice: self.choice,
             limits,
+            grace: self.grace,
             has_strands,
             reach: OnceCell::new(),
         }
@@ -127,6 +133,12 @@ impl<'a> Searcher<'a> {
     /// Whether the time is up.
     pub(crate) fn is_late(&self) -> bool {
         self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// What ends the judging of a large execution: a little after the search, so that what was found last counts.
+    pub(crate) fn watch(&self) -> Watch<'a> {
+        let deadline = self.limits.deadline.and_then(|deadline| deadline.checked_add(self.grace));
+        Watch::new(&Limits { deadline, ..self.limits.clone() })
     }
 
     /// Explores with a fresh collection per engine that is asked.

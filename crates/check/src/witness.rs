@@ -1,6 +1,8 @@
 //! From answers to a report: names instead of numbers, lines instead of spans.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
@@ -36,8 +38,8 @@ pub(crate) fn report(
     terms: &[Term],
     answers: &Answers,
 ) -> Report {
-    let writer = Writer { test, unfolding, terms };
-    let racing = Writer { unfolding: accesses.or(unfolding), ..writer };
+    let writer = Writer { test, unfolding, terms, example: RefCell::default() };
+    let racing = Writer { test, unfolding: accesses.or(unfolding), terms, example: RefCell::default() };
     let unanswered = Finding::Unknown(Why::Internal("a question was not answered".to_owned()));
     let questions: Vec<Answer> = test
         .program
@@ -73,7 +75,7 @@ pub(crate) fn report(
         races: racing.races(answers, assuming(undefined::race_filter(test, model))),
         protocol: Protocol {
             answer: answers.protocol_answer,
-            errors: if answers.protocol_of_accesses { racing } else { writer }.protocol(&answers.protocol),
+            errors: if answers.protocol_of_accesses { &racing } else { &writer }.protocol(&answers.protocol),
             depends: None,
         },
         termination: writer.termination(answers, assuming(filter)),
@@ -94,11 +96,12 @@ fn overall(test: &Test, questions: &[Answer], answers: &Answers) -> Verdict {
     }
 }
 
-#[derive(Copy, Clone)]
 struct Writer<'a> {
     test: &'a Test,
     unfolding: Option<&'a Unfolding>,
     terms: &'a [Term],
+    /// The example of the last race that was written: one execution has many, and may be large.
+    example: RefCell<Option<(Arc<Execution>, Witness)>>,
 }
 
 impl Writer<'_> {
@@ -250,8 +253,20 @@ impl Writer<'_> {
             location: self.location(first).or_else(|| self.location(second)),
             contested: false,
             diagnosis: None,
-            example: self.witness(&example.execution, None)?,
+            example: self.example(&example.execution)?,
         })
+    }
+
+    fn example(&self, execution: &Arc<Execution>) -> Option<Witness> {
+        let mut last = self.example.borrow_mut();
+        match last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, execution)) {
+            Some((_, written)) => Some(written.clone()),
+            None => {
+                let written = self.witness(execution, None)?;
+                *last = Some((Arc::clone(execution), written.clone()));
+                Some(written)
+            }
+        }
     }
 
     fn protocol(&self, set: &ProtocolSet) -> Vec<ProtocolError> {

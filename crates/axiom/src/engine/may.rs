@@ -64,6 +64,14 @@ pub(in crate::engine) struct MayValues {
     rounds: usize,
 }
 
+/// What the writes to one location may have written: each value once, ascending. There is no bound on their number,
+/// because a read may pass few of them.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    values: Vec<Value>,
+    any: bool,
+}
+
 impl MayValues {
     /// Of the events given, which include the init writes. `passes` says whether a read may have a value.
     pub(in crate::engine) fn new(
@@ -87,8 +95,9 @@ impl MayValues {
             for &write in &writes {
                 changed |= may.update_write(unfolding, write);
             }
+            let held = may.held(unfolding, &writes);
             for &read in &reads {
-                changed |= may.update_read(unfolding, read, &writes, passes);
+                changed |= may.update_read(unfolding, read, &held, passes);
             }
             if !changed {
                 return may;
@@ -100,29 +109,39 @@ impl MayValues {
         self.values.get(event.index()).and_then(Option::as_ref).unwrap_or(&May::Any)
     }
 
-    /// Same-location writes whose values can reach the read.
+    /// By location: what its writes may have written. Every read of it picks from that.
+    fn held(&self, unfolding: &Unfolding, writes: &[EventId]) -> Vec<Held> {
+        let mut held = vec![Held::default(); unfolding.locations.len()];
+        for write in writes {
+            let Some(location) = location_of(&unfolding.events[write.index()]) else { continue };
+            match self.of(*write) {
+                May::Any => held[location.index()].any = true,
+                May::Values(values) => held[location.index()].values.extend_from_slice(values),
+            }
+        }
+        for held in &mut held {
+            held.values.sort_unstable();
+            held.values.dedup();
+        }
+        held
+    }
+
+    /// The values of same-location writes that can reach the read.
     fn update_read(
         &mut self,
         unfolding: &Unfolding,
         read: EventId,
-        writes: &[EventId],
+        held: &[Held],
         passes: &mut dyn FnMut(EventId, Value) -> bool,
     ) -> bool {
         let EventKind::Read { location, ty, .. } = &unfolding.events[read.index()].kind else { return false };
-        let mut found = May::none();
-        for write in writes {
-            if location_of(&unfolding.events[write.index()]) != Some(*location) {
-                continue;
-            }
-            match self.of(*write) {
-                May::Any => found = May::Any,
-                May::Values(values) => values
-                    .iter()
-                    .map(|value| ty.wrap(*value))
-                    .filter(|value| passes(read, *value))
-                    .for_each(|value| found.insert(value)),
-            }
+        let held = &held[location.index()];
+        if held.any {
+            return self.replace(read, May::Any);
         }
+        let mut found = May::none();
+        let values = held.values.iter().map(|value| ty.wrap(*value)).filter(|value| passes(read, *value));
+        values.for_each(|value| found.insert(value));
         self.replace(read, found)
     }
 

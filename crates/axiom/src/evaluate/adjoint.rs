@@ -37,6 +37,9 @@ impl Adjoint {
         }
         for stage in (Stage::ReadsFrom as usize..=Stage::Coherence as usize).rev() {
             for step in evaluator.plan.steps[stage].iter().rev() {
+                if evaluator.gives_up() {
+                    return;
+                }
                 match *step {
                     Step::Check { check, needs } if needs <= chosen => self.seed(evaluator, check),
                     Step::Check { .. } => {}
@@ -80,7 +83,7 @@ impl Adjoint {
             CheckKind::Acyclic => {
                 let closure = &mut closure[..range.len()];
                 closure.copy_from_slice(&evaluator.data[range.clone()]);
-                kernel::close(shape, closure);
+                kernel::close_while(shape, closure, &mut || !evaluator.watch.is_over());
                 kernel::inverse(shape, seed, closure);
                 kernel::add_identity(shape, seed);
             }

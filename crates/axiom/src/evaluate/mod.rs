@@ -20,6 +20,7 @@ use fencepost_syntax::cat::CheckKind;
 use crate::base::Candidate;
 use crate::bits::{Shape, kernel};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
+use crate::watch::Watch;
 
 pub use adjoint::Adjoint;
 pub use plan::{Occurrence, Plan, Pruning};
@@ -68,7 +69,12 @@ pub struct Evaluator<'m> {
     computed: Vec<u64>,
     /// By check: the time of the value it was last judged on, and whether that violates it.
     judged: Vec<(u64, bool)>,
+    /// What may end an evaluation in the middle. The values are then not to be believed.
+    watch: Watch<'m>,
 }
+
+/// Over rows of more words than this, an evaluation takes long enough to be interrupted.
+const WIDE: usize = 4;
 
 impl<'m> Evaluator<'m> {
     pub fn new(model: &'m Model) -> Evaluator<'m> {
@@ -89,7 +95,18 @@ impl<'m> Evaluator<'m> {
             changed: Vec::new(),
             computed: Vec::new(),
             judged: Vec::new(),
+            watch: Watch::default(),
         }
+    }
+
+    /// Gives up in the middle of a long evaluation when the watch says so.
+    pub fn watched(self, watch: Watch<'m>) -> Evaluator<'m> {
+        Evaluator { watch, ..self }
+    }
+
+    /// Whether to leave an evaluation unfinished. Small ones are never.
+    fn gives_up(&self) -> bool {
+        self.shape.words() > WIDE && self.watch.is_over()
     }
 
     pub fn plan(&self) -> &Plan {
@@ -137,6 +154,9 @@ impl<'m> Evaluator<'m> {
         for index in 0..self.plan.static_bases.len() {
             let (slot, base) = self.plan.static_bases[index];
             let range = self.range(slot);
+            if self.gives_up() {
+                return None;
+            }
             match base {
                 plan::Base::Set(set) => candidate.fill_set(unfolding, set, &mut self.data[range]),
                 plan::Base::Relation(relation) => candidate.fill_relation(unfolding, relation, &mut self.data[range]),
@@ -188,11 +208,14 @@ impl<'m> Evaluator<'m> {
     }
 
     /// Recomputes the nodes of these stages; the first violated check that counts for what is chosen, if any (the nodes
-    /// after it are then stale).
+    /// after it are then stale). After a watch ended it, no check is violated.
     pub fn run(&mut self, from: Stage, to: Stage, chosen: Chosen) -> Option<CheckId> {
         let plan = Arc::clone(&self.plan);
         for stage in from as usize..=to as usize {
             for &step in &plan.steps[stage] {
+                if self.gives_up() {
+                    return None;
+                }
                 match step {
                     Step::Compute(slot, operation) => self.compute(slot, operation),
                     Step::Group(group) => self.fixpoint(group as usize),
@@ -211,6 +234,9 @@ impl<'m> Evaluator<'m> {
     pub fn run_final(&mut self) -> Option<CheckId> {
         let plan = Arc::clone(&self.plan);
         for &step in &plan.last {
+            if self.gives_up() {
+                return None;
+            }
             match step {
                 Step::Compute(slot, operation) => self.compute(slot, operation),
                 Step::Group(group) => self.fixpoint(group as usize),
@@ -273,6 +299,9 @@ impl<'m> Evaluator<'m> {
         let rounds = self.shape.events() * self.shape.events() * self.plan.groups[group].variables.len() + 2;
         for _ in 0..rounds {
             for index in 0..self.plan.groups[group].steps.len() {
+                if self.gives_up() {
+                    return;
+                }
                 let (slot, operation) = self.plan.groups[group].steps[index];
                 self.evaluate(slot, operation);
                 let own = self.range(slot);
@@ -327,6 +356,8 @@ impl<'m> Evaluator<'m> {
         let length = self.range(slot).len();
         let out = &mut self.fresh[..length];
         let value = |slot: Slot| &self.data[self.offsets[slot.index()]..self.offsets[slot.index() + 1]];
+        let watch = &self.watch;
+        let go_on = &mut || !watch.is_over();
         match operation {
             Operation::Empty => out.fill(0),
             Operation::Union(a, b) => kernel::union(out, value(a), value(b)),
@@ -335,17 +366,17 @@ impl<'m> Evaluator<'m> {
             Operation::Complement(a) => kernel::complement(shape, out, value(a)),
             Operation::Domain(a) => kernel::domain(shape, out, value(a)),
             Operation::Range(a) => kernel::range(shape, out, value(a)),
-            Operation::Sequence(a, b) => kernel::sequence(shape, out, value(a), value(b)),
+            Operation::Sequence(a, b) => kernel::sequence_while(shape, out, value(a), value(b), go_on),
             Operation::From(set, a) => restrict_domain(shape, out, value(set), value(a)),
             Operation::Into(a, set) => restrict_range(shape, out, value(a), value(set)),
             Operation::Inverse(a) => kernel::inverse(shape, out, value(a)),
             Operation::Plus(a) => {
                 out.copy_from_slice(value(a));
-                kernel::close(shape, out);
+                kernel::close_while(shape, out, go_on);
             }
             Operation::Star(a) => {
                 out.copy_from_slice(value(a));
-                kernel::close(shape, out);
+                kernel::close_while(shape, out, go_on);
                 kernel::add_identity(shape, out);
             }
             Operation::Optional(a) => {

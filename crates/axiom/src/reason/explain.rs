@@ -14,6 +14,7 @@ use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
 
 use super::rank::Ranks;
+use crate::watch::Watch;
 
 /// The values of a model's nodes over one candidate; events are positions in the candidate's list.
 pub trait Valuation {
@@ -70,11 +71,29 @@ pub struct Explainer<'a> {
     pub(super) values: &'a dyn Valuation,
     ranks: hash::Map<usize, Ranks>,
     steps: hash::Map<Fact, Step>,
+    watch: Watch<'a>,
 }
+
+/// So many facts are explained between two looks at the clock, and so many bytes are held for each.
+const INTERVAL: usize = 256;
+const FACT: u64 = 160;
 
 impl<'a> Explainer<'a> {
     pub fn new(model: &'a Model, values: &'a dyn Valuation) -> Explainer<'a> {
-        Explainer { model, values, ranks: hash::Map::default(), steps: hash::Map::default() }
+        let (ranks, steps) = (hash::Map::default(), hash::Map::default());
+        Explainer { model, values, ranks, steps, watch: Watch::default() }
+    }
+
+    /// Gives up when the watch says so: from then on every fact rests on nothing, and no explanation is to be believed.
+    pub fn watched(self, watch: Watch<'a>) -> Explainer<'a> {
+        Explainer { watch, ..self }
+    }
+
+    /// Whether to leave explanations unfinished.
+    pub(super) fn gives_up(&self) -> bool {
+        let looks = self.steps.len() % INTERVAL == INTERVAL - 1;
+        looks && (self.watch.is_over() || self.watch.is_too_much(self.steps.len() as u64 * FACT))
+            || self.watch.ended().is_some()
     }
 
     pub(super) fn operator(&self, node: NodeId) -> &'a Operator {
@@ -98,7 +117,9 @@ impl<'a> Explainer<'a> {
     fn rank(&mut self, node: NodeId, from: usize, to: usize) -> Rank {
         let group = self.model.groups.iter().position(|group| group.first <= node && node <= group.last)?;
         let (model, values) = (self.model, self.values);
-        let ranks = self.ranks.entry(group).or_insert_with(|| Ranks::compute(model, &model.groups[group], values));
+        let watch = &self.watch;
+        let compute = || Ranks::compute(model, &model.groups[group], values, watch);
+        let ranks = self.ranks.entry(group).or_insert_with(compute);
         Some((group, ranks.of(node, from, to)))
     }
 
@@ -111,6 +132,9 @@ impl<'a> Explainer<'a> {
     pub fn step(&mut self, fact: Fact) -> Step {
         if let Some(step) = self.steps.get(&fact) {
             return step.clone();
+        }
+        if self.gives_up() {
+            return Step::default();
         }
         // A circle of absences meets this placeholder; presences are well-founded and never do.
         if fact.sign == Sign::Absent {

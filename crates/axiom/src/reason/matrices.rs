@@ -7,6 +7,7 @@ use fencepost_syntax::cat::CheckRole;
 use crate::base::Candidate;
 use crate::bits::{Relation, Shape, kernel, ones};
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
+use crate::watch::Watch;
 
 use super::explain::Valuation;
 
@@ -34,7 +35,12 @@ pub struct Matrices<'m> {
     live: Vec<bool>,
     shape: Shape,
     bits: Vec<Vec<u64>>,
+    /// What may end an evaluation in the middle. The values are then not to be believed.
+    watch: Watch<'m>,
 }
+
+/// Over rows of more words than this, an evaluation takes long enough to be interrupted.
+const WIDE: usize = 4;
 
 impl<'m> Matrices<'m> {
     pub fn new(model: &'m Model) -> Matrices<'m> {
@@ -56,7 +62,28 @@ impl<'m> Matrices<'m> {
                 todo.extend(group.variables.iter().flat_map(|(variable, body)| [*variable, *body]));
             }
         }
-        Matrices { model, live, shape: Shape::default(), bits: vec![Vec::new(); model.nodes.len()] }
+        let bits = vec![Vec::new(); model.nodes.len()];
+        Matrices { model, live, shape: Shape::default(), bits, watch: Watch::default() }
+    }
+
+    /// Gives up in the middle of a long evaluation when the watch says so.
+    pub fn watched(self, watch: Watch<'m>) -> Matrices<'m> {
+        Matrices { watch, ..self }
+    }
+
+    pub fn watch(&self) -> &Watch<'m> {
+        &self.watch
+    }
+
+    /// Bytes needed for a candidate of this shape.
+    pub fn memory_for(&self, shape: Shape) -> u64 {
+        let live = self.model.nodes.iter().zip(&self.live).filter(|(_, live)| **live);
+        let words = live.map(|(node, _)| if node.kind == NodeKind::Set { shape.words() } else { shape.matrix() });
+        words.map(|words| words as u64 * 8).sum()
+    }
+
+    fn gives_up(&self) -> bool {
+        self.shape.words() > WIDE && self.watch.is_over()
     }
 
     /// Computes what the traces fix. In the range of a group that depends on choices, static nodes do not depend on the
@@ -67,6 +94,9 @@ impl<'m> Matrices<'m> {
             self.bits[index] = blank(self.model.nodes[index].kind, self.shape);
         }
         for index in 0..self.model.nodes.len() {
+            if self.gives_up() {
+                return;
+            }
             if self.live[index] && self.is_static(NodeId(index as u32)) {
                 let mut out = std::mem::take(&mut self.bits[index]);
                 match &self.model.nodes[index].operator {
@@ -91,7 +121,7 @@ impl<'m> Matrices<'m> {
     /// Computes what depends on the choices.
     pub fn choose(&mut self, chosen: &Chosen) {
         let mut index = 0;
-        while index < self.model.nodes.len() {
+        while index < self.model.nodes.len() && !self.gives_up() {
             if let Some(group) = self.group_of(index) {
                 let last = self.model.groups[group].last.index();
                 let inside = index..=last;
@@ -152,6 +182,9 @@ impl<'m> Matrices<'m> {
         }
         loop {
             for index in group.first.index()..=group.last.index() {
+                if self.gives_up() {
+                    return;
+                }
                 if self.live[index] && !operands(&self.model.nodes[index].operator).is_empty() {
                     self.recompute(index);
                 }
@@ -176,7 +209,7 @@ impl<'m> Matrices<'m> {
     }
 
     fn operate(&self, operator: &Operator, out: &mut [u64]) {
-        operate(self.shape, self.model, operator, &self.bits, out);
+        operate((self.shape, &self.watch), self.model, operator, &self.bits, out);
     }
 }
 
@@ -214,7 +247,14 @@ fn under_identity(model: &Model, node: NodeId) -> Option<NodeId> {
 }
 
 /// Applies an operator to the bits of its operands. Base relations and variables are left as they are.
-pub(super) fn operate(shape: Shape, model: &Model, operator: &Operator, bits: &[Vec<u64>], out: &mut [u64]) {
+pub(super) fn operate(
+    (shape, watch): (Shape, &Watch<'_>),
+    model: &Model,
+    operator: &Operator,
+    bits: &[Vec<u64>],
+    out: &mut [u64],
+) {
+    let go_on = &mut || !watch.is_over();
     let of = |node: &NodeId| bits[node.index()].as_slice();
     match operator {
         Operator::SetUnion(a, b) | Operator::Union(a, b) => kernel::union(out, of(a), of(b)),
@@ -229,13 +269,13 @@ pub(super) fn operate(shape: Shape, model: &Model, operator: &Operator, bits: &[
                 let rows = out.chunks_exact_mut(shape.words().max(1)).zip(of(a).chunks_exact(shape.words().max(1)));
                 rows.for_each(|(out, row)| kernel::intersection(out, row, of(&set)));
             }
-            (None, None) => kernel::sequence(shape, out, of(a), of(b)),
+            (None, None) => kernel::sequence_while(shape, out, of(a), of(b), go_on),
         },
         Operator::Inverse(a) => kernel::inverse(shape, out, of(a)),
         Operator::Plus(a) | Operator::Star(a) | Operator::Optional(a) => {
             out.copy_from_slice(of(a));
             if !matches!(operator, Operator::Optional(_)) {
-                kernel::close(shape, out);
+                kernel::close_while(shape, out, go_on);
             }
             if !matches!(operator, Operator::Plus(_)) {
                 kernel::add_identity(shape, out);

@@ -174,6 +174,9 @@ impl Explainer<'_> {
         let mut found: Vec<Vec<Fact>> = Vec::new();
         for component in components {
             for start in component {
+                if self.gives_up() {
+                    return found;
+                }
                 if amount != Amount::Cheapest && on_cycle[start] {
                     continue;
                 }
@@ -304,7 +307,9 @@ fn simple_cycle(walk: Vec<usize>) -> Vec<usize> {
 /// The strongly connected components of a relation that contain a cycle (Tarjan, without recursion).
 fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
     let size = values.size();
-    let rows: Vec<Vec<usize>> = (0..size).map(|from| values.row(node, from)).collect();
+    // Half the size of what a row is otherwise: there are as many as events.
+    let narrow = |row: Vec<usize>| row.into_iter().map(|to| to as u32).collect();
+    let rows: Vec<Vec<u32>> = (0..size).map(|from| narrow(values.row(node, from))).collect();
     let mut index = vec![usize::MAX; size];
     let mut low = vec![0; size];
     let mut on_stack = vec![false; size];
@@ -322,6 +327,7 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                 on_stack[event] = true;
             }
             if let Some(&to) = rows[event].get(edge) {
+                let to = to as usize;
                 calls.push((event, edge + 1));
                 if index[to] == usize::MAX {
                     calls.push((to, 0));
@@ -339,7 +345,7 @@ fn components(values: &dyn Valuation, node: NodeId) -> Vec<Vec<usize>> {
                 let mut component = stack.split_off(at);
                 component.iter().for_each(|member| on_stack[*member] = false);
                 component.sort_unstable();
-                if component.len() > 1 || rows[event].contains(&event) {
+                if component.len() > 1 || rows[event].contains(&(event as u32)) {
                     found.push(component);
                 }
             }

@@ -6,6 +6,7 @@ use crate::model::{Model, NodeId, NodeKind, Operator, RecursiveGroup};
 
 use super::explain::Valuation;
 use super::matrices::{blank, operands, operate};
+use crate::watch::Watch;
 
 pub(super) struct Ranks {
     shape: Shape,
@@ -15,8 +16,13 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    pub(super) fn compute(model: &Model, group: &RecursiveGroup, values: &dyn Valuation) -> Ranks {
+    pub(super) fn compute(model: &Model, group: &RecursiveGroup, values: &dyn Valuation, watch: &Watch<'_>) -> Ranks {
         let shape = Shape::new(values.size());
+        let nodes = u64::from(group.last.0 - group.first.0 + 1);
+        // Four bytes for each pair, and as many bits again for the rounds.
+        if watch.is_too_much(nodes * (4 * (shape.events() as u64).pow(2) + 16 * shape.matrix() as u64)) {
+            return Ranks { shape, first: group.first, ranks: Vec::new() };
+        }
         let mut rounds = Rounds::new(model, group, values, shape);
         let count = group.last.index() - group.first.index() + 1;
         let cells = |node: usize| {
@@ -28,7 +34,10 @@ impl Ranks {
         };
         let mut ranks: Vec<Vec<u32>> = (0..count).map(|node| vec![u32::MAX; cells(node)]).collect();
         for round in 0.. {
-            rounds.evaluate();
+            if watch.is_over() {
+                break;
+            }
+            rounds.evaluate(watch);
             for (offset, ranks) in ranks.iter_mut().enumerate() {
                 rounds.record(offset, round, ranks);
             }
@@ -36,11 +45,16 @@ impl Ranks {
                 break;
             }
         }
+        // Rounds that were left unfinished say nothing.
+        if watch.ended().is_some() {
+            ranks.clear();
+        }
         Ranks { shape, first: group.first, ranks }
     }
 
     pub(super) fn of(&self, node: NodeId, from: usize, to: usize) -> u32 {
-        let ranks = &self.ranks[node.index() - self.first.index()];
+        // None of a group that was too large, of which nothing is believed.
+        let Some(ranks) = self.ranks.get(node.index() - self.first.index()) else { return u32::MAX };
         if ranks.len() == self.shape.events() { ranks[from] } else { ranks[from * self.shape.events() + to] }
     }
 }
@@ -84,14 +98,14 @@ impl<'a> Rounds<'a> {
         Rounds { model, group, shape, bits }
     }
 
-    fn evaluate(&mut self) {
+    fn evaluate(&mut self, watch: &Watch<'_>) {
         for index in self.group.first.index()..=self.group.last.index() {
             let operator = &self.model.nodes[index].operator;
             if operands(operator).is_empty() {
                 continue;
             }
             let mut out = std::mem::take(&mut self.bits[index]);
-            operate(self.shape, self.model, operator, &self.bits, &mut out);
+            operate((self.shape, watch), self.model, operator, &self.bits, &mut out);
             self.bits[index] = out;
         }
     }

@@ -195,11 +195,13 @@ impl<'t> Candidate<'t> {
 
     /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4).
     fn program_order(&self) -> Pairs {
+        let events = self.events.borrow();
+        let positions: BTreeMap<EventId, usize> = events.iter().map(|&event| (event, self.position(event))).collect();
         self.relate(|x, a, y, b| {
             let main = a.strand.is_none() && b.strand.is_none();
             let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
-            let later = self.position(x) < self.position(y);
-            main && !one_group && a.thread.is_some() && a.thread == b.thread && later
+            let same_thread = a.thread.is_some() && a.thread == b.thread;
+            main && !one_group && same_thread && positions[&x] < positions[&y]
         })
     }
 

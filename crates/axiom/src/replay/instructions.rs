@@ -17,9 +17,13 @@ use super::variants::Variants;
 use super::{Includes, Judgement, ReplayErrorKind};
 use super::{library, operators, prelude};
 use crate::model::FenceOrder;
+use crate::watch::Watch;
 
 /// Includes and calls nest at most this deeply.
 const MAX_NESTING: u32 = 40;
+
+/// As many relations with most of the pairs are held at once.
+const DENSE: u64 = 16;
 
 /// A model ready to judge candidates of one unfolding.
 pub(crate) struct Judge<'t> {
@@ -116,6 +120,20 @@ impl<'t> Judge<'t> {
     pub(crate) fn fence_order(&self) -> FenceOrder {
         let looks = |check: &PreparedCheck<'t>| self.interpreter.force(&check.value).1.includes(Depends::SYNC_FENCE);
         if self.checks.iter().any(looks) { FenceOrder::Ordered } else { FenceOrder::Unordered }
+    }
+
+    /// Lets the watch end an evaluation.
+    pub(super) fn watch(&mut self, watch: Watch<'t>) {
+        self.interpreter.watch = watch;
+    }
+
+    /// Whether an execution of so many events may be judged: some of a model's relations hold most pairs of them.
+    pub(super) fn check_size(&self, events: u64) -> Answer<()> {
+        let bytes = events * events * size_of::<(u32, u32)>() as u64 * DENSE;
+        if self.interpreter.watch.is_too_much(bytes) {
+            return Err(self.interpreter.out_of_limits(Span::default()));
+        }
+        Ok(())
     }
 
     pub(crate) fn judgement(&self) -> Answer<Judgement> {

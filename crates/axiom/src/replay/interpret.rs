@@ -17,6 +17,8 @@ use super::ordered::Ordered;
 use super::prelude;
 use super::variants::Variants;
 use super::{ReplayError, ReplayErrorKind};
+use crate::engine::Stop;
+use crate::watch::Watch;
 
 pub(super) type Answer<T> = Result<T, ReplayError>;
 type Tree = Spanned<Expression>;
@@ -167,12 +169,14 @@ pub(super) struct Interpreter<'t> {
     /// What the evaluation in progress has looked at.
     touched: Cell<Depends>,
     depth: Cell<u32>,
+    pub(super) watch: Watch<'t>,
 }
 
 impl<'t> Interpreter<'t> {
     pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>, kept: Kept) -> Interpreter<'t> {
         let predefined = RefCell::default();
-        Interpreter { candidate, variants, kept, predefined, touched: Cell::default(), depth: Cell::new(0) }
+        let (touched, depth, watch) = (Cell::default(), Cell::new(0), Watch::default());
+        Interpreter { candidate, variants, kept, predefined, touched, depth, watch }
     }
 
     /// A name that every model can use; it stands for the same wherever it is used.
@@ -256,7 +260,15 @@ impl<'t> Interpreter<'t> {
         })
     }
 
+    /// Why the watch ended the evaluation.
+    pub(super) fn out_of_limits(&self, span: Span) -> ReplayError {
+        error(span, ReplayErrorKind::Limit(self.watch.ended().unwrap_or(Stop::Time)))
+    }
+
     pub(super) fn evaluate(&self, tree: &'t Tree, environment: &Environment<'t>) -> Answer<Value<'t>> {
+        if self.watch.is_over() {
+            return Err(self.out_of_limits(tree.span));
+        }
         match &tree.node {
             Expression::Empty => Ok(Value::Empty),
             Expression::Universe => Ok(Value::Events(self.candidate.universe())),

@@ -7,7 +7,16 @@ pub(super) type Pairs = Ordered<(u32, u32)>;
 
 /// `a ; b`: x to z iff some y has x a y and y b z.
 pub(super) fn sequence(left: &Pairs, right: &Pairs) -> Pairs {
-    left.iter().flat_map(|&(x, y)| successors(right, y).map(move |z| (x, z))).collect()
+    let mut result = Vec::new();
+    let mut rest = left.as_slice();
+    // From one x at a time, so that what several ways lead to is held once.
+    while let Some(&(x, _)) = rest.first() {
+        let (own, others) = rest.split_at(rest.partition_point(|&(from, _)| from <= x));
+        let ends: Events = own.iter().flat_map(|&(_, y)| successors(right, y)).collect();
+        result.extend(ends.iter().map(|&z| (x, z)));
+        rest = others;
+    }
+    result.into_iter().collect()
 }
 
 /// Where `from` leads to.
@@ -25,12 +34,14 @@ pub(super) fn inverse(relation: &Pairs) -> Pairs {
 /// `r+`: x to y iff a path of at least one step leads from x to y.
 pub(super) fn plus(relation: &Pairs) -> Pairs {
     let mut result = Vec::new();
+    let size = relation.iter().map(|&(x, y)| x.max(y) as usize + 1).max().unwrap_or(0);
     for start in domain(relation).iter().copied() {
         let mut reached = Vec::new();
+        let mut is_reached = vec![false; size];
         let mut todo = vec![start];
         while let Some(at) = todo.pop() {
             for next in successors(relation, at) {
-                if !reached.contains(&next) {
+                if !std::mem::replace(&mut is_reached[next as usize], true) {
                     reached.push(next);
                     todo.push(next);
                 }

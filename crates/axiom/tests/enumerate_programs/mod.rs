@@ -17,6 +17,8 @@ pub(crate) enum Op {
     Write(usize, i128),
     /// Writes what the thread's n-th register holds.
     WriteRegister(usize, usize),
+    /// Writes one more than that.
+    WriteNext(usize, usize),
     Read(usize),
     /// Reads into a register and writes a constant, atomically.
     Exchange(usize, i128),
@@ -79,6 +81,12 @@ impl Builder {
                     self.unfolding.events[event.index()].data_deps.push(source);
                     event
                 }
+                Op::WriteNext(location, register) => {
+                    let source = reads[*register];
+                    let event = self.push(thread, write(*location, next(source)), first);
+                    self.unfolding.events[event.index()].data_deps.push(source);
+                    event
+                }
                 Op::Read(location) => {
                     let event = self.push(thread, read(*location), first);
                     reads.push(event);
@@ -92,13 +100,7 @@ impl Builder {
                 Op::Increment(location) => {
                     let event = self.push(thread, read(*location), first);
                     reads.push(event);
-                    let sum = Expression::Binary(
-                        fencepost_program::expression::BinaryOperator::Add,
-                        Type::UNTYPED,
-                        Box::new(Expression::Read(event)),
-                        Box::new(Expression::constant(1)),
-                    );
-                    self.pair(thread, event, write(*location, sum), first)
+                    self.pair(thread, event, write(*location, next(event)), first)
                 }
                 Op::Fence(tag) => {
                     let event = self.push(thread, EventKind::Fence, first);
@@ -170,6 +172,11 @@ fn blank() -> Event {
         iteration: 0,
         ..Event::default()
     }
+}
+
+fn next(read: EventId) -> Expression {
+    let (read, one) = (Box::new(Expression::Read(read)), Box::new(Expression::constant(1)));
+    Expression::Binary(fencepost_program::expression::BinaryOperator::Add, Type::UNTYPED, read, one)
 }
 
 fn write(location: usize, value: Expression) -> EventKind {

@@ -62,7 +62,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let mut last: Option<Scene<'_>> = None;
     for (race, (pair, execution)) in races {
         // Races of one execution share what is known of it.
-        let scene = match last.take().filter(|scene| scene.execution == execution) {
+        let scene = match last.take().filter(|scene| *scene.execution == **execution) {
             Some(scene) => scene,
             None => Scene::new(test, unfolding, execution, &watching),
         };

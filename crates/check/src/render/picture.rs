@@ -140,7 +140,7 @@ fn racing<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked, unfolding:
     let caption = races_told(test, unfolding, &races).into_iter().chain(undefined(checked)).collect();
     let races = races.into_iter().take(MOST_RACES).collect();
     let options = Options { caption, races, ..Options::default() };
-    Some(Chosen { unfolding, execution: execution.clone(), options })
+    Some(Chosen { unfolding, execution: (**execution).clone(), options })
 }
 
 /// The pairs that race in the execution that is drawn: a race of another one would be no arrow of this picture.

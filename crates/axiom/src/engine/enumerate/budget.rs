@@ -2,11 +2,10 @@
 //! by the size of the candidate, and never in time: a search that is cut by it ends at the same place every time.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use crate::bits::Shape;
 use crate::engine::{Limits, Stop};
+use crate::watch::Watch;
 
 /// Why the search ends before it has seen everything.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,12 +19,15 @@ pub(super) type Flow = ControlFlow<End>;
 
 #[derive(Debug)]
 pub(super) struct Budget<'a> {
-    limits: &'a Limits<'a>,
+    pub(super) watch: Watch<'a>,
     nodes: u64,
     /// What a node of the current candidate costs, in units of a small evaluation.
     scale: u64,
     /// Work left, if it is limited.
     left: Option<u64>,
+    /// Bytes held for the current candidate, and those of the levels of its search.
+    fixed: u64,
+    levels: u64,
 }
 
 const INTERVAL: u64 = 1024;
@@ -34,7 +36,7 @@ const SMALL_MATRIX: u64 = 32;
 
 impl<'a> Budget<'a> {
     pub(super) fn new(limits: &'a Limits<'a>) -> Budget<'a> {
-        Budget { limits, nodes: 0, scale: 1, left: limits.work }
+        Budget { watch: Watch::new(limits), nodes: 0, scale: 1, left: limits.work, fixed: 0, levels: 0 }
     }
 
     /// Nodes are now over candidates of this shape.
@@ -64,19 +66,33 @@ impl<'a> Budget<'a> {
     }
 
     pub(super) fn check(&self) -> Flow {
-        if self.limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            return Flow::Break(End::Incomplete(Stop::Cancelled));
-        }
-        if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Flow::Break(End::Incomplete(Stop::Time));
-        }
-        Flow::Continue(())
+        self.watch.is_over();
+        self.ended()
     }
 
-    pub(super) fn check_memory(&self, bytes: u64) -> Flow {
-        match self.limits.memory {
-            Some(limit) if bytes > limit => Flow::Break(End::Incomplete(Stop::Memory)),
-            _ => Flow::Continue(()),
+    /// Whether something was left unfinished before: nothing may be concluded from it.
+    pub(super) fn ended(&self) -> Flow {
+        match self.watch.ended() {
+            Some(stop) => Flow::Break(End::Incomplete(stop)),
+            None => Flow::Continue(()),
         }
+    }
+
+    /// A new candidate begins, for which so many bytes are held until it is done.
+    pub(super) fn hold(&mut self, bytes: u64) -> Flow {
+        self.fixed = bytes;
+        self.levels = 0;
+        self.enter(0)
+    }
+
+    /// The search goes a level deeper, for which so many bytes are held beside the rest.
+    pub(super) fn enter(&mut self, bytes: u64) -> Flow {
+        self.levels += bytes;
+        self.watch.is_too_much(self.fixed + self.levels);
+        self.ended()
+    }
+
+    pub(super) fn leave(&mut self, bytes: u64) {
+        self.levels -= bytes;
     }
 }

@@ -47,6 +47,9 @@ use crate::model::{Coherence, Model, NodeId};
 /// From this many combinations of reads-from on, the model narrows the choice after each step (see [`narrow`]).
 const NARROW_FROM: u64 = 4096;
 
+/// Candidates with rows of more words than this take long to prepare.
+const WIDE: usize = 4;
+
 /// The enumeration engine.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct Enumerate;
@@ -107,6 +110,10 @@ fn explore(
         Ok(wanted) => wanted,
         Err(stop) => return Exploration::Incomplete(stop),
     };
+    // Nothing is prepared when it is too late already.
+    if let ControlFlow::Break(End::Incomplete(stop)) = budget.check() {
+        return Exploration::Incomplete(stop);
+    }
     let question = Question::new(goal);
     let choices = traces::choices(unfolding, &question, goal.ends);
     let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
@@ -163,6 +170,7 @@ impl<'a, 'v> Search<'a, 'v> {
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
         let candidate = Candidate::default();
         let values = Values::new(unfolding, &candidate, &question);
+        let evaluator = Evaluator::with_roots(model, &roots).watched(budget.watch.clone());
         Search {
             unfolding,
             model,
@@ -173,7 +181,7 @@ impl<'a, 'v> Search<'a, 'v> {
             gap: None,
             narrow_from: NARROW_FROM,
             reported: 0,
-            evaluator: Evaluator::with_roots(model, &roots),
+            evaluator,
             wanted,
             mask: Relation::default(),
             execution: report::empty(),
@@ -185,7 +193,7 @@ impl<'a, 'v> Search<'a, 'v> {
     }
 
     fn conclude(&mut self, cut: Option<Stop>) -> Exploration {
-        match self.gap.take().or(cut) {
+        match self.budget.watch.ended().or(self.gap.take()).or(cut) {
             Some(stop) => Exploration::Incomplete(stop),
             None => Exploration::Complete,
         }
@@ -215,20 +223,35 @@ impl<'a, 'v> Search<'a, 'v> {
             self.mask = wanted.mask(&self.candidate);
         }
         self.budget.resize(self.candidate.shape);
-        // The model's values, and the orders of as many levels as there may be undecided pairs at a time.
-        let matrix = self.candidate.shape.matrix() as u64 * 8;
-        self.budget.check_memory(self.evaluator.memory_for(self.candidate.shape) + 8 * matrix)?;
+        self.budget.hold(self.memory_for_candidate())?;
+        if self.candidate.shape.words() > WIDE {
+            self.budget.check()?;
+        }
         self.values = Values::new(self.unfolding, &self.candidate, &self.question);
         if self.values.start(self.unfolding, &self.candidate, &self.question) == Consistent::No
             || !self.find_reads()
             || self.evaluator.begin(self.unfolding, &self.candidate).is_some()
             || !self.prepare_orders()
         {
-            return Flow::Continue(());
+            return self.budget.ended();
         }
         // Thousands of events take seconds to prepare.
         self.budget.check()?;
         self.choose_reads()
+    }
+
+    /// The model's values, some relations, and three lists of the pairs of writes that may be ordered either way. What the
+    /// levels of the search hold comes to it.
+    fn memory_for_candidate(&self) -> u64 {
+        let mut writes = vec![0u64; self.unfolding.locations.len()];
+        for id in &self.candidate.events {
+            if let EventKind::Write { location, .. } = &self.unfolding.events[id.index()].kind {
+                writes[location.index()] += 1;
+            }
+        }
+        let pairs: u64 = writes.iter().map(|&count| count.saturating_sub(1).pow(2) / 2).sum();
+        let matrix = self.candidate.shape.matrix() as u64 * 8;
+        self.evaluator.memory_for(self.candidate.shape) + 8 * matrix + 3 * pairs * size_of::<orders::Pair>() as u64
     }
 
     /// Whether the flag that must be raised still can be, with the values the evaluator holds.

@@ -34,19 +34,31 @@ pub(super) struct Level {
     assigned: Vec<usize>,
 }
 
+impl Level {
+    /// Bytes held.
+    fn memory(&self) -> u64 {
+        let sources: usize = self.sources.iter().map(Vec::len).sum();
+        ((sources + self.co.bits().len()) * size_of::<u64>()) as u64
+    }
+}
+
 impl Search<'_, '_> {
     /// Searches the open reads; those that are pinned are assigned.
     pub(super) fn narrow_reads(&mut self) -> Flow {
         self.find_spinning();
         let sources = self.reads.open.iter().map(|(_, sources)| sources.clone()).collect();
         let mut level = Level { sources, co: self.orders.root.clone(), assigned: Vec::new() };
+        // Beside the choices: what the evaluation backwards needs.
+        let held = level.memory() + self.evaluator.memory();
+        self.budget.enter(held)?;
         let mark = self.values.mark();
         let flow = match self.narrow(&mut level) {
             Consistent::Yes => self.narrow_next(&level),
-            Consistent::No => Flow::Continue(()),
+            Consistent::No => self.budget.ended(),
         };
         self.take_back(&level);
         self.values.undo(mark);
+        self.budget.leave(held);
         flow
     }
 
@@ -111,6 +123,8 @@ impl Search<'_, '_> {
             return flow;
         };
         let read = self.reads.open[open].0;
+        let held = level.memory();
+        self.budget.enter(held)?;
         for &write in &level.sources[open] {
             if self.shares_source(write, read) {
                 continue;
@@ -121,12 +135,13 @@ impl Search<'_, '_> {
             let mark = self.values.mark();
             let flow = match self.narrow(&mut next) {
                 Consistent::Yes => self.narrow_next(&next),
-                Consistent::No => Flow::Continue(()),
+                Consistent::No => self.budget.ended(),
             };
             self.take_back(&next);
             self.values.undo(mark);
             flow?;
         }
+        self.budget.leave(held);
         Flow::Continue(())
     }
 
@@ -185,7 +200,8 @@ impl Search<'_, '_> {
             let co = std::mem::take(&mut level.co);
             let violated = self.check_partly(&co);
             level.co = co;
-            if violated.is_some() || !self.can_raise(Progress::Partial) {
+            // What was left unfinished says nothing: the search ends with its next node.
+            if self.budget.ended().is_break() || violated.is_some() || !self.can_raise(Progress::Partial) {
                 return Consistent::No;
             }
             let Some(demanded) = self.demanded_partly(level) else { return Consistent::No };
@@ -254,7 +270,7 @@ impl Search<'_, '_> {
     /// Coherence edges that axioms demand whatever else is chosen; whether there are new ones, None if one cannot be.
     fn demanded_partly(&self, level: &mut Level) -> Option<bool> {
         let words = self.candidate.shape.words();
-        let mut found = false;
+        let mut edges = Vec::new();
         for demand in &self.model.demands {
             let is_forward = demand.relation == DemandedRelation::Co && demand.direction == Direction::Forward;
             if !is_forward || !self.evaluator.plan().is_monotone(demand.wanted) {
@@ -269,17 +285,16 @@ impl Search<'_, '_> {
                     if !self.orders.same_location(from, to) || level.co.contains(to, from) {
                         return None;
                     }
-                    level.co.add_closed(from, to);
-                    found = true;
+                    edges.push((from, to));
                 }
             }
         }
-        Some(found)
+        level.co.add_all_closed(&edges).then_some(!edges.is_empty())
     }
 
     /// Pairs of writes that every execution orders, with one order ruled out; whether there are any, None if both are.
     fn order_forced(&self, level: &mut Level, bad: &[u64]) -> Option<bool> {
-        let mut found = false;
+        let mut edges = Vec::new();
         for index in 0..self.orders.ordered_pairs.len() {
             let (a, b) = self.orders.ordered_pairs[index];
             if level.co.contains(a, b) || level.co.contains(b, a) {
@@ -288,13 +303,12 @@ impl Search<'_, '_> {
             let ruled_out = |from, to| kernel::contains(self.candidate.shape, bad, from, to);
             match (ruled_out(a, b), ruled_out(b, a)) {
                 (true, true) => return None,
-                (true, false) => level.co.add_closed(b, a),
-                (false, true) => level.co.add_closed(a, b),
-                (false, false) => continue,
+                (true, false) => edges.push((b, a)),
+                (false, true) => edges.push((a, b)),
+                (false, false) => {}
             }
-            found = true;
         }
-        Some(found)
+        level.co.add_all_closed(&edges).then_some(!edges.is_empty())
     }
 
     /// With what is known of the write's value: whether the read may have it.

@@ -84,6 +84,12 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Bytes held.
+    fn memory(&self) -> u64 {
+        let words = self.co.bits().len() + self.fences.bits().len() + self.fences_closed.bits().len();
+        (words * size_of::<u64>() + self.pairs.len() * size_of::<Pair>()) as u64
+    }
+
     fn assign(&mut self, other: &State) {
         self.co.assign(&other.co);
         self.fences.assign(&other.fences);
@@ -104,6 +110,11 @@ impl State {
             self.fences.insert(from, to);
         }
         Consistent::Yes
+    }
+
+    /// Adds coherence edges.
+    pub(super) fn order_all(&mut self, edges: &[Pair]) -> Consistent {
+        if self.co.add_all_closed(edges) { Consistent::Yes } else { Consistent::No }
     }
 
     pub(super) fn fences_ordered(&self, (a, b): Pair) -> bool {
@@ -138,6 +149,9 @@ impl Edge {
 impl Search<'_, '_> {
     /// Called once per choice of traces, after the evaluator has begun; false if the traces alone are inconsistent.
     pub(super) fn prepare_orders(&mut self) -> bool {
+        if self.budget.ended().is_break() {
+            return false;
+        }
         let (unfolding, candidate) = (self.unfolding, &self.candidate);
         let shape = candidate.shape;
         let orders = &mut self.orders;
@@ -187,10 +201,13 @@ impl Search<'_, '_> {
         }
         orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
-        let possible = self.extend_root();
+        let possible = self.extend_root() && self.budget.ended().is_continue();
+        if !possible {
+            return false;
+        }
         let ordered = self.orders.open.iter().copied().filter(|(a, b)| self.always_ordered(*a, *b)).collect();
         self.orders.ordered_pairs = ordered;
-        possible
+        true
     }
 
     fn pair_fences(&mut self, fences: &[usize]) {
@@ -374,8 +391,11 @@ impl Search<'_, '_> {
             return self.all_chosen(level);
         };
         let before = self.reported;
+        let held = self.orders.states[level].memory();
+        self.budget.enter(held)?;
         for (attempt, edge) in [edge, edge.reversed()].into_iter().enumerate() {
             if self.descend(level, edge) == Consistent::No {
+                self.budget.ended()?;
                 continue;
             }
             // The other way led nowhere: look before searching this one.
@@ -385,6 +405,7 @@ impl Search<'_, '_> {
             }
             self.choose_pair(level + 1)?;
         }
+        self.budget.leave(held);
         Flow::Continue(())
     }
 

@@ -6,7 +6,7 @@ use fencepost_program::program::Term;
 use super::Search;
 use super::orders::{Edge, Pair, State};
 use super::values::Consistent;
-use crate::bits::{Relation, ones};
+use crate::bits::{Relation, kernel, ones};
 use crate::evaluate::{Chosen, Occurrence, Stage};
 use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction};
 
@@ -24,6 +24,10 @@ impl Search<'_, '_> {
     pub(super) fn propagate(&mut self, state: &mut State) -> Consistent {
         let mut fences_changed = !self.orders.fence_pairs.is_empty();
         loop {
+            // What was left unfinished says nothing: the search ends with its next node.
+            if self.budget.ended().is_break() {
+                return Consistent::No;
+            }
             if fences_changed {
                 self.evaluator.set(BaseRelation::SyncFence, state.fences.bits());
                 if self.evaluator.run(Stage::Fences, Stage::Fences, Chosen::ReadsFrom).is_some() {
@@ -61,6 +65,7 @@ impl Search<'_, '_> {
         if self.model.coherence == Coherence::Partial {
             state.pairs.clear();
         }
+        let mut edges: Vec<Pair> = Vec::new();
         for demand in &self.model.demands {
             let plan = self.evaluator.plan();
             let settled = plan.stage(demand.wanted) < Stage::Fences || fences_complete;
@@ -69,19 +74,24 @@ impl Search<'_, '_> {
             }
             let bits = self.evaluator.relation(demand.wanted);
             let words = self.candidate.shape.words();
+            edges.clear();
             for from in 0..self.candidate.shape.events() {
                 for to in ones(&bits[from * words..(from + 1) * words]) {
-                    let found = self.demand(state, demand, (from, to))?;
+                    let found = self.demand(state, demand, (from, to), &mut edges)?;
                     step = if found == Step::Nothing { step } else { found };
                 }
+            }
+            if state.order_all(&edges) == Consistent::No {
+                return None;
             }
         }
         Some(step)
     }
 
-    fn demand(&self, state: &mut State, demand: &Demand, (from, to): Pair) -> Option<Step> {
+    /// Coherence edges are left to be added together.
+    fn demand(&self, state: &mut State, demand: &Demand, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
         match (demand.relation, demand.direction) {
-            (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, from, to),
+            (DemandedRelation::Co, Direction::Forward) => self.demand_coherence(state, (from, to), edges),
             (DemandedRelation::Co, Direction::EitherWay) => self.demand_either(state, from, to),
             (DemandedRelation::SyncFence, Direction::Forward) => self.demand_fence(state, from, to),
             // Every pair in mutual scope is ordered anyway; the check itself judges the others.
@@ -89,14 +99,15 @@ impl Search<'_, '_> {
         }
     }
 
-    fn demand_coherence(&self, state: &mut State, from: usize, to: usize) -> Option<Step> {
+    fn demand_coherence(&self, state: &State, (from, to): Pair, edges: &mut Vec<Pair>) -> Option<Step> {
         if !self.orders.same_location(from, to) {
             return None;
         }
         if state.co.contains(from, to) {
             return Some(Step::Nothing);
         }
-        (state.order(Edge::Coherence(from, to)) == Consistent::Yes).then_some(Step::Coherence)
+        edges.push((from, to));
+        Some(Step::Coherence)
     }
 
     /// Remembers the pair as one to decide.
@@ -202,7 +213,8 @@ impl Search<'_, '_> {
             if closed_node != Some(occurrence.node) {
                 closed.reset(self.candidate.shape);
                 closed.bits_mut().copy_from_slice(self.evaluator.relation(occurrence.node));
-                closed.close();
+                let watch = &self.budget.watch;
+                kernel::close_while(self.candidate.shape, closed.bits_mut(), &mut || !watch.is_over());
                 closed_node = Some(occurrence.node);
             }
             match self.forced_at(state, occurrence, &closed) {
@@ -237,6 +249,7 @@ impl Search<'_, '_> {
         let coherence = occurrence.relation == BaseRelation::Co;
         let pairs = if coherence { state.pairs.len() } else { self.orders.fence_pairs.len() };
         let mut step = Step::Nothing;
+        let mut edges: Vec<Pair> = Vec::new();
         for index in 0..pairs {
             let (a, b) = if coherence { state.pairs[index] } else { self.orders.fence_pairs[index] };
             if if coherence { state.related((a, b)) } else { state.fences_ordered((a, b)) } {
@@ -246,14 +259,15 @@ impl Search<'_, '_> {
                 // The edge the other way would close a cycle, if the masks let it into the relation.
                 let inside = occurrence.masks.iter().all(|mask| self.evaluator.contains(*mask, to, from));
                 if inside && closed.contains(from, to) {
-                    let edge = if coherence { Edge::Coherence(from, to) } else { Edge::Fence(from, to) };
-                    if state.order(edge) == Consistent::No {
+                    step = if coherence { Step::Coherence } else { Step::Fences };
+                    if coherence {
+                        edges.push((from, to));
+                    } else if state.order(Edge::Fence(from, to)) == Consistent::No {
                         return None;
                     }
-                    step = if coherence { Step::Coherence } else { Step::Fences };
                 }
             }
         }
-        Some(step)
+        (state.order_all(&edges) == Consistent::Yes).then_some(step)
     }
 }

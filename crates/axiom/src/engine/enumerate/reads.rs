@@ -168,7 +168,7 @@ impl Search<'_, '_> {
             let write = self.reads.open[depth].1[index];
             let mark = self.values.mark();
             let viable = self.assign(write, read) == Consistent::Yes && !(check && self.ruled_out());
-            let flow = if viable { self.choose_read(depth + 1) } else { Flow::Continue(()) };
+            let flow = if viable { self.choose_read(depth + 1) } else { self.budget.ended() };
             self.values.undo(mark);
             self.values.unassign(write);
             self.reads.relation.remove(write, read);

@@ -34,6 +34,8 @@ impl Search<'_, '_> {
             self.note_gap(Stop::ThinAir);
             return Flow::Continue(());
         }
+        // Not by a model that was evaluated in part.
+        self.budget.ended()?;
         self.fill(co, fences);
         self.reported += 1;
         self.budget.tick(1)?;

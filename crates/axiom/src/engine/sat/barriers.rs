@@ -116,10 +116,12 @@ impl<'a> Search<'a> {
         }
         let space =
             Space { traces: traces.to_vec(), matching: BarrierMatching::default(), operands: Vec::new(), ending };
-        let solver = Solver::new(self.limits, &self.work);
+        let solver = Solver::new(&self.watch, &self.work);
         let encoding = Encoding::new(self.unfolding, self.model, &space, solver);
+        self.tick()?;
         for (operand, event) in open {
             let possible = Values::possible(&encoding, &operand).map_err(|too_many| self.too_many(too_many))?;
+            self.tick()?;
             if possible.contains(&None) || possible.len().saturating_mul(assignments.len()) > MOST_ASSIGNMENTS {
                 return Err(self.refuse_operand(event));
             }

@@ -14,9 +14,15 @@ use crate::hash;
 use crate::model::{Coherence, FenceOrder, Model};
 
 use super::solver::{Lit, Solver};
+use super::thin_air;
 
 /// Beyond this many writes of one location, transitivity is added where a candidate lacks it.
 const EAGER_WRITES: usize = 40;
+
+/// As many `fence.sc` with every cycle of three cut at the start; beyond, cycles are cut where a candidate has them.
+const EAGER_FENCES: usize = 100;
+/// Bytes of a choice in the maps of literals.
+const ENTRY: u64 = 32;
 
 /// The part of the search space that one SAT problem covers.
 #[derive(Clone, Debug)]
@@ -32,6 +38,8 @@ pub(super) struct Space {
 pub(super) struct Encoding<'a> {
     pub(super) unfolding: &'a Unfolding,
     pub(super) space: &'a Space,
+    /// No consistent execution has a value that depends on itself.
+    pub(super) is_grounded: bool,
     pub(super) solver: Solver<'a>,
     /// Literal of each trace of the unfolding; false for those outside the space.
     pub(super) taken: Vec<Lit>,
@@ -71,6 +79,7 @@ impl<'a> Encoding<'a> {
         let mut encoding = Encoding {
             unfolding,
             space,
+            is_grounded: thin_air::is_forbidden(unfolding, model),
             solver,
             taken,
             executed: vec![no; unfolding.events.len()],
@@ -90,6 +99,20 @@ impl<'a> Encoding<'a> {
         }
         encoding.endings();
         encoding
+    }
+
+    /// Bytes held, roughly.
+    pub(super) fn bytes(&self) -> u64 {
+        self.solver.bytes() + self.beside_solver()
+    }
+
+    fn beside_solver(&self) -> u64 {
+        (2 * self.rf.len() + self.co.len() + self.sync_fence.len()) as u64 * ENTRY
+    }
+
+    /// Whether to leave the problem half written. Nothing may be concluded from it then.
+    pub(super) fn gives_up(&self) -> bool {
+        self.solver.gives_up(self.beside_solver())
     }
 
     /// An event occurs iff one of the traces that have it is taken.
@@ -139,6 +162,9 @@ impl<'a> Encoding<'a> {
     fn reads_from(&mut self) {
         for read in self.possible.clone() {
             let EventKind::Read { location, .. } = self.unfolding.events[read.index()].kind else { continue };
+            if self.gives_up() {
+                return;
+            }
             let occurs = self.executed[read.index()];
             let mut sources = Vec::new();
             for write in self.writes.get(&location).cloned().unwrap_or_default() {
@@ -172,6 +198,9 @@ impl<'a> Encoding<'a> {
                 }
             }
             for (index, a) in others.iter().enumerate() {
+                if self.gives_up() {
+                    return;
+                }
                 for b in &others[index + 1..] {
                     self.orient(*a, *b, coherence);
                 }
@@ -221,7 +250,7 @@ impl<'a> Encoding<'a> {
     }
 
     /// One orientation of every pair of `fence.sc` in mutual scope. Three fences that are pairwise in scope get their
-    /// acyclicity at once; longer cycles are cut when they show up.
+    /// acyclicity at once, unless they are very many; longer cycles are cut when they show up.
     fn fence_order(&mut self) {
         let fences: Vec<EventId> = self
             .possible
@@ -230,6 +259,9 @@ impl<'a> Encoding<'a> {
             .filter(|event| is_in_sync_order(&self.unfolding.events[event.index()]))
             .collect();
         for (index, a) in fences.iter().enumerate() {
+            if self.gives_up() {
+                return;
+            }
             for b in &fences[index + 1..] {
                 let (first, second) = (&self.unfolding.events[a.index()], &self.unfolding.events[b.index()]);
                 if !sync_orders(self.unfolding, first, second) || !self.together(*a, *b) {
@@ -240,7 +272,7 @@ impl<'a> Encoding<'a> {
                 self.sync_fence.insert((*b, *a), !forward);
             }
         }
-        for a in &fences {
+        for a in fences.iter().filter(|_| fences.len() <= EAGER_FENCES) {
             for b in fences.iter().filter(|b| *b > a) {
                 for c in fences.iter().filter(|c| *c > a && *c != b) {
                     let edges = [(*a, *b), (*b, *c), (*c, *a)].map(|pair| self.sync_fence.get(&pair).copied());
@@ -282,6 +314,9 @@ impl<'a> Encoding<'a> {
     /// Under the premises, no write that occurs is after `write`.
     pub(super) fn maximal(&mut self, premises: &[Lit], write: EventId) {
         let Some(location) = location_of(&self.unfolding.events[write.index()]) else { return };
+        if self.gives_up() {
+            return;
+        }
         for other in self.writes.get(&location).cloned().unwrap_or_default() {
             if other == write {
                 continue;

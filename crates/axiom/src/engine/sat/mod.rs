@@ -16,18 +16,18 @@ mod raised;
 mod solver;
 mod symmetry;
 mod theory;
+mod thin_air;
 mod values;
-
-use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use fencepost_program::TraceId;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
+use crate::bits::Shape;
 use crate::engine::raised::Wanted;
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::model::{BaseSet, Coherence, Model, Operator};
+use crate::watch::Watch;
 
 use encode::{Encoding, Space};
 use solver::{Answer, Solver, Work};
@@ -68,10 +68,15 @@ fn explore(
         Ok(wanted) => wanted,
         Err(stop) => return Exploration::Incomplete(stop),
     };
-    let mut search = Search { unfolding, model, goal, limits, work, theory: Theory::new(model, wanted), doubt: None };
-    match search.run(visit) {
-        Err(exploration) => exploration,
-        Ok(()) => {
+    let watch = Watch::new(limits);
+    let theory = Theory::new(model, wanted, &watch);
+    let mut search = Search { unfolding, model, goal, work, theory, doubt: None, watch: watch.clone() };
+    match (search.run(visit), watch.ended()) {
+        (Err(exploration @ (Exploration::Stopped | Exploration::Complete)), _) => exploration,
+        // Whatever else was found after something was left unfinished is not to be believed.
+        (_, Some(stop)) => Exploration::Incomplete(stop),
+        (Err(exploration), None) => exploration,
+        (Ok(()), None) => {
             let doubt = search.doubt.or_else(|| cut::doubt(unfolding, goal.ends));
             doubt.map_or(Exploration::Complete, Exploration::Incomplete)
         }
@@ -100,7 +105,7 @@ struct Search<'a> {
     unfolding: &'a Unfolding,
     model: &'a Model,
     goal: &'a Goal<'a>,
-    limits: &'a Limits<'a>,
+    watch: Watch<'a>,
     work: Work,
     theory: Theory<'a>,
     /// Something that keeps an absence from being a proof.
@@ -109,8 +114,17 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn run(&mut self, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
+        // Nothing is written down when it is too late already.
+        self.tick()?;
         self.all_spaces(self.goal.ends, &mut |search, space| search.solve(space, visit))?;
         Ok(())
+    }
+
+    /// The shape of the largest candidate of a space.
+    fn largest(&self, space: &Space) -> Shape {
+        let length = |trace: &TraceId| self.unfolding.traces[trace.index()].events.len();
+        let longest = |traces: &Vec<TraceId>| traces.iter().map(length).max().unwrap_or(0);
+        Shape::new(self.unfolding.locations.len() + space.traces.iter().map(longest).sum::<usize>())
     }
 
     fn allowed(&self, trace: TraceId, ending: Ends) -> bool {
@@ -123,15 +137,20 @@ impl<'a> Search<'a> {
 
     /// Reports the executions of one space.
     fn solve(&mut self, space: &Space, visit: &mut Visitor<'_>) -> Result<(), Exploration> {
-        let solver = Solver::new(self.limits, &self.work);
+        let matrices = self.theory.memory_for(self.largest(space));
+        if self.watch.is_too_much(matrices) {
+            return Err(Exploration::Incomplete(Stop::Memory));
+        }
+        let solver = Solver::new(&self.watch, &self.work);
         let mut encoding = Encoding::new(self.unfolding, self.model, space, solver);
+        self.tick()?;
         self.question(&mut encoding)?;
         self.theory.start();
         self.work.spend(encoding.solver.clauses() / CLAUSES);
         loop {
             self.work.spend(ROUND * (self.theory.words() / SMALL_MATRIX).max(1));
             self.tick()?;
-            if self.limits.memory.is_some_and(|most| encoding.solver.bytes() > most) {
+            if self.watch.is_too_much(encoding.bytes() + matrices) {
                 return Err(Exploration::Incomplete(Stop::Memory));
             }
             match encoding.solver.solve() {
@@ -142,7 +161,11 @@ impl<'a> Search<'a> {
                 }
                 Answer::Satisfiable => {}
             }
-            match self.theory.judge(&mut encoding) {
+            let outcome = self.theory.judge(&mut encoding);
+            if let Some(stop) = self.watch.ended() {
+                return Err(Exploration::Incomplete(stop));
+            }
+            match outcome {
                 Outcome::Refuted => {}
                 Outcome::ThinAir => self.doubt = Some(Stop::ThinAir),
                 Outcome::NotMonotone(check) => {
@@ -169,9 +192,9 @@ impl<'a> Search<'a> {
             encoding.solver.clause(&[literal]);
         }
         if self.goal.multiplicity == Multiplicity::First && self.goal.raised.is_none() {
-            symmetry::break_symmetry(encoding, self.model, self.goal);
+            symmetry::break_symmetry(encoding, self.model, self.goal, &self.watch);
         }
-        Ok(())
+        self.tick()
     }
 
     fn too_many(&self, too_many: TooManyValues) -> Exploration {
@@ -184,12 +207,7 @@ impl<'a> Search<'a> {
         if self.work.is_done() {
             return Err(Exploration::Incomplete(Stop::Work));
         }
-        if self.limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            return Err(Exploration::Incomplete(Stop::Cancelled));
-        }
-        if self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Exploration::Incomplete(Stop::Time));
-        }
-        Ok(())
+        self.watch.is_over();
+        self.watch.ended().map_or(Ok(()), |stop| Err(Exploration::Incomplete(stop)))
     }
 }

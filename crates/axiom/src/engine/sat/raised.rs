@@ -83,7 +83,7 @@ impl Raising {
         };
         let (wanted, others): (Vec<Hope>, Vec<Hope>) =
             hopes.iter().partition(|(_, literal)| encoding.solver.is_true(*literal));
-        let mut explainer = Explainer::new(model, matrices);
+        let mut explainer = Explainer::new(model, matrices).watched(matrices.watch().clone());
         for ((from, to), literal) in wanted.into_iter().chain(others.into_iter().take(OTHERS)) {
             let reason = explainer.reason(&[Fact::absent(node, from, to)], events);
             let mut excluded = clause(encoding, candidate, &reason);

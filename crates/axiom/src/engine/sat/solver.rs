@@ -2,14 +2,12 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use batsat::{Callbacks, SolverInterface, lbool};
 
 pub(super) use batsat::Lit;
 
-use crate::engine::Limits;
+use crate::watch::Watch;
 
 /// Work that is left, if it is limited, of all that shares it. It is counted in decisions of the solver and in
 /// evaluations of the model, never in time, so that the same search ends at the same place.
@@ -31,19 +29,16 @@ impl Work {
 }
 
 /// What ends a long solve from outside.
-struct Watch<'a> {
-    deadline: Option<Instant>,
-    cancelled: Option<&'a AtomicBool>,
+struct Outside<'a> {
+    watch: Watch<'a>,
     work: Work,
 }
 
-impl Callbacks for Watch<'_> {
+impl Callbacks for Outside<'_> {
     /// Asked before every decision.
     fn stop(&self) -> bool {
         self.work.spend(1);
-        self.work.is_done()
-            || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed))
+        self.work.is_done() || self.watch.is_over()
     }
 }
 
@@ -55,20 +50,26 @@ pub(super) enum Answer {
 }
 
 pub(super) struct Solver<'a> {
-    core: batsat::Solver<Watch<'a>>,
+    core: batsat::Solver<Outside<'a>>,
     yes: Lit,
+    watch: Watch<'a>,
 }
 
 /// Up to this many literals, "at most one" is written pair by pair.
 const PAIRWISE: usize = 6;
 
 impl<'a> Solver<'a> {
-    pub(super) fn new(limits: &Limits<'a>, work: &Work) -> Solver<'a> {
-        let watch = Watch { deadline: limits.deadline, cancelled: limits.cancelled, work: work.clone() };
-        let mut core = batsat::Solver::new(batsat::SolverOpts::default(), watch);
+    pub(super) fn new(watch: &Watch<'a>, work: &Work) -> Solver<'a> {
+        let outside = Outside { watch: watch.clone(), work: work.clone() };
+        let mut core = batsat::Solver::new(batsat::SolverOpts::default(), outside);
         let yes = Lit::new(core.new_var_default(), true);
         core.add_clause_reuse(&mut vec![yes]);
-        Solver { core, yes }
+        Solver { core, yes, watch: watch.clone() }
+    }
+
+    /// Whether to leave a problem half written: it is time to, or it grows too large beside so many bytes.
+    pub(super) fn gives_up(&self, beside: u64) -> bool {
+        self.watch.is_over() || self.watch.is_too_much(self.bytes() + beside)
     }
 
     pub(super) fn yes(&self) -> Lit {

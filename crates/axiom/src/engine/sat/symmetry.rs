@@ -15,16 +15,17 @@ use crate::engine::Goal;
 use crate::engine::alike::{same_beside, same_kernel};
 use crate::model::{Coherence, DemandedRelation, Direction, Dynamic, Model};
 use crate::reason::{Matrices, Valuation as _};
+use crate::watch::Watch;
 
 use super::encode::{Encoding, Space};
 
 /// Adds coherence in thread order to each class of interchangeable threads.
-pub(super) fn break_symmetry(encoding: &mut Encoding<'_>, model: &Model, goal: &Goal<'_>) {
-    let classes = classes(encoding.unfolding, encoding.space, goal);
+pub(super) fn break_symmetry<'a>(encoding: &mut Encoding<'_>, model: &'a Model, goal: &Goal<'_>, watch: &Watch<'a>) {
+    let classes = classes(encoding.unfolding, encoding.space, goal, watch);
     if classes.iter().all(|class| class.len() < 2) {
         return;
     }
-    let always = Always::new(encoding.unfolding, encoding.space, model);
+    let always = Always::new(encoding.unfolding, encoding.space, Matrices::new(model).watched(watch.clone()), model);
     for class in classes.iter().filter(|class| class.len() > 1) {
         let traces =
             class.iter().map(|thread| &encoding.unfolding.traces[encoding.space.traces[thread.index()][0].index()]);
@@ -54,11 +55,10 @@ struct Always<'m> {
 
 impl<'m> Always<'m> {
     /// With one trace per thread, what is static is the same in every execution.
-    fn new(unfolding: &Unfolding, space: &Space, model: &'m Model) -> Always<'m> {
+    fn new(unfolding: &Unfolding, space: &Space, mut matrices: Matrices<'m>, model: &'m Model) -> Always<'m> {
         let mut candidate = Candidate::default();
         let traces: Vec<_> = space.traces.iter().filter_map(|of| of.first()).copied().collect();
         candidate.choose(unfolding, &traces);
-        let mut matrices = Matrices::new(model);
         matrices.begin(unfolding, &candidate);
         let forked = space.traces.iter().any(|of| of.len() != 1);
         Always { model, candidate, matrices, forked }
@@ -85,9 +85,12 @@ impl<'m> Always<'m> {
 }
 
 /// Threads that any exchange leaves the question unchanged for, each class ascending.
-fn classes(unfolding: &Unfolding, space: &Space, goal: &Goal<'_>) -> Vec<Vec<ThreadId>> {
+fn classes(unfolding: &Unfolding, space: &Space, goal: &Goal<'_>, watch: &Watch<'_>) -> Vec<Vec<ThreadId>> {
     let mut classes: Vec<Vec<ThreadId>> = Vec::new();
     for index in 0..unfolding.threads.len() {
+        if watch.is_over() {
+            return Vec::new();
+        }
         let thread = ThreadId::new(index);
         let home = classes.iter().position(|class| {
             let last = class.last().expect("invariant: classes are not empty");

@@ -8,11 +8,12 @@ use fencepost_program::{EventId, TraceId};
 use fencepost_syntax::cat::CheckRole;
 
 use crate::base::Candidate;
-use crate::bits::{Relation, ones};
+use crate::bits::{Relation, Shape, ones};
 use crate::engine::raised::Wanted;
 use crate::execution::Execution;
 use crate::model::{CheckId, Coherence, DemandedRelation, Direction, Model, NodeId};
 use crate::reason::{Amount, Choice, Chosen, Explainer, Matrices, Reason, Valuation as _};
+use crate::watch::Watch;
 
 use super::encode::Encoding;
 use super::raised::{Raising, Verdict};
@@ -21,6 +22,8 @@ use super::values;
 
 /// Violations taken from one check in one round.
 const PER_CHECK: usize = 128;
+/// Reading off the order of more writes than this takes long enough to be interrupted.
+const LONG: usize = 256;
 /// Missing transitive edges added in one round.
 const MISSING_EDGES: usize = 4096;
 
@@ -30,6 +33,7 @@ pub(super) struct Theory<'m> {
     candidate: Candidate,
     chosen: Chosen,
     raising: Option<Raising>,
+    watch: Watch<'m>,
 }
 
 /// What became of a propositional model.
@@ -44,11 +48,18 @@ pub(super) enum Outcome {
 }
 
 impl<'m> Theory<'m> {
-    pub(super) fn new(model: &'m Model, wanted: Option<Wanted>) -> Theory<'m> {
+    pub(super) fn new(model: &'m Model, wanted: Option<Wanted>, watch: &Watch<'m>) -> Theory<'m> {
         let (candidate, chosen) = (Candidate::default(), Chosen::default());
         let roots: Vec<NodeId> = wanted.iter().map(|wanted| wanted.node).collect();
-        let matrices = Matrices::with_roots(model, &roots);
-        Theory { model, matrices, candidate, chosen, raising: wanted.map(Raising::new) }
+        let matrices = Matrices::with_roots(model, &roots).watched(watch.clone());
+        Theory { model, matrices, candidate, chosen, raising: wanted.map(Raising::new), watch: watch.clone() }
+    }
+
+    /// Bytes needed to judge candidates of this shape: the model's values, what is chosen, and the lists of a graph in
+    /// which cycles are looked for.
+    pub(super) fn memory_for(&self, shape: Shape) -> u64 {
+        let (matrix, pairs) = (shape.matrix() as u64 * 8, (shape.events() as u64).pow(2) * 4);
+        self.matrices.memory_for(shape) + 6 * matrix + pairs
     }
 
     /// The size of the matrices of the last candidate.
@@ -68,6 +79,10 @@ impl<'m> Theory<'m> {
             return Outcome::Refuted;
         }
         self.matrices.choose(&self.chosen);
+        // Values that were left unfinished cannot be explained. Nothing is concluded from the answer.
+        if self.watch.ended().is_some() {
+            return Outcome::Refuted;
+        }
         let clauses = self.refutations(encoding);
         if !clauses.is_empty() {
             clauses.iter().for_each(|clause| encoding.solver.clause(clause));
@@ -123,6 +138,9 @@ impl<'m> Theory<'m> {
             let present: Vec<(EventId, usize)> =
                 writes.iter().filter_map(|write| local(*write).map(|index| (*write, index))).collect();
             for (a, from) in &present {
+                if present.len() > LONG && self.watch.is_over() {
+                    return;
+                }
                 for (b, to) in &present {
                     if encoding.solver.is_true(encoding.co(*a, *b)) {
                         self.chosen.co.insert(*from, *to);
@@ -150,7 +168,11 @@ impl<'m> Theory<'m> {
             if clauses.len() >= MISSING_EDGES {
                 break;
             }
-            for c in ones(self.chosen.co.successors(b)) {
+            let (from, through) = (self.chosen.co.successors(a), self.chosen.co.successors(b));
+            if through.iter().zip(from).all(|(through, from)| through & !from == 0) {
+                continue;
+            }
+            for c in ones(through) {
                 if !self.chosen.co.contains(a, c) {
                     let (a, b, c) = (events[a], events[b], events[c]);
                     let occurs = [a, b, c].map(|event| !encoding.executed[event.index()]);
@@ -176,7 +198,7 @@ impl<'m> Theory<'m> {
 
     /// One clause per violation found.
     fn refutations(&self, encoding: &Encoding<'_>) -> BTreeSet<Vec<Lit>> {
-        let mut explainer = Explainer::new(self.model, &self.matrices);
+        let mut explainer = Explainer::new(self.model, &self.matrices).watched(self.watch.clone());
         let events = &self.candidate.events;
         let mut reasons: BTreeSet<Reason> = BTreeSet::new();
         for check in self.axioms() {
@@ -188,7 +210,7 @@ impl<'m> Theory<'m> {
     }
 
     fn violated(&self) -> Option<CheckId> {
-        let mut explainer = Explainer::new(self.model, &self.matrices);
+        let mut explainer = Explainer::new(self.model, &self.matrices).watched(self.watch.clone());
         self.axioms().find(|check| !explainer.violations(*check, &self.candidate.events, Amount::UpTo(1)).is_empty())
     }
 

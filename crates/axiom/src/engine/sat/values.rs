@@ -4,7 +4,8 @@
 //! expression. The fixed point is cut after as many rounds as there are computed writes: a value that no thread made
 //! up travels along an acyclic chain, so it passes each computed write at most once. `None` in a domain is the value
 //! that depends on itself (thin air): reads on a potential circle of dependencies may have it, it satisfies every
-//! condition, and an execution that uses it is never reported, only remembered.
+//! condition, and an execution that uses it is never reported, only remembered. No domain has it where the model has an
+//! axiom against it ([`super::thin_air`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,8 @@ use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
 use fencepost_syntax::litmus::Comparison;
+
+use crate::base::location_of;
 
 use super::encode::Encoding;
 use super::solver::Lit;
@@ -169,18 +172,39 @@ impl Values {
                 }
             }
         }
-        for _ in 0..=computed.len() {
+        for round in 0..=computed.len() {
             let mut changed = false;
+            // Most reads of a location have the same sources: the last list of each, and what it brings.
+            let mut last: BTreeMap<LocationId, (&[(EventId, Lit)], BTreeSet<Content>)> = BTreeMap::new();
             for (read, sources) in &encoding.sources {
-                let incoming: BTreeSet<Content> =
-                    sources.iter().filter_map(|(write, _)| self.domains.get(write)).flatten().copied().collect();
+                if encoding.gives_up() {
+                    return Ok(());
+                }
+                let Some(location) = location_of(&unfolding.events[read.index()]) else { continue };
+                let same = |known: &[(EventId, Lit)]| {
+                    known.iter().map(|(write, _)| write).eq(sources.iter().map(|(write, _)| write))
+                };
+                let known = last.get(&location).filter(|(known, _)| same(known));
+                let incoming = match known {
+                    Some((_, incoming)) => incoming.clone(),
+                    None => {
+                        let domains = sources.iter().filter_map(|(write, _)| self.domains.get(write));
+                        let incoming: BTreeSet<Content> = domains.flatten().copied().collect();
+                        last.insert(location, (sources, incoming.clone()));
+                        incoming
+                    }
+                };
                 changed |= self.domains.get(read) != Some(&incoming);
                 if incoming.len() > MOST_VALUES {
                     return Err(TooManyValues { event: Some(*read) });
                 }
                 self.domains.insert(*read, incoming);
             }
-            for write in &computed {
+            // As many rounds have brought every value to every write; the last one is for the reads.
+            for write in computed.iter().filter(|_| round < computed.len()) {
+                if encoding.gives_up() {
+                    return Ok(());
+                }
                 let expression = written(unfolding, *write).expect("invariant: computed writes have an expression");
                 let rows = self.rows(unfolding, matching, expression, Some(*write))?;
                 self.domains.insert(*write, rows.into_iter().map(|(_, result)| result).collect());
@@ -194,6 +218,9 @@ impl Values {
 
     /// Reads on a potential circle of value dependencies, and all that depend on them, may have thin air.
     fn spread_thin_air(&mut self, encoding: &Encoding<'_>) {
+        if encoding.is_grounded {
+            return;
+        }
         let (unfolding, matching) = (encoding.unfolding, &encoding.space.matching);
         let mut inputs: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
         for (read, sources) in &encoding.sources {
@@ -205,7 +232,7 @@ impl Values {
         }
         // Peel what depends on nothing left; the rest is on a circle or depends on one.
         let mut left: BTreeSet<EventId> = inputs.keys().copied().collect();
-        loop {
+        while !encoding.gives_up() {
             let grounded: Vec<EventId> =
                 left.iter().copied().filter(|event| inputs[event].iter().all(|input| !left.contains(input))).collect();
             if grounded.is_empty() {
@@ -270,6 +297,9 @@ impl Values {
     fn reads(&mut self, encoding: &mut Encoding<'_>) {
         let reads: Vec<EventId> = encoding.sources.keys().copied().collect();
         for read in reads {
+            if encoding.gives_up() {
+                return;
+            }
             let occurs = encoding.executed[read.index()];
             let domain = self.domains.get(&read).cloned().unwrap_or_default();
             let list = Values::one_hot(encoding, &domain, occurs);
@@ -280,6 +310,9 @@ impl Values {
     fn writes(&mut self, encoding: &mut Encoding<'_>) -> Result<(), TooManyValues> {
         let writes: Vec<EventId> = encoding.writes.values().flatten().copied().collect();
         for write in writes {
+            if encoding.gives_up() {
+                return Ok(());
+            }
             let expression = written(encoding.unfolding, write).expect("invariant: a write has an expression");
             let occurs = encoding.executed[write.index()];
             let list = match expression {
@@ -318,6 +351,9 @@ impl Values {
     /// A read has the value of the write it reads.
     fn transfer(&mut self, encoding: &mut Encoding<'_>) {
         for (read, sources) in encoding.sources.clone() {
+            if encoding.gives_up() {
+                return;
+            }
             for (write, source) in sources {
                 for (content, literal) in self.literals.get(&write).cloned().unwrap_or_default() {
                     let same = self.literal(encoding, read, content);
