@@ -9,14 +9,25 @@ pub(super) type Pairs = Ordered<(u32, u32)>;
 pub(super) fn sequence(left: &Pairs, right: &Pairs) -> Pairs {
     let mut result = Vec::new();
     let mut rest = left.as_slice();
+    let mut is_reached = vec![false; size(right)];
     // From one x at a time, so that what several ways lead to is held once.
     while let Some(&(x, _)) = rest.first() {
         let (own, others) = rest.split_at(rest.partition_point(|&(from, _)| from <= x));
-        let ends: Events = own.iter().flat_map(|&(_, y)| successors(right, y)).collect();
-        result.extend(ends.iter().map(|&z| (x, z)));
+        let first = result.len();
+        for z in own.iter().flat_map(|&(_, y)| successors(right, y)) {
+            if !std::mem::replace(&mut is_reached[z as usize], true) {
+                result.push((x, z));
+            }
+        }
+        result[first..].iter().for_each(|&(_, z)| is_reached[z as usize] = false);
         rest = others;
     }
     result.into_iter().collect()
+}
+
+/// One more than the largest event.
+fn size(relation: &Pairs) -> usize {
+    relation.iter().map(|&(x, y)| x.max(y) as usize + 1).max().unwrap_or(0)
 }
 
 /// Where `from` leads to.
@@ -34,7 +45,7 @@ pub(super) fn inverse(relation: &Pairs) -> Pairs {
 /// `r+`: x to y iff a path of at least one step leads from x to y.
 pub(super) fn plus(relation: &Pairs) -> Pairs {
     let mut result = Vec::new();
-    let size = relation.iter().map(|&(x, y)| x.max(y) as usize + 1).max().unwrap_or(0);
+    let size = size(relation);
     for start in domain(relation).iter().copied() {
         let mut reached = Vec::new();
         let mut is_reached = vec![false; size];
@@ -77,15 +88,20 @@ pub(super) fn irreflexive(relation: &Pairs) -> bool {
 /// No path of at least one step leads back to where it started: a pair whose source nothing leads to is on no cycle,
 /// and without such pairs what is left, if anything, has one.
 pub(super) fn acyclic(relation: &Pairs) -> bool {
-    let mut left: Vec<(u32, u32)> = relation.iter().copied().collect();
-    loop {
-        let before = left.len();
-        let reached: Events = left.iter().map(|&(_, y)| y).collect();
-        left.retain(|(x, _)| reached.contains(x));
-        if left.len() == before {
-            return left.is_empty();
+    let mut leading_to = vec![0usize; size(relation)];
+    relation.iter().for_each(|&(_, y)| leading_to[y as usize] += 1);
+    let mut todo: Vec<u32> = domain(relation).iter().copied().filter(|&x| leading_to[x as usize] == 0).collect();
+    let mut left = relation.iter().count();
+    while let Some(x) = todo.pop() {
+        for y in successors(relation, x) {
+            left -= 1;
+            leading_to[y as usize] -= 1;
+            if leading_to[y as usize] == 0 {
+                todo.push(y);
+            }
         }
     }
+    left == 0
 }
 
 #[cfg(test)]
