@@ -250,3 +250,19 @@ fn several_checks_have_a_picture_each() {
     assert!(run.err.contains("note: out-MP-1.svg: a.litmus (MP) under ptx-7.5\n"), "{}", run.err);
     assert!(run.err.contains("note: 1 of 3 checks have no execution to draw\n"), "{}", run.err);
 }
+
+/// What is printed of an NVLitmus template is a template of the same tests.
+#[test]
+fn a_printed_template_is_read_back() {
+    let folder = Folder::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../corpus/nvlitmus/MP_scopes.test");
+    let first = fencepost(&folder, &["print", file]);
+    assert_eq!((first.code, first.err.as_str()), (0, ""), "{}", first.out);
+    folder.write("MP_scopes.test", &first.out);
+    let second = fencepost(&folder, &["print", "MP_scopes.test"]);
+    assert_eq!((second.code, second.out), (0, first.out), "{}", second.err);
+    let verdicts = |file: &str| fencepost(&folder, &["check", file, "--json"]).out.lines().count();
+    assert_eq!((verdicts(file), verdicts("MP_scopes.test")), (4, 4));
+    let one = fencepost(&folder, &["print", file, "--test", "MP_scopes#3"]);
+    assert!(one.out.contains("st.release.cta [flag], 1;") && !one.out.contains("$$"), "{}", one.out);
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use fencepost_syntax::litmus::{Dialect, Layout, Litmus, parse, parse_named, print};
+use fencepost_syntax::litmus::{Dialect, Layout, Litmus, parse, parse_named, print, template_of};
 
 fn round_trip(name: &str, text: &str) -> Litmus {
     let (tree, diagnostics) = parse(text);
@@ -48,6 +48,11 @@ fn nvlitmus_templates() {
         let (tests, diagnostics) = parse_named(name, text);
         assert!(diagnostics.is_empty(), "{name}: {diagnostics:#?}");
         instances += tests.len();
+        if let Some(template) = template_of(name, text) {
+            let printed = template.print();
+            assert_eq!(parse_named(name, &printed).0, tests, "{name}, printed:\n{printed}");
+            assert_eq!(template_of(name, &printed), Some(template), "{name}");
+        }
         for test in tests {
             assert_eq!(test.questions.len(), 1, "{name}");
             let printed = print(&test);

@@ -7,6 +7,7 @@ use fencepost_syntax::instruction::{Address, Guard, Instruction, Operand};
 use fencepost_syntax::litmus::{
     AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus,
     LocationType, Placement, Question, QuestionKind, Side, Statement, Term, Thread, parse, parse_named, print,
+    template_of,
 };
 use fencepost_syntax::{Span, Spanned};
 use random::Random;
@@ -277,4 +278,44 @@ fn printing_and_parsing_is_the_identity() {
         assert!(diagnostics.is_empty(), "seed {seed}\n{printed}\n{diagnostics:#?}");
         assert_eq!(again, Some(tree), "seed {seed}\n{printed}");
     }
+}
+
+/// A random test as a template: some of its lines go into fields, with one row for the test and one for each line that a
+/// row empties.
+#[test]
+fn printed_templates_stand_for_the_same_tests() {
+    let mut rows = 0;
+    for seed in 0..1_000 {
+        let mut maker = Maker { random: Random(seed), dialect: Dialect::NvLitmus };
+        let printed = print(&maker.litmus(Layout::NvLitmus));
+        let mut fields = Vec::new();
+        let mut text = String::new();
+        for line in printed.lines() {
+            // `|` would end a field, and braces must stay in pairs.
+            let movable = line.starts_with("  ") && !line.contains('|');
+            if movable && fields.len() < 4 && maker.random.below(2) == 0 {
+                text.push_str(&format!("  ${}  \n", fields.len()));
+                fields.push(line.trim());
+            } else {
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+        if fields.len() < 2 {
+            continue;
+        }
+        text.push_str("\n $$ \n\n# each line a test\n");
+        text.push_str(&format!("{}\n", fields.join("|")));
+        for left_out in 0..fields.len() {
+            let row: Vec<&str> = fields.iter().enumerate().map(|(n, f)| if n == left_out { "" } else { *f }).collect();
+            text.push_str(&format!("  {}\r\n", row.join(" |\t")));
+        }
+        let (tests, _) = parse_named("t.test", &text);
+        let template = template_of("t.test", &text).expect("a template");
+        let printed = template.print();
+        let again = parse_named("t.test", &printed);
+        assert_eq!(again.0, tests, "seed {seed}\n{text}\n{printed}\n{:#?}", again.1);
+        assert_eq!(template_of("t.test", &printed), Some(template), "seed {seed}\n{printed}");
+        rows += tests.len();
+    }
+    assert!(rows > 1_000, "{rows}");
 }

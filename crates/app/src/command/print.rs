@@ -1,4 +1,6 @@
-//! `fencepost print`: tests in their canonical form.
+//! `fencepost print`: tests in their canonical form, so that what is printed of a file reads as the same tests.
+//!
+//! NVLitmus has no place for the name of a test, and so none for several of them: a template is printed as a template.
 
 use fencepost_check::neutral;
 use fencepost_syntax::litmus;
@@ -35,6 +37,14 @@ pub(crate) fn run(options: &cli::Print) -> Exit {
         terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
         if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) {
             exit.bad_input();
+        }
+        let template = litmus::template_of(&source.name, &source.text).filter(|_| options.test.is_none());
+        if let Some(template) = template {
+            if !diagnostics.iter().any(|diagnostic| diagnostic.is_error()) {
+                printed += trees.len();
+                terminal::out(&template.print());
+            }
+            continue;
         }
         let wanted = trees.iter().filter(|tree| options.test.as_ref().is_none_or(|name| *name == tree.name.node));
         for tree in wanted {

@@ -20,7 +20,7 @@ mod template;
 mod threads;
 pub mod tree;
 
-pub use parse::{parse, parse_named};
+pub use parse::{parse, parse_named, template_of};
 pub use print::print;
-pub use template::{Instance, expand};
+pub use template::{Instance, Template, expand};
 pub use tree::*;

@@ -3,7 +3,7 @@
 use super::header::{self, Header, Start};
 use super::nvlitmus;
 use super::sections::Sections;
-use super::template;
+use super::template::{self, Template};
 use super::tree::{Arch, Declaration, Dialect, Layout, Litmus};
 use crate::assembly::{Marks, x86};
 use crate::diagnostic::Diagnostic;
@@ -56,6 +56,12 @@ pub fn parse_named(file_name: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>
             (test.into_iter().collect(), diagnostics)
         }
     }
+}
+
+/// The template that a file is: None for a file that is its own only test.
+pub fn template_of(file_name: &str, text: &str) -> Option<Template> {
+    let nvlitmus = file_name.ends_with(".test") || matches!(header::read(text), Start::NvLitmus);
+    Template::read(text).filter(|_| nvlitmus)
 }
 
 fn nvlitmus_tests(stem: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>) {

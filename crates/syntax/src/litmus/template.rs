@@ -27,6 +27,48 @@ struct Field {
     end: usize,
 }
 
+/// A template as written: what `print` gives back, since its tests one after another are no NVLitmus file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Template {
+    /// The text before `$$`, with its comments; no line ends in a space.
+    pub text: String,
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Template {
+    /// The template of a file; None where it has no `$$`.
+    pub fn read(text: &str) -> Option<Template> {
+        let cut = find_cut(text)?;
+        let lines: Vec<&str> = text[..cut].trim_end().split('\n').map(str::trim_end).collect();
+        let rows = text[cut + 2..].split('\n').filter(|line| is_row(line));
+        let rows = rows.map(|line| line.split('|').map(|field| field.trim().to_owned()).collect()).collect();
+        Some(Template { text: lines.join("\n"), rows })
+    }
+
+    /// Its text, the rows in columns.
+    pub fn print(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|field| field.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = format!("{}\n\n$$\n", self.text);
+        for row in &self.rows {
+            let fields = row.iter().zip(&widths).map(|(field, &width)| format!("{field:<width$}"));
+            let line = fields.collect::<Vec<_>>().join(" | ");
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Blank lines and comments below `$$` are no rows.
+fn is_row(line: &str) -> bool {
+    let line = line.trim();
+    !line.is_empty() && !line.starts_with('#')
+}
+
 /// The instances of a template; a file without `$$` is its own only instance.
 pub fn expand(text: &str) -> (Vec<Instance>, Vec<Diagnostic>) {
     if u32::try_from(text.len()).is_err() {
@@ -44,7 +86,7 @@ pub fn expand(text: &str) -> (Vec<Instance>, Vec<Diagnostic>) {
     let mut size = 0;
     for line in text[cut + 2..].split_inclusive('\n') {
         let trimmed = line.trim();
-        if !trimmed.is_empty() && !trimmed.starts_with('#') && diagnostics.len() < DIAGNOSTIC_LIMIT {
+        if is_row(line) && diagnostics.len() < DIAGNOSTIC_LIMIT {
             let row = Row { text, cut, placeholders: &placeholders, fields: fields(line, start) };
             let from = start + (line.len() - line.trim_start().len());
             let span = Span::new(from as u32, (from + trimmed.len()) as u32);
