@@ -261,7 +261,8 @@ fn a_printed_template_is_read_back() {
     folder.write("MP_scopes.test", &first.out);
     let second = fencepost(&folder, &["print", "MP_scopes.test"]);
     assert_eq!((second.code, second.out), (0, first.out), "{}", second.err);
-    let verdicts = |file: &str| fencepost(&folder, &["check", file, "--json"]).out.lines().count();
+    let verdicts =
+        |file: &str| fencepost(&folder, &["check", file, "--json", "--model", "ptx-7.5"]).out.lines().count();
     assert_eq!((verdicts(file), verdicts("MP_scopes.test")), (4, 4));
     let one = fencepost(&folder, &["print", file, "--test", "MP_scopes#3"]);
     assert!(one.out.contains("st.release.cta [flag], 1;") && !one.out.contains("$$"), "{}", one.out);
