@@ -61,10 +61,11 @@ fn declarations() {
          ? integers are decimal, hexadecimal (0x1f), binary (0b101) or octal, and below 2^127"],
     );
     check(
-        "PTX t\n{ x[2] = 1; int y[2] = {1, 2}; }\nP0;\n",
+        "PTX t\n{ x[2] = 1; int y[2] = {1, {2}}; int z[2] = {}; }\nP0;\n",
         &[
             "an array needs the type of its elements @ [2] ? write `.global .u32 x[4]` or `int x[4]`",
-            "lists of initial values are not supported @ { ? give one value, or write the elements in a thread",
+            "expected an integer, found `{` @ {",
+            "expected an integer, found `}` @ }",
         ],
     );
     check(
@@ -125,14 +126,17 @@ fn instructions() {
         ],
     );
     check(
-        "X86 t\n{}\nP0 ;\nmov byte [x], 1 ;\nmov [x+eax], 1 ;\n",
+        "X86 t\n{}\nP0 ;\nmov byte x, 1 ;\nmov [x+eax+ecx], 1 ;\n",
         &[
             "the size `byte` in front of an operand is not supported @ byte \
          ? the size follows from the register (EAX, AX, AL) or from the mnemonic (movl, movw, movb)",
-            "addresses with an index register are not supported @ eax ? add it to the base with its own instruction first",
+            "expected an integer, found `ecx` @ ecx",
         ],
     );
-    check("X86 t\n{}\nP0 ;\nmov %foo, 1 ;\n", &["x86 has no register `%foo` @ %foo"]);
+    check(
+        "X86 t\n{}\nP0 ;\nmov %foo, 1 ;\n",
+        &["x86 has no register `%foo` @ %foo ? a symbolic register needs a first value: `0:%foo = x;`"],
+    );
     check(
         "X86_64 t\n{}\nP0 ;\nmovl $1, (x) ;\nmov [x], 1 ;\n",
         &[

@@ -132,7 +132,14 @@ fn content(
     let width = i128::from(element.bits / 8);
     let is_columns = matches!(entry.space, Some((Space::TensorMemory, _)));
     if is_columns || bytes == 0 || (bytes == width && offset % width == 0) {
-        return (element, element.wrap(entry.initial));
+        let step = if bytes == 0 {
+            entry.step
+        } else if is_columns {
+            1
+        } else {
+            width
+        };
+        return (element, element.wrap(entry.initial_at(offset / step.max(1))));
     }
     let inside = |scalar: &Scalar| {
         let whole = i128::from(scalar.ty.bits / 8);
@@ -142,7 +149,8 @@ fn content(
     let is_scalar = uses.is_some_and(|uses| uses.scalars.iter().any(inside));
     if !is_scalar && bytes > 8 || bytes > WIDEST {
         // Opaque: what it holds is told apart from nothing, and stands for the sum of its elements.
-        return (Type::UNTYPED, Value(entry.initial.0.wrapping_mul(bytes / width.max(1))));
+        let elements = (offset / width.max(1)..(offset + bytes) / width.max(1)).map(|at| entry.initial_at(at).0);
+        return (Type::UNTYPED, Value(elements.fold(0, i128::wrapping_add)));
     }
     let exact = |scalar: &&Scalar| scalar.offset == Some(offset) && i128::from(scalar.ty.bits / 8) == bytes;
     let unsigned = Type { bits: u8::try_from(bytes * 8).unwrap_or(128), signed: false };
@@ -152,7 +160,8 @@ fn content(
 
 /// Bytes of the elements an atom lies in, the lowest first.
 fn initial_bytes(entry: &Name, (offset, bytes): (i128, i128), width: i128) -> Value {
-    let byte = |at: i128| (entry.initial.0 >> (8 * (at % width.max(1))).min(127)) & 0xff;
+    let width = width.max(1);
+    let byte = |at: i128| (entry.initial_at(at / width).0 >> (8 * (at % width)).min(127)) & 0xff;
     Value((0..bytes).rev().fold(0i128, |value, index| value.wrapping_shl(8) | byte(offset + index)))
 }
 

@@ -55,7 +55,11 @@ pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], fi
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
             continue;
         };
-        if find(builder, name).is_none() && crate::table::x86::touch_register(builder, name) {
+        if crate::table::x86_place::is_hidden_part(builder, name) {
+            let what = format!("the final value of `{name}`, a part of a register of several widths");
+            findings.unsupported.push(crate::program::Unsupported { span: term.span, what });
+        }
+        if find(builder, name).is_none() && crate::table::x86_place::touch_register(builder, name) {
             let message = format!("P{thread} does not use the register `{name}`: it is 0");
             findings.diagnostics.push(Diagnostic::warning(term.span, message).label("never used"));
         }
@@ -352,5 +356,5 @@ fn find(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
     builder
         .find(name)
         .or_else(|| builder.find(&format!("%{name}")))
-        .or_else(|| crate::table::x86::find_register(builder, name))
+        .or_else(|| crate::table::x86_place::find_register(builder, name))
 }

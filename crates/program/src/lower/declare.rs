@@ -10,7 +10,7 @@ use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
-use crate::table::x86::canonical;
+use crate::table::x86_place::canonical;
 use crate::value::{Type, Value};
 
 /// The version the text names, else the newest. One that is newer still is taken as the newest, with a warning.
@@ -141,7 +141,9 @@ fn location(
         Some("tensormap") => LocationRole::TensorMap,
         _ => LocationRole::Data,
     };
-    let initial = match initial_value(names, name, role, value) {
+    let is_pointer = is_pointer(ty) && matches!(value.map(|value| &value.node), Some(InitialValue::Name(_)));
+    let role_of_value = if is_pointer { Holds::Address } else { Holds::of(role) };
+    let initial = match initial_value(names, name, role_of_value, value) {
         // The name is declared all the same.
         Err(refusal @ Refusal::Unsupported(..)) => {
             return location(names, name, space, ty, None).and(Err(refusal));
@@ -162,6 +164,7 @@ fn location(
         Some(_) => Some(Type::U64),
         None => None,
     };
+    let elements = elements(name, length, role, value)?;
     let content = ty.map_or(Content::Integer, |ty| content(&ty.node.name));
     if let Some((space, _)) = &space {
         check_space(*space, role, name, ty)?;
@@ -179,7 +182,19 @@ fn location(
         Some(_) => Err(twice(name)),
         None => names.declare(
             &name.node,
-            Made { ty: scalar, content, length, inner, space, role, initial, given, span: name.span },
+            Made {
+                ty: scalar,
+                content,
+                length,
+                inner,
+                space,
+                role,
+                initial,
+                elements,
+                is_pointer,
+                given,
+                span: name.span,
+            },
         ),
     }
 }
@@ -188,14 +203,14 @@ fn location(
 fn initial_value(
     names: &mut Names,
     name: &Spanned<String>,
-    role: LocationRole,
+    holds: Holds,
     value: Option<&Spanned<InitialValue>>,
 ) -> Result<Value, Refusal> {
     Ok(match value.map(|value| (&value.node, value.span)) {
-        None => Value(0),
+        None | Some((InitialValue::List(_), _)) => Value(0),
         Some((InitialValue::Integer(integer), _)) => Value(*integer),
         Some((InitialValue::Unknown, span)) => {
-            if role != LocationRole::Data {
+            if matches!(holds, Holds::Map | Holds::Object) {
                 let message = format!("`{}` is no data: it has no unknown value", name.node);
                 return Err(Refusal::Error(Diagnostic::error(span, message).help("leave the value out")));
             }
@@ -205,7 +220,7 @@ fn initial_value(
         Some((InitialValue::Name(other), span)) if names.unknown.contains(other) => {
             return Err(Refusal::Unsupported(span, format!("a copy of the unknown initial value of `{other}`")));
         }
-        Some((InitialValue::Name(other), span)) if role == LocationRole::TensorMap => {
+        Some((InitialValue::Name(other), span)) if matches!(holds, Holds::Address | Holds::Map) => {
             if names.get(other).is_none() {
                 return Err(names.unknown(other, span));
             }
@@ -213,8 +228,65 @@ fn initial_value(
             let address = names.address(other, 0, viewer, span)?;
             Value(names.value(address))
         }
-        Some((InitialValue::Name(other), span)) => names.get(other).ok_or_else(|| names.unknown(other, span))?.initial,
+        Some((InitialValue::Name(other), span)) => {
+            let entry = names.get(other).ok_or_else(|| names.unknown(other, span))?;
+            if !entry.elements.is_empty() {
+                return Err(Refusal::Unsupported(span, format!("a copy of the array `{other}`")));
+            }
+            entry.initial
+        }
     })
+}
+
+/// What the initial value of a name is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Holds {
+    /// A number; of another name, a copy of its value.
+    Data,
+    /// The address of another name.
+    Address,
+    /// The address of the tensor a map describes.
+    Map,
+    /// Something of its own: no unknown value.
+    Object,
+}
+
+impl Holds {
+    fn of(role: LocationRole) -> Holds {
+        match role {
+            LocationRole::Data => Holds::Data,
+            LocationRole::TensorMap => Holds::Map,
+            LocationRole::Mbarrier => Holds::Object,
+        }
+    }
+}
+
+/// `uint64_t* p`.
+fn is_pointer(ty: Option<&Spanned<LocationType>>) -> bool {
+    ty.is_some_and(|ty| ty.node.name.ends_with('*'))
+}
+
+/// The list of an array's initial values.
+fn elements(
+    name: &Spanned<String>,
+    length: Option<u32>,
+    role: LocationRole,
+    value: Option<&Spanned<InitialValue>>,
+) -> Result<Vec<Value>, Refusal> {
+    let Some((InitialValue::List(values), span)) = value.map(|value| (&value.node, value.span)) else {
+        return Ok(Vec::new());
+    };
+    let wrong = |message: String, help: &str| Err(Refusal::Error(Diagnostic::error(span, message).help(help)));
+    if role != LocationRole::Data {
+        return wrong(format!("`{}` is no data: it has no list of values", name.node), "leave the values out");
+    }
+    match length.map(|length| length as usize) {
+        None => wrong(format!("`{}` is no array", name.node), "give one value, or a length: `int x[2] = {1, 2}`"),
+        Some(length) if values.len() > length => {
+            wrong(format!("{} values for the {length} elements of `{}`", values.len(), name.node), "leave some out")
+        }
+        Some(_) => Ok(values.iter().copied().map(Value).collect()),
+    }
 }
 
 fn check_space(
@@ -269,6 +341,7 @@ fn location_type(name: &str) -> Option<Type> {
         "uint8_t" => unsigned(8),
         "float" => unsigned(32),
         "double" => unsigned(64),
+        pointer if pointer.ends_with('*') => unsigned(64),
         other => bits_type(other),
     }
 }
@@ -321,6 +394,9 @@ fn initial_register(
     let initial = match &value.node {
         InitialValue::Integer(integer) => Initial::Value(Value(*integer)),
         InitialValue::Name(name) => Initial::Address(names.address(name, 0, thread.viewer(), value.span)?),
+        InitialValue::List(_) => {
+            return Err(Refusal::error(value.span, "a register holds one value"));
+        }
         InitialValue::Unknown => {
             return Err(Refusal::Unsupported(value.span, "a register with an unknown initial value".to_string()));
         }

@@ -57,6 +57,10 @@ pub(crate) struct Name {
     pub(crate) space: Option<(Space, String)>,
     pub(crate) role: LocationRole,
     pub(crate) initial: Value,
+    /// The values of an array's elements, where a list gives them; those after its end are 0.
+    pub(crate) elements: Vec<Value>,
+    /// Whether its initial value is the address of a name.
+    pub(crate) is_pointer: bool,
     /// Where the initial value stands.
     pub(crate) given: Option<Span>,
     pub(crate) instances: BTreeMap<Instance, VariableId>,
@@ -72,6 +76,14 @@ impl Name {
     pub(crate) fn tile(&self) -> Option<i128> {
         (!self.inner.is_empty())
             .then(|| self.inner.iter().map(|length| i128::from(*length)).product::<i128>() * self.step)
+    }
+
+    /// The initial value of an element.
+    pub(crate) fn initial_at(&self, element: i128) -> Value {
+        if self.elements.is_empty() {
+            return self.initial;
+        }
+        usize::try_from(element).ok().and_then(|element| self.elements.get(element)).copied().unwrap_or_default()
     }
 
     /// How many bytes (or columns) the text declares; None where it declares no type.
@@ -177,6 +189,8 @@ impl Names {
             space: made.space,
             role: made.role,
             initial: made.initial,
+            elements: made.elements,
+            is_pointer: made.is_pointer,
             given: made.given,
             instances: BTreeMap::new(),
             offset,
@@ -474,6 +488,8 @@ pub(crate) struct Made {
     pub(crate) space: Option<(Space, String)>,
     pub(crate) role: LocationRole,
     pub(crate) initial: Value,
+    pub(crate) elements: Vec<Value>,
+    pub(crate) is_pointer: bool,
     pub(crate) given: Option<Span>,
     pub(crate) span: Span,
 }

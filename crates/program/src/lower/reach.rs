@@ -66,7 +66,9 @@ pub(crate) struct Reaches {
 impl Reaches {
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
         let mut reaches = Reaches { registers: threads.iter().map(|thread| initial(names, thread)).collect() };
-        let mut memory = BTreeSet::new();
+        let pointers = names.by_name.values().filter(|name| name.is_pointer);
+        let mut memory: BTreeSet<VariableId> =
+            pointers.filter_map(|name| names.at(name.initial.0)).map(|(variable, _)| variable).collect();
         loop {
             let before = (reaches.registers.clone(), memory.clone());
             for (index, thread) in threads.iter().enumerate() {

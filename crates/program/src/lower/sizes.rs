@@ -400,9 +400,9 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
         }
         if let Some(span) = entry.given
             && let Some(ty) = super::atoms::element_type(entry, Some(uses), cut.fallback)
-            && !ty.fits(entry.initial)
+            && let Some(value) = entry.elements.iter().chain([&entry.initial]).find(|value| !ty.fits(**value))
         {
-            findings.diagnostics.push(misfit(&entry.initial.to_string(), ty, name, span));
+            findings.diagnostics.push(misfit(&value.to_string(), ty, name, span));
         }
     }
 }

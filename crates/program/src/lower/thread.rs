@@ -48,6 +48,8 @@ pub(crate) struct ThreadBuilder {
     initialised: BTreeMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
     pub(super) qualified: Vec<(RegisterId, Qualifier)>,
+    /// Of a thread in x86: what its text shows.
+    pub(crate) scan: table::x86_place::Scan,
     /// Registers of instructions that were refused: what is in them is not known.
     pub(super) excused: BTreeSet<RegisterId>,
 }
@@ -120,6 +122,7 @@ impl ThreadBuilder {
             booleans: BTreeSet::new(),
             initialised: BTreeMap::new(),
             qualified: Vec::new(),
+            scan: table::x86_place::Scan::default(),
             excused: BTreeSet::new(),
         }
     }
@@ -250,6 +253,16 @@ impl ThreadBuilder {
         }
     }
 
+    /// The first values that the declarations give, by the names of their registers.
+    fn given_values(&self) -> BTreeMap<String, Value> {
+        let values = self.initialised.keys().map(|id| &self.registers[id.index()]);
+        let number = |register: &Register| match register.initial {
+            Initial::Value(value) => Some((register.name.clone(), value)),
+            Initial::Address(_) => None,
+        };
+        values.filter_map(number).collect()
+    }
+
     pub(crate) fn type_family(&mut self, stem: &str, ty: Type) {
         self.families.push((stem.to_string(), ty));
     }
@@ -339,6 +352,9 @@ fn is_member(name: &str, stem: &str) -> bool {
 impl Context<'_> {
     pub(crate) fn lower_body(&mut self, body: &[Statement]) {
         let mut is_refused = false;
+        if self.dialect == Dialect::X86 {
+            self.thread.scan = table::x86_place::scan(body, &self.thread.given_values());
+        }
         for statement in body {
             match statement {
                 Statement::Label(label) => self.label(label),

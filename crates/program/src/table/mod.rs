@@ -29,7 +29,9 @@ mod ptx_warp;
 pub(crate) mod supported;
 mod typo;
 pub(crate) mod x86;
+mod x86_flags;
 mod x86_locked;
+pub(crate) mod x86_place;
 
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Dialect;

@@ -6,7 +6,9 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, FailedCas, LocalValue, Operand, Operation, Update};
-use crate::table::x86::{self, Opcode, Place};
+use crate::table::x86::{self, Opcode};
+use crate::table::x86_flags::{set_flags, set_partial_flags};
+use crate::table::x86_place::{Place, place, read, register, settle, staged, write};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -14,23 +16,23 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, opcode: Opcod
     match opcode {
         Opcode::Arithmetic(operator) => {
             let [destination, source] = context.operands(tree)?;
-            let (destination, source) = (x86::place(context, destination)?, x86::place(context, source)?);
+            let (destination, source) = (place(context, destination)?, place(context, source)?);
             if matches!((&destination, &source), (Place::Memory(_), Place::Memory(_))) {
                 return Err(x86::two_memory(tree));
             }
             let ty = x86::width(context, tree, &[&destination, &source])?;
-            let operand = x86::read(context, &source, ty);
+            let operand = read(context, &source, ty);
             modify(context, tree, destination, Change::Binary(operator, operand), ty)
         }
         Opcode::Step(operator) => {
             let [destination] = context.operands(tree)?;
-            let destination = x86::place(context, destination)?;
+            let destination = place(context, destination)?;
             let ty = x86::width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Binary(operator, Operand::Constant(Value(1))), ty)
         }
         Opcode::Unary(operator) => {
             let [destination] = context.operands(tree)?;
-            let destination = x86::place(context, destination)?;
+            let destination = place(context, destination)?;
             let ty = x86::width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Unary(operator), ty)
         }
@@ -83,7 +85,7 @@ fn modify(
         (None, _) => {
             // The flags compare the old value, which the destination register is about to lose.
             let old = context.thread.temporary(ty);
-            let value = LocalValue::Operand(x86::read(context, &destination, ty));
+            let value = LocalValue::Operand(read(context, &destination, ty));
             context.thread.emit(Operation::Local { destination: old, ty, value });
             Operand::Register(old)
         }
@@ -91,7 +93,7 @@ fn modify(
     let result = context.thread.temporary(ty);
     context.thread.emit(Operation::Local { destination: result, ty, value: change.of(old) });
     if tree.prefix.is_none() {
-        x86::write(context, &destination, Operand::Register(result), ty, tree)?;
+        write(context, &destination, Operand::Register(result), ty, tree)?;
     }
     flags(context, tree, change, old, Operand::Register(result), ty)
 }
@@ -110,15 +112,15 @@ fn flags(
         tree.operands.first().map(|operand| &operand.node) == tree.operands.get(1).map(|operand| &operand.node);
     match change {
         Change::Binary(BinaryOperator::Subtract, operand) if !is_step && !of_itself => {
-            x86::set_flags(context, ty, LocalValue::Operand(old), operand);
+            set_flags(context, ty, LocalValue::Operand(old), operand);
             Ok(())
         }
         Change::Binary(BinaryOperator::And | BinaryOperator::Or | BinaryOperator::Xor, _) => {
-            x86::set_flags(context, ty, LocalValue::Operand(result), Operand::Constant(Value(0)));
+            set_flags(context, ty, LocalValue::Operand(result), Operand::Constant(Value(0)));
             Ok(())
         }
         Change::Unary(UnaryOperator::Not) => Ok(()),
-        _ => x86::set_partial_flags(context, ty, result, tree),
+        _ => set_partial_flags(context, ty, result, tree),
     }
 }
 
@@ -144,35 +146,42 @@ fn atomic(
 /// `xchg`: locked with or without the prefix as soon as one operand is memory.
 fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
-    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let (left, right) = (place(context, left)?, place(context, right)?);
     let ty = x86::width(context, tree, &[&left, &right])?;
     match (left, right) {
-        (Place::Memory(address), Place::Register(register, _))
-        | (Place::Register(register, _), Place::Memory(address)) => {
+        (Place::Memory(address), other) | (other, Place::Memory(address)) => {
+            let Some((register, _)) = staged(context, &other) else {
+                return Err(Refusal::error(tree.span(), "`xchg` takes a register and a register or memory"));
+            };
             atomic(context, Some(register), address, Update::Exchange(Operand::Register(register)), ty);
+            settle(context, &other, register);
             Ok(())
         }
-        (Place::Register(left, _), Place::Register(right, _)) => {
+        (left, right) => {
             if let Some(prefix) = &tree.prefix {
                 return Err(x86::lock_error(tree, prefix));
             }
+            let (Some((first, _)), Some((second, _))) = (staged(context, &left), staged(context, &right)) else {
+                return Err(Refusal::error(tree.span(), "`xchg` takes a register and a register or memory"));
+            };
             let kept = context.thread.temporary(ty);
-            for (destination, source) in [(kept, left), (left, right), (right, kept)] {
+            for (destination, source) in [(kept, first), (first, second), (second, kept)] {
                 let value = LocalValue::Operand(Operand::Register(source));
                 context.thread.emit(Operation::Local { destination, ty, value });
             }
+            settle(context, &left, first);
+            settle(context, &right, second);
             Ok(())
         }
-        _ => Err(Refusal::error(tree.span(), "`xchg` takes a register and a register or memory")),
     }
 }
 
 /// `xadd destination, register`: the register gets the old value, the destination the sum.
 fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
-    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let (left, right) = (place(context, left)?, place(context, right)?);
     let ty = x86::width(context, tree, &[&left, &right])?;
-    let Place::Register(register, _) = right else {
+    let Some((register, _)) = staged(context, &right) else {
         return Err(Refusal::error(tree.span(), "the second operand of `xadd` is a register"));
     };
     let operand = Operand::Register(register);
@@ -185,7 +194,7 @@ fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Ref
         }
         (Some(prefix), _) => return Err(x86::lock_error(tree, prefix)),
         (None, _) => {
-            let value = LocalValue::Operand(x86::read(context, &left, ty));
+            let value = LocalValue::Operand(read(context, &left, ty));
             context.thread.emit(Operation::Local { destination: old, ty, value });
         }
     }
@@ -193,44 +202,54 @@ fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Ref
     context.thread.emit(Operation::Local { destination: sum, ty, value });
     let value = LocalValue::Operand(Operand::Register(old));
     context.thread.emit(Operation::Local { destination: register, ty, value });
+    settle(context, &right, register);
     if tree.prefix.is_none() {
-        x86::write(context, &left, Operand::Register(sum), ty, tree)?;
+        write(context, &left, Operand::Register(sum), ty, tree)?;
     }
-    x86::set_partial_flags(context, ty, Operand::Register(sum), tree)
+    set_partial_flags(context, ty, Operand::Register(sum), tree)
 }
 
 /// `cmpxchg [m], r`: if the accumulator equals [m], [m] becomes r; the accumulator becomes the old value; ZF says which.
 /// The locked form always writes (SDM vol. 2A): the old value where the comparison fails.
 fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
-    let (left, right) = (x86::place(context, left)?, x86::place(context, right)?);
+    let (left, right) = (place(context, left)?, place(context, right)?);
     let ty = x86::width(context, tree, &[&right])?;
-    let (Place::Memory(address), Place::Register(new, _)) = (&left, &right) else {
+    let (Place::Memory(address), Some((new, _))) = (&left, staged(context, &right)) else {
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));
     };
-    let accumulator = context.thread.register("EAX", ty);
-    // What the braces give a register says nothing of its width.
-    context.thread.refine(accumulator, ty);
-    if context.thread.register_type(accumulator) != ty {
-        return Err(Refusal::Unsupported(tree.span(), "several widths of the register `EAX`".to_string()));
+    let name = match ty.bits {
+        64 => "RAX",
+        32 => "EAX",
+        16 => "AX",
+        _ => "AL",
+    };
+    let whole = register(context, name, &tree.operands[0])?;
+    if matches!(&whole, Place::Part { .. }) && ty.bits == 32 {
+        // Whether the upper half is cleared where the comparison holds is not documented.
+        return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` beside several widths of `EAX`".to_string()));
     }
+    let Some((accumulator, _)) = staged(context, &whole) else {
+        return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without an accumulator".to_string()));
+    };
     let expected = context.thread.temporary(ty);
     let copy = LocalValue::Operand(Operand::Register(accumulator));
     context.thread.emit(Operation::Local { destination: expected, ty, value: copy });
-    let (expected, new) = (Operand::Register(expected), Operand::Register(*new));
+    let (expected, new) = (Operand::Register(expected), Operand::Register(new));
     if tree.prefix.is_some() {
         let update = Update::CompareAndSwap { expected, new, on_failure: FailedCas::WritesOldValue };
         atomic(context, Some(accumulator), address.clone(), update, ty);
     } else {
-        let old = x86::read(context, &left, ty);
+        let old = read(context, &left, ty);
         let [equal, stored] = [Type::PREDICATE, ty].map(|ty| context.thread.temporary(ty));
         let value = LocalValue::Binary(BinaryOperator::Equal, old, expected);
         context.thread.emit(Operation::Local { destination: equal, ty, value });
         let value = LocalValue::Select { condition: Operand::Register(equal), then: new, otherwise: old };
         context.thread.emit(Operation::Local { destination: stored, ty, value });
         context.thread.emit(Operation::Local { destination: accumulator, ty, value: LocalValue::Operand(old) });
-        x86::write(context, &left, Operand::Register(stored), ty, tree)?;
+        write(context, &left, Operand::Register(stored), ty, tree)?;
     }
-    x86::set_flags(context, ty, LocalValue::Operand(Operand::Register(accumulator)), expected);
+    settle(context, &whole, accumulator);
+    set_flags(context, ty, LocalValue::Operand(Operand::Register(accumulator)), expected);
     Ok(())
 }

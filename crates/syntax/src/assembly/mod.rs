@@ -34,6 +34,8 @@ pub(crate) struct Marks {
     pub(crate) bracket: Option<Span>,
     pub(crate) paren: Option<Span>,
     pub(crate) guard: Option<Span>,
+    /// Of x86: a constant before other operands.
+    pub(crate) constant_first: Option<Span>,
 }
 
 /// Whether the cursor stands where an instruction may end.

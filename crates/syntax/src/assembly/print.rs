@@ -43,10 +43,17 @@ fn operand(operand: &Operand, notation: Notation, text: &mut String) {
         Operand::Address(address) => {
             text.push('[');
             self::operand(&address.base.node, notation, text);
+            if let (Notation::X86, [index, scale]) = (notation, address.rest.as_slice()) {
+                text.push('+');
+                self::operand(&index.node, notation, text);
+                if let Operand::Integer(scale) = scale.node {
+                    text.push_str(&format!("*{scale}"));
+                }
+            }
             if address.offset != 0 {
                 text.push_str(&format!("{:+}", address.offset));
             }
-            for item in &address.rest {
+            for item in address.rest.iter().filter(|_| notation == Notation::Ptx) {
                 text.push_str(", ");
                 self::operand(&item.node, notation, text);
             }

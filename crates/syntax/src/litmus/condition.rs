@@ -1,6 +1,6 @@
 //! Conditions over final registers and memory: herd's `/\ \/ ~`, C's `&& || !`, and six comparisons.
 //!
-//! `~` binds tightest, then `/\`, then `\/`. Parentheses leave no trace except where they change the grouping.
+//! `~` binds tightest, then `/\`, then `\/`, then herd's `=>`, which is read as a disjunction. Parentheses leave no trace except where they change the grouping.
 
 use super::parse::Parser;
 use super::tree::{Arch, Comparison, Condition, Term};
@@ -13,7 +13,23 @@ type Parsed = Option<Spanned<Condition>>;
 
 impl Parser<'_> {
     pub(super) fn condition(&mut self) -> Parsed {
-        self.disjunction(0)
+        self.implication(0)
+    }
+
+    /// `a => b => c` is `~a \/ (~b \/ c)`, in one disjunction.
+    fn implication(&mut self, depth: u32) -> Parsed {
+        let mut items = vec![self.disjunction(depth)?];
+        while self.cursor.at("=") && self.cursor.is(1, ">") && !self.cursor.ahead(1).spaced {
+            self.cursor.bump();
+            self.cursor.bump();
+            items.push(self.disjunction(depth)?);
+        }
+        let last = items.len() - 1;
+        let negated = |(index, item): (usize, Spanned<Condition>)| match index == last {
+            true => item,
+            false => Spanned::new(Condition::Not(Box::new(item.clone())), item.span),
+        };
+        Some(grouped(items.into_iter().enumerate().map(negated).collect(), Condition::Or))
     }
 
     fn disjunction(&mut self, depth: u32) -> Parsed {
@@ -56,7 +72,7 @@ impl Parser<'_> {
             return Some(Spanned::new(Condition::Not(Box::new(inner)), span));
         }
         if self.cursor.eat("(").is_some() {
-            let inner = self.disjunction(depth + 1)?;
+            let inner = self.implication(depth + 1)?;
             let end = self.cursor.expect(")", "to close the parenthesis")?;
             return Some(Spanned::new(inner.node, start.to(end)));
         }
@@ -86,9 +102,35 @@ impl Parser<'_> {
             }
         };
         self.cursor.bump();
+        if let (Term::Location { name, index: None }, Comparison::Equal, true) = (&left.node, op, self.cursor.at("{")) {
+            let name = name.clone();
+            return self.elements(&name, left.span);
+        }
         let right = self.term()?;
         let span = left.span.to(right.span);
         Some(Spanned::new(Condition::Compare { op, left, right }, span))
+    }
+
+    /// `t = {1, 2}`: every element of an array.
+    fn elements(&mut self, name: &str, start: crate::span::Span) -> Parsed {
+        let values = self.braced_integers()?;
+        let compare = |(index, value): (u32, &Spanned<i128>)| {
+            let left = Term::Location { name: name.to_owned(), index: Some(index) };
+            let (left, right) = (Spanned::new(left, start), Spanned::new(Term::Integer(value.node), value.span));
+            Spanned::new(Condition::Compare { op: Comparison::Equal, left, right }, start.to(value.span))
+        };
+        Some(grouped((0..).zip(&values).map(compare).collect(), Condition::And))
+    }
+
+    /// `{1, -1}`, at least one.
+    pub(super) fn braced_integers(&mut self) -> Option<Vec<Spanned<i128>>> {
+        self.cursor.expect("{", "to open the list")?;
+        let mut values = vec![self.integer()?];
+        while self.cursor.eat(",").is_some() && !self.cursor.at("}") {
+            values.push(self.integer()?);
+        }
+        self.cursor.expect("}", "to close the list")?;
+        Some(values)
     }
 
     /// `P0:r1`, `0:%r1`, `x`, `x[2]`, `[x]`, `*x`, `17`, `-1`.
@@ -210,7 +252,11 @@ impl Parser<'_> {
     pub(super) fn register_name(&mut self) -> Option<Spanned<String>> {
         let mut name = self.cursor.word("a register")?;
         if matches!(self.arch, Arch::X86 | Arch::X86_64) {
-            name.node = name.node.trim_start_matches('%').to_ascii_uppercase();
+            let upper = name.node.trim_start_matches('%').to_ascii_uppercase();
+            // herd's symbolic registers stay as they are written.
+            if x86::is_register(&upper) || !name.node.starts_with('%') {
+                name.node = upper;
+            }
             return Some(name);
         }
         let part = self.cursor.ahead(1);

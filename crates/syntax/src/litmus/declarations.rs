@@ -80,7 +80,12 @@ impl Parser<'_> {
             let name = self.location_name()?;
             return self.location_entry(start, name, None, None, declarations);
         }
-        let name = self.location_name()?;
+        let mut name = self.location_name()?;
+        if self.cursor.at("*") && self.cursor.ahead(1).kind == Kind::Word {
+            // `uint64_t* p = x`: a pointer.
+            self.cursor.bump();
+            name.node.push('*');
+        }
         if self.cursor.at_kind(Kind::Word) {
             let ty = name;
             let name = self.location_name_after_type(start, &ty, declarations)?;
@@ -197,12 +202,15 @@ impl Parser<'_> {
 
     fn initial_value(&mut self) -> Option<Spanned<InitialValue>> {
         if self.cursor.at("{") {
-            let diagnostic = Diagnostic::error(self.cursor.here(), "lists of initial values are not supported");
-            self.cursor.report(diagnostic.help("give one value, or write the elements in a thread"));
-            while !self.cursor.at_end() && self.cursor.eat("}").is_none() {
-                self.cursor.bump();
-            }
-            return None;
+            let start = self.cursor.here();
+            let Some(values) = self.braced_integers() else {
+                while !self.cursor.at_end() && self.cursor.eat("}").is_none() {
+                    self.cursor.bump();
+                }
+                return None;
+            };
+            let span = start.to(self.cursor.span(self.cursor.previous()));
+            return Some(Spanned::new(InitialValue::List(values.iter().map(|value| value.node).collect()), span));
         }
         if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {
             let value = self.integer()?;

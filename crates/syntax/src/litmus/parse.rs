@@ -100,10 +100,16 @@ impl<'a> Parser<'a> {
         let Sections { locations, filter, questions } = self.sections();
         let dialect = self.dialect(&declarations);
         super::registers::resolve(&declarations, &mut threads);
-        match x86::settle(&self.x86_marks) {
+        let kind = if self.arch == Arch::X86 { x86::Header::X86 } else { x86::Header::Other };
+        match x86::settle(&self.x86_marks, kind) {
             Ok(x86::Order::Intel) => {}
             Ok(x86::Order::AttReversed) => super::registers::reverse_operands(&mut threads),
             Err(diagnostic) => self.cursor.report(diagnostic),
+        }
+        for (name, span) in super::registers::undeclared_symbolic(&declarations, &threads) {
+            let message = format!("x86 has no register `{name}`");
+            let help = format!("a symbolic register needs a first value: `0:{name} = x;`");
+            self.cursor.report(Diagnostic::error(span, message).label("not a register").help(help));
         }
         let Header { arch, name, comments, .. } = header;
         Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }

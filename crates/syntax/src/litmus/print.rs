@@ -144,6 +144,10 @@ fn initial(value: &InitialValue) -> String {
     match value {
         InitialValue::Integer(value) => value.to_string(),
         InitialValue::Name(name) => name.clone(),
+        InitialValue::List(values) => {
+            let values: Vec<String> = values.iter().map(i128::to_string).collect();
+            format!("{{{}}}", values.join(", "))
+        }
         InitialValue::Unknown => "?".to_owned(),
     }
 }

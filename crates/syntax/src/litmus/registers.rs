@@ -70,6 +70,42 @@ impl Names {
     }
 }
 
+/// Symbolic registers of x86 (`%x`) that the braces do not give to their thread: misspelt ones, mostly.
+pub(super) fn undeclared_symbolic(
+    declarations: &[Spanned<Declaration>],
+    threads: &[Thread],
+) -> Vec<(String, crate::span::Span)> {
+    let declared: BTreeSet<(u32, &str)> = declarations
+        .iter()
+        .filter_map(|declaration| match &declaration.node {
+            Declaration::Register { thread, register, .. } => Some((*thread, register.node.as_str())),
+            Declaration::TypedRegister { thread: Some(thread), register, .. } => {
+                Some((*thread, register.node.as_str()))
+            }
+            _ => None,
+        })
+        .collect();
+    let mut found = Vec::new();
+    for (index, thread) in (0..).zip(threads).filter(|(_, thread)| matches!(thread.arch, Arch::X86 | Arch::X86_64)) {
+        for statement in &thread.body {
+            let Statement::Instruction { instruction, .. } = statement else { continue };
+            for operand in &instruction.operands {
+                let mut named: Vec<&Spanned<Operand>> = vec![operand];
+                if let Operand::Address(address) = &operand.node {
+                    named.push(&address.base);
+                    named.extend(&address.rest);
+                }
+                let symbolic = named.iter().filter_map(|operand| match &operand.node {
+                    Operand::Register(name) if name.starts_with('%') => Some((name.clone(), operand.span)),
+                    _ => None,
+                });
+                found.extend(symbolic.filter(|(name, _)| !declared.contains(&(index, name.as_str()))));
+            }
+        }
+    }
+    found
+}
+
 /// AT&T's operand order to Intel's.
 pub(super) fn reverse_operands(threads: &mut [Thread]) {
     let x86 = threads.iter_mut().filter(|thread| matches!(thread.arch, Arch::X86 | Arch::X86_64));

@@ -102,7 +102,7 @@ pub enum LaunchOrder {
 /// The declared type of a location, as written and without PTX's dot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocationType {
-    /// `u32`, `b64`, `int`, `uint64_t`.
+    /// `u32`, `b64`, `int`, `uint64_t`, `uint64_t*`: a pointer.
     pub name: String,
     /// `x[4]`: how many elements; None for a scalar.
     pub length: Option<u32>,
@@ -116,6 +116,8 @@ pub enum InitialValue {
     /// A name: the address of a location for a register, a copy of its initial value for a location. `s@1` is the instance
     /// of CTA 1.
     Name(String),
+    /// `{1, -1}`: one value per element of an array; elements without one are 0.
+    List(Vec<i128>),
     /// `?`: an unknown constant.
     Unknown,
 }
