@@ -68,6 +68,13 @@ fn published_answers_are_compared_row_by_row() {
     folder.write("set/expected.csv", "file,model,property,pass\nmp.litmus,ptx-6.0,condition,0\n");
     let run = fencepost(&folder, &["conform", "set"]);
     assert_eq!((run.code, run.out.as_str()), (0, "1 of 1 agree\n"));
+    folder.write("set/expected.csv", "file,model,property,pass\n# none yet\n");
+    let run = fencepost(&folder, &["conform", "set"]);
+    assert_eq!((run.code, run.out.as_str()), (2, "0 of 0 agree\n"));
+    assert!(run.err.contains("`set` has nothing to compare with"), "{}", run.err);
+    folder.write("set/expected.csv", "\u{feff}file,model,property,pass\nmp.litmus,ptx-6.0,condition,0\n");
+    let run = fencepost(&folder, &["conform", "set"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "1 of 1 agree\n"), "{}", run.err);
     folder.write("set/expected.csv", "file,model,property,pass\nnowhere.litmus,sc,condition,1\n");
     let run = fencepost(&folder, &["conform", "set"]);
     assert_eq!((run.code, run.out.as_str()), (2, "0 of 1 agree\n"), "{}", run.err);

@@ -62,6 +62,21 @@ fn every_command_reads_the_form() {
     assert!(run.out.starts_with("X86 host-mp\n"), "{}", run.err);
 }
 
+/// Fields that describe are read over, with a warning; tests without verdicts agree with nothing.
+#[test]
+fn descriptions_and_missing_verdicts() {
+    let ours = std::fs::read_to_string(ours()).expect("our tests");
+    let folder = Folder::new();
+    folder.write("told.json", ours.replacen("\"suite\": \"x86\"", "\"description\": \"of a figure\"", 1));
+    let run = fencepost(&folder, &["conform", "told.json"]);
+    assert_eq!((run.code, run.out.as_str()), (0, "45 of 45 agree\n"), "{}", run.err);
+    assert!(run.err.contains("the field `description` is not looked at"), "{}", run.err);
+    folder.write("none.json", ours.replace("\"expected\"", "\"notes\""));
+    let run = fencepost(&folder, &["conform", "none.json"]);
+    assert_eq!((run.code, run.out.as_str()), (2, "0 of 0 agree\n"), "{}", run.err);
+    assert!(run.err.contains("`none.json` has nothing to compare with"), "{}", run.err);
+}
+
 #[test]
 fn a_wrong_verdict_is_a_disagreement() {
     let folder = Folder::new();

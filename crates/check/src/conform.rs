@@ -57,7 +57,10 @@ pub struct Row {
 pub fn parse(text: &str) -> (Vec<Row>, Vec<Diagnostic>) {
     let mut rows = Vec::new();
     let mut diagnostics = Vec::new();
-    let mut start = 0;
+    // What some editors write in front of UTF-8.
+    let marked = text.strip_prefix('\u{feff}');
+    let mut start = marked.map_or(0, |rest| (text.len() - rest.len()) as u32);
+    let text = marked.unwrap_or(text);
     for line in text.split_inclusive('\n') {
         let span = Span::new(start, start + line.trim_end().len() as u32);
         start += line.len() as u32;
@@ -141,6 +144,15 @@ fn termination(answer: TerminationAnswer) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_row() {
+        let (rows, diagnostics) =
+            parse("\u{feff}file,model,property,pass\nx.litmus,sc,condition,1\nx,sc,condition,2\n");
+        assert_eq!((rows.len(), diagnostics.len()), (1, 1));
+        assert_eq!(diagnostics[0].span, Span::new(53, 68));
+        assert!(diagnostics[0].help.as_ref().is_some_and(|help| help.ends_with("pass is 0 or 1")));
+    }
 
     #[test]
     fn rows_are_read_and_bad_ones_are_named() {

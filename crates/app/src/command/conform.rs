@@ -95,6 +95,12 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         },
     );
     terminal::out(&format!("{agree} of {total} agree\n"));
+    // Nothing that agrees is no agreement.
+    if total == 0 {
+        let what = "no row of `expected.csv`, and no verdict of a test";
+        terminal::complain(&format!("`{}` has nothing to compare with: {what}", options.folder.display()));
+        exit.bad_input();
+    }
     exit
 }
 
@@ -120,7 +126,7 @@ fn neutral_tests(file: PathBuf, library: &Library, exit: &mut Exit) -> Option<Ve
     };
     let (tests, diagnostics) = neutral::load(&source);
     terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
-    if !diagnostics.is_empty() {
+    if diagnostics.iter().any(|diagnostic| diagnostic.is_error()) {
         exit.bad_input();
     }
     let with_models = |test: Neutral| {

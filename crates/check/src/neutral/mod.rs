@@ -140,8 +140,12 @@ pub fn load(source: &Source) -> (Vec<Neutral>, Vec<Diagnostic>) {
         return (Vec::new(), diagnostics);
     };
     let mut loaded = Vec::with_capacity(tests.len());
-    for (number, test) in tests.into_iter().enumerate() {
+    for (number, mut test) in tests.into_iter().enumerate() {
         let id = test.get("id").and_then(Value::as_str).map_or_else(|| format!("number {number}"), str::to_owned);
+        for field in descriptive(&mut test) {
+            let message = format!("the test {id}: the field `{field}` is not looked at");
+            diagnostics.push(Diagnostic::warning(mention(&source.text, &field), message));
+        }
         match load_one(source, test) {
             Ok(test) => loaded.push(test),
             Err(Refused(what)) => {
@@ -151,6 +155,32 @@ pub fn load(source: &Source) -> (Vec<Neutral>, Vec<Diagnostic>) {
         }
     }
     (loaded, diagnostics)
+}
+
+/// Fields that can only describe a test. Another one might say what it means, and is refused.
+const DESCRIPTIVE: [&str; 16] = [
+    "author",
+    "authors",
+    "category",
+    "comment",
+    "comments",
+    "date",
+    "description",
+    "doc",
+    "figure",
+    "link",
+    "origin",
+    "paper",
+    "reference",
+    "source",
+    "title",
+    "url",
+];
+
+/// Takes them out of a test.
+fn descriptive(test: &mut Value) -> Vec<String> {
+    let Value::Object(fields) = test else { return Vec::new() };
+    DESCRIPTIVE.iter().filter(|name| fields.remove(**name).is_some()).map(|name| (*name).to_owned()).collect()
 }
 
 fn load_one(source: &Source, test: Value) -> Result<Neutral, Refused> {

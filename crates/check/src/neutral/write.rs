@@ -118,6 +118,11 @@ impl Writer<'_> {
         let mark = match (instruction.op.as_str(), semantics) {
             // PTX gives weak accesses no scope.
             ("R" | "W", "weak") if !is_arm && scope == "sys" => ".weak".to_owned(),
+            ("R" | "W", "weak") if !is_arm => {
+                return refuse(format!(
+                    "a weak access with the scope `{scope}`: weak accesses have none, which is `sys`"
+                ));
+            }
             ("R" | "W", "rlx") if !is_arm => format!(".relaxed.{scope}"),
             ("R" | "W", "plain") if is_arm => format!(".relaxed.{scope}"),
             ("R", "acq") => format!(".acquire.{scope}"),

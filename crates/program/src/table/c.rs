@@ -451,6 +451,7 @@ fn arithmetic(operator: Binary) -> BinaryOperator {
     match operator {
         Binary::BitOr | Binary::Or => BinaryOperator::Or,
         Binary::BitAnd | Binary::And => BinaryOperator::And,
+        Binary::BitXor => BinaryOperator::Xor,
         Binary::ShiftLeft => BinaryOperator::ShiftLeft,
         Binary::ShiftRight => BinaryOperator::ShiftRight,
         Binary::Equal => BinaryOperator::Equal,

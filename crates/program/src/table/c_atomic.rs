@@ -16,6 +16,8 @@ use crate::value::{Type, Value};
 enum Function {
     Load,
     Store,
+    /// `atomic_init`: a write that is no atomic operation (C11 7.17.2.2).
+    Init,
     Exchange,
     Fetch(BinaryOperator),
     CompareExchange,
@@ -25,6 +27,7 @@ enum Function {
 const FUNCTIONS: &[(&str, Function)] = &[
     ("load", Function::Load),
     ("store", Function::Store),
+    ("init", Function::Init),
     ("exchange", Function::Exchange),
     ("fetch_add", Function::Fetch(BinaryOperator::Add)),
     ("fetch_sub", Function::Fetch(BinaryOperator::Subtract)),
@@ -109,13 +112,14 @@ pub(super) fn call(
         Some(name) => (name, true),
         None => (name, name == "thread_fence"),
     };
-    let Some((_, kind)) = FUNCTIONS.iter().find(|(known, _)| *known == name) else {
+    let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
+    let Some((_, kind)) = found.filter(|(_, kind)| !(is_explicit && matches!(kind, Function::Init))) else {
         return Err(unknown_function(function));
     };
     let values = match kind {
         Function::Fence => 0,
         Function::Load => 1,
-        Function::Store | Function::Exchange | Function::Fetch(_) => 2,
+        Function::Store | Function::Init | Function::Exchange | Function::Fetch(_) => 2,
         Function::CompareExchange => 3,
     };
     let orders = match (is_explicit, kind) {
@@ -154,7 +158,7 @@ fn unknown_function(function: &Spanned<String>) -> Refusal {
         return Refusal::Unsupported(function.span, what);
     }
     let known = FUNCTIONS.iter().flat_map(|(name, kind)| {
-        let explicit = (!matches!(kind, Function::Fence)).then(|| format!("atomic_{name}_explicit"));
+        let explicit = (!matches!(kind, Function::Fence | Function::Init)).then(|| format!("atomic_{name}_explicit"));
         std::iter::once(format!("atomic_{name}")).chain(explicit)
     });
     let known: Vec<String> = known.collect();
@@ -217,6 +221,11 @@ impl Call<'_> {
                 let tag = self.order.of_write().ok_or_else(|| self.bad_order("a store"))?;
                 let value = place.converted(context, value)?;
                 store(context, place, value, tag, scope);
+                Ok(nothing)
+            }
+            (Function::Init, [value]) => {
+                let value = place.converted(context, value)?;
+                store(context, place, value, Tag::NonAtomic, None);
                 Ok(nothing)
             }
             (Function::Exchange, [value]) => {

@@ -256,7 +256,7 @@ impl<'r, 'a> CReader<'r, 'a> {
         let shifts = [("<", "<=", "<<"), (">", ">=", ">>")];
         let shift = shifts.into_iter().find(|(first, second, _)| self.cursor.is(1, first) && self.cursor.is(2, second));
         let plain =
-            ["+", "-", "*", "&", "|"].into_iter().find(|mark| self.cursor.is(1, mark) && self.cursor.is(2, "="));
+            ["+", "-", "*", "&", "|", "^"].into_iter().find(|mark| self.cursor.is(1, mark) && self.cursor.is(2, "="));
         let mark = shift.map(|(.., mark)| mark).or(plain).filter(|_| unspaced(2))?;
         let name = self.cursor.word("the name of a variable");
         self.cursor.bump();
@@ -354,7 +354,7 @@ impl<'r, 'a> CReader<'r, 'a> {
             _ if next.spaced => return Some(()),
             ("-", ">") => return self.refuse_method(),
             ("+", "+") | ("-", "-") => in_full(left, operator, "1"),
-            ("+" | "-" | "*" | "&" | "|", "=") => in_full(left, operator, "…"),
+            ("+" | "-" | "*" | "&" | "|" | "^", "=") => in_full(left, operator, "…"),
             ("<", "<=") => in_full(left, Binary::ShiftLeft, "…"),
             (">", ">=") => in_full(left, Binary::ShiftRight, "…"),
             _ => return Some(()),
@@ -519,6 +519,7 @@ fn in_full(left: &Expression, operator: Binary, by: &str) -> String {
         Binary::Subtract => format!("`atomic_fetch_sub({place}, {by})`"),
         Binary::BitAnd => format!("`atomic_fetch_and({place}, {by})`"),
         Binary::BitOr => format!("`atomic_fetch_or({place}, {by})`"),
+        Binary::BitXor => format!("`atomic_fetch_xor({place}, {by})`"),
         _ => "a loop with atomic_compare_exchange_strong".to_owned(),
     };
     let name = place.trim_start_matches('&').trim_end_matches("[…]");

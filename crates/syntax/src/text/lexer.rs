@@ -252,7 +252,7 @@ impl Lexer<'_> {
 }
 
 const TWO: [&str; 7] = ["/\\", "\\/", "&&", "==", "!=", "<=", ">="];
-const ONE: &[u8] = b"{}[]()|;,:@!~=<>+-*/\\.$&%";
+const ONE: &[u8] = b"{}[]()|;,:@!~=<>+-*/\\.$&%^";
 
 fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
