@@ -49,7 +49,7 @@ fn atomics_split_their_semantics_over_the_halves() {
 fn red_returns_nothing() {
     // The dialect has acquiring ones, real PTX has none.
     check_dartagnan("red.acq_rel.cta.add x, 1", &["R A ACQ CTA GEN", "W A NORET REL CTA GEN"]);
-    check_dartagnan("red.release.cta.add x, 1", &["R A NORET RLX CTA GEN", "W A NORET REL CTA GEN"]);
+    check_dartagnan("red.release.cta.add x, 1", &["R A RLX CTA GEN", "W A NORET REL CTA GEN"]);
     check_ptx("red.global.add.u32 [x], 1;", &["R A NORET RLX GPU GEN", "W A NORET RLX GPU GEN"]);
     check_ptx("red.release.gpu.global.add.u32 [x], 1;", &["R A NORET RLX GPU GEN", "W A NORET REL GPU GEN"]);
 }

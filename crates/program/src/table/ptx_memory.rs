@@ -323,9 +323,9 @@ pub(crate) fn red(
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
     context.immediates(tree, ty);
-    // PTX's `red` is no read operation (Table 20) and has no acquiring form. Dartagnan's dialect has, and means it: there
-    // the word makes what `red` reads an acquiring read.
-    let reads = matches!(order.sem, Sem::Acquire | Sem::AcqRel);
+    // PTX's `red` is no read operation (Table 20) and has no acquiring form. In Dartagnan's dialect it reads as `atom` does,
+    // and its own models say no more of it: it acquires by its word, or with a fence behind it.
+    let reads = context.dialect == Dialect::Dartagnan;
     let read_tags = order.read_tags(proxy).with(Tag::Atomic);
     context.thread.emit(Operation::ReadModifyWrite {
         destination: None,
