@@ -169,7 +169,7 @@ fn opcode(name: &str) -> Option<Opcode> {
 }
 
 /// The width that the mnemonic says.
-fn suffix(name: &str) -> Option<Type> {
+pub(crate) fn suffix(name: &str) -> Option<Type> {
     let is_whole = find(TABLE, name).is_some()
         || ["j", "set", "cmov"].iter().any(|head| name.strip_prefix(head).and_then(x86_flags::code).is_some());
     let bits = match name.as_bytes().last() {

@@ -1,8 +1,8 @@
 //! Flags of x86: the two sides of the last comparison, kept in registers no text can name, and what rests on them: jumps,
 //! `setcc`, `cmovcc`.
 //!
-//! The sides are kept as signed numbers of 64 bits, which order as those of fewer bits do, in both readings. The sign of a
-//! difference needs the width it was made in: it is computed with the sides, where the thread asks for it.
+//! The sides are kept in the one width that all comparisons of the thread have, or else as signed numbers of 64 bits, which
+//! order as those of fewer bits do, in both readings. The sign of a difference needs the width it was made in: it is computed with the sides, where the thread asks for it.
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
@@ -13,7 +13,7 @@ use crate::lower::{Context, Refusal};
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
 use crate::table::comparison_operator;
 use crate::table::ptx_address::{constant, temporary};
-use crate::table::x86;
+use crate::table::x86::{self, Reading};
 use crate::table::x86_place::{Place, place, read, write};
 use crate::value::{Type, Value};
 
@@ -70,14 +70,20 @@ pub(crate) fn code(name: &str) -> Option<Code> {
     crate::table::modifier::find(CODES, name)
 }
 
+/// The type in which the sides are kept.
+fn kept(context: &Context<'_>, reading: Reading) -> Type {
+    Type { bits: context.thread.scan.flags.unwrap_or(64), signed: reading == Reading::Signed }
+}
+
 /// Remembers what the next condition compares.
 pub(crate) fn set_flags(context: &mut Context<'_>, ty: Type, left: LocalValue, right: Operand) {
     let ty = Type { signed: true, ..ty };
-    let [first, second] = [LEFT, RIGHT].map(|name| context.thread.register(name, Type::S64));
+    let kept = kept(context, Reading::Signed);
+    let [first, second] = [LEFT, RIGHT].map(|name| context.thread.register(name, kept));
     context.thread.emit(Operation::Local { destination: first, ty, value: left });
     context.thread.emit(Operation::Local { destination: second, ty, value: LocalValue::Operand(right) });
     if context.thread.scan.asks_sign {
-        let sign = context.thread.register(SIGN, Type::S64);
+        let sign = context.thread.register(SIGN, kept);
         let value = LocalValue::Binary(BinaryOperator::Subtract, Operand::Register(first), Operand::Register(second));
         context.thread.emit(Operation::Local { destination: sign, ty, value });
     }
@@ -105,12 +111,13 @@ pub(crate) fn set_flags_unless_zero(
     context.thread.register(PARTIAL, ty);
     let signed = Type { signed: true, ..ty };
     let result = Operand::Register(temporary(context, signed, LocalValue::Operand(result)));
-    let kept = if context.thread.scan.asks_sign { 3 } else { 2 };
+    let count_kept = if context.thread.scan.asks_sign { 3 } else { 2 };
+    let kept = kept(context, Reading::Signed);
     let sides = [(LEFT, result), (RIGHT, constant(0)), (SIGN, result)];
-    for (name, otherwise) in sides.into_iter().take(kept) {
-        let destination = context.thread.register(name, Type::S64);
+    for (name, otherwise) in sides.into_iter().take(count_kept) {
+        let destination = context.thread.register(name, kept);
         let value = LocalValue::Select { condition: count, then: otherwise, otherwise: Operand::Register(destination) };
-        context.thread.emit(Operation::Local { destination, ty: Type::S64, value });
+        context.thread.emit(Operation::Local { destination, ty: kept, value });
     }
     refuse_partial_order(context, tree)
 }
@@ -130,15 +137,15 @@ fn refuse_partial_order(context: &Context<'_>, tree: &Instruction) -> Result<(),
 type Compared = (Comparison, Type, Operand, Operand);
 
 fn compared(context: &mut Context<'_>, tree: &Instruction, code: Code) -> Result<Compared, Refusal> {
-    let side = |context: &mut Context<'_>, name: &str| Operand::Register(context.thread.register(name, Type::S64));
+    let [signed, unsigned] = [Reading::Signed, Reading::Unsigned].map(|reading| kept(context, reading));
+    let side = |context: &mut Context<'_>, name: &str| Operand::Register(context.thread.register(name, signed));
     if let Code::Sign(comparison) = code {
-        return Ok((comparison, Type::S64, side(context, SIGN), constant(0)));
+        return Ok((comparison, signed, side(context, SIGN), constant(0)));
     }
     let (left, right) = (side(context, LEFT), side(context, RIGHT));
     let (comparison, ty) = match code {
-        Code::Equality(comparison) | Code::Sign(comparison) => (comparison, Type::S64),
-        Code::Signed(comparison) => (comparison, Type::S64),
-        Code::Unsigned(comparison) => (comparison, Type::U64),
+        Code::Equality(comparison) | Code::Sign(comparison) | Code::Signed(comparison) => (comparison, signed),
+        Code::Unsigned(comparison) => (comparison, unsigned),
     };
     if matches!(code, Code::Signed(_) | Code::Unsigned(_)) {
         context.thread.register(ORDERED, Type::S64);

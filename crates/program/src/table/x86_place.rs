@@ -53,12 +53,19 @@ pub(crate) struct Scan {
     pub(crate) mixed: BTreeSet<String>,
     /// Whether something asks for the sign of a result.
     pub(crate) asks_sign: bool,
+    /// How many bits all flags are made of, where the text shows that it is one number.
+    pub(crate) flags: Option<u8>,
 }
+
+/// The heads of instructions that leave the flags alone.
+const KEEP_FLAGS: [&str; 12] =
+    ["mov", "cmov", "set", "j", "xchg", "lea", "nop", "not", "ret", "endbr64", "pause", "mfence"];
 
 /// `given` are the first values of registers, by their common names: one that a part cannot hold is the whole's.
 pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>) -> Scan {
     let mut found = Scan::default();
     let mut widths: BTreeMap<String, BTreeSet<(u8, i128)>> = BTreeMap::new();
+    let mut flags = BTreeSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
         let opcode = instruction.opcode.node.as_str();
@@ -66,6 +73,10 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>) -> Scan 
             let code = opcode.strip_prefix(head).unwrap_or_default();
             ["s", "ns"].contains(&code.trim_end_matches(['l', 'q', 'w']))
         });
+        if !KEEP_FLAGS.iter().any(|head| opcode.starts_with(head)) {
+            let direct = instruction.operands.iter().find_map(|operand| register_type(register_name(&operand.node)?));
+            flags.insert(direct.or(crate::table::x86::suffix(opcode)).map(|ty| ty.bits));
+        }
         let mut named: Vec<&TreeOperand> = Vec::new();
         for operand in &instruction.operands {
             named.push(&operand.node);
@@ -83,6 +94,7 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>) -> Scan 
             }
         }
     }
+    found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
     let is_mixed = |name: &String, widths: &BTreeSet<(u8, i128)>| {
         let wider = |bits: u8| {
             let part = Type { bits, signed: true };
