@@ -204,9 +204,7 @@ impl Parser<'_> {
         if self.cursor.at("{") {
             let start = self.cursor.here();
             let Some(values) = self.braced_integers() else {
-                while !self.cursor.at_end() && self.cursor.eat("}").is_none() {
-                    self.cursor.bump();
-                }
+                self.skip_list();
                 return None;
             };
             let span = start.to(self.cursor.span(self.cursor.previous()));
@@ -226,6 +224,19 @@ impl Parser<'_> {
         }
         let name = self.instance_name()?;
         Some(Spanned::new(InitialValue::Name(name.node), name.span))
+    }
+
+    /// After an error in a list: behind the brace that closes it.
+    fn skip_list(&mut self) {
+        let mut depth = 1u32;
+        while depth > 0 && !self.cursor.at_end() && !self.cursor.at(";") {
+            depth = match self.cursor.str(self.cursor.peek()) {
+                "{" => depth.saturating_add(1),
+                "}" => depth - 1,
+                _ => depth,
+            };
+            self.cursor.bump();
+        }
     }
 
     fn proxy(&mut self) -> Option<AliasKind> {
