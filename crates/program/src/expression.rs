@@ -43,6 +43,9 @@ pub enum BinaryOperator {
     MultiplyHigh,
     /// IEEE 754, to nearest even, of the bits of an `f32` or `f64` by the width of the type; subnormal numbers stay.
     FloatAdd,
+    /// An operation whose values have no model: the same for the same operands, and nothing that is asked may rest on it (see
+    /// `unfold::opaque`).
+    Opaque,
     /// Truncating; division by zero yields all ones, as on the hardware (PTX leaves it unspecified).
     Divide,
     Remainder,
@@ -91,6 +94,20 @@ impl Expression {
             Expression::Select(condition, then, otherwise) => {
                 let chosen = if condition.evaluate(leaf)? != Value(0) { then } else { otherwise };
                 chosen.evaluate(leaf)
+            }
+        }
+    }
+
+    /// Whether an operation without a model is part of it.
+    pub fn is_opaque(&self) -> bool {
+        match self {
+            Expression::Constant(_) | Expression::Read(_) | Expression::BarrierResult(_) => false,
+            Expression::Unary(_, _, operand) => operand.is_opaque(),
+            Expression::Binary(operator, _, left, right) => {
+                *operator == BinaryOperator::Opaque || left.is_opaque() || right.is_opaque()
+            }
+            Expression::Select(condition, then, otherwise) => {
+                condition.is_opaque() || then.is_opaque() || otherwise.is_opaque()
             }
         }
     }
@@ -152,6 +169,9 @@ impl BinaryOperator {
             BinaryOperator::Multiply => a.wrapping_mul(b),
             BinaryOperator::MultiplyHigh => high_product(ty, a, b),
             BinaryOperator::FloatAdd => float_sum(ty, left, right),
+            BinaryOperator::Opaque => {
+                left.0.wrapping_mul(0x9e37_79b9).wrapping_add(right.0).wrapping_add(0x5eed) & (i128::MAX >> 1)
+            }
             BinaryOperator::Divide => a.checked_div(b).unwrap_or(-1),
             BinaryOperator::Remainder => a.checked_rem(b).unwrap_or(-1),
             BinaryOperator::And => a & b,

@@ -53,8 +53,8 @@ fn real_ptx_has_no_subtracting_atomic() {
 fn forms_without_a_model_are_unsupported() {
     for (code, what) in [
         ("atom.min.f32 %f1, [x], %f2;", "`atom.min.f32`"),
-        ("add.f32 %f1, %f2, %f3;", "`add.f32`"),
-        ("red.add.noftz.f16x2 [x], %r1;", "`red.add.noftz.f16x2`"),
+        ("sad.u32 %r1, %r2, %r3, %r4;", "`sad.u32`"),
+        ("red.max.f32 [x], %r1;", "`red.max.f32`"),
         ("mov.f32 %f1, 1.5;", "the floating-point number `1.5`"),
         ("fence.proxy.async;", "`fence.proxy.async`"),
         ("bar.warp.sync 1;", "`bar.warp.sync`"),
@@ -186,7 +186,7 @@ fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
         ("ld.wek.u32 %r1, [x];", "`ld.wek.u32` (did you mean `.weak`?)"),
         ("atom.relaxed.gpu.exhc.b32 %r1, [x], 1;", "`atom.relaxed.gpu.exhc.b32` (did you mean `.exch`?)"),
         ("abs.s32 %r1, %r2;", "`abs.s32`"),
-        ("add.rn.f32 %r1, %r2, %r3;", "`add.rn.f32`"),
+        ("add.rn.f33 %r1, %r2, %r3;", "`add.rn.f33`"),
         ("frobnicate %r1;", "`frobnicate`"),
     ] {
         assert_eq!(unsupported(&ptx("x = 0;", &[code])), [said], "{code}");

@@ -136,7 +136,7 @@ fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
         Op::LessEqual => return i128::from(a <= b),
         Op::Greater => return i128::from(a > b),
         Op::GreaterEqual => return i128::from(a >= b),
-        Op::MultiplyHigh | Op::FloatAdd => unreachable!("no random program has them"),
+        Op::MultiplyHigh | Op::FloatAdd | Op::Opaque => unreachable!("no random program has them"),
         Op::Mbarrier(_) => unreachable!("the machine has no mbarriers"),
     };
     wrap(ty, result)

@@ -14,6 +14,7 @@ mod ptx_async_tensor;
 mod ptx_barrier;
 mod ptx_bits;
 mod ptx_fence;
+mod ptx_float;
 mod ptx_hint;
 mod ptx_launch;
 mod ptx_local;

@@ -119,7 +119,14 @@ const BOOLEANS: &[(&str, BinaryOperator)] =
     &[("and", BinaryOperator::And), ("or", BinaryOperator::Or), ("xor", BinaryOperator::Xor)];
 
 /// Types of the floating-point sums that `atom` and `red` have.
-const FLOATS: &[(&str, Type)] = &[("f32", Type::U32), ("f64", Type::U64)];
+const FLOATS: &[(&str, Type)] = &[
+    ("f32", Type::U32),
+    ("f64", Type::U64),
+    ("f16", Type { bits: 16, signed: false }),
+    ("bf16", Type { bits: 16, signed: false }),
+    ("f16x2", Type::U32),
+    ("bf16x2", Type::U32),
+];
 
 /// A class of modifiers that a form may take.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -132,7 +139,7 @@ pub(crate) enum Class {
     Bits,
     /// `.b128`.
     Wide,
-    /// `.f32`, `.f64`.
+    /// `.f32`, `.f64`, and the types of 16 bits.
     Float,
     /// `.v2`, `.v4`, `.v8`.
     Vector,

@@ -11,8 +11,8 @@ use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
 use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
 use crate::table::{
-    ptx_async, ptx_async_store, ptx_async_tensor, ptx_hint, ptx_launch, ptx_multimem, ptx_tensor, ptx_tensor_memory,
-    ptx_tensor_product, ptx_tensormap,
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_float, ptx_hint, ptx_launch, ptx_multimem, ptx_tensor,
+    ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
 };
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
@@ -85,8 +85,17 @@ const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
 const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Vector, Class::Bits, Class::Hint];
 /// Opcodes of the mixed-proxy model and of no ISA.
 const PROXIED: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
-const ATOMIC: &[Class] =
-    &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Float, Class::Wide, Class::Update, Class::Hint];
+const ATOMIC: &[Class] = &[
+    Class::Sem,
+    Class::Scope,
+    Class::Space,
+    Class::Type,
+    Class::Float,
+    Class::Wide,
+    Class::Update,
+    Class::Word("noftz"),
+    Class::Hint,
+];
 /// Through the texture path, which no write of the kernel reaches (PTX ISA 8.1, 9.7.10.9).
 const CACHED: &[Class] = &[Class::Word("nc"), Class::Space, Class::Vector, Class::Bits, Class::Hint];
 const FENCE: &[Class] = &[Class::Sem, Class::Scope, Class::Word("proxy"), Class::Proxy];
@@ -253,4 +262,5 @@ fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), R
         .or_else(|| ptx_warp::lower(context, tree))
         .or_else(|| ptx_vector::lower(context, tree))
         .or_else(|| ptx_multimem::lower(context, tree))
+        .or_else(|| ptx_float::lower(context, tree))
 }

@@ -367,7 +367,14 @@ fn update<'t>(
             Diagnostic::error(tree.span(), message).help("`.add` of the negated value subtracts"),
         ));
     }
+    let is_half = |word: &Spanned<String>| ["f16", "bf16", "f16x2", "bf16x2"].contains(&word.node.as_str());
+    let is_half = tree.modifiers.iter().any(is_half);
     match (word, operands) {
+        // Sums of 16 bits have no model: orders and races, but no values.
+        (
+            UpdateWord::Apply(BinaryOperator::Add | BinaryOperator::Minimum | BinaryOperator::Maximum),
+            [address, operand],
+        ) if is_half => Ok((address, Update::Apply(BinaryOperator::Opaque, context.value(operand)?))),
         (UpdateWord::Apply(BinaryOperator::Add), [address, operand]) if modifiers.float.is_some() => {
             Ok((address, Update::Apply(BinaryOperator::FloatAdd, context.value(operand)?)))
         }

@@ -1,6 +1,7 @@
 //! `multimem.ld_reduce`, `multimem.st` and `multimem.red` (PTX ISA 8.2.3, 9.7.10): operations on an address that stands for
 //! a location on each of several devices, its replicas. One operation is one access per replica, in no order; through
-//! other addresses of a replica it is an alias. Arithmetic is that of integers.
+//! other addresses of a replica it is an alias. Arithmetic is that of integers; of floating point there are orders and
+//! races, but no values.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
@@ -34,8 +35,11 @@ const OPERATIONS: &[(&str, BinaryOperator)] = &[
 const SCOPE: Slot = Slot::Maybe(&["cta", "cluster", "gpu", "sys"]);
 const SPACE: Slot = Slot::Maybe(&["global"]);
 const OPERATION: Slot = Slot::One(&["add", "min", "max", "and", "or", "xor"]);
-const INTEGER: Slot = Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64"]);
-const BITS: Slot = Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64", "f32", "f64"]);
+const BITS: Slot =
+    Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"]);
+const FLOATS: [&str; 6] = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"];
+/// In what a sum is made.
+const WITHIN: Slot = Slot::Maybe(&["acc::f32", "acc::f16"]);
 
 const fn row(head: &'static [&'static str], slots: &'static [Slot], kind: Kind) -> Form<Kind> {
     Form { head, slots, section: "8.2.3", since: version(8, 1), kind }
@@ -44,11 +48,11 @@ const fn row(head: &'static [&'static str], slots: &'static [Slot], kind: Kind) 
 pub(crate) const FORMS: &[Form<Kind>] = &[
     row(
         &["multimem", "ld_reduce"],
-        &[Slot::Maybe(&["weak", "relaxed", "acquire"]), SCOPE, SPACE, OPERATION, INTEGER],
+        &[Slot::Maybe(&["weak", "relaxed", "acquire"]), SCOPE, SPACE, OPERATION, WITHIN, BITS],
         Kind::LoadReduce,
     ),
     row(&["multimem", "st"], &[Slot::Maybe(&["weak", "relaxed", "release"]), SCOPE, SPACE, BITS], Kind::Store),
-    row(&["multimem", "red"], &[Slot::Maybe(&["relaxed", "release"]), SCOPE, SPACE, OPERATION, INTEGER], Kind::Reduce),
+    row(&["multimem", "red"], &[Slot::Maybe(&["relaxed", "release"]), SCOPE, SPACE, OPERATION, BITS], Kind::Reduce),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
@@ -61,7 +65,10 @@ fn lowered(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> 
     context.findings.floor(tree.span(), spelled(tree), form.since, form.section);
     let (tags, scope) = order(context, tree, form.kind, &words)?;
     let ty = tree.modifiers.iter().rev().find_map(|word| bits_type(&word.node)).unwrap_or(Type::U32);
-    let operator = words.find(OPERATIONS).map_or(BinaryOperator::Add, |found| found.node);
+    let operator = match words.find(OPERATIONS) {
+        _ if FLOATS.iter().any(|word| words.has(word)) => BinaryOperator::Opaque,
+        found => found.map_or(BinaryOperator::Add, |found| found.node),
+    };
     let (action, address) = match form.kind {
         Kind::LoadReduce => {
             let [destination, address] = context.operands(tree)?;

@@ -4,8 +4,8 @@ use crate::program::Version;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
-    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_hint,
-    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_float,
+    ptx_hint, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
     ptx_vector, ptx_warp,
 };
 
@@ -40,6 +40,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_bits::FORMS);
     add(&mut found, ptx_warp::FORMS);
     add(&mut found, ptx_vector::FORMS);
+    add(&mut found, ptx_float::FORMS);
     for row in ptx::rows() {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });

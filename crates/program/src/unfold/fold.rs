@@ -9,7 +9,10 @@ use crate::value::{Type, Value};
 
 pub(crate) fn binary(operator: BinaryOperator, ty: Type, left: Expression, right: Expression) -> Expression {
     use BinaryOperator as Op;
-    if let (Expression::Constant(left), Expression::Constant(right)) = (&left, &right) {
+    // What has no model must not become a number.
+    if let (Expression::Constant(left), Expression::Constant(right)) = (&left, &right)
+        && operator != Op::Opaque
+    {
         return Expression::Constant(operator.apply(ty, *left, *right));
     }
     if left == right {
@@ -136,6 +139,7 @@ pub(crate) fn possible(expression: &Expression) -> Option<BTreeSet<Value>> {
         Expression::Unary(operator, ty, operand) => {
             possible(operand)?.into_iter().map(|value| operator.apply(*ty, value)).collect()
         }
+        Expression::Binary(BinaryOperator::Opaque, ..) => return None,
         Expression::Binary(operator, ty, left, right) => {
             let (left, right) = (possible(left)?, possible(right)?);
             left.iter().flat_map(|&left| right.iter().map(move |&right| operator.apply(*ty, left, right))).collect()

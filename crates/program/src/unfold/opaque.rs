@@ -1,25 +1,31 @@
-//! Values without a model: the results of floating-point reductions, of products that leave lanes out, of `discard`. That
+//! Values without a model: the results of floating-point arithmetic and reductions, of products that leave lanes out, of `discard`. That
 //! they are written is modelled, and so is every order and race about them; what they are is not. So nothing that is asked
 //! may rest on one: a condition, a branch, an address. Locations are followed, not executions: a location that may hold
 //! such a value is taken to hold one.
 
 use std::collections::BTreeSet;
 
-use crate::expression::{Expression, Leaf};
+use fencepost_syntax::Span;
+
+use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::LocationId;
-use crate::program::{Condition, Program, Term};
+use crate::program::{Condition, Instruction, LocalValue, MultimemAction, Operation, Program, Term, Update};
 use crate::tag::Tag;
 use crate::unfold::UnfoldError;
 use crate::unfolding::{Event, EventKind, Unfolding};
 
 pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), UnfoldError> {
     let is_source = |event: &&Event| event.has(Tag::Opaque) && event.is_write();
-    let Some(first) = unfolding.events.iter().find(is_source) else { return Ok(()) };
+    let first = unfolding.events.iter().find(is_source).map(|event| event.span);
+    let Some(span) = first.or_else(|| computed(program)) else { return Ok(()) };
     let tainted = Tainted::new(unfolding);
     let decides = unfolding.traces.iter().flat_map(|trace| trace.constraints.iter().chain(&trace.assumptions));
-    let met = unfolding.events.iter().filter_map(|event| match &event.kind {
-        EventKind::Barrier(barrier) => barrier.reduction.as_ref().map(|(_, value)| value),
-        _ => None,
+    let met = unfolding.events.iter().flat_map(|event| match &event.kind {
+        EventKind::Barrier(barrier) => {
+            let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
+            operands.chain(barrier.reduction.as_ref().map(|(_, value)| value)).collect()
+        }
+        _ => Vec::new(),
     });
     let conditions = program.questions.iter().map(|question| &question.condition);
     let filter = program.filter.iter().map(|filter| &filter.node);
@@ -34,9 +40,24 @@ pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), Unfo
             .any(|trace| trace.registers.get(register.index()).is_some_and(|value| tainted.reaches(value))),
     });
     if is_asked || decides.chain(met).any(|value| tainted.reaches(value)) {
-        return Err(UnfoldError::Opaque { span: first.span });
+        return Err(UnfoldError::Opaque { span });
     }
     Ok(())
+}
+
+/// Where a thread first computes such a value.
+fn computed(program: &Program) -> Option<Span> {
+    use BinaryOperator::Opaque;
+    let is_source = |code: &&Instruction| match &code.operation {
+        Operation::Local { value: LocalValue::Binary(operator, ..), .. }
+        | Operation::ReadModifyWrite { update: Update::Apply(operator, _), .. } => *operator == Opaque,
+        Operation::Multimem(multimem) => match multimem.action {
+            MultimemAction::LoadReduce { operator, .. } | MultimemAction::Reduce { operator, .. } => operator == Opaque,
+            MultimemAction::Store { .. } => false,
+        },
+        _ => false,
+    };
+    program.threads.iter().flat_map(|thread| &thread.code).find(is_source).map(|code| code.span)
 }
 
 struct Tainted<'u> {
@@ -65,11 +86,12 @@ impl<'u> Tainted<'u> {
     fn reaches(&self, value: &Expression) -> bool {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
-        leaves.iter().any(|leaf| match leaf {
-            Leaf::Read(read) | Leaf::BarrierResult(read) => {
-                let location = self.unfolding.events[read.index()].location();
-                location.is_some_and(|location| self.locations.contains(&location))
-            }
-        })
+        value.is_opaque()
+            || leaves.iter().any(|leaf| match leaf {
+                Leaf::Read(read) | Leaf::BarrierResult(read) => {
+                    let location = self.unfolding.events[read.index()].location();
+                    location.is_some_and(|location| self.locations.contains(&location))
+                }
+            })
     }
 }
