@@ -77,11 +77,16 @@ const LARGE: usize = 120;
 
 /// Whether executions are large: some take every thread's longest trace.
 pub(crate) fn is_large(unfolding: &Unfolding) -> bool {
+    longest(unfolding) > LARGE
+}
+
+/// The events of an execution in which every thread takes its longest way.
+pub(crate) fn longest(unfolding: &Unfolding) -> usize {
     let longest = |thread: &fencepost_program::unfolding::ThreadUnfolding| {
         let traces = thread.traces.iter().filter_map(|trace| unfolding.traces.get(trace.index()));
         traces.map(|trace| trace.events.len()).max().unwrap_or(0)
     };
-    unfolding.threads.iter().map(longest).sum::<usize>() > LARGE
+    unfolding.threads.iter().map(longest).sum::<usize>()
 }
 
 fn has_strands(unfolding: &Unfolding) -> bool {

@@ -34,7 +34,11 @@ const SKELETONS: &[(&str, [&str; 2], &[&str])] = &[
     ("w01-a1-cp-async-wgmma", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
     ("w02-a3-writers-fence", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
     ("w03-b2-stage-refill", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
-    ("w04-b4-fence-after-barrier", ["async proxy", "generic proxy"], &["`fence.proxy.async.shared::cta` in P1"]),
+    (
+        "w04-b4-fence-after-barrier",
+        ["async proxy", "generic proxy"],
+        &["P1's `fence.proxy.async.shared::cta` (line 16) belongs before line 15"],
+    ),
     (
         "w06-d1-wait-group-off-by-one",
         ["async proxy", "async proxy"],
@@ -110,7 +114,10 @@ fn a_fence_that_does_not_do_it_is_named() {
     let one = why("w02-a3-writers-fence-one-writer");
     assert!(one.contains("orders the accesses of P0, not those of P1"), "{one}");
     let late = why("w04-b4-fence-after-barrier");
-    assert!(late.contains("comes after P1 has synchronised"), "{late}");
+    assert!(
+        late.contains("`fence.proxy.async.shared::cta` (line 16) comes after P1's `bar.sync 0` (line 15)"),
+        "{late}"
+    );
 }
 
 #[test]
@@ -162,7 +169,11 @@ const SEVERAL: &[(&str, &str, &[&str])] = &[
         "is weak",
         &["`.relaxed.gpu` on P0's", "`.relaxed.gpu` on P0's", "`.relaxed.gpu` on P1's", "`.relaxed.gpu` on P1's"],
     ),
-    ("async/cluster/relaxed-arrive-too-narrow", "is too narrow", &["`.cluster` on P1's"]),
+    (
+        "async/cluster/relaxed-arrive-too-narrow",
+        "is .cta, and the two threads share only a cluster",
+        &["`.cluster` on P1's"],
+    ),
 ];
 
 #[test]

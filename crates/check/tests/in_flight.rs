@@ -40,7 +40,7 @@ fn a_use_before_the_wait_is_a_pair_that_leaves_no_promise() {
     let [pair] = late.races.pairs.as_slice() else { panic!("{:?}", late.races.pairs) };
     assert_eq!((pair.first.line, pair.second.line), (5, 7));
     assert!(pair.diagnosis.as_ref().is_some_and(|found| found.confirmed));
-    let told = "`wgmma.wait_group.sync.aligned 0` in P0 between lines 6 and 7 (PTX ISA 9.7.17.5.2)";
+    let told = "P0's `wgmma.wait_group.sync.aligned 0` (line 8) belongs before line 7 (PTX ISA 9.7.17.7)";
     assert_eq!(missing(&late), [told]);
     assert!(late.warnings.is_empty(), "{:?}", late.warnings);
     let right = product(&[FENCE, PRODUCT, COMMIT, wait, STORE], "forall (out = 14)");

@@ -4,13 +4,14 @@
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Declaration, Litmus, Statement, parse_named};
+use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, parse_named};
 use fencepost_syntax::{Span, Spanned};
 
 use crate::report::Missing;
 
 use super::anchor::{Anchor, Side, position};
 use super::scene::Scene;
+use super::slots::loop_end;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Edit {
@@ -67,11 +68,16 @@ pub(super) enum Change {
         thread: ThreadId,
         span: Span,
     },
-    /// The instruction goes behind another of its thread.
+    /// The instruction goes to another place of its thread.
     Move {
-        thread: ThreadId,
         span: Span,
-        behind: Span,
+        to: Anchor,
+        what: Moved,
+    },
+    /// An mbarrier waits for one arrival more: where its count stands.
+    Count {
+        name: String,
+        by: i128,
     },
 }
 
@@ -83,6 +89,13 @@ pub(super) enum Semantics {
     Relaxed,
 }
 
+/// What is moved: an author moves an access less gladly.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Moved {
+    Synchronisation,
+    Access,
+}
+
 /// Whether a wait covers more than the reads of its groups.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Whole {
@@ -92,11 +105,33 @@ pub(super) enum Whole {
 }
 
 const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
-const SCOPES: &[&str] = &["cta", "cluster", "gpu", "sys"];
+pub(super) const SCOPES: &[&str] = &["cta", "cluster", "gpu", "sys"];
 
 impl Edit {
+    /// The size of a change of one word.
+    pub(super) const WORD: u32 = 2;
+
     pub(super) fn insert(anchor: Anchor, text: &str, reason: String, section: &'static str, cost: u32) -> Edit {
         Edit { change: Change::Insert { at: vec![(anchor, format!("{text};"))] }, reason, section, cost }
+    }
+
+    /// How much of the text changes: a word, an instruction that goes elsewhere, one that comes, several. Of two cures the
+    /// smaller one is told.
+    pub(super) fn size(&self) -> u32 {
+        match &self.change {
+            Change::Strengthen { semantics: Some(_), scope: Some(_), .. } | Change::Replace { .. } => 3,
+            Change::Strengthen { .. } | Change::Wait { .. } | Change::Return { .. } | Change::Count { .. } => 2,
+            Change::Move { what: Moved::Synchronisation, .. } => 4,
+            Change::Move { what: Moved::Access, .. } => 5,
+            Change::Insert { at } => {
+                let instructions = at.first().map_or(0, |(_, text)| text.matches(';').count() as u32);
+                // In two threads it is more than twice as much to understand.
+                if at.len() == 1 { 4 + 2 * instructions } else { 6 + 4 * instructions }
+            }
+            Change::Poll { .. } => 7,
+            Change::Declare { .. } => 6,
+            Change::Append { to, .. } => 6 * to.len() as u32,
+        }
     }
 
     /// The tree with these changes; None where one does not apply.
@@ -117,8 +152,9 @@ impl Edit {
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
             | Change::Replace { thread, span, .. }
-            | Change::Return { thread, span }
-            | Change::Move { thread, span, .. } => Some((*thread, *span)),
+            | Change::Return { thread, span } => Some((*thread, *span)),
+            Change::Move { span, to, .. } => Some((to.thread, *span)),
+            Change::Count { .. } => None,
         }
         .map_or((String::new(), 0), |(thread, span)| {
             (scene.thread_name(thread).to_owned(), scene.test.source.position(span.start).line)
@@ -169,9 +205,13 @@ impl Edit {
             Change::Return { thread, span } => {
                 format!("`atom` instead of {}'s `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
             }
-            Change::Move { thread, span, behind } => {
-                let name = scene.thread_name(*thread);
-                format!("{name}'s `{}` (line {}) belongs behind line {}", text(span), line(span), line(behind))
+            Change::Move { span, to, .. } => {
+                let name = scene.thread_name(to.thread);
+                let side = if to.side == Side::After { "behind" } else { "before" };
+                format!("{name}'s `{}` (line {}) belongs {side} line {}", text(span), line(span), line(&to.span))
+            }
+            Change::Count { name, by } => {
+                format!("an initial count of {} for the mbarrier {name}", counted(scene, name, *by))
             }
         }
     }
@@ -276,12 +316,13 @@ impl Work {
                 let here = instruction.opcode.span;
                 instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".to_owned()), here));
             }
-            Change::Move { thread, span, behind } => {
-                let at = position(&self.litmus, *thread, *span)?;
-                let moved = self.litmus.threads.get(thread.index())?.body.get(at)?.clone();
-                self.gone.push((thread.index(), at));
-                self.put(&Anchor { thread: *thread, span: *behind, side: Side::After }, vec![moved])?;
+            Change::Move { span, to, .. } => {
+                let at = position(&self.litmus, to.thread, *span)?;
+                let moved = self.litmus.threads.get(to.thread.index())?.body.get(at)?.clone();
+                self.gone.push((to.thread.index(), at));
+                self.put(to, vec![moved])?;
             }
+            Change::Count { name, by } => *count_of(&mut self.litmus, name)? += by,
         }
         Some(())
     }
@@ -296,6 +337,13 @@ impl Work {
 
     fn put(&mut self, anchor: &Anchor, statements: Vec<Statement>) -> Option<()> {
         let at = position(&self.litmus, anchor.thread, anchor.span)?;
+        let body = &self.litmus.threads.get(anchor.thread.index())?.body;
+        // What belongs before a loop that waits does not belong into it.
+        let head = at.checked_sub(1).filter(|_| anchor.side == Side::Before).filter(|label| match body.get(*label) {
+            Some(Statement::Label(name)) => loop_end(body, *label, &name.node).is_some(),
+            _ => false,
+        });
+        let at = head.unwrap_or(at);
         let (before, after) = self.around.get_mut(anchor.thread.index())?.get_mut(at)?;
         match anchor.side {
             Side::Before => before.extend(statements),
@@ -324,6 +372,23 @@ impl Work {
         }
         litmus
     }
+}
+
+/// The number of arrivals that an mbarrier is declared or initialised with.
+fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
+    for declaration in &mut litmus.declarations {
+        if let Declaration::Location { name: own, value: Some(value), .. } = &mut declaration.node
+            && own.node == name
+            && let InitialValue::Integer(count) = &mut value.node
+        {
+            return Some(count);
+        }
+    }
+    None
+}
+
+fn counted(scene: &Scene<'_>, name: &str, by: i128) -> i128 {
+    count_of(&mut scene.test.litmus.clone(), name).map_or(by, |count| *count + by)
 }
 
 /// Whether nothing behind this statement is executed.

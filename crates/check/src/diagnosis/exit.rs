@@ -7,40 +7,42 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 
 use crate::outcome::Reader;
-use crate::report::Diagnosis;
+use crate::race::EXIT;
+use crate::report::{Diagnosis, Missing};
 
 use super::edit::{Change, Edit};
+use super::paths::Plan;
 use super::scene::Scene;
-use super::verify::{Found, Verifier};
 use super::words;
 
 const CLUSTER: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
 const SECTION: &str = "9.7.15.3";
 const COST: u32 = 1000;
 
-pub(super) fn diagnose(
-    scene: &Scene<'_>,
-    verifier: &Verifier<'_>,
-    pair: (EventId, EventId),
-    diagnosis: &mut Diagnosis,
-) {
+pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
     let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
     let owner = scene.location(access).and_then(|location| location.owner);
-    let Some(owner @ Place::Gpu { cta, .. }) = owner else { return };
+    let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
     let what = words::access(scene, access);
     diagnosis.why = if scene.place(access) == owner {
         format!("{what}, and nothing keeps the CTA from exiting before that is done")
     } else {
         format!("{what} in the shared memory of CTA {cta}, and nothing keeps CTA {cta} from exiting before that")
     };
-    let plans = plans(scene, access, owner);
-    let found: Vec<Found> =
-        plans.iter().map(|plan| verifier.check(&plan.iter().collect::<Vec<&Edit>>(), pair, scene.unfolding)).collect();
-    let of = |wanted: &[Found]| found.iter().position(|found| wanted.contains(found)).and_then(|at| plans.get(at));
-    let best = of(&[Found::Right, Found::Gone]);
-    diagnosis.confirmed = best.is_some();
-    let told = best.or_else(|| of(&[Found::Unknown])).into_iter().flatten();
-    diagnosis.missing = told.map(|edit| edit.missing(scene)).collect();
+    let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: COST };
+    plans(scene, access, owner).into_iter().map(plan).collect()
+}
+
+/// What is missing where no change is known that brings it.
+pub(super) fn general(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Missing> {
+    let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
+    let text = format!(
+        "what keeps the CTA there until {} is done: a `barrier.cluster` that all its threads and those of the CTA pass last, or \
+         a wait for it",
+        words::place(scene, access)
+    );
+    let (thread, line) = (scene.name(access).to_owned(), scene.line(access));
+    (flag == EXIT).then_some(Missing { text, thread, line, section: SECTION.to_owned() })
 }
 
 /// The smallest first.

@@ -87,7 +87,7 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
     gates
 }
 
-fn kind(proxy: Proxy) -> Option<&'static str> {
+pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
     match proxy {
         Proxy::Texture => Some("texture"),
         Proxy::Surface => Some("surface"),
@@ -175,7 +175,7 @@ pub(super) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Opti
 }
 
 /// The smallest fence that covers the access from a thread.
-fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> String {
+pub(super) fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> String {
     let place = scene.unfolding.threads.get(at.thread.index()).map_or(Place::Host, |thread| thread.place);
     let owner = scene.location(access).and_then(|location| location.owner);
     let space = match scene.space(access) {

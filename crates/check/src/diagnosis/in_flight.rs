@@ -8,10 +8,10 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::report::{Diagnosis, RacingAccess};
 
-use super::anchor::{Side, position};
+use super::anchor::{Anchor, Side, position};
 use super::edit::{Change, Edit, Whole};
+use super::paths::Plan;
 use super::scene::Scene;
-use super::verify::{Found, Verifier};
 
 const SECTION: &str = "9.7.17.5.2";
 const COST: u32 = 1;
@@ -19,12 +19,7 @@ const FENCE_SECTION: &str = "9.7.17.7.1";
 const FENCE: &str = "wgmma.fence.sync.aligned";
 const COMMIT: &str = "wgmma.commit_group.sync.aligned;";
 
-pub(super) fn diagnose(
-    scene: &Scene<'_>,
-    verifier: &Verifier<'_>,
-    pair: (EventId, EventId),
-    diagnosis: &mut Diagnosis,
-) {
+pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
     // Of a loop the use may stand before the product.
     let (product, early) = if scene.has(pair.0, Tag::InFlight) { (pair.1, pair.0) } else { pair };
     let said = |what: &str| RacingAccess { what: what.to_owned(), proxy: "none".to_owned(), asynchronous: false };
@@ -37,33 +32,15 @@ pub(super) fn diagnose(
         scene.line(product)
     );
     let waits = plans(scene, product, early);
-    settle(scene, verifier, pair, waits.iter().map(|wait| vec![wait.clone()]).collect(), diagnosis);
     // Two products that share registers in another way than is allowed lack a fence too, and are one pair of places.
-    if let Some(fence) = fence(scene, early).filter(|_| !diagnosis.confirmed) {
-        let both = waits.into_iter().map(|wait| vec![wait, fence.clone()]).collect();
-        settle(scene, verifier, pair, both, diagnosis);
-    }
+    let fence = fence(scene, early);
+    let both = waits.iter().filter_map(|wait| Some(vec![wait.clone(), fence.clone()?]));
+    let all = waits.iter().map(|wait| vec![wait.clone()]).chain(both);
+    all.map(|edits| plan(pair, edits)).collect()
 }
 
-/// The first set of changes that is a cure, or the very first if none is or was not tried.
-fn settle(
-    scene: &Scene<'_>,
-    verifier: &Verifier<'_>,
-    pair: (EventId, EventId),
-    plans: Vec<Vec<Edit>>,
-    diagnosis: &mut Diagnosis,
-) {
-    let is_cure = |plan: &&Vec<Edit>| {
-        let edits: Vec<&Edit> = plan.iter().collect();
-        matches!(verifier.check(&edits, pair, scene.unfolding), Found::Right | Found::Gone)
-    };
-    let best = plans.iter().find(is_cure);
-    diagnosis.confirmed = best.is_some();
-    if best.is_none() && !diagnosis.missing.is_empty() {
-        return;
-    }
-    let told = best.or(plans.first()).into_iter().flatten();
-    diagnosis.missing = told.map(|edit| edit.missing(scene)).collect();
+fn plan(pair: (EventId, EventId), edits: Vec<Edit>) -> Plan {
+    Plan { from: pair.0, to: pair.1, edits, cost: COST }
 }
 
 /// The fence before a product.
@@ -74,12 +51,7 @@ fn fence(scene: &Scene<'_>, product: EventId) -> Option<Edit> {
 }
 
 /// No fence stands between an access to registers and a product that uses them.
-pub(super) fn unfenced(
-    scene: &Scene<'_>,
-    verifier: &Verifier<'_>,
-    pair: (EventId, EventId),
-    diagnosis: &mut Diagnosis,
-) {
+pub(super) fn unfenced(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
     let (product, earlier) = if scene.has(pair.0, Tag::Unfenced) { (pair.1, pair.0) } else { pair };
     let said = |what: &str| RacingAccess { what: what.to_owned(), proxy: "none".to_owned(), asynchronous: false };
     let (of_product, of_access) =
@@ -103,14 +75,10 @@ pub(super) fn unfenced(
             scene.line(earlier)
         )
     };
-    let plans = fence(scene, product).map(|fence| vec![fence]).into_iter().collect();
-    settle(scene, verifier, pair, plans, diagnosis);
-    if !diagnosis.confirmed {
-        // Where the other is a product as well, one that is in flight, it must be complete too.
-        let waits = self::plans(scene, earlier, product).into_iter();
-        let both = waits.filter_map(|wait| Some(vec![wait, fence(scene, product)?])).collect();
-        settle(scene, verifier, pair, both, diagnosis);
-    }
+    let Some(fence) = fence(scene, product) else { return Vec::new() };
+    // Where the other is a product as well, one that is in flight, it must be complete too.
+    let both = plans(scene, earlier, product).into_iter().map(|wait| vec![wait, fence.clone()]);
+    [vec![fence.clone()]].into_iter().chain(both).map(|edits| plan(pair, edits)).collect()
 }
 
 /// A wait that stands there and covers too little, then a wait of its own; the fewest groups first.
@@ -128,6 +96,12 @@ fn plans(scene: &Scene<'_>, product: EventId, early: EventId) -> Vec<Edit> {
         if counts {
             plans.push(edit(Change::Wait { thread, span: wait.span(), newest, whole: Whole::AsIs }));
         }
+    }
+    let wait = between.iter().find(|found| is(found, "wait_group")).map(|found| found.span());
+    let committed = between.iter().take_while(|found| !is(found, "wait_group")).any(|found| is(found, "commit_group"));
+    if let Some(span) = wait.filter(|_| !committed) {
+        let anchor = Anchor { thread, span, side: Side::Before };
+        plans.push(edit(Change::Insert { at: vec![(anchor, COMMIT.to_owned())] }));
     }
     let mut put = |text: String| {
         plans.push(edit(match scene.anchor(early, Side::Before).filter(|_| is_inside) {

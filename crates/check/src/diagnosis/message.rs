@@ -8,8 +8,8 @@ use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::Span;
 
-use super::anchor::instruction;
-use super::edit::{Change, Edit, Semantics, scope_word};
+use super::anchor::{Anchor, Side, instruction};
+use super::edit::{Change, Edit, Moved, Semantics, scope_word};
 use super::paths::{Kind, Link, Node};
 use super::scene::Scene;
 use super::words;
@@ -229,7 +229,8 @@ fn later_sends(scene: &Scene<'_>, message: Message, from: EventId) -> Vec<Link> 
         for (end, acquired) in ends(scene, read) {
             let released = scene.has(write, Tag::Release);
             let Some(mut edits) = lacking(scene, message, (write, released), (end, acquired)) else { continue };
-            let change = Change::Move { thread, span: event.span, behind: scene.event(point).span };
+            let to = Anchor { thread, span: scene.event(point).span, side: Side::After };
+            let change = Change::Move { span: event.span, to, what: Moved::Synchronisation };
             let reason = format!("{} comes before the access it should tell of", scene.called(write));
             edits.push(Edit { change, reason, section: section(scene, write), cost: MOVE });
             let cost = edits.iter().map(|edit| edit.cost).sum();
@@ -254,7 +255,8 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
     for (start, released) in starts(scene, write) {
         let acquired = scene.holds("acquire-pattern", read, read);
         let Some(mut edits) = lacking(scene, message, (start, released), (read, acquired)) else { continue };
-        let change = Change::Move { thread, span: scene.event(access).span, behind };
+        let place = Anchor { thread, span: behind, side: Side::After };
+        let change = Change::Move { span: scene.event(access).span, to: place, what: Moved::Access };
         let reason = format!("{} comes before the wait for it, {}", scene.called(access), scene.called(read));
         edits.push(Edit { change, reason, section: section(scene, read), cost: MOVE + 100 });
         let cost = edits.iter().map(|edit| edit.cost).sum();

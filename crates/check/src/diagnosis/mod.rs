@@ -10,6 +10,7 @@
 //! The search is bounded by counts, not by a clock: the same check gives the same text.
 
 mod anchor;
+mod arrive;
 mod edit;
 mod exit;
 mod gates;
@@ -19,30 +20,32 @@ mod message;
 mod more;
 mod paths;
 mod scene;
+mod search;
+mod slots;
+mod small;
 mod verify;
+mod visit;
 mod wait;
 mod warp;
 pub(crate) mod words;
 
 use fencepost_program::EventId;
-use fencepost_program::unfolding::Unfolding;
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::{EXIT, IN_FLIGHT, NO_FENCE};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, is_of_registers};
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
 use edit::Edit;
-use paths::{Plan, plans};
+use paths::Plan;
 use scene::Scene;
-use verify::{Found, Verifier};
+use search::{Outcome, adopt, search};
+use verify::Verifier;
 
 /// Races of one test that are diagnosed; further ones are mostly more of the same.
 pub(crate) const MOST_RACES: usize = 16;
-/// Plans that are tried for one race.
-const MOST_PLANS: usize = 8;
 
 /// Says of each race of the report what is missing, where the model knows asynchronous operations.
 pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
@@ -54,12 +57,14 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
     let keys = evidence.races.iter().map(|(pair, _)| verify::places(unfolding, *pair)).collect();
-    let verifier = Verifier::new(test, model, options, keys, &checked.report.termination);
+    let verifier = Verifier::new(test, model, options, keys, unfolding);
     let watching = scene::watching(&model.model);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
     let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
     let mut last: Option<Scene<'_>> = None;
+    let mut cures = Cures::default();
+    let mut open = Vec::new();
     for (race, (pair, execution)) in races {
         // Races of one execution share what is known of it.
         let scene = match last.take().filter(|scene| *scene.execution == **execution) {
@@ -67,142 +72,117 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
             None => Scene::new(test, unfolding, execution, &watching),
         };
         let contested = (by_warps && race.contested).then(|| warp::diagnose(&scene, *pair)).flatten();
-        race.diagnosis = contested.or_else(|| diagnose(&scene, &verifier, &race.flag, *pair));
+        if contested.is_none() {
+            let before = cures.clean;
+            race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair, &mut cures);
+            if cures.clean == before {
+                open.push((race, pair, execution));
+            }
+        } else {
+            race.diagnosis = contested;
+        }
         last = Some(scene);
     }
+    // What cures a later race and leaves none is the repair of an earlier one too.
+    for (race, pair, execution) in open {
+        let scene = Scene::new(test, unfolding, execution, &watching);
+        if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, &verifier, *pair, edits))
+            && let Some(diagnosis) = &mut race.diagnosis
+        {
+            let is_apart = told_apart(&scene, &race.flag, *pair, diagnosis).is_some();
+            tell(&scene, diagnosis, (cure.from, cure.to), &cure.edits, is_apart);
+            diagnosis.confirmed = true;
+        }
+    }
+}
+
+/// What leaves no race of the test.
+#[derive(Default)]
+struct Cures {
+    all: Vec<Vec<Edit>>,
+    /// How many races have one.
+    clean: usize,
 }
 
 /// The same for an example of a race, without the report around it.
-fn diagnose(scene: &Scene<'_>, verifier: &Verifier<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Diagnosis> {
-    let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
-    let mut diagnosis =
-        Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
-    if is_told_apart(scene, verifier, flag, pair, &mut diagnosis) {
-        return Some(diagnosis);
-    }
-    let found = plans(scene, pair);
-    let mut best: Option<(&Plan, Vec<&Edit>)> = None;
-    let mut undecided: Option<&Plan> = None;
-    // Of several cures one that answers the questions too is what the author meant.
-    for plan in found.iter().take(MOST_PLANS) {
-        let edits: Vec<&Edit> = plan.edits.iter().collect();
-        let cured = verifier.check(&edits, pair, scene.unfolding);
-        if cured == Found::Right || (cured == Found::Gone && best.is_none()) {
-            best = Some((plan, smallest(verifier, edits, cured, pair, scene.unfolding)));
-        }
-        if cured == Found::Right {
-            break;
-        }
-        if cured == Found::Unknown {
-            undecided.get_or_insert(plan);
-        }
-    }
-    let further = if best.is_none() { both_ways(scene, verifier, &found, pair) } else { None };
-    if let Some((plan, edits)) = &further {
-        best = Some((plan, edits.iter().collect()));
-    }
-    let several = if best.is_none() { more::plans(scene, pair) } else { Vec::new() };
-    for plan in &several {
-        let edits: Vec<&Edit> = plan.edits.iter().collect();
-        let cured = verifier.check(&edits, pair, scene.unfolding);
-        let enough = cured == Found::Right || cured == Found::Gone && plan.cost <= more::COST;
-        if best.is_none() && enough {
-            best = Some((plan, smallest(verifier, edits, cured, pair, scene.unfolding)));
-        }
-    }
-    diagnosis.confirmed = best.is_some();
-    // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
-    // was checked and is no cure says nothing.
-    let told = best.or_else(|| undecided.map(|plan| (plan, plan.edits.iter().collect())));
-    match told {
-        Some((plan, edits)) => {
-            diagnosis.why = words::why(scene, plan, &edits);
-            diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
-        }
-        None if !found.is_empty() => {
-            diagnosis.why = words::unsolved(scene, pair);
-            diagnosis.missing = vec![words::order(scene, pair)];
-        }
-        None => {
-            diagnosis.why = words::nothing(scene, pair);
-            diagnosis.missing = words::pair(scene, pair).into_iter().collect();
-        }
-    }
-    Some(diagnosis)
-}
-
-/// What is no matter of order between two accesses is told by itself; whether it is one of these.
-fn is_told_apart(
+fn diagnose(
     scene: &Scene<'_>,
     verifier: &Verifier<'_>,
     flag: &str,
     pair: (EventId, EventId),
-    diagnosis: &mut Diagnosis,
-) -> bool {
-    match flag {
-        EXIT => exit::diagnose(scene, verifier, pair, diagnosis),
-        IN_FLIGHT => in_flight::diagnose(scene, verifier, pair, diagnosis),
-        NO_FENCE => in_flight::unfenced(scene, verifier, pair, diagnosis),
-        "mixed-size-race" => diagnosis.why = words::mixed(scene, pair),
-        _ => match life::why(scene, flag, pair) {
-            Some(why) => diagnosis.why = why,
-            None => return false,
-        },
+    cures: &mut Cures,
+) -> Option<Diagnosis> {
+    let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
+    let mut diagnosis =
+        Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
+    let apart = told_apart(scene, flag, pair, &mut diagnosis);
+    if flag == MIXED {
+        return Some(diagnosis);
     }
-    true
-}
-
-/// Plans of which more is tried, and how many of the second.
-const FURTHER: usize = 2;
-
-/// What orders the accesses one way leaves the other way open where either may come first (locks): the rest is looked for
-/// in the test with the first changes.
-fn both_ways<'p>(
-    scene: &Scene<'_>,
-    verifier: &Verifier<'_>,
-    found: &'p [Plan],
-    pair: (EventId, EventId),
-) -> Option<(&'p Plan, Vec<Edit>)> {
-    let race = verify::places(scene.unfolding, pair);
-    for plan in found.iter().take(FURTHER) {
-        let first: Vec<&Edit> = plan.edits.iter().collect();
-        let Some(litmus) = Edit::apply_all(&first, &scene.test.litmus) else { continue };
-        let Some(left) = verifier.example(&litmus, race) else { continue };
-        let mut changed = scene.test.clone();
-        changed.litmus = litmus;
-        let second = Scene::new(&changed, &left.unfolding, &left.execution, scene.model);
-        for more in plans(&second, left.pair).into_iter().take(FURTHER) {
-            let all: Vec<Edit> = plan.edits.iter().cloned().chain(more.edits).collect();
-            let edits: Vec<&Edit> = all.iter().collect();
-            let cured = verifier.check(&edits, pair, scene.unfolding);
-            if matches!(cured, Found::Right | Found::Gone) {
-                let edits = smallest(verifier, edits, cured, pair, scene.unfolding).into_iter().cloned().collect();
-                return Some((plan, edits));
+    let is_apart = apart.is_some();
+    let plans = apart.unwrap_or_else(|| paths::plans(scene, pair));
+    let outcome = search(scene, verifier, pair, &plans, &cures.all);
+    diagnosis.confirmed = matches!(outcome, Outcome::Cured(_));
+    // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
+    // was checked and is no cure says nothing.
+    let told = match outcome {
+        Outcome::Cured(cure) => {
+            cures.clean += usize::from(cure.is_clean());
+            if cure.is_clean() && !cures.all.contains(&cure.edits) {
+                cures.all.push(cure.edits.clone());
             }
+            Some((cure.from, cure.to, cure.edits))
         }
+        Outcome::Probably(plan) => Some((plan.from, plan.to, plan.edits)),
+        Outcome::Unsolved | Outcome::Nothing if is_apart => {
+            diagnosis.missing = exit::general(scene, flag, pair).into_iter().collect();
+            plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
+        }
+        Outcome::Unsolved => {
+            diagnosis.why = words::unsolved(scene, pair);
+            diagnosis.missing = vec![words::order(scene, pair)];
+            None
+        }
+        Outcome::Nothing => {
+            diagnosis.why = words::nothing(scene, pair);
+            diagnosis.missing = words::pair(scene, pair).into_iter().collect();
+            None
+        }
+    };
+    if let Some((from, to, edits)) = told {
+        tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
     }
-    None
+    Some(diagnosis)
 }
 
-/// Leaves out what is not needed, the last pieces first.
-fn smallest<'e>(
-    verifier: &Verifier<'_>,
-    mut edits: Vec<&'e Edit>,
-    cured: Found,
-    pair: (EventId, EventId),
-    unfolding: &Unfolding,
-) -> Vec<&'e Edit> {
-    for at in (0..edits.len()).rev() {
-        if edits.len() == 1 {
-            break;
+/// What is no matter of order keeps its own words before those of the repair.
+fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), edits: &[Edit], is_apart: bool) {
+    let why = words::why(scene, way, edits);
+    match (is_apart, why.is_empty()) {
+        (false, _) => diagnosis.why = why,
+        (true, true) => {}
+        (true, false) => diagnosis.why = format!("{}; {why}", diagnosis.why),
+    }
+    diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
+}
+
+const MIXED: &str = "mixed-size-race";
+
+/// What is no matter of order between two accesses has its own words and its own plans.
+fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Option<Vec<Plan>> {
+    match flag {
+        EXIT => Some(exit::diagnose(scene, pair, diagnosis)),
+        IN_FLIGHT => Some(in_flight::diagnose(scene, pair, diagnosis)),
+        NO_FENCE => Some(in_flight::unfenced(scene, pair, diagnosis)),
+        MIXED => {
+            diagnosis.why = words::mixed(scene, pair);
+            Some(Vec::new())
         }
-        let mut fewer = edits.clone();
-        fewer.remove(at);
-        if verifier.check(&fewer, pair, unfolding) == cured {
-            edits = fewer;
+        _ => {
+            diagnosis.why = life::why(scene, flag, pair)?;
+            Some(Vec::new())
         }
     }
-    edits
 }
 
 impl Missing {

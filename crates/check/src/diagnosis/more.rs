@@ -19,6 +19,7 @@ use super::anchor::Side;
 use super::edit::{Change, Edit, Semantics, scope_word};
 use super::paths::Plan;
 use super::scene::Scene;
+use super::small;
 
 pub(super) const COST: u32 = 5000;
 /// Of a change that takes the race away and may leave the mistake: it counts only if every question has its answer then.
@@ -158,7 +159,7 @@ fn is_fence(scene: &Scene<'_>, id: EventId) -> bool {
 }
 
 /// Every scope that is too narrow for the two threads.
-fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+pub(super) fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let common = scene.common(pair.0, pair.1);
     let narrow = |id: EventId| {
         let strong = is_strong(scene, id) || is_fence(scene, id) || scene.has(id, Tag::Mbarrier);
@@ -166,14 +167,21 @@ fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     };
     let one = |(id, thread): (EventId, ThreadId)| {
         let reason = format!("the scope of {} is too narrow", scene.called(id));
-        let change = Change::Strengthen { thread, span: scene.event(id).span, semantics: None, scope: Some(common) };
-        edit(change, &reason, "8.5, 8.7")
+        // An operation on an mbarrier that spells no scope spells no semantics either.
+        let spelled = small::too_narrow(scene, thread, scene.event(id).span, common);
+        let own = if scene.has(id, Tag::MbarrierWait) { Semantics::Acquire } else { Semantics::Release };
+        let semantics = (scene.has(id, Tag::Mbarrier) && spelled.is_none()).then_some(own);
+        let change = Change::Strengthen { thread, span: scene.event(id).span, semantics, scope: Some(common) };
+        match spelled {
+            Some((reason, section)) => edit(change, &reason, section),
+            None => edit(change, &reason, "9.7.15.16, 8.5"),
+        }
     };
     told(scene, pair, narrow).into_iter().map(one).collect()
 }
 
 /// Release and acquire on everything strong that is relaxed.
-fn stronger(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+pub(super) fn stronger(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let common = scene.common(pair.0, pair.1);
     let relaxed = |id: EventId| is_strong(scene, id) && scene.has(id, Tag::Relaxed);
     let mut edits = Vec::new();
@@ -184,7 +192,7 @@ fn stronger(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             (false, true) => &[Semantics::Release],
             (false, false) => &[Semantics::Acquire],
         };
-        let scope = event.scope.map(|own: Scope| own.max(common));
+        let scope = event.scope.filter(|own: &Scope| *own < common).map(|_| common);
         for half in halves {
             let reason = format!("{} is relaxed", scene.called(id));
             let change = Change::Strengthen { thread, span: event.span, semantics: Some(*half), scope };

@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Synchronised,
     Message(EventId, EventId),
     Wait,
+    /// A wait for an arrive.
+    Arrival(EventId),
     Move(EventId),
     Barrier,
     Grid,
@@ -139,6 +141,7 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     }
     barriers(scene, &mut add);
     links.extend(wait::links(scene, from));
+    links.extend(wait::arrivals(scene, from, to));
     links.extend(message::links(scene, from, to));
     links.extend(relaxed_barriers(scene));
     links.extend(grid(scene, from, to));

@@ -1,8 +1,8 @@
 //! Checks a changed test for races, under the same model and readings and with a bounded effort that no clock decides,
 //! unless the user set a time limit.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -11,44 +11,57 @@ use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
-use fencepost_program::program::{Program, Term};
+use fencepost_program::program::Program;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{unfold, unfold_accesses};
 use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::litmus::{Litmus, QuestionKind, print};
+use fencepost_syntax::litmus::{Litmus, print};
 
 use crate::accesses;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::outcome::{self, Reader};
-use crate::race::{EXIT, Flags, IN_FLIGHT, NO_FENCE, RaceSet};
-use crate::report::{Termination, TerminationAnswer};
-use crate::search::is_large;
+use crate::race::{Flags, RaceSet};
+use crate::search::{is_large, longest};
 use crate::test::Test;
 
 use super::edit::Edit;
+use super::visit::{End, Until, Visit};
 
 /// Work for one changed test, in the engine's units.
 const WORK: u64 = 100_000;
 /// Changed tests that are checked for one report.
-const MOST: u32 = 96;
-
-/// The flags that are about races.
-const FLAGS: &[&str] = &["data-race", "mixed-size-race", EXIT, IN_FLIGHT, NO_FENCE];
+const MOST: u32 = 400;
+/// Executions of changed tests, of all together, behind which no more guesses are made.
+const TIRED: u64 = 2_000;
+/// And behind which nothing more is checked.
+const EXHAUSTED: u64 = 8_000;
+/// How many executions the first of a changed test counts as.
+const FIRST: u64 = 8;
+/// What a check that was too much counts as.
+const IN_VAIN: u64 = 1_000;
 
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Found {
+    /// No race is left, and every question has the answer it should.
+    Clean,
     /// This race is gone, no other came, and every question has the answer it should.
     Right,
     /// This race is gone and no other came.
     Gone,
-    /// Or another came, or the test does not run any more: the change is no cure.
+    /// Or another came, the test does not run any more, may not end where it did, or breaks a rule of mbarriers or a question
+    /// that it did not break: the change is no cure.
     Stays,
     /// Not decided with the effort that there is.
     Unknown,
+}
+
+impl Found {
+    pub(super) fn is_cure(self) -> bool {
+        self <= Found::Gone
+    }
 }
 
 /// A race that is left: where, and an example.
@@ -62,17 +75,39 @@ pub(super) struct Left {
 #[derive(Clone)]
 enum Decided {
     Races(Races),
-    /// It cannot be read, or hangs where the test does not.
-    Unsound,
+    /// It cannot be read, or has what the test does not: another race, an execution that never ends, a broken rule.
+    Worse,
     Undecided,
 }
 
 /// What a changed test has.
 #[derive(Clone)]
 struct Races {
+    /// Of a search that ended early: only those before.
     pairs: Vec<Places>,
+    is_complete: bool,
     /// Some execution breaks a `forall` or reaches what must not be.
     broken: bool,
+}
+
+/// What was seen of a test beside its races.
+#[derive(Clone, Default)]
+pub(super) struct Manners {
+    /// Where threads are stuck for good.
+    pub(super) stuck: BTreeSet<u32>,
+    /// Rules of mbarriers that are broken, and of which.
+    pub(super) rules: BTreeSet<(&'static str, String)>,
+    pub(super) broken: bool,
+    pub(super) ended: u64,
+}
+
+/// A search over a changed test.
+struct Seen {
+    unfolding: Unfolding,
+    races: RaceSet,
+    manners: Manners,
+    /// It has found what it was to find, and left the rest.
+    stopped: bool,
 }
 
 pub(super) struct Verifier<'a> {
@@ -82,10 +117,14 @@ pub(super) struct Verifier<'a> {
     flags: &'a Flags,
     /// The races of the test as it is.
     known: Vec<Places>,
-    may_hang: bool,
+    /// Of the test as it is.
+    before: OnceCell<Option<Manners>>,
     /// What a changed test has, by its text: several races have one cure.
     done: RefCell<BTreeMap<String, Decided>>,
     left: RefCell<u32>,
+    /// The effort so far: executions that were looked at, each by its weight.
+    visited: Cell<u64>,
+    weight: u64,
     /// The end of the user's time limit.
     deadline: Option<Instant>,
 }
@@ -99,150 +138,166 @@ pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places 
     (a.min(b), a.max(b))
 }
 
-/// Whether a final state of the execution answers a question as it should not be answered.
-fn breaks(program: &Program, terms: &[Term], unfolding: &Unfolding, execution: &Execution) -> bool {
-    let states = Reader::new(unfolding, execution).states(terms);
-    let filter = program.filter.as_ref().map(|filter| &filter.node);
-    let passes = |state: &&outcome::State| filter.is_none_or(|filter| outcome::holds(filter, terms, state));
-    let wrong = |state: &outcome::State| {
-        program.questions.iter().any(|question| {
-            let holds = outcome::holds(&question.condition, terms, state);
-            match question.kind {
-                QuestionKind::Forall | QuestionKind::Assert => !holds,
-                QuestionKind::NotExists => holds,
-                QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check => false,
-            }
-        })
-    };
-    states.iter().filter(passes).any(wrong)
-}
-
 impl<'a> Verifier<'a> {
     pub(super) fn new(
         test: &'a Test,
         model: &'a LoadedModel,
         options: &'a Options<'a>,
         known: Vec<Places>,
-        termination: &Termination,
+        unfolding: &Unfolding,
     ) -> Verifier<'a> {
-        let may_hang = termination.answer != TerminationAnswer::Terminates;
+        let events = longest(unfolding) as u64;
+        // Relations are matrices of events.
+        let weight = 1 + events * events / 1000;
         let flags = model.flags();
-        let (done, left) = (RefCell::default(), RefCell::new(MOST));
+        let (done, left, before, visited) = (RefCell::default(), RefCell::new(MOST), OnceCell::new(), Cell::new(0));
         let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        Verifier { test, model, options, flags, known, may_hang, done, left, deadline }
+        Verifier { test, model, options, flags, known, before, done, left, visited, weight, deadline }
+    }
+
+    fn work(&self, effort: u64) {
+        self.visited.set(self.visited.get() + effort);
+    }
+
+    /// Whether so much was looked at that only what is likely is tried any more.
+    pub(super) fn is_tired(&self) -> bool {
+        self.visited.get() > TIRED
     }
 
     pub(super) fn check(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
         let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
-        let races = match self.races(&changed, unfolding) {
+        let race = places(unfolding, pair);
+        let races = match self.races(&changed, unfolding, race) {
             Decided::Races(races) => races,
-            Decided::Unsound => return Found::Stays,
+            Decided::Worse => return Found::Stays,
             Decided::Undecided => return Found::Unknown,
         };
-        let race = places(unfolding, pair);
-        let gone = !races.pairs.contains(&race) && races.pairs.iter().all(|race| self.known.contains(race));
-        match (gone, races.broken) {
-            (true, false) => Found::Right,
-            (true, true) => Found::Gone,
-            (false, _) => Found::Stays,
+        if races.pairs.contains(&race) {
+            return Found::Stays;
+        }
+        match (races.pairs.is_empty(), races.broken) {
+            (true, false) => Found::Clean,
+            (false, false) => Found::Right,
+            (_, true) => Found::Gone,
         }
     }
 
     /// An example of the race in a changed test that still has it.
     pub(super) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
         let program = lower(changed).0?;
-        let (unfolding, races, _) = self.found(&program).ok()?;
-        let mut left = races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
+        let seen = self.seen(&program, None)?;
+        let unfolding = seen.unfolding;
+        let mut left = seen.races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
         let example = left.next()?;
         Some(Left { pair: example.pair, execution: (*example.execution).clone(), unfolding })
     }
 
-    /// The races of a changed test, which is about as large as the test is.
-    fn races(&self, changed: &Litmus, unfolding: &Unfolding) -> Decided {
+    /// The races of a changed test, which is about as large as the test is. Whether it has this one is known for sure.
+    fn races(&self, changed: &Litmus, unfolding: &Unfolding, race: Places) -> Decided {
         let text = print(changed);
-        if let Some(known) = self.done.borrow().get(&text) {
-            return known.clone();
+        match self.done.borrow().get(&text) {
+            Some(Decided::Races(known)) if !known.is_complete && !known.pairs.contains(&race) => {}
+            Some(known) => return known.clone(),
+            None => {}
         }
         let mut left = self.left.borrow_mut();
         // Of a large test one takes seconds, and most are more than the work for one.
-        let Some(rest) = left.checked_sub(1).filter(|_| !is_large(unfolding)) else { return Decided::Undecided };
+        let too_much = is_large(unfolding) || self.visited.get() > EXHAUSTED;
+        let Some(rest) = left.checked_sub(1).filter(|_| !too_much) else { return Decided::Undecided };
         *left = rest;
+        self.work(FIRST * self.weight);
         let (program, diagnostics) = lower(changed);
         let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != fencepost_syntax::Severity::Error);
         let program = program.filter(|program| sound && program.unsupported.is_empty());
-        let races = program.map_or(Decided::Unsound, |program| self.explored(&program));
+        let races = program.map_or(Decided::Worse, |program| self.explored(&program, race));
         self.done.borrow_mut().insert(text, races.clone());
         races
     }
 
-    fn explored(&self, program: &Program) -> Decided {
-        let (unfolding, races, broken) = match self.found(program) {
-            Ok(found) => found,
-            Err(none) => return none,
+    fn explored(&self, program: &Program, race: Places) -> Decided {
+        let Some(seen) = self.seen(program, Some(race)) else {
+            self.work(IN_VAIN);
+            return Decided::Undecided;
         };
-        if races.has_more() {
+        if seen.races.has_more() {
             return Decided::Undecided;
         }
-        let found = races.races.iter().filter(|(key, _)| FLAGS.contains(&key.flag.as_str()));
-        let pairs = found.map(|(_, example)| places(&unfolding, example.pair)).collect();
-        Decided::Races(Races { pairs, broken })
+        let found = seen.races.races.iter().filter(|(key, _)| key.is_pair());
+        let pairs: Vec<Places> = found.map(|(_, example)| places(&seen.unfolding, example.pair)).collect();
+        if pairs.iter().any(|pair| !self.known.contains(pair)) {
+            return Decided::Worse;
+        }
+        let races = Races { pairs, is_complete: !seen.stopped, broken: seen.manners.broken };
+        if seen.stopped {
+            return Decided::Races(races);
+        }
+        self.compared(races, &seen.manners)
     }
 
-    /// With an example of each race, and whether a question is answered as it should not be.
-    fn found(&self, program: &Program) -> Result<(Unfolding, RaceSet, bool), Decided> {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Err(Decided::Undecided);
+    /// A change that cures a race is none if the test then does what it did not do.
+    fn compared(&self, races: Races, manners: &Manners) -> Decided {
+        let before = self.before.get_or_init(|| {
+            let program = lower(&self.test.litmus).0?;
+            self.seen(&program, None).map(|seen| seen.manners)
+        });
+        // Without a comparison, a test that hangs or breaks a rule is no better than the one that races.
+        let nothing = Manners { broken: true, ..Manners::default() };
+        let before = before.as_ref().unwrap_or(&nothing);
+        let worse = !manners.stuck.is_subset(&before.stuck)
+            || !manners.rules.is_subset(&before.rules)
+            || manners.broken && !before.broken
+            || manners.ended == 0 && !manners.stuck.is_empty();
+        match worse {
+            true => Decided::Worse,
+            // Of no execution nothing is said.
+            false if manners.ended == 0 => Decided::Undecided,
+            false => Decided::Races(races),
         }
-        let undecided = |_| Decided::Undecided;
+    }
+
+    /// With an example of each race, until one is this race or none of the test's; None where the effort ends.
+    fn seen(&self, program: &Program, race: Option<Places>) -> Option<Seen> {
+        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return None;
+        }
         let limits = self.model.unfolding(self.options.bound);
-        let plain = unfold(program, &limits).map_err(undecided)?;
+        let plain = unfold(program, &limits).ok()?;
         let waits = accesses::can_wait(&plain);
-        let unfolding = if waits { unfold_accesses(program, &limits).map_err(undecided)? } else { plain };
-        let mut races = RaceSet::default();
+        let unfolding = if waits { unfold_accesses(program, &limits).ok()? } else { plain };
+        let until = race.map(|race| Until { race, known: &self.known });
+        let mut visit = Visit::new(program, &unfolding, self.flags, until);
         let filter = program.filter.as_ref().map(|filter| &filter.node);
         let ending = Goal { filter, ..Goal::new(Ends::Terminating) };
-        let mut broken = false;
-        let judged = Some((program, &mut broken));
-        let ended = self.explore(&unfolding, &ending, &mut races, judged).ok_or(Decided::Undecided)?;
-        // Of no execution nothing is said.
-        if ended == 0 {
-            return Err(Decided::Undecided);
+        let mut stopped = self.explore(&unfolding, &ending, |execution| visit.add(execution, End::Reached))?;
+        if filter.is_none() && !stopped {
+            let stuck = Goal::new(Ends::Stuck);
+            stopped = self.explore(&unfolding, &stuck, |execution| visit.add(execution, End::Never))?;
         }
-        if filter.is_none() {
-            let stuck = self.explore(&unfolding, &Goal::new(Ends::Stuck), &mut races, None);
-            if stuck.ok_or(Decided::Undecided)? > 0 && !self.may_hang {
-                return Err(Decided::Unsound);
-            }
-        }
-        Ok((unfolding, races, broken))
+        let (races, manners) = visit.finish();
+        Some(Seen { unfolding, races, manners, stopped })
     }
 
-    /// How many executions there are; None if they are too many.
+    /// Whether the visitor has seen enough; None if the executions are too many.
     fn explore(
         &self,
         unfolding: &Unfolding,
         goal: &Goal<'_>,
-        races: &mut RaceSet,
-        mut judged: Option<(&Program, &mut bool)>,
-    ) -> Option<u64> {
-        let terms = judged.as_ref().map(|(program, _)| outcome::terms(program)).unwrap_or_default();
-        let mut evaluator = self.flags.evaluator();
-        let mut count = 0;
-        let mut visit = |execution: &Execution| {
-            evaluator.add(unfolding, execution, races);
-            count += 1;
-            if let Some((program, broken)) = &mut judged {
-                **broken = **broken || breaks(program, &terms, unfolding, execution);
-            }
-            ControlFlow::Continue(())
-        };
+        mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
+    ) -> Option<bool> {
         let limits = Limits {
             deadline: self.deadline,
             memory: self.options.memory_limit,
             cancelled: self.options.cancelled,
             work: Some(WORK),
         };
-        let exploration = Enumerate.explore(unfolding, &self.model.model, goal, &limits, &mut visit);
-        (exploration == Exploration::Complete).then_some(count)
+        let mut visit = |execution: &Execution| {
+            self.work(self.weight);
+            visit(execution)
+        };
+        match Enumerate.explore(unfolding, &self.model.model, goal, &limits, &mut visit) {
+            Exploration::Complete => Some(false),
+            Exploration::Stopped => Some(true),
+            Exploration::Incomplete(_) => None,
+        }
     }
 }

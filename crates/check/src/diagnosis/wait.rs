@@ -72,6 +72,41 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
     links
 }
 
+/// Arrivals behind the access for which a later thread could wait, and does not.
+pub(super) fn arrivals(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
+    let (Some(user), Some(waiter)) = (scene.thread(from), scene.thread(to)) else { return Vec::new() };
+    let mut links = Vec::new();
+    if user == waiter {
+        return links;
+    }
+    let arrives = |id: &EventId| {
+        let told = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Read) && !scene.has(*id, Tag::MbarrierWait);
+        told && scene.event(*id).rmw_partner.is_some() && *id > scene.at(from)
+    };
+    for arrive in scene.main_events(user).into_iter().filter(arrives) {
+        let (Some(location), Some(state)) = (scene.location(arrive), value(scene, arrive)) else { continue };
+        let Some(write) = scene.event(arrive).rmw_partner else { continue };
+        let own = location.owner.is_none_or(|owner| scene.place(to) == owner);
+        let name = location.name.split('@').next().unwrap_or_default();
+        let parity = State::unpack(state).parity();
+        for event in scene.main_events(waiter).into_iter().filter(|id| own && *id <= scene.at(to)) {
+            let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
+            let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity}");
+            let reason = format!(
+                "{} does not wait for {}'s arrival on {name} in line {}",
+                scene.name(event),
+                scene.name(arrive),
+                scene.line(arrive)
+            );
+            let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", event.0) };
+            let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
+            let (start, end) = (Node::Event(write), Node::Event(event));
+            links.push(Link { from: start, to: end, kind: Kind::Arrival(write), cost: MBARRIER, edits: vec![edit] });
+        }
+    }
+    links
+}
+
 /// Whether the operation completes in a group of its thread.
 fn in_groups(scene: &Scene<'_>, from: EventId) -> bool {
     let Some(statement) = scene.statement(from) else { return false };

@@ -7,7 +7,6 @@ use fencepost_program::unfolding::{Event, TensorKind};
 
 use super::edit::Edit;
 use super::gates::Proxy;
-use super::paths::Plan;
 use super::scene::Scene;
 use crate::report::Missing;
 
@@ -109,7 +108,7 @@ pub(super) fn place(scene: &Scene<'_>, id: EventId) -> String {
     if scene.is_main(id) { format!("{}'s line {}", scene.name(id), scene.line(id)) } else { operation(scene, id) }
 }
 
-pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {
+pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Edit]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     for edit in edits {
         if !reasons.contains(&edit.reason.as_str()) {
@@ -117,8 +116,11 @@ pub(super) fn why(scene: &Scene<'_>, plan: &Plan, edits: &[&Edit]) -> String {
         }
     }
     let reasons = reasons.join("; ");
-    if scene.holds("base-causality", plan.from, plan.to) {
-        return format!("{} comes first in base causality order, but {reasons}", place(scene, plan.from));
+    if reasons.is_empty() {
+        return reasons;
+    }
+    if scene.holds("base-causality", from, to) {
+        return format!("{} comes first in base causality order, but {reasons}", place(scene, from));
     }
     reasons
 }

@@ -1,0 +1,369 @@
+//! The search for what a race lacks: ways through the synchronisation first, then smaller changes than the best of them.
+//! A cure is cut down: pieces that are not needed go, and pieces that are needed only because another stands at the wrong
+//! place go with it moved. Of two cures the smaller one is told, unless the larger one leaves no race or answers the questions.
+
+use fencepost_program::EventId;
+
+use super::anchor::Anchor;
+use super::edit::{Change, Edit};
+use super::paths::{Plan, plans};
+use super::scene::Scene;
+use super::verify::{self, Found, Verifier};
+use super::{arrive, more, slots, small};
+
+/// Plans that are tried for one race.
+const MOST_PLANS: usize = 8;
+/// Plans of which more is tried, and how many of the second.
+const FURTHER: usize = 2;
+/// How far a piece is moved so that another is not needed.
+const NEAR: usize = 3;
+/// The size of an instruction that is put in.
+const SMALL: u32 = 6;
+/// What a cure that leaves other races, or leaves a question answered as it should not be, counts more.
+const OTHERS_LEFT: u32 = 3;
+const NOT_RIGHT: u32 = 6;
+
+/// A cure.
+#[derive(Clone)]
+pub(super) struct Cure {
+    pub(super) from: EventId,
+    pub(super) to: EventId,
+    pub(super) edits: Vec<Edit>,
+    found: Found,
+}
+
+impl Cure {
+    /// What it says of the other races of the test: nothing is left of them.
+    pub(super) fn is_clean(&self) -> bool {
+        self.found == Found::Clean
+    }
+
+    fn score(&self) -> u32 {
+        let more = match self.found {
+            Found::Clean => 0,
+            Found::Right => OTHERS_LEFT,
+            Found::Gone | Found::Stays | Found::Unknown => NOT_RIGHT,
+        };
+        size(&self.edits) + more
+    }
+}
+
+fn size(edits: &[Edit]) -> u32 {
+    edits.iter().map(Edit::size).sum()
+}
+
+pub(super) struct Search<'s, 'a> {
+    scene: &'s Scene<'a>,
+    verifier: &'s Verifier<'a>,
+    pair: (EventId, EventId),
+    best: Option<Cure>,
+    /// The cheapest that was too much to check.
+    undecided: Option<Plan>,
+}
+
+/// What came of it.
+pub(super) enum Outcome {
+    Cured(Cure),
+    /// Too much to check.
+    Probably(Plan),
+    /// There are ways, and none is a cure.
+    Unsolved,
+    /// There is nothing to build on.
+    Nothing,
+}
+
+/// A cure of another race that leaves none.
+pub(super) fn adopt(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    pair: (EventId, EventId),
+    edits: &[Edit],
+) -> Option<Cure> {
+    let search = Search { scene, verifier, pair, best: None, undecided: None };
+    let found = search.check(edits);
+    (found == Found::Clean).then(|| Cure { from: pair.0, to: pair.1, edits: edits.to_vec(), found })
+}
+
+/// A cure of another race of the test that leaves none is taken at once if it is small: one mistake, several races.
+pub(super) fn search(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    pair: (EventId, EventId),
+    found: &[Plan],
+    others: &[Vec<Edit>],
+) -> Outcome {
+    let mut search = Search { scene, verifier, pair, best: None, undecided: None };
+    for edits in others {
+        if size(edits) < search.bound()
+            && let Some(cure) = adopt(scene, verifier, pair, edits)
+        {
+            search.best = Some(cure);
+        }
+    }
+    match search.best.take() {
+        Some(cure) if cure.score() <= SMALL => return Outcome::Cured(cure),
+        best => search.best = best,
+    }
+    for plan in found.iter().take(MOST_PLANS) {
+        search.offer(plan);
+        if search.best.as_ref().is_some_and(|best| best.found <= Found::Right) {
+            break;
+        }
+    }
+    if search.best.is_none() {
+        search.both_ways(found);
+    }
+    search.smaller();
+    if search.best.is_none() {
+        search.several();
+    }
+    match (search.best, search.undecided) {
+        (Some(cure), _) => Outcome::Cured(cure),
+        (None, Some(plan)) => Outcome::Probably(plan),
+        (None, None) if found.is_empty() => Outcome::Nothing,
+        (None, None) => Outcome::Unsolved,
+    }
+}
+
+impl Search<'_, '_> {
+    fn check(&self, edits: &[Edit]) -> Found {
+        let edits: Vec<&Edit> = edits.iter().collect();
+        self.verifier.check(&edits, self.pair, self.scene.unfolding)
+    }
+
+    fn bound(&self) -> u32 {
+        self.best.as_ref().map_or(u32::MAX, Cure::score)
+    }
+
+    /// Checks a plan, cuts it down and keeps it if it is better than what there is.
+    fn offer(&mut self, plan: &Plan) {
+        let found = self.check(&plan.edits);
+        if found == Found::Unknown && self.undecided.is_none() {
+            self.undecided = Some(plan.clone());
+        }
+        if found.is_cure() {
+            self.keep(plan, plan.edits.clone(), found);
+        } else if found == Found::Stays {
+            self.offer_elsewhere(plan);
+        }
+    }
+
+    /// A wait right before the access may come after an arrive that needs it too.
+    fn offer_elsewhere(&mut self, plan: &Plan) {
+        let waits = |edit: &Edit| matches!(edit.change, Change::Poll { .. });
+        let Some(at) = plan.edits.iter().position(waits) else { return };
+        for moved in plan.edits.get(at).map(|edit| self.moved(edit)).unwrap_or_default() {
+            let mut edits = plan.edits.clone();
+            let Some(slot) = edits.get_mut(at) else { return };
+            *slot = moved;
+            let found = self.check(&edits);
+            if found.is_cure() {
+                return self.keep(plan, edits, found);
+            }
+        }
+    }
+
+    fn keep(&mut self, plan: &Plan, edits: Vec<Edit>, found: Found) {
+        let mut cure = Cure { from: plan.from, to: plan.to, edits, found };
+        self.cut(&mut cure);
+        if self.reduce(&mut cure) {
+            self.cut(&mut cure);
+        }
+        self.shift(&mut cure);
+        if cure.score() < self.bound() {
+            self.best = Some(cure);
+        }
+    }
+
+    /// Leaves out what is not needed, the last pieces first.
+    fn cut(&self, cure: &mut Cure) {
+        for at in (0..cure.edits.len()).rev() {
+            if cure.edits.len() == 1 {
+                break;
+            }
+            let mut fewer = cure.edits.clone();
+            fewer.remove(at);
+            let found = self.check(&fewer);
+            if found <= cure.found {
+                (cure.edits, cure.found) = (fewer, found);
+            }
+        }
+    }
+
+    /// A scope or semantics alone may do, or a commit before a wait that is there; whether it does.
+    fn reduce(&self, cure: &mut Cure) -> bool {
+        let mut reduced = false;
+        for at in 0..cure.edits.len() {
+            for half in cure.edits.get(at).map(|edit| self.halves(edit)).unwrap_or_default() {
+                let mut less = cure.edits.clone();
+                let Some(slot) = less.get_mut(at) else { continue };
+                *slot = half;
+                let found = self.check(&less);
+                if found <= cure.found {
+                    (cure.edits, cure.found) = (less, found);
+                    reduced = true;
+                    break;
+                }
+            }
+        }
+        reduced
+    }
+
+    /// A fence that is put in beside one that is there may be needed only because what is put in with it stands on the
+    /// wrong side of the one that is there.
+    fn shift(&self, cure: &mut Cure) {
+        let mut again = cure.edits.len() > 1;
+        while again {
+            let shifted = self.without_one(cure);
+            again = shifted.as_ref().is_some_and(|cure| cure.edits.len() > 1);
+            if let Some(smaller) = shifted {
+                *cure = smaller;
+            }
+        }
+    }
+
+    fn without_one(&self, cure: &Cure) -> Option<Cure> {
+        for left_out in (0..cure.edits.len()).rev() {
+            let mut fewer = cure.edits.clone();
+            fewer.remove(left_out);
+            for at in 0..fewer.len() {
+                for moved in self.moved(fewer.get(at)?) {
+                    let mut edits = fewer.clone();
+                    *edits.get_mut(at)? = moved;
+                    let found = self.check(&edits);
+                    if found <= cure.found {
+                        return Some(Cure { edits, found, ..*cure });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// The same piece a little before or behind.
+    fn moved(&self, edit: &Edit) -> Vec<Edit> {
+        let near = |anchor: &Anchor| slots::near(&self.scene.test.litmus, anchor, NEAR);
+        let with = |change: Change| Edit { change, ..edit.clone() };
+        match &edit.change {
+            Change::Insert { at } => {
+                let mut found = Vec::new();
+                for (which, (anchor, text)) in at.iter().enumerate() {
+                    for place in near(anchor) {
+                        let mut at = at.clone();
+                        at[which] = (place, text.clone());
+                        found.push(with(Change::Insert { at }));
+                    }
+                }
+                found
+            }
+            Change::Poll { at, wait, label } => {
+                let poll = |at: Anchor| with(Change::Poll { at, wait: wait.clone(), label: label.clone() });
+                near(at).into_iter().map(poll).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// One word instead of two, one instruction instead of two.
+    fn halves(&self, edit: &Edit) -> Vec<Edit> {
+        match &edit.change {
+            Change::Strengthen { thread, span, semantics: Some(semantics), scope: Some(scope) } => {
+                let one = |semantics, scope| Change::Strengthen { thread: *thread, span: *span, semantics, scope };
+                // Without a scope of its own it needs both words.
+                let Some((reason, section)) = small::too_narrow(self.scene, *thread, *span, *scope) else {
+                    return Vec::new();
+                };
+                let wider = Edit { change: one(None, Some(*scope)), reason, section, cost: edit.cost };
+                vec![wider, Edit { change: one(Some(*semantics), None), ..edit.clone() }]
+            }
+            Change::Insert { at } if at.len() == 1 => {
+                let Some((anchor, text)) = at.first() else { return Vec::new() };
+                let instructions: Vec<&str> = text.split_inclusive(';').map(str::trim).collect();
+                if instructions.len() < 2 {
+                    return Vec::new();
+                }
+                let mut places = vec![*anchor];
+                places.extend(slots::near(&self.scene.test.litmus, anchor, NEAR));
+                let mut found = Vec::new();
+                for one in instructions {
+                    let put = |place: &Anchor| Change::Insert { at: vec![(*place, one.to_owned())] };
+                    found.extend(places.iter().map(|place| Edit { change: put(place), ..edit.clone() }));
+                }
+                found
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Smaller changes than the best.
+    fn smaller(&mut self) {
+        let (scene, pair) = (self.scene, self.pair);
+        let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: 0 };
+        // A user that never arrives is no guess; fences that are there already are left out again.
+        for plan in arrive::plans(scene, pair) {
+            if self.bound() > arrive::SIZE {
+                self.offer_quietly(&plan);
+            }
+        }
+        self.singles(small::words(scene, pair));
+        // Both sides of a lock, or all of a chain.
+        for several in [more::wider(scene, pair), more::stronger(scene, pair)] {
+            if several.len() > 1 && self.bound() > 2 * Edit::WORD && !self.verifier.is_tired() {
+                self.offer_quietly(&plan(several));
+            }
+        }
+        self.singles(small::moves(scene, pair));
+        self.singles(small::copies(scene, pair));
+    }
+
+    fn singles(&mut self, edits: Vec<Edit>) {
+        for edit in edits {
+            if edit.size() >= self.bound() || self.verifier.is_tired() {
+                continue;
+            }
+            let (from, to) = self.pair;
+            self.offer_quietly(&Plan { from, to, edits: vec![edit], cost: 0 });
+        }
+    }
+
+    /// A guess that cannot be checked says nothing.
+    fn offer_quietly(&mut self, plan: &Plan) {
+        let found = self.check(&plan.edits);
+        if found.is_cure() {
+            self.keep(plan, plan.edits.clone(), found);
+        }
+    }
+
+    /// What orders the accesses one way leaves the other way open where either may come first (locks): the rest is looked
+    /// for in the test with the first changes.
+    fn both_ways(&mut self, found: &[Plan]) {
+        let race = verify::places(self.scene.unfolding, self.pair);
+        for plan in found.iter().take(FURTHER) {
+            let first: Vec<&Edit> = plan.edits.iter().collect();
+            let Some(litmus) = Edit::apply_all(&first, &self.scene.test.litmus) else { continue };
+            let Some(left) = self.verifier.example(&litmus, race) else { continue };
+            let mut changed = self.scene.test.clone();
+            changed.litmus = litmus;
+            let second = Scene::new(&changed, &left.unfolding, &left.execution, self.scene.model);
+            for more in plans(&second, left.pair).into_iter().take(FURTHER) {
+                let edits: Vec<Edit> = plan.edits.iter().cloned().chain(more.edits).collect();
+                let found = self.check(&edits);
+                if found.is_cure() {
+                    self.keep(plan, edits, found);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn several(&mut self) {
+        for plan in more::plans(self.scene, self.pair) {
+            let found = self.check(&plan.edits);
+            let enough = found <= Found::Right || found == Found::Gone && plan.cost <= more::COST;
+            if enough {
+                self.keep(&plan, plan.edits.clone(), found);
+                return;
+            }
+        }
+    }
+}
