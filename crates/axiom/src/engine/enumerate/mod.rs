@@ -28,7 +28,7 @@ mod values;
 
 use std::ops::ControlFlow;
 
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::{TraceId, launch};
 
 use self::budget::{Budget, End, Flow};
