@@ -87,3 +87,53 @@ pub(crate) fn parts(unfolding: &Unfolding) -> Vec<Part<'_>> {
     parts.insert(0, Part { unfolding: Cow::Owned(base), about: BTreeSet::new() });
     parts
 }
+
+#[cfg(test)]
+mod tests {
+    use fencepost_program::unfold::{UnfoldOptions, unfold_accesses};
+    use fencepost_syntax::Source;
+
+    use super::parts;
+    use crate::load;
+
+    /// How many traces each thread has, part by part.
+    fn traces(poll: &str) -> Vec<Vec<usize>> {
+        let init =
+            "mbarrier.init.shared::cta.b64 [a], 1;\nmbarrier.init.shared::cta.b64 [b], 1;\nst.shared.u32 [f], 1;";
+        let text = format!(
+            "PTX t\n{{ .shared .b64 a; .shared .b64 b; .shared .u32 f = 0; }}\nP0@cta 0 {{\n{init}\nbar.sync 0;\n\
+             mbarrier.arrive.shared::cta.b64 _, [a];\nmbarrier.arrive.shared::cta.b64 _, [b];\n}}\n\
+             P1@cta 0 {{\nbar.sync 0;\n{poll}\n}}\nP2@cta 0 {{\nbar.sync 0;\n{poll}\n}}\nforall (true)\n"
+        );
+        let (tests, diagnostics) = load(&Source::new("t.litmus", text));
+        assert!(tests.len() == 1, "{diagnostics:?}");
+        let unfolding = unfold_accesses(&tests[0].program, &UnfoldOptions::default()).expect("an unfolding");
+        let ending = |unfolding: &super::Unfolding| {
+            let ends = |trace: &&super::TraceId| {
+                unfolding.traces[trace.index()].end == fencepost_program::unfolding::TraceEnd::Exit
+            };
+            unfolding.threads.iter().map(|thread| thread.traces.iter().filter(ends).count()).collect()
+        };
+        parts(&unfolding).iter().map(|part| ending(&part.unfolding)).collect()
+    }
+
+    fn wait(label: &str, at: &str) -> String {
+        format!("{label}: mbarrier.try_wait.parity.shared::cta.b64 %p, [{at}], 0;\n@!%p bra {label};\n")
+    }
+
+    /// Each of two threads may find either mbarrier not complete yet, once: nine choices in one, five in parts.
+    #[test]
+    fn one_thread_at_a_time_has_a_wait_that_answers_no() {
+        let found = traces(&(wait("A", "a") + &wait("B", "b")));
+        assert_eq!(found, [vec![1, 1, 1], vec![1, 2, 1], vec![1, 1, 2]]);
+    }
+
+    /// A loop that reads data, or acquires, may order something: all choices stay together.
+    #[test]
+    fn what_is_no_wait_on_an_mbarrier_is_not_taken_apart() {
+        for load in ["ld.shared.u32", "ld.acquire.cta.shared.u32", "ld.relaxed.cta.shared.u32"] {
+            let poll = format!("L: {load} %v, [f];\nsetp.eq.u32 %p, %v, 0;\n@%p bra L;");
+            assert_eq!(traces(&poll), [vec![1, 2, 2]], "{load}");
+        }
+    }
+}

@@ -166,6 +166,27 @@ mod tests {
         assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
     }
 
+    /// A limit may end the search for an outcome; that every one is possible is known all the same.
+    #[test]
+    fn of_an_undefined_program_nothing_is_unknown_for_want_of_time() {
+        let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
+        let model = Models::shipped("rc11-scoped").unwrap();
+        let flag = super::super::race::RaceKey {
+            flag: "data-race".to_owned(),
+            first: fencepost_syntax::Span::default(),
+            second: fencepost_syntax::Span::default(),
+            meaning: super::super::race::Meaning::Undefined,
+        };
+        let execution = check(&test_of(&format!("{RACE}\nexists (1:r0 = 1)")), &model, &Options::default());
+        let execution = std::sync::Arc::new(execution.evidence.witnesses[0].clone().expect("a witness"));
+        let pair = (fencepost_program::EventId(0), fencepost_program::EventId(0));
+        let mut answers = super::Answers::new(vec![Some(super::Finding::Unknown(super::Why::Time))]);
+        answers.races.note(flag, || super::super::race::Example { pair, execution });
+        answers.race_answer = super::RaceAnswer::Found;
+        super::apply(&test, &model, &super::Unfolding::default(), &mut answers);
+        assert!(matches!(answers.findings[0], Some(super::Finding::Undefined)), "{:?}", answers.findings);
+    }
+
     /// The model's executions never end, and the program may: it may do anything.
     #[test]
     fn nothing_is_claimed_of_the_end_of_a_program_that_races_and_waits() {
