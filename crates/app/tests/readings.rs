@@ -32,7 +32,7 @@ fn an_answer_that_depends_names_the_reading_and_exits_with_1() {
     assert!(run.out.contains("races: depends on async-fence: per-thread → race, on-path → none"), "{}", run.out);
     let strict = fencepost(&folder, &["check", "store.litmus", "--reading", "async-fence=per-thread"]);
     assert_eq!(strict.code, 1);
-    assert!(strict.out.contains("under ptx: Violated"), "{}", strict.out);
+    assert!(strict.out.contains("under ptx async-fence=per-thread: Violated"), "{}", strict.out);
     let lenient = fencepost(&folder, &["check", "store.litmus", "--reading", "async-fence=on-path"]);
     assert_eq!((lenient.code, lenient.out.contains("no data race")), (0, true), "{}", lenient.out);
 }
@@ -123,10 +123,16 @@ fn the_readings_of_a_tests_default_model_need_no_model_to_be_named() {
     let run = |arguments: &[&str]| fencepost(&folder, &[&["check"], arguments].concat());
     assert_eq!(run(&["lb.litmus"]).code, 0);
     let allowed = run(&["lb.litmus", "--reading", "thin-air=allowed"]);
-    assert!(allowed.code == 1 && allowed.out.contains("under rc11-scoped: Violated"), "{}{}", allowed.out, allowed.err);
+    assert!(
+        allowed.code == 1 && allowed.out.contains("under rc11-scoped thin-air=allowed: Violated"),
+        "{}{}",
+        allowed.out,
+        allowed.err
+    );
     assert_eq!(run(&["mixed.litmus"]).code, 0);
     let immediate = run(&["mixed.litmus", "--reading", "program-order=immediate"]);
-    assert!(immediate.code == 1 && immediate.out.contains("under cmm: Violated"), "{}{}", immediate.out, immediate.err);
+    let told = immediate.out.contains("under cmm program-order=immediate: Violated");
+    assert!(immediate.code == 1 && told, "{}{}", immediate.out, immediate.err);
     // A reading of another model is not ignored.
     let other = run(&["lb.litmus", "--reading", "xhb=untyped"]);
     assert_eq!((other.code, other.err.contains("it is one of cmm (`--model cmm`)")), (2, true), "{}", other.err);

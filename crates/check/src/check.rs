@@ -412,10 +412,9 @@ impl Job<'_> {
         let (unfolding, replayer) = match self.apart {
             Apart::TooLarge => {
                 let counted = std::mem::replace(&mut answers.met, Met::nothing());
-                if counted.races.has_race() {
-                    self.races_of_counted(counted, None, answers);
-                }
-                return;
+                return if counted.races.has_race() {
+                    self.races_of_counted(counted, None, answers)
+                };
             }
             Apart::Same => (self.unfolding, &self.replayer),
             Apart::In(accesses) => (&**accesses, &own),
@@ -452,6 +451,11 @@ impl Job<'_> {
             return;
         }
         answers.race_rest = limit.filter(|_| met.races.has_race());
+        self.answer_races(met, unfolding, answers);
+    }
+
+    /// What was met is the answer.
+    fn answer_races(&self, mut met: Met, unfolding: &Unfolding, answers: &mut Answers) {
         answers.race_answer = accesses::answer(&met.races, self.decided(met.executions, met.complete));
         answers.race_why = met.why.take();
         if answers.protocol_answer == ProtocolAnswer::Unknown {

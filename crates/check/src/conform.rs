@@ -150,7 +150,7 @@ mod tests {
         let (rows, diagnostics) =
             parse("\u{feff}file,model,property,pass\nx.litmus,sc,condition,1\nx,sc,condition,2\n");
         assert_eq!((rows.len(), diagnostics.len()), (1, 1));
-        assert_eq!(diagnostics[0].span, Span::new(53, 68));
+        assert_eq!(diagnostics[0].span, Span::new(52, 68));
         assert!(diagnostics[0].help.as_ref().is_some_and(|help| help.ends_with("pass is 0 or 1")));
     }
 

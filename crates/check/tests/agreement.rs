@@ -29,6 +29,10 @@ fn tests() -> Vec<Test> {
     tests.filter(|test| test.program.unsupported.is_empty()).collect()
 }
 
+/// `ld.global.nc` reads what the kernel does not write, and no fence is about it. The mixed-proxy model of ptx-7.5 knows
+/// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
+const READ_ONLY: &str = "Non-coherent-load-fenced.litmus";
+
 #[test]
 fn the_older_models_are_contained() {
     let whole = Models::shipped("ptx").expect("a model");
@@ -43,6 +47,10 @@ fn the_older_models_are_contained() {
                 let verdicts: Vec<_> = report.questions.iter().map(|answer| answer.verdict.word()).collect();
                 (verdicts, report.races.answer, report.termination.answer, report.executions)
             };
+            if test.source.name.ends_with(READ_ONLY) {
+                assert_ne!(answers(&older), answers(&whole), "no longer apart under {}", older.name);
+                continue;
+            }
             assert_eq!(answers(&older), answers(&whole), "{} under {}", test.source.name, older.name);
             compared += 1;
         }

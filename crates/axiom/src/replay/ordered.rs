@@ -30,10 +30,6 @@ impl<T: Ord + Copy> Ordered<T> {
         &self.0
     }
 
-    pub(super) fn contains(&self, element: &T) -> bool {
-        self.0.binary_search(element).is_ok()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -129,6 +129,20 @@ fn builder(threads: &mut [ThreadBuilder], index: u32, span: Span) -> Result<&mut
     })
 }
 
+/// The elements of an array of any number of dimensions; None: no array.
+fn whole_length(
+    name: &Spanned<String>,
+    ty: Option<&Spanned<LocationType>>,
+    inner: &[u32],
+) -> Result<Option<u32>, Refusal> {
+    let whole = |length: u32| inner.iter().try_fold(length, |all, length| all.checked_mul(*length)).unwrap_or(0);
+    let length = ty.and_then(|ty| ty.node.length).map(whole);
+    if length.is_some_and(|length| length == 0 || length > LONGEST_ARRAY) {
+        return Err(Refusal::Unsupported(name.span, format!("the array `{}` of that length", name.node)));
+    }
+    Ok(length)
+}
+
 fn location(
     names: &mut Names,
     name: &Spanned<String>,
@@ -151,11 +165,7 @@ fn location(
         initial => initial?,
     };
     let inner: Vec<u32> = ty.map(|ty| ty.node.inner.clone()).unwrap_or_default();
-    let whole = |length: u32| inner.iter().try_fold(length, |all, length| all.checked_mul(*length)).unwrap_or(0);
-    let length = ty.and_then(|ty| ty.node.length).map(whole);
-    if length.is_some_and(|length| length == 0 || length > LONGEST_ARRAY) {
-        return Err(Refusal::Unsupported(name.span, format!("the array `{}` of that length", name.node)));
-    }
+    let length = whole_length(name, ty, &inner)?;
     let scalar = match ty {
         Some(ty) if role == LocationRole::Data => Some(
             location_type(&ty.node.name)
@@ -180,22 +190,11 @@ fn location(
         // Public tests repeat themselves; only a contradiction is a mistake.
         Some(entry) if scalar.is_none() && initial == entry.initial && value.is_some() => Ok(()),
         Some(_) => Err(twice(name)),
-        None => names.declare(
-            &name.node,
-            Made {
-                ty: scalar,
-                content,
-                length,
-                inner,
-                space,
-                role,
-                initial,
-                elements,
-                is_pointer,
-                given,
-                span: name.span,
-            },
-        ),
+        None => {
+            let (ty, span) = (scalar, name.span);
+            let made = Made { ty, content, length, inner, space, role, initial, elements, is_pointer, given, span };
+            names.declare(&name.node, made)
+        }
     }
 }
 

@@ -62,6 +62,16 @@ pub(super) struct Orders {
 }
 
 impl Orders {
+    /// Every two writes of a location but its first, which is before all.
+    fn open_pairs(&mut self) {
+        self.open.clear();
+        for writes in &self.writes {
+            for (at, &a) in writes.iter().enumerate().skip(1) {
+                self.open.extend(writes[at + 1..].iter().map(|&b| (a, b)));
+            }
+        }
+    }
+
     /// The writes to a location, the init write first.
     pub(super) fn writes(&self, location: usize) -> &[usize] {
         self.writes.get(location).map_or(&[], Vec::as_slice)
@@ -192,14 +202,8 @@ impl Search<'_, '_> {
         if !self.match_early() {
             return false;
         }
-        let orders = &mut self.orders;
-        orders.open.clear();
-        for writes in &orders.writes {
-            for (at, &a) in writes.iter().enumerate().skip(1) {
-                orders.open.extend(writes[at + 1..].iter().map(|&b| (a, b)));
-            }
-        }
-        orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
+        self.orders.open_pairs();
+        self.orders.classes = symmetry::classes(unfolding, &self.candidate, &self.question);
         self.find_memory_parts();
         let possible = self.extend_root() && self.budget.ended().is_continue();
         if !possible {

@@ -22,6 +22,9 @@ use crate::base::location_of;
 use super::encode::Encoding;
 use super::solver::Lit;
 
+/// The writes that a read may take its value from.
+type Sources<'e> = &'e [(EventId, Lit)];
+
 /// A value, or thin air.
 type Content = Option<Value>;
 
@@ -175,13 +178,13 @@ impl Values {
         for round in 0..=computed.len() {
             let mut changed = false;
             // Most reads of a location have the same sources: the last list of each, and what it brings.
-            let mut last: BTreeMap<LocationId, (&[(EventId, Lit)], BTreeSet<Content>)> = BTreeMap::new();
+            let mut last: BTreeMap<LocationId, (Sources<'_>, BTreeSet<Content>)> = BTreeMap::new();
             for (read, sources) in &encoding.sources {
                 if encoding.gives_up() {
                     return Ok(());
                 }
                 let Some(location) = location_of(&unfolding.events[read.index()]) else { continue };
-                let same = |known: &[(EventId, Lit)]| {
+                let same = |known: Sources<'_>| {
                     known.iter().map(|(write, _)| write).eq(sources.iter().map(|(write, _)| write))
                 };
                 let known = last.get(&location).filter(|(known, _)| same(known));
