@@ -366,8 +366,10 @@ impl One<'_> {
             let state = event.rmw_partner.and_then(|read| self.reader.value(read)).map(State::unpack);
             let Some(phase) = state.filter(|state| state.is_live()).map(|state| state.phase) else { continue };
             if phase > 0 && !self.was_waited_for(location, id, phase) {
-                let message =
-                    format!("has an arrival in phase {phase} before any wait returned true for phase {}", phase - 1);
+                let message = format!(
+                    "has an arrival in phase {phase} that is ordered behind no wait which returned true for phase {}",
+                    phase - 1
+                );
                 self.found(location, id, (Kind::MissingWait, message), set);
             }
         }

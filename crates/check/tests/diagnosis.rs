@@ -225,3 +225,29 @@ fn what_does_not_help_is_not_named() {
         assert!(!diagnosis.why.is_empty());
     }
 }
+
+/// One word each: the count of an mbarrier, and the path of a load.
+#[test]
+fn a_count_and_a_read_only_load_are_what_is_named() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    for (name, missing, why) in [
+        (
+            "async/mbarrier/count-of-one-consumer",
+            "an initial count of 2 for the mbarrier empty",
+            "P1 and P2 arrive on empty, and a phase of empty is over without one of these arrivals",
+        ),
+        (
+            "proxies/Non-coherent-load-fenced",
+            "`ld.global.u32 %r1, [x]` in P1 instead of `ld.global.nc.u32 %r1, [x]` (line 13)",
+            "is for memory that the kernel does not write",
+        ),
+    ] {
+        let (report, ..) = file(&corpus.join(format!("{name}.litmus")));
+        for diagnosis in diagnoses(&report) {
+            assert!(diagnosis.confirmed && diagnosis.missing.len() == 1, "{name}: {diagnosis:?}");
+            assert_eq!(diagnosis.missing[0].text, missing, "{name}");
+            assert!(diagnosis.why.contains(why), "{name}: {}", diagnosis.why);
+        }
+        assert!(!report.races.pairs.is_empty(), "{name}");
+    }
+}

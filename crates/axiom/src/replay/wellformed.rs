@@ -1,7 +1,7 @@
 //! Whether an execution is one of the program: traces, reads-from, values, orders and final state, each checked against
 //! its definition. What a model says about it is `judge`'s part.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fencepost_program::program::{Condition, Term};
@@ -169,10 +169,14 @@ fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coh
     }
     let event = |id: EventId| &unfolding.events[id.index()];
     let write = |id: &EventId| execution.events.binary_search(id).is_ok() && has(event(*id), Tag::Write);
+    let mut after: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
+    for &(x, y) in &co {
+        after.entry(x).or_default().push(y);
+    }
+    let after = |x: EventId| after.get(&x).map_or(&[][..], Vec::as_slice);
     for &(x, y) in &co {
         let fits = x != y && write(&x) && write(&y) && location(event(x)) == location(event(y));
-        let transitive = co.iter().filter(|(from, _)| *from == y).all(|&(_, z)| co.contains(&(x, z)));
-        if !fits || !transitive {
+        if !fits || !is_within(after(y), after(x)) {
             return Err(Mismatch::Coherence(x, y));
         }
     }
@@ -189,6 +193,12 @@ fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coh
         }
     }
     Ok(())
+}
+
+/// Both are ascending.
+fn is_within(few: &[EventId], many: &[EventId]) -> bool {
+    let mut rest = many.iter();
+    few.iter().all(|id| rest.any(|other| other == id))
 }
 
 fn check_sync_fence(unfolding: &Unfolding, execution: &Execution, fences: FenceOrder) -> Result<(), Mismatch> {
@@ -251,6 +261,7 @@ pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalSt
     let registers: Vec<Vec<Value>> = (execution.traces.iter())
         .map(|trace| unfolding.traces[trace.index()].registers.iter().map(register).collect())
         .collect();
+    let followed: BTreeSet<EventId> = execution.co.iter().map(|(from, _)| *from).collect();
     let mut memories: Vec<Vec<Value>> = vec![Vec::new()];
     for index in 0..unfolding.locations.len() {
         let last: BTreeSet<Value> = (execution.events.iter())
@@ -258,7 +269,7 @@ pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalSt
                 let event = &unfolding.events[id.index()];
                 has(event, Tag::Write) && location(event) == Some(LocationId::new(index))
             })
-            .filter(|id| !execution.co.iter().any(|(from, _)| from == *id))
+            .filter(|id| !followed.contains(id))
             .map(|id| values.of(*id).unwrap_or_default())
             .collect();
         memories = (memories.iter())

@@ -2,7 +2,10 @@
 //! synchronisation that stands a little too early or too late. They are tried wherever the ways through the
 //! synchronisation have led to something larger, because an author forgets a word more often than a barrier.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fencepost_program::program::{Scope, Space};
+use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -20,6 +23,8 @@ const MOST: usize = 32;
 /// How far an instruction may stand from where it belongs.
 const FAR: usize = 4;
 const COST: u32 = 0;
+/// By how much less an mbarrier may wait for less than it should.
+const MOST_MORE: usize = 4;
 
 /// What an instruction of synchronisation does, as far as the words for it differ.
 /// In the order in which an author would move them.
@@ -63,8 +68,9 @@ fn has(instruction: &Instruction, word: &str) -> bool {
 /// One word each.
 pub(super) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let common = scene.common(pair.0, pair.1);
-    let mut found = Vec::new();
+    let mut found = counts(scene);
     for here in all(scene) {
+        found.extend(read_only(scene, here));
         found.extend(scope(scene, here, common));
         found.extend(semantics(scene, here));
         found.extend(proxy(scene, here, pair));
@@ -73,6 +79,41 @@ pub(super) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     }
     found.truncate(MOST);
     found
+}
+
+/// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
+fn counts(scene: &Scene<'_>) -> Vec<Edit> {
+    let mut arriving: BTreeMap<&str, BTreeSet<ThreadId>> = BTreeMap::new();
+    for id in &scene.execution.events {
+        let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);
+        if let (true, Some(thread), Some(location)) = (arrives, scene.thread(*id), scene.location(*id)) {
+            let name = location.name.split('@').next().unwrap_or_default();
+            arriving.entry(name).or_default().insert(thread);
+        }
+    }
+    let edits = |(name, threads): (&str, BTreeSet<ThreadId>)| {
+        let names: Vec<&str> = threads.iter().map(|thread| scene.thread_name(*thread)).collect();
+        let all = names.join(" and ");
+        let reason = format!("{all} arrive on {name}, and a phase of {name} is over without one of these arrivals");
+        let one = |by: usize| {
+            let change = Change::Count { name: name.to_owned(), by: by as i128 };
+            Edit { change, reason: reason.clone(), section: "9.7.15.16", cost: COST }
+        };
+        (1..threads.len().min(MOST_MORE)).map(one).collect::<Vec<_>>()
+    };
+    arriving.into_iter().flat_map(edits).collect()
+}
+
+/// A load through the read-only path of what the kernel writes.
+fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
+    if here.opcode() != "ld" || !here.has("nc") {
+        return None;
+    }
+    let text = scene.test.instruction_text(here.span());
+    let by = format!("{};", text.trim_end_matches(';').trim().replacen(".nc", "", 1));
+    let reason = format!("{} is for memory that the kernel does not write", called(scene, here));
+    let change = Change::Replace { thread: here.thread, span: here.span(), by };
+    Some(Edit { change, reason, section: "9.7.10.9", cost: COST })
 }
 
 fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
