@@ -28,6 +28,7 @@ mod values;
 
 use std::ops::ControlFlow;
 
+use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::{TraceId, launch};
 
@@ -39,13 +40,16 @@ use self::values::{Consistent, Values};
 use crate::base::Candidate;
 use crate::bits::Relation;
 use crate::engine::raised::{Wanted, exceeds};
-use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
+use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::evaluate::Evaluator;
 use crate::execution::Execution;
 use crate::model::{Coherence, Model, NodeId};
 
 /// From this many combinations of reads-from on, the model narrows the choice after each step (see [`narrow`]).
 const NARROW_FROM: u64 = 4096;
+/// The same where all executions are wanted and every written value is a constant: most combinations are executions then,
+/// and what rules the others out is found sooner than it is narrowed.
+const NARROW_LISTED_FROM: u64 = 1 << 16;
 
 /// Candidates with rows of more words than this take long to prepare.
 const WIDE: usize = 4;
@@ -67,8 +71,17 @@ impl Engine for Enumerate {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, (Budget::new(limits), NARROW_FROM), visit)
+        let listed = goal.multiplicity == Multiplicity::All && writes_constants(unfolding);
+        let narrow_from = if listed { NARROW_LISTED_FROM } else { NARROW_FROM };
+        explore(unfolding, model, goal, (Budget::new(limits), narrow_from), visit)
     }
+}
+
+fn writes_constants(unfolding: &Unfolding) -> bool {
+    unfolding.events.iter().all(|event| match &event.kind {
+        EventKind::Write { value, .. } => matches!(value, Expression::Constant(_)),
+        _ => true,
+    })
 }
 
 /// The enumeration engine, which narrows the choice of reads-from by propagation however few there are. It finds the same
