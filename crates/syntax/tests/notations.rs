@@ -208,6 +208,15 @@ fn blocks_in_braces_have_names_of_their_own() {
     assert_eq!(open.len(), 1, "{open:?}");
 }
 
+/// The value of a location is not its address: neither is taken for the other.
+#[test]
+fn an_address_as_the_value_of_a_location_is_refused() {
+    let (_, diagnostics) = parse("PTX t\n{ .global .u32 y = 3; .global .u64 p = &y; }\nP0 {\n ld.u64 %rd1, [p];\n}\n");
+    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
+    assert!(diagnostics[0].message.contains("an address is no initial value"), "{diagnostics:?}");
+    good("PTX t\n{ .global .u32 y = 3; .global .u32 q = y; P0:%rd1 = &y; }\nP0 {\n ld.u32 %r1, [%rd1];\n}\n");
+}
+
 #[test]
 fn what_compilers_write_for_debuggers_is_read_over() {
     let plain = good("PTX t\n{ }\nP0 {\n mov.u32 %x, 1;\n st.u32 [y], %x;\n}\n");

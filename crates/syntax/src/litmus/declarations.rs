@@ -191,6 +191,7 @@ impl Parser<'_> {
         }
         let mut value = None;
         if self.cursor.eat("=").is_some() {
+            self.refuse_address()?;
             let parsed = self.initial_value()?;
             span = span.to(parsed.span);
             value = Some(parsed);
@@ -198,6 +199,17 @@ impl Parser<'_> {
         let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner }, ty.span));
         declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
         Some(())
+    }
+
+    /// `p = y` gives a location of a PTX test the initial value of `y`; its address is no initial value there.
+    fn refuse_address(&mut self) -> Option<()> {
+        if self.arch != Arch::Ptx || !self.cursor.at("&") {
+            return Some(());
+        }
+        let error = Diagnostic::error(self.cursor.here(), "an address is no initial value of a location here");
+        let help = "give it to a register (`P0:%rd1 = y`), or store it: `mov.u64 %rd1, y; st.u64 [p], %rd1;`";
+        self.cursor.report(error.label("the address of a location").help(help));
+        None
     }
 
     fn initial_value(&mut self) -> Option<Spanned<InitialValue>> {
