@@ -447,6 +447,18 @@ impl Relation {
         (0..self.shape.events()).flat_map(|from| ones(self.successors(from)).map(move |to| (from, to)))
     }
 
+    /// Every pair, as [`Relation::iter`] has them: a loop where the iterator's own state would cost more than the pairs.
+    pub fn for_each(&self, mut pair: impl FnMut(usize, usize)) {
+        for (at, &word) in self.bits.iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                let bit = left.trailing_zeros() as usize;
+                left &= left - 1;
+                pair(at / self.shape.words(), at % self.shape.words() * 64 + bit);
+            }
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         kernel::is_empty(&self.bits)
     }

@@ -254,8 +254,8 @@ pub(crate) fn terms(program: &Program, observed: Observed) -> Vec<Term> {
 }
 
 /// The terms that do not have one value throughout; the others only make outcomes long.
-fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) -> BTreeSet<String> {
-    let mut values: BTreeMap<&String, BTreeSet<&Number>> = BTreeMap::new();
+fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) -> BTreeSet<Arc<str>> {
+    let mut values: BTreeMap<&Arc<str>, BTreeSet<&Number>> = BTreeMap::new();
     for (name, value) in left.keys().chain(right.keys()).flat_map(|state| &state.0) {
         values.entry(name).or_default().insert(value);
     }
@@ -296,7 +296,7 @@ fn axiomatic(
     if behaviour == Behaviour::Defined {
         known(&report, model)?;
     }
-    let wanted: BTreeSet<String> = terms.iter().map(|term| named(test, term)).collect();
+    let wanted: BTreeSet<Arc<str>> = terms.iter().map(|term| named(test, term).into()).collect();
     let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
     for outcome in report.outcomes {
         let values = outcome.values.0.into_iter().filter(|(name, _)| wanted.contains(name)).collect();
@@ -371,7 +371,7 @@ pub(crate) fn asking(test: &Test, terms: &[Term], conditions: &[Condition]) -> T
 fn witness(test: &Test, side: &Side, terms: &[Term], state: &Assignment, comparing: &Comparing<'_>) -> Option<String> {
     let equal = |term: &Term| {
         let name = named(test, term);
-        let value = state.0.iter().find(|(it, _)| *it == name).map(|(_, value)| value)?;
+        let value = state.0.iter().find(|(it, _)| **it == *name).map(|(_, value)| value)?;
         let Number::Known(value) = value else { return None };
         Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
     };

@@ -329,7 +329,7 @@ pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
 pub(crate) fn assignment_of(test: &Test, terms: &[Term], state: &FinalState) -> Assignment {
     let named = |term: &Term| {
         let name = phrase::term(&test.program, term, Notation::Named);
-        value(term, state).map(|value| (name, Number::Known(value.0)))
+        value(term, state).map(|value| (name.into(), Number::Known(value.0)))
     };
     Assignment(terms.iter().filter_map(named).collect())
 }

@@ -8,7 +8,7 @@ use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, LocationId};
+use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
 
 /// The values of some terms, in their order.
 pub(crate) type State = Vec<Value>;
@@ -91,17 +91,9 @@ impl<'a> Reader<'a> {
         values
     }
 
-    fn choices(&self, term: &Term) -> Vec<Value> {
-        match term {
-            Term::Constant(value) => vec![*value],
-            Term::Register(thread, register) => {
-                let trace = self.execution.traces.get(thread.index());
-                let trace = trace.and_then(|trace| self.unfolding.traces.get(trace.index()));
-                let value = trace.and_then(|trace| trace.registers.get(register.index()));
-                value.and_then(|value| self.evaluate(value)).into_iter().collect()
-            }
-            Term::Memory(location) => self.finals(*location),
-        }
+    fn register(&self, thread: ThreadId, register: RegisterId) -> Option<Value> {
+        let trace = self.unfolding.traces.get(self.execution.traces.get(thread.index())?.index())?;
+        self.evaluate(trace.registers.get(register.index())?)
     }
 
     /// Every final state, projected to the terms, ascending and each once. Empty if a term has no value, which is a
@@ -109,17 +101,31 @@ impl<'a> Reader<'a> {
     pub(crate) fn states(&self, terms: &[Term]) -> Vec<State> {
         let mut states: Vec<State> = vec![Vec::with_capacity(terms.len())];
         for term in terms {
-            let choices = self.choices(term);
-            if let [only] = choices[..] {
-                states.iter_mut().for_each(|state| state.push(only));
-                continue;
-            }
-            let extend = |state: &State| {
-                let grow = |value: &Value| state.iter().copied().chain([*value]).collect::<State>();
-                choices.iter().map(grow).collect::<Vec<State>>()
+            let only = match term {
+                Term::Constant(value) => Some(*value),
+                Term::Register(thread, register) => self.register(*thread, *register),
+                Term::Memory(location) => {
+                    states = self.with_finals(states, *location);
+                    continue;
+                }
             };
-            states = states.iter().flat_map(extend).collect();
+            let Some(only) = only else { return Vec::new() };
+            states.iter_mut().for_each(|state| state.push(only));
         }
         states
+    }
+
+    /// Each of the states with each value the location may end with.
+    fn with_finals(&self, mut states: Vec<State>, location: LocationId) -> Vec<State> {
+        let choices = self.finals(location);
+        if let [only] = choices[..] {
+            states.iter_mut().for_each(|state| state.push(only));
+            return states;
+        }
+        let extend = |state: &State| {
+            let grow = |value: &Value| state.iter().copied().chain([*value]).collect::<State>();
+            choices.iter().map(grow).collect::<Vec<State>>()
+        };
+        states.iter().flat_map(extend).collect()
     }
 }

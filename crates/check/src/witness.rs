@@ -38,8 +38,10 @@ pub(crate) fn report(
     terms: &[Term],
     answers: &Answers,
 ) -> Report {
-    let writer = Writer { test, unfolding, terms, example: RefCell::default() };
-    let racing = Writer { test, unfolding: accesses.or(unfolding), terms, example: RefCell::default() };
+    let names: Vec<Arc<str>> =
+        terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
+    let writer = Writer { test, unfolding, terms, names: &names, example: RefCell::default() };
+    let racing = Writer { unfolding: accesses.or(unfolding), example: RefCell::default(), ..writer };
     let unanswered = Finding::Unknown(Why::Internal("a question was not answered".to_owned()));
     let questions: Vec<Answer> = test
         .program
@@ -100,6 +102,8 @@ struct Writer<'a> {
     test: &'a Test,
     unfolding: Option<&'a Unfolding>,
     terms: &'a [Term],
+    /// What each of them is called.
+    names: &'a [Arc<str>],
     /// The example of the last race that was written: one execution has many, and may be large.
     example: RefCell<Option<(Arc<Execution>, Witness)>>,
 }
@@ -168,8 +172,7 @@ impl Writer<'_> {
     }
 
     fn assignment(&self, state: &State) -> Assignment {
-        let name = |term: &Term| phrase::term(&self.test.program, term, Notation::Named);
-        Assignment(self.terms.iter().zip(state).map(|(term, value)| (name(term), self.number(*value))).collect())
+        Assignment(self.names.iter().zip(state).map(|(name, value)| (Arc::clone(name), self.number(*value))).collect())
     }
 
     /// A value that stands for an unknown initial one has a name.

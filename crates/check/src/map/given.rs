@@ -5,6 +5,7 @@
 //! anything.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use fencepost_program::program::{Condition, Place, Program, Register, Term};
 use fencepost_program::value::{Type, Value};
@@ -281,7 +282,7 @@ fn outcomes(test: &Test, model: &LoadedModel, terms: &[Term], options: &Options<
     let sorted = crate::outcome::terms(&asked.program);
     let places: Option<Vec<usize>> = terms.iter().map(|term| sorted.binary_search(term).ok()).collect();
     let places = places.ok_or("internal check failed: a term is not observed")?;
-    let state = |values: &[(String, Number)]| places.iter().map(|at| values[*at].1.clone()).collect();
+    let state = |values: &[(Arc<str>, Number)]| places.iter().map(|at| values[*at].1.clone()).collect();
     Ok(Some(report.outcomes.iter().map(|outcome| state(&outcome.values.0)).collect()))
 }
 

@@ -18,7 +18,7 @@ use crate::model::{BaseRelation, CheckId};
 /// From this many combinations on, pairs of choices are tried against each other.
 const PAIRWISE_FROM: u64 = 64;
 /// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
-const CHECK_FROM: u64 = 4;
+const CHECK_FROM: u64 = 8;
 /// At most this many choices in the table of pairs.
 const PAIRWISE_CHOICES: usize = 1024;
 

@@ -80,9 +80,9 @@ impl Search<'_, '_> {
         execution.rf.clear();
         execution.rf.extend(self.reads.all.iter().map(|&read| named((self.reads.source[read], read))));
         execution.co.clear();
-        execution.co.extend(co.iter().map(named));
+        co.for_each(|from, to| execution.co.push((events[from], events[to])));
         execution.sync_fence.clear();
-        execution.sync_fence.extend(fences.iter().map(named));
+        fences.for_each(|from, to| execution.sync_fence.push((events[from], events[to])));
         execution.barriers.clone_from(&self.orders.matching);
         execution.values.clear();
         execution.values.extend((0..events.len()).map(|event| self.values.of(event)));
