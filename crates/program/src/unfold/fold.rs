@@ -1,11 +1,32 @@
-//! Constant folding, and the few identities that make a dependency without a value (`xor r, r`) constant. Dependencies are
-//! tracked beside the values, so folding loses none.
+//! Constant folding, and the few identities that make an operation constant (`xor r, r`). Dependencies are tracked beside
+//! the values, so that folding loses none: only an operand that can never matter carries none, because an implementation
+//! may remove what is a dependency in name only (PTX ISA 8.10.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::{BinaryOperator, Expression, UnaryOperator};
 use crate::ids::EventId;
+use crate::program::{LocalValue, Operand};
 use crate::value::{Type, Value};
+
+/// The operands that the result depends on, whatever their values are.
+pub(crate) fn mattering(value: &LocalValue) -> Vec<Operand> {
+    use BinaryOperator as Op;
+    let zero = Operand::Constant(Value(0));
+    match *value {
+        LocalValue::Operand(source) | LocalValue::Unary(_, source) => vec![source],
+        LocalValue::Binary(Op::Subtract | Op::Xor, left, right) if left == right => Vec::new(),
+        LocalValue::Binary(
+            Op::Equal | Op::NotEqual | Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual,
+            left,
+            right,
+        ) if left == right => Vec::new(),
+        LocalValue::Binary(Op::And | Op::Multiply, left, right) if left == zero || right == zero => Vec::new(),
+        LocalValue::Binary(_, left, right) => vec![left, right],
+        LocalValue::Select { then, otherwise, .. } if then == otherwise => vec![then],
+        LocalValue::Select { condition, then, otherwise } => vec![condition, then, otherwise],
+    }
+}
 
 pub(crate) fn binary(operator: BinaryOperator, ty: Type, left: Expression, right: Expression) -> Expression {
     use BinaryOperator as Op;

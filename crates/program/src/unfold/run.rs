@@ -320,11 +320,10 @@ impl<'a> Runner<'a> {
 
     fn local(&self, state: &State, ty: Type, value: &LocalValue, guard: Reads) -> Slot {
         let mut reads = guard;
-        let mut operand = |operand: &Operand| {
-            let slot = self.operand(state, *operand);
-            reads.extend(slot.reads);
-            slot.value
-        };
+        for operand in fold::mattering(value) {
+            reads.extend(self.operand(state, operand).reads);
+        }
+        let operand = |operand: &Operand| self.operand(state, *operand).value;
         let value = match value {
             LocalValue::Operand(source) => self.convert(ty, operand(source)),
             LocalValue::Unary(operator, source) => fold::unary(*operator, ty, operand(source)),
