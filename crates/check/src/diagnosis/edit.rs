@@ -11,7 +11,7 @@ use crate::report::Missing;
 
 use super::anchor::{Anchor, Side, position};
 use super::scene::Scene;
-use super::slots::loop_end;
+use super::slots::settled;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Edit {
@@ -122,7 +122,7 @@ impl Edit {
             Change::Strengthen { semantics: Some(_), scope: Some(_), .. } | Change::Replace { .. } => 3,
             Change::Strengthen { .. } | Change::Wait { .. } | Change::Return { .. } | Change::Count { .. } => 2,
             Change::Move { what: Moved::Synchronisation, .. } => 4,
-            Change::Move { what: Moved::Access, .. } => 5,
+            Change::Move { what: Moved::Access, .. } => 11,
             Change::Insert { at } => {
                 let instructions = at.first().map_or(0, |(_, text)| text.matches(';').count() as u32);
                 // In two threads it is more than twice as much to understand.
@@ -336,16 +336,9 @@ impl Work {
     }
 
     fn put(&mut self, anchor: &Anchor, statements: Vec<Statement>) -> Option<()> {
-        let at = position(&self.litmus, anchor.thread, anchor.span)?;
-        let body = &self.litmus.threads.get(anchor.thread.index())?.body;
-        // What belongs before a loop that waits does not belong into it.
-        let head = at.checked_sub(1).filter(|_| anchor.side == Side::Before).filter(|label| match body.get(*label) {
-            Some(Statement::Label(name)) => loop_end(body, *label, &name.node).is_some(),
-            _ => false,
-        });
-        let at = head.unwrap_or(at);
+        let (at, side) = settled(&self.litmus, anchor)?;
         let (before, after) = self.around.get_mut(anchor.thread.index())?.get_mut(at)?;
-        match anchor.side {
+        match side {
             Side::Before => before.extend(statements),
             Side::After => after.extend(statements),
         }

@@ -313,6 +313,7 @@ impl Search<'_, '_> {
             }
         }
         self.singles(small::moves(scene, pair));
+        self.singles(small::halves(scene, pair));
         self.singles(small::copies(scene, pair));
     }
 

@@ -50,6 +50,19 @@ pub(super) fn units(body: &[Statement]) -> Vec<Unit> {
     units
 }
 
+/// Where something beside this anchor is put: the statement and the side. What belongs before or behind a loop that waits
+/// does not belong into it.
+pub(super) fn settled(litmus: &Litmus, anchor: &Anchor) -> Option<(usize, Side)> {
+    let at = super::anchor::position(litmus, anchor.thread, anchor.span)?;
+    let body = &litmus.threads.get(anchor.thread.index())?.body;
+    let waits = |unit: &&Unit| unit.kind == UnitKind::Loop && (unit.first..=unit.last).contains(&at);
+    let at = units(body).iter().find(waits).map_or(at, |unit| match anchor.side {
+        Side::Before => unit.first,
+        Side::After => unit.last,
+    });
+    Some((at, anchor.side))
+}
+
 /// Where the short loop ends that starts with this label.
 pub(super) fn loop_end(body: &[Statement], label_at: usize, label: &str) -> Option<usize> {
     for (at, statement) in body.iter().enumerate().skip(label_at + 1).take(SHORT) {

@@ -11,9 +11,10 @@ use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
-use super::anchor::{Side, instruction, position};
+use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use super::gates::{self, Proxy};
+use super::paths;
 use super::scene::Scene;
 use super::slots::{self, Stop, course};
 use super::words;
@@ -292,12 +293,12 @@ fn tensor_wait(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
 fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let waits = here.opcode() == "mbarrier" && here.has("parity");
     let operand = here.instruction.operands.last().filter(|_| waits)?;
-    let Operand::Integer(parity @ (0 | 1)) = operand.node else { return None };
+    let Operand::Integer(parity) = operand.node else { return None };
     let text = scene.test.instruction_text(here.span());
     let (head, _) = text.trim_end_matches(';').rsplit_once(',')?;
     let guard = here.instruction.guard.is_some();
     let reason = format!("{} asks for the phase before: its answer is about another round", called(scene, here));
-    let by = format!("{head}, {};", 1 - parity);
+    let by = format!("{head}, {};", (1 - parity).rem_euclid(2));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
     (!guard).then_some(Edit { change, reason, section: "9.7.15.16", cost: COST })
 }
@@ -403,25 +404,31 @@ fn moved(scene: &Scene<'_>, here: Here<'_>, role: Role, stop: &Stop, crossed: He
     Edit { change, reason, section: section(here.instruction), cost: COST }
 }
 
-/// A barrier that other threads pass more often than the thread of one of the accesses: the one it leaves out.
+/// A barrier that other threads pass more often than the thread of one of the accesses, or than another of their CTA: the
+/// one it leaves out. Who only arrives is waited for.
 pub(super) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let everything = all(scene);
-    let meets = |here: &&Here<'_>| role(here.instruction) == Some(Role::Meets);
-    let mut barriers: Vec<(&Here<'_>, String)> = Vec::new();
-    for here in everything.iter().filter(meets) {
-        let text = spelled(scene, *here);
-        if here.instruction.guard.is_none() && barriers.iter().all(|(_, known)| *known != text) {
-            barriers.push((here, text));
-        }
-    }
     let number = |thread: ThreadId, text: &str| {
         everything.iter().filter(|here| here.thread == thread && spelled(scene, **here) == text).count()
     };
+    let mut barriers: Vec<(&Here<'_>, String, usize)> = Vec::new();
+    for here in everything.iter().filter(|here| role(here.instruction) == Some(Role::Meets)) {
+        let text = spelled(scene, *here);
+        let known = barriers.iter().any(|(_, known, _)| *known == text);
+        if here.instruction.guard.is_some() || known {
+            continue;
+        }
+        let often = number(here.thread, &text);
+        let waited = here.has("arrive").then(|| text.replacen("arrive", "sync", 1));
+        barriers.push((here, text, often));
+        barriers.extend(waited.map(|text| (here, text, often)));
+    }
     let mut found = Vec::new();
-    for access in [pair.0, pair.1] {
-        let Some(thread) = scene.thread(access) else { continue };
-        for (other, text) in &barriers {
-            if number(thread, text) >= number(other.thread, text) {
+    for (thread, anchor) in meeting(scene, pair) {
+        for (other, text, often) in &barriers {
+            let apart = scene.unfolding.threads.get(thread.index()).map(|thread| thread.place)
+                != scene.unfolding.threads.get(other.thread.index()).map(|thread| thread.place);
+            if thread == other.thread || other.opcode() == "bar" && apart || number(thread, text) >= *often {
                 continue;
             }
             let reason = format!(
@@ -429,10 +436,61 @@ pub(super) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
                 scene.thread_name(thread),
                 scene.test.source.position(other.span().start).line
             );
-            let Some(anchor) = scene.anchor(scene.at(access), Side::Before) else { continue };
             let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, 3 * FAR));
             let section = section(other.instruction);
             found.extend(places.map(|place| Edit::insert(place, text, reason.clone(), section, COST)));
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// The threads that a barrier may be missing from, those of the accesses first, and where.
+fn meeting(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<(ThreadId, Anchor)> {
+    let mut found: Vec<(ThreadId, Anchor)> = Vec::new();
+    for access in [pair.0, pair.1] {
+        let at = scene.thread(access).zip(scene.anchor(scene.at(access), Side::Before));
+        found.extend(at.filter(|(thread, _)| found.iter().all(|(known, _)| known != thread)));
+    }
+    for thread in (0..scene.unfolding.threads.len() as u32).map(ThreadId) {
+        let is_new = found.iter().all(|(known, _)| *known != thread);
+        found.extend(paths::end(scene, thread).filter(|_| is_new).map(|anchor| (thread, anchor)));
+    }
+    found
+}
+
+/// One half of the fence between the generic and the async proxy where the other stands (PTX ISA 9.7.15.4): the releasing
+/// half behind one access, the acquiring before the other.
+pub(super) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for here in all(scene) {
+        if here.opcode() != "fence" || !here.has("async::generic") || here.instruction.guard.is_some() {
+            continue;
+        }
+        let text = spelled(scene, here);
+        let (text, side) = if here.has("release") {
+            (
+                text.replace(".release.", ".acquire.")
+                    .replace("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+                Side::Before,
+            )
+        } else {
+            (
+                text.replace(".acquire.", ".release.")
+                    .replace("sync_restrict::shared::cluster", "sync_restrict::shared::cta"),
+                Side::After,
+            )
+        };
+        for access in [pair.0, pair.1] {
+            let Some(thread) = scene.thread(access).filter(|thread| *thread != here.thread) else { continue };
+            let reason = format!(
+                "{} is one half of a proxy fence, and {} lacks the other",
+                called(scene, here),
+                scene.thread_name(thread)
+            );
+            let Some(anchor) = scene.anchor(scene.at(access), side) else { continue };
+            let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, FAR));
+            found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), "9.7.15.4", COST)));
         }
     }
     found.truncate(MOST);

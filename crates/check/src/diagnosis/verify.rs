@@ -98,6 +98,8 @@ pub(super) struct Manners {
     /// Rules of mbarriers that are broken, and of which.
     pub(super) rules: BTreeSet<(&'static str, String)>,
     pub(super) broken: bool,
+    /// Some execution answers every question as it should be answered.
+    pub(super) kept: bool,
     pub(super) ended: u64,
 }
 
@@ -246,6 +248,7 @@ impl<'a> Verifier<'a> {
         let worse = !manners.stuck.is_subset(&before.stuck)
             || !manners.rules.is_subset(&before.rules)
             || manners.broken && !before.broken
+            || manners.ended > 0 && !manners.kept && before.kept
             || manners.ended == 0 && !manners.stuck.is_empty();
         match worse {
             true => Decided::Worse,

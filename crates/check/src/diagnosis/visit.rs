@@ -69,8 +69,9 @@ impl<'a> Visit<'a> {
         match end {
             End::Reached => {
                 self.manners.ended += 1;
-                self.manners.broken =
-                    self.manners.broken || breaks(self.program, &self.terms, self.unfolding, execution);
+                let breaks = breaks(self.program, &self.terms, self.unfolding, execution);
+                self.manners.broken |= breaks;
+                self.manners.kept |= !breaks;
             }
             End::Never => self.stuck(execution),
         }

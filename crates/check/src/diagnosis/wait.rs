@@ -3,13 +3,13 @@
 
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
-use fencepost_program::program::Place;
+use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TensorKind};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use super::anchor::{Anchor, Side};
-use super::edit::{Change, Edit, Whole};
+use super::edit::{Change, Edit, Whole, scope_word};
 use super::paths::{Kind, Link, Node, end};
 use super::scene::Scene;
 use super::words;
@@ -91,7 +91,7 @@ pub(super) fn arrivals(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Lin
         let parity = State::unpack(state).parity();
         for event in scene.main_events(waiter).into_iter().filter(|id| own && *id <= scene.at(to)) {
             let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
-            let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity}");
+            let wait = poll(scene, (arrive, event), name, parity);
             let reason = format!(
                 "{} does not wait for {}'s arrival on {name} in line {}",
                 scene.name(event),
@@ -251,7 +251,7 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
     for event in events.filter(|id| scene.is_main(*id) && scene.thread(*id).is_some() && near(*id)) {
         let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
         let label = format!("WAIT{}", event.0);
-        let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity}");
+        let wait = poll(scene, (completion, event), name, parity);
         let what = words::operation(scene, from);
         let reason = format!("{} does not wait until {what} is complete at {name}", scene.name(event));
         let change = Change::Poll { at: anchor, wait, label };
@@ -260,6 +260,15 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
         links.push(Link { from: start, to: end, kind: Kind::Wait, cost: MBARRIER, edits: vec![edit] });
     }
     links
+}
+
+/// A wait for what one event tells, before another: acquire in the scope of the CTA is what a wait is without words.
+fn poll(scene: &Scene<'_>, (told, before): (EventId, EventId), name: &str, parity: u32) -> String {
+    let words = match scene.common(told, before) {
+        Scope::Cta => String::new(),
+        scope => format!(".acquire.{}", scope_word(scope)),
+    };
+    format!("mbarrier.try_wait.parity{words}.shared::cta.b64 %waited, [{name}], {parity}")
 }
 
 fn value(scene: &Scene<'_>, id: EventId) -> Option<fencepost_program::value::Value> {
