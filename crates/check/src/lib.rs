@@ -47,6 +47,7 @@ mod search;
 pub mod stepping;
 pub mod test;
 mod timeline;
+mod torn;
 mod undefined;
 mod variants;
 pub mod verdict;

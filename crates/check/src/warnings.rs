@@ -9,6 +9,7 @@ use crate::models::LoadedModel;
 use crate::race::{IN_FLIGHT, NO_FENCE};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
+use crate::torn;
 
 /// In the order of the text, each once.
 pub(crate) fn gather(
@@ -53,6 +54,13 @@ pub(crate) fn gather(
         let message = format!("{name} {}", example.message);
         warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
     }
+    let torn = unfolding.and_then(|unfolding| torn::found(test, model, unfolding, answers));
+    warnings.extend(torn.map(|(span, location)| {
+        let message = format!(
+            "{location} races, and only a morally strong read is promised a whole value: mixtures of the bytes of several were not searched"
+        );
+        warning(torn::WARNING, (span, span), message, torn::SECTION)
+    }));
     warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
     warnings.dedup();
     warnings

@@ -72,6 +72,14 @@ struct Held {
     any: bool,
 }
 
+/// By location: every value that some write of any trace may write, ascending; None where they are not known.
+pub fn written_values(unfolding: &Unfolding) -> Vec<Option<Vec<Value>>> {
+    let events: Vec<EventId> = (0..unfolding.events.len() as u32).map(EventId).collect();
+    let writes: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_write()).collect();
+    let may = MayValues::new(unfolding, &events, &mut |_, _| true);
+    may.held(unfolding, &writes).into_iter().map(|held| (!held.any).then_some(held.values)).collect()
+}
+
 impl MayValues {
     /// Of the events given, which include the init writes. `passes` says whether a read may have a value.
     pub(in crate::engine) fn new(

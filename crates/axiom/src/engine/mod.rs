@@ -23,6 +23,7 @@ use crate::execution::Execution;
 use crate::model::Model;
 
 pub use cut::{Reach, reaches_cut};
+pub use may::written_values;
 pub use raised::Raised;
 
 /// What is searched for.
