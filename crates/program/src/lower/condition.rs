@@ -25,11 +25,8 @@ enum Left {
 
 /// The memory that conditions look at: known before it is cut. What cannot be found is reported when conditions are.
 pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
-    let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
-    let questions = litmus.questions.iter().map(|question| &question.condition);
-    questions.chain(&litmus.filter).for_each(|condition| collect(&condition.node, &mut terms));
     let mut found = Vec::new();
-    for term in terms {
+    for term in terms(litmus) {
         let (name, which, element) = match &term.node {
             TermTree::Location { name, index } => (stem(name), names.asked(name, term.span), *index),
             TermTree::Register { thread: Some(thread), name } => match local(names, threads, *thread, name) {
@@ -44,21 +41,33 @@ pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
     found
 }
 
-/// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
-/// has them. Said all the same, because it is mostly a misspelling.
-pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+/// Every term of the questions and of what is shown.
+fn terms(litmus: &Litmus) -> Vec<&Spanned<TermTree>> {
     let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
     let questions = litmus.questions.iter().map(|question| &question.condition);
     questions.chain(&litmus.filter).for_each(|condition| collect(&condition.node, &mut terms));
-    for term in terms {
+    terms
+}
+
+/// Tells threads of x86 what conditions call their registers, before they are lowered: `rax` and `eax` are two values.
+pub(super) fn ask_registers(litmus: &Litmus, threads: &mut [ThreadBuilder]) {
+    for term in terms(litmus) {
+        let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
+        let builder = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86);
+        builder.into_iter().for_each(|builder| {
+            builder.scan.asked.insert(name.clone());
+        });
+    }
+}
+
+/// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
+/// has them. Said all the same, because it is mostly a misspelling.
+pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+    for term in terms(litmus) {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
             continue;
         };
-        if crate::table::x86_place::is_hidden_part(builder, name) {
-            let what = format!("the final value of `{name}`, a part of a register of several widths");
-            findings.unsupported.push(crate::program::Unsupported { span: term.span, what });
-        }
         if find(builder, name).is_none() && crate::table::x86_place::touch_register(builder, name) {
             let message = format!("P{thread} does not use the register `{name}`: it is 0");
             findings.diagnostics.push(Diagnostic::warning(term.span, message).label("never used"));
@@ -351,10 +360,11 @@ fn mirrored(op: Comparison) -> Comparison {
     }
 }
 
-/// Conditions may leave PTX's `%` out.
+/// Conditions may leave PTX's `%` out, and name any width of a register of x86.
 fn find(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
-    builder
-        .find(name)
-        .or_else(|| builder.find(&format!("%{name}")))
-        .or_else(|| crate::table::x86_place::find_register(builder, name))
+    let of_x86 = || crate::table::x86_place::find_register(builder, name);
+    if builder.dialect == Dialect::X86 {
+        return of_x86().or_else(|| builder.find(name)).or_else(|| builder.find(&format!("%{name}")));
+    }
+    builder.find(name).or_else(|| builder.find(&format!("%{name}"))).or_else(of_x86)
 }

@@ -10,7 +10,7 @@ use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
-use crate::table::x86_place::canonical;
+use crate::table::x86_place::{self, canonical};
 use crate::value::{Type, Value};
 
 /// The version the text names, else the newest. One that is newer still is taken as the newest, with a warning.
@@ -63,8 +63,9 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
             }
             Declaration::Register { thread, register, value } => {
                 builder(threads, *thread, declaration.span).and_then(|builder| {
-                    let register = Spanned::new(register_name(builder.dialect, &register.node), register.span);
-                    initial_register(names, builder, &register, value, register_type(builder.dialect))
+                    let whole = Spanned::new(register_name(builder.dialect, &register.node), register.span);
+                    let value = Spanned::new(part_value(builder.dialect, &register.node, &value.node), value.span);
+                    initial_register(names, builder, &whole, &value, register_type(builder.dialect))
                 })
             }
             Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => Ok(()),
@@ -119,6 +120,17 @@ fn register_type(dialect: Dialect) -> Option<Type> {
 /// x86 keeps all widths of a register under one name.
 fn register_name(dialect: Dialect, name: &str) -> String {
     if dialect == Dialect::X86 { canonical(name) } else { name.to_string() }
+}
+
+/// The whole register of x86 whose part is given: its other bits are 0, so that `0:eax = -1` is `0:rax = 0xffffffff`.
+fn part_value(dialect: Dialect, name: &str, value: &InitialValue) -> InitialValue {
+    let part = x86_place::register_type(name).filter(|ty| dialect == Dialect::X86 && ty.bits < 64);
+    match (part, value) {
+        (Some(ty), InitialValue::Integer(integer)) if ty.fits(Value(*integer)) => {
+            InitialValue::Integer(Type { signed: false, ..ty }.wrap(Value(*integer)).0 << x86_place::shift(name))
+        }
+        _ => value.clone(),
+    }
 }
 
 fn builder(threads: &mut [ThreadBuilder], index: u32, span: Span) -> Result<&mut ThreadBuilder, Refusal> {

@@ -109,6 +109,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     let launched = launches::Declared::new(litmus, &mut findings);
+    condition::ask_registers(litmus, &mut builders);
     for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
         let mut context = Context {
             dialect: builder.dialect,

@@ -3,7 +3,9 @@
 //! agree, that is one location per declared element.
 //!
 //! The types: a location that is a declared element has its type, another that of the first access that is exactly it.
-//! The other notations have no accesses of several sizes: there one is refused.
+//! The other notations have no accesses of several sizes: there one is refused. In x86 the accesses may all be to the same
+//! parts of a location; an access to several parts is one store-buffer entry (SDM vol. 3, 9.2.3.5), for which the models
+//! have no event.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +37,27 @@ impl Scalar {
     fn bytes(&self) -> i128 {
         i128::from(self.ty.bits / 8)
     }
+
+    /// Where it begins and ends, if that is known.
+    fn ends(&self) -> Option<(i128, i128)> {
+        self.offset.map(|offset| (offset, offset + self.bytes()))
+    }
+}
+
+/// Of an x86 name that is accessed in the same parts of its declared elements throughout: where they begin and end.
+fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<BTreeSet<(i128, i128)>> {
+    if names.dialect != Dialect::X86 || entry.ty.is_none() || entry.role != LocationRole::Data || entry.step <= 0 {
+        return None;
+    }
+    let parts: BTreeSet<(i128, i128)> = uses.scalars.iter().map(Scalar::ends).collect::<Option<_>>()?;
+    let mut last = 0;
+    for (start, end) in &parts {
+        if *start < last || end <= start || start / entry.step != (end - 1) / entry.step {
+            return None;
+        }
+        last = *end;
+    }
+    Some(parts)
 }
 
 /// How a name is used, by all of its instances: they are cut alike.
@@ -269,6 +292,8 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     let is_tensor_memory = matches!(entry.space, Some((Space::TensorMemory, _)));
     if names.dialect != Dialect::Ptx || is_tensor_memory || entry.role != LocationRole::Data {
         edges.extend(elements);
+        let parts = fixed_parts(names, entry, &uses).unwrap_or_default();
+        edges.extend(parts.into_iter().flat_map(|(start, end)| [start, end]));
         return edges;
     }
     let is_element = |scalar: &Scalar| scalar.bytes() == entry.step && scalar.offset.unwrap_or(0) % entry.step == 0;
@@ -339,6 +364,9 @@ fn carry(edges: &mut BTreeMap<String, BTreeSet<i128>>, (from, to): (&Place, &Pla
 fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
     for (name, uses) in &cut.uses {
         let entry = &names.by_name[name];
+        if fixed_parts(names, entry, uses).is_some() {
+            continue;
+        }
         let mut types = BTreeMap::new();
         let mut told = BTreeSet::new();
         for scalar in uses.scalars.iter().filter(|scalar| scalar.is_named) {

@@ -182,7 +182,7 @@ impl ThreadBuilder {
         &self.registers[id.index()].name
     }
 
-    pub(super) fn rename(&mut self, id: RegisterId, name: String) {
+    pub(crate) fn rename(&mut self, id: RegisterId, name: String) {
         self.registers[id.index()].name = name;
     }
 
@@ -301,6 +301,16 @@ impl ThreadBuilder {
         self.emit(operation);
     }
 
+    /// What is emitted next is executed last: an early end of the thread leads here.
+    pub(crate) fn end_here(&mut self) {
+        let target = CodeIndex(u32::try_from(self.code.len()).expect("invariant: fewer than 2^32 instructions"));
+        for code in &mut self.code {
+            if matches!(code.operation, Operation::Exit) {
+                code.operation = Operation::Branch { target };
+            }
+        }
+    }
+
     /// A register that never gets an address cannot be one: better said here than found as a wild access.
     fn check_pointers(&self, findings: &mut Findings) {
         let defined: Vec<RegisterId> = self.code.iter().flat_map(|code| defined(&code.operation)).collect();
@@ -312,7 +322,8 @@ impl ThreadBuilder {
                 continue;
             };
             let known = &self.registers[register.index()];
-            if !defined.contains(register) && matches!(known.initial, Initial::Value(_)) {
+            let is_given = defined.contains(register) || self.excused.contains(register);
+            if !is_given && matches!(known.initial, Initial::Value(_)) {
                 let message = format!("`{}` is used as an address but never gets one", known.name);
                 let help = format!("give it one in the declarations: `{}:{} = x;`", self.name, known.name);
                 findings.diagnostics.push(Diagnostic::error(code.span, message).label("no address").help(help));
@@ -353,7 +364,8 @@ impl Context<'_> {
     pub(crate) fn lower_body(&mut self, body: &[Statement]) {
         let mut is_refused = false;
         if self.dialect == Dialect::X86 {
-            self.thread.scan = table::x86_place::scan(body, &self.thread.given_values());
+            let asked = std::mem::take(&mut self.thread.scan.asked);
+            self.thread.scan = table::x86_place::scan(body, &self.thread.given_values(), asked);
         }
         for statement in body {
             match statement {
@@ -376,6 +388,7 @@ impl Context<'_> {
         }
         self.thread.settle_blocks();
         self.thread.resolve_jumps(self.findings);
+        table::x86_place::view_parts(self.thread);
         self.thread.check_pointers(self.findings);
         self.thread.check_initials(self.findings);
         // A statement of C that was refused may be what writes the variable.

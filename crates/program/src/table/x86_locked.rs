@@ -225,7 +225,7 @@ fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
         _ => "AL",
     };
     let whole = register(context, name, &tree.operands[0])?;
-    if matches!(&whole, Place::Part { .. }) && ty.bits == 32 {
+    if matches!(&whole, Place::Part { .. }) && ty.bits == 32 && context.thread.scan.long.contains("EAX") {
         // Whether the upper half is cleared where the comparison holds is not documented.
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` beside several widths of `EAX`".to_string()));
     }

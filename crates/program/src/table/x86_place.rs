@@ -1,8 +1,8 @@
 //! Operands of x86: registers in every width, memory, constants.
 //!
-//! A register that a thread uses in one width is a register of that width. One of several widths is kept whole, in 64 bits:
-//! a part is read out of it, and a write of 32 bits clears the upper half, one of 8 or 16 bits leaves the others (SDM vol. 1,
-//! 3.4.1.1).
+//! A register that a thread and the conditions about it name in one width is a register of that width. One of several
+//! widths is kept whole, in 64 bits: a part is read out of it, and a write of 32 bits clears the upper half, one of 8 or 16
+//! bits leaves the others (SDM vol. 1, 3.4.1.1). A part that a condition names is read out of it where the thread ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,8 +49,12 @@ pub(crate) enum Place {
 /// What the text of a thread shows before any of it is lowered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
+    /// Registers that conditions name, as they do.
+    pub(crate) asked: BTreeSet<String>,
     /// Registers of several widths.
     pub(crate) mixed: BTreeSet<String>,
+    /// Of those: the ones whose upper half may be other than 0.
+    pub(crate) long: BTreeSet<String>,
     /// Whether something asks for the sign of a result.
     pub(crate) asks_sign: bool,
     /// How many bits all flags are made of, where the text shows that it is one number.
@@ -61,9 +65,10 @@ pub(crate) struct Scan {
 const KEEP_FLAGS: [&str; 12] =
     ["mov", "cmov", "set", "j", "xchg", "lea", "nop", "not", "ret", "endbr64", "pause", "mfence"];
 
-/// `given` are the first values of registers, by their common names: one that a part cannot hold is the whole's.
-pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>) -> Scan {
-    let mut found = Scan::default();
+/// `given` are the first values of registers, by their common names: one that a part cannot hold is the whole's. `asked`
+/// are the names in conditions.
+pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>, asked: BTreeSet<String>) -> Scan {
+    let mut found = Scan { asked, ..Scan::default() };
     let mut widths: BTreeMap<String, BTreeSet<(u8, i128)>> = BTreeMap::new();
     let mut flags = BTreeSet::new();
     for statement in body {
@@ -95,6 +100,16 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>) -> Scan 
         }
     }
     found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
+    let is_long = |name: &String, widths: &BTreeSet<(u8, i128)>| {
+        let low = Type { bits: 32, signed: false };
+        widths.contains(&(64, 0)) || given.get(name).is_some_and(|value| low.wrap(*value) != *value)
+    };
+    found.long = widths.iter().filter(|(name, widths)| is_long(name, widths)).map(|(name, _)| name.clone()).collect();
+    for name in &found.asked {
+        if let (Some(ty), Some(widths)) = (register_type(name), widths.get_mut(&canonical(name))) {
+            widths.insert((ty.bits, shift(name)));
+        }
+    }
     let is_mixed = |name: &String, widths: &BTreeSet<(u8, i128)>| {
         let wider = |bits: u8| {
             let part = Type { bits, signed: true };
@@ -136,7 +151,7 @@ pub(crate) fn register_type(name: &str) -> Option<Type> {
 }
 
 /// Where the bits of `AH` and its like begin.
-fn shift(name: &str) -> i128 {
+pub(crate) fn shift(name: &str) -> i128 {
     if matches!(name.to_ascii_uppercase().as_str(), "AH" | "BH" | "CH" | "DH") { 8 } else { 0 }
 }
 
@@ -170,12 +185,45 @@ pub(crate) fn canonical(name: &str) -> String {
 /// A condition may name any width of a register the thread uses.
 pub(crate) fn find_register(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
     register_type(name)?;
-    builder.find(&canonical(name))
+    builder.find(&view_name(name)).or_else(|| builder.find(&canonical(name)))
 }
 
-/// What a condition may not ask for: a part of a register that is kept whole.
-pub(crate) fn is_hidden_part(builder: &ThreadBuilder, name: &str) -> bool {
-    register_type(name).is_some_and(|ty| ty.bits < 64) && builder.scan.mixed.contains(&canonical(name))
+/// The name of the whole, from the one it is kept under.
+fn wide(canonical: &str) -> String {
+    let family = FAMILIES.iter().find(|(_, narrow, _)| *narrow == canonical);
+    family.map_or(canonical, |(wide, _, _)| wide).to_string()
+}
+
+/// Under which a part of a whole register is kept at the end of its thread: no text can name it.
+fn view_name(name: &str) -> String {
+    format!("#{}", name.to_ascii_uppercase())
+}
+
+/// The parts of whole registers that conditions name, read where the thread ends; the whole goes by its own name.
+pub(crate) fn view_parts(builder: &mut ThreadBuilder) {
+    let scan = builder.scan.clone();
+    let asked = scan.asked.iter().filter(|name| scan.mixed.contains(&canonical(name)));
+    let mut views: Vec<(RegisterId, Type, RegisterId, i128)> = Vec::new();
+    for name in asked {
+        let (Some(ty), Some(whole)) = (register_type(name), builder.find(&canonical(name))) else { continue };
+        builder.rename(whole, wide(&canonical(name)));
+        if ty.bits < 64 {
+            let view = builder.register(&view_name(name), ty);
+            builder.rename(view, name.to_ascii_uppercase());
+            views.push((view, ty, whole, shift(name)));
+        }
+    }
+    if !views.is_empty() {
+        builder.end_here();
+    }
+    for (destination, ty, mut whole, shift) in views {
+        if shift > 0 {
+            let value = LocalValue::Binary(BinaryOperator::ShiftRight, Operand::Register(whole), constant(shift));
+            whole = builder.temporary(Type::U64);
+            builder.emit(Operation::Local { destination: whole, ty: Type::U64, value });
+        }
+        builder.emit(Operation::Local { destination, ty, value: LocalValue::Operand(Operand::Register(whole)) });
+    }
 }
 
 /// Makes a register that no instruction names, if there is one of this name.
