@@ -266,11 +266,6 @@ fn an_element_that_is_not_there_is_unknown() {
 #[test]
 fn an_unknown_answer_says_what_to_write_instead() {
     let folder = Folder::new();
-    let weak =
-        "C t\n{ x = 0; }\nP0 (atomic_int* x) { int e = 0; atomic_compare_exchange_weak(x, &e, 1); }\nexists (x = 1)\n";
-    folder.write("weak.litmus", weak);
-    let run = fencepost(&folder, &["check", "weak.litmus"]);
-    assert!(run.code == 3 && run.out.contains("write `atomic_compare_exchange_strong`"), "{}", run.out);
     let copy = "PTX t\n{ .shared .b32 s[2]; .global .b32 g[4]; .shared .mbarrier b = 1; }\nP0@cta 0, gpu 0 {\n\
                 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];\n}\nexists (s[0] = 0)\n";
     folder.write("copy.litmus", copy);

@@ -432,6 +432,12 @@ pub enum Update {
 pub enum FailedCas {
     NoWrite,
     WritesOldValue,
+    /// C11 7.17.7.4: the read of a failing one has an order of its own. With a register it is the weak one, which may also
+    /// fail though the values are equal: the register then gets 1, as where they differ, and 0 where it succeeds.
+    Ordered {
+        tags: Tags,
+        failed: Option<RegisterId>,
+    },
 }
 
 #[derive(Clone, Debug)]

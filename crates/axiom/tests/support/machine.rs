@@ -274,7 +274,7 @@ impl Cursor<'_, '_> {
                 let equal = old == wrap(ty, self.value(*expected));
                 match (equal, on_failure) {
                     (true, _) => Some(self.value(*new)),
-                    (false, FailedCas::NoWrite) => None,
+                    (false, FailedCas::NoWrite | FailedCas::Ordered { .. }) => None,
                     (false, FailedCas::WritesOldValue) => Some(old),
                 }
             }

@@ -5,7 +5,9 @@
 
 use fencepost_program::LocationId;
 use fencepost_program::expression::BinaryOperator;
-use fencepost_program::program::{AddressOperand, Operand, Operation, Place, Program, Scope, Thread, Update};
+use fencepost_program::program::{
+    AddressOperand, FailedCas, Operand, Operation, Place, Program, Scope, Thread, Update,
+};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
@@ -180,6 +182,12 @@ fn translate(thread: &Thread, profile: &Profile, writer: &mut dyn Writer) -> Res
             writer.local(&instruction.operation).map_err(refused)?;
             continue;
         };
+        if let Operation::ReadModifyWrite { update, read_tags, .. } = &instruction.operation
+            && let Update::CompareAndSwap { on_failure: FailedCas::Ordered { tags, .. }, .. } = update
+            && order(*tags) != order(*read_tags)
+        {
+            return Err(refused("a compare-and-exchange whose failure has another order than its success".to_owned()));
+        }
         let row = profile.row(labelled.kind, labelled.order);
         let row = row.ok_or_else(|| refused(format!("{:?} with order {}", labelled.kind, labelled.order.short())))?;
         let scope = match row.scope {

@@ -20,8 +20,15 @@ enum Function {
     Init,
     Exchange,
     Fetch(BinaryOperator),
-    CompareExchange,
+    CompareExchange(Strength),
     Fence,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Strength {
+    Strong,
+    /// May fail though the values are equal (C11 7.17.7.4).
+    Weak,
 }
 
 const FUNCTIONS: &[(&str, Function)] = &[
@@ -36,7 +43,8 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("fetch_xor", Function::Fetch(BinaryOperator::Xor)),
     ("fetch_min", Function::Fetch(BinaryOperator::Minimum)),
     ("fetch_max", Function::Fetch(BinaryOperator::Maximum)),
-    ("compare_exchange_strong", Function::CompareExchange),
+    ("compare_exchange_strong", Function::CompareExchange(Strength::Strong)),
+    ("compare_exchange_weak", Function::CompareExchange(Strength::Weak)),
     ("thread_fence", Function::Fence),
 ];
 
@@ -120,11 +128,11 @@ pub(super) fn call(
         Function::Fence => 0,
         Function::Load => 1,
         Function::Store | Function::Init | Function::Exchange | Function::Fetch(_) => 2,
-        Function::CompareExchange => 3,
+        Function::CompareExchange(_) => 3,
     };
     let orders = match (is_explicit, kind) {
         (false, _) => 0,
-        (true, Function::CompareExchange) => 2,
+        (true, Function::CompareExchange(_)) => 2,
         (true, _) => 1,
     };
     let (least, most) = (values + orders, values + orders + usize::from(is_explicit));
@@ -147,16 +155,9 @@ pub(super) fn call(
     operation.lower(context, *kind, settings)
 }
 
-/// Something near has a name like it; a weak exchange has a way out.
+/// Something near has a name like it.
 fn unknown_function(function: &Spanned<String>) -> Refusal {
     let written = function.node.as_str();
-    if written.starts_with("atomic_compare_exchange_weak") {
-        let what = format!(
-            "`{written}`, which may fail for no reason: write `{}`, which in a loop until it succeeds does the same",
-            written.replacen("weak", "strong", 1)
-        );
-        return Refusal::Unsupported(function.span, what);
-    }
     let known = FUNCTIONS.iter().flat_map(|(name, kind)| {
         let explicit = (!matches!(kind, Function::Fence | Function::Init)).then(|| format!("atomic_{name}_explicit"));
         std::iter::once(format!("atomic_{name}")).chain(explicit)
@@ -239,7 +240,10 @@ impl Call<'_> {
                 let value = evaluate(context, value, ty)?;
                 Ok(self.modify(context, place, Update::Apply(operator, value)))
             }
-            (Function::CompareExchange, [expected, new]) => self.compare(context, place, expected, new, settings),
+            (Function::CompareExchange(strength), [expected, new]) => {
+                let failing = self.failing_order(settings.get(1))?;
+                self.compare(context, place, (expected, new), (strength, failing))
+            }
             _ => Err(Refusal::error(self.function.span, "the arguments do not fit the function")),
         }
     }
@@ -278,29 +282,22 @@ impl Call<'_> {
         Operand::Register(destination)
     }
 
-    /// Gives 1 on success; else the variable of what was expected gets what was found. A failing one has the order of the
-    /// success here; one that asks for less is refused.
+    /// The order of the read of a compare-and-exchange that fails.
+    fn failing_order(&self, argument: Option<&Spanned<Expression>>) -> Result<Tag, Refusal> {
+        let Some(argument) = argument else { return Ok(self.order.halves().0) };
+        setting(argument, ORDERS, "a memory order")?.of_read().ok_or_else(|| {
+            Refusal::error(argument.span, "a failing exchange cannot have this memory order (C11 7.17.7.4)")
+        })
+    }
+
+    /// Gives 1 on success; else the variable of what was expected gets what was found.
     fn compare(
         &self,
         context: &mut Context<'_>,
         place: Pointee,
-        expected: &Spanned<Expression>,
-        new: &Spanned<Expression>,
-        settings: &[Spanned<Expression>],
+        (expected, new): (&Spanned<Expression>, &Spanned<Expression>),
+        (strength, failing): (Strength, Tag),
     ) -> Result<Operand, Refusal> {
-        if let Some(argument) = settings.get(1) {
-            let failing = setting(argument, ORDERS, "a memory order")?;
-            let Some(tag) = failing.of_read() else {
-                return Err(Refusal::error(
-                    argument.span,
-                    "a failing exchange cannot have this memory order (C11 7.17.7.4)",
-                ));
-            };
-            if tag != self.order.halves().0 {
-                let what = "a compare-and-exchange whose failure has another order than its read".to_owned();
-                return Err(Refusal::Unsupported(argument.span, what));
-            }
-        }
         let variable = match &expected.node {
             Expression::AddressOf(inner) => match &inner.node {
                 Expression::Name(name) => context.thread.find(name),
@@ -317,9 +314,18 @@ impl Call<'_> {
         let ty = place.ty;
         let new = place.converted(context, new)?;
         let wanted = local(context, ty, LocalValue::Operand(Operand::Register(variable)));
-        let update = Update::CompareAndSwap { expected: wanted, new, on_failure: FailedCas::NoWrite };
-        let old = self.modify(context, place, update);
-        let success = local(context, Type::S32, LocalValue::Binary(BinaryOperator::Equal, old, wanted));
+        let failed = (strength == Strength::Weak).then(|| context.thread.temporary(Type::S32));
+        let tags = Tags::from_iter([Tag::Read, Tag::Atomic, failing]);
+        let on_failure = FailedCas::Ordered { tags, failed };
+        let old = self.modify(context, place, Update::CompareAndSwap { expected: wanted, new, on_failure });
+        let equal = local(context, Type::S32, LocalValue::Binary(BinaryOperator::Equal, old, wanted));
+        let success = match failed.map(Operand::Register) {
+            Some(condition) => {
+                let then = Operand::Constant(Value(0));
+                local(context, Type::S32, LocalValue::Select { condition, then, otherwise: equal })
+            }
+            None => equal,
+        };
         context.thread.emit(Operation::Local { destination: variable, ty, value: LocalValue::Operand(old) });
         Ok(success)
     }

@@ -4,6 +4,7 @@ use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Update};
 use crate::tag::{Tag, Tags};
+use crate::unfold::flow;
 use crate::unfold::rewrite::{self, Effect, Write};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, Slot, State};
@@ -277,7 +278,13 @@ impl Runner<'_> {
             self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Success(new)))?;
         }
         match on_failure {
-            FailedCas::NoWrite => self.swap(state, operation, targets, &deps, outcome(Swap::Failure)),
+            FailedCas::NoWrite | FailedCas::Ordered { failed: None, .. } => {
+                self.swap(state, operation, targets, &deps, outcome(Swap::Failure))
+            }
+            FailedCas::Ordered { failed: Some(_), .. } => {
+                self.swap(state.clone(), operation, targets, &deps, outcome(Swap::Failure))?;
+                self.swap(state, operation, targets, &deps, outcome(Swap::SpuriousFailure))
+            }
             FailedCas::WritesOldValue => {
                 if self.is_in_loop(&state) {
                     self.swap(self.without_write(&state), operation, targets, &deps, outcome(Swap::Failure))?;
@@ -297,15 +304,31 @@ impl Runner<'_> {
         deps: &Deps,
         outcome: Outcome,
     ) -> Result<(), UnfoldError> {
-        let Operation::ReadModifyWrite { destination, ty, read_tags, write_tags, scope, assume, .. } = operation else {
+        let Operation::ReadModifyWrite { destination, update, ty, read_tags, write_tags, scope, assume, .. } =
+            operation
+        else {
             return Ok(());
         };
         let copy = |data: Reads| Deps { address: deps.address.clone(), data, guard: deps.guard.clone() };
-        let half = Half { ty: *ty, tags: *read_tags, scope: *scope };
-        let (events, old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
-        let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected);
         let success = matches!(outcome.on, Swap::Success(_) | Swap::Unchanged(_));
-        self.constrain(&mut state, if success { equal } else { fold::is_false(equal) });
+        let tags = match update {
+            Update::CompareAndSwap { on_failure: FailedCas::Ordered { tags, .. }, .. } if !success => *tags,
+            _ => *read_tags,
+        };
+        let half = Half { ty: *ty, tags, scope: *scope };
+        let (events, mut old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
+        let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected.clone());
+        let is_equal = success || matches!(outcome.on, Swap::SpuriousFailure);
+        self.constrain(&mut state, if is_equal { equal } else { fold::is_false(equal) });
+        if matches!(outcome.on, Swap::SpuriousFailure) {
+            // The same value: a loop that tries again with it is where it was.
+            old = outcome.expected;
+            state.spurious = Some(state.path.len());
+        }
+        if let Some(failed) = flow::spurious(update) {
+            let reads = events.iter().copied().chain(deps.guard.iter().copied()).collect();
+            self.set(&mut state, failed, Slot { value: Expression::constant(i128::from(!success)), reads })?;
+        }
         assume_value(&mut state, old.clone(), *assume);
         let written = match outcome.on {
             Swap::Success(new) => {
@@ -313,7 +336,7 @@ impl Runner<'_> {
                 Some(new)
             }
             Swap::WriteBack | Swap::Unchanged(Write::Kept) => Some(old.clone()),
-            Swap::Failure | Swap::Unchanged(Write::LeftOut) => None,
+            Swap::Failure | Swap::SpuriousFailure | Swap::Unchanged(Write::LeftOut) => None,
         };
         if let Some(written) = written {
             let data = outcome.data.into_iter().chain(events.iter().copied()).collect();
@@ -427,6 +450,8 @@ enum Swap {
     /// Success that writes the value that was there.
     Unchanged(Write),
     Failure,
+    /// Failure of a weak one though the values are equal.
+    SpuriousFailure,
     /// Failure in a dialect where the old value is written back.
     WriteBack,
 }

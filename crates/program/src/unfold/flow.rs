@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::{
-    AddressOperand, Condition, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation, Program, Term,
-    Thread, Update,
+    AddressOperand, Condition, FailedCas, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation,
+    Program, Term, Thread, Update,
 };
 
 pub(crate) struct Flow {
@@ -114,7 +114,10 @@ pub(crate) fn target(operation: &Operation) -> Option<usize> {
 /// The registers an operation writes.
 pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
     let one = match operation {
-        Operation::Load { destination, .. } | Operation::ReadModifyWrite { destination, .. } => *destination,
+        Operation::Load { destination, .. } => *destination,
+        Operation::ReadModifyWrite { destination, update, .. } => {
+            return destination.iter().copied().chain(spurious(update)).collect();
+        }
         Operation::Local { destination, .. } => Some(*destination),
         Operation::MbarrierWait(wait) => wait.destination,
         Operation::Multimem(operation) => match operation.action {
@@ -127,6 +130,14 @@ pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
         _ => None,
     };
     one.into_iter().collect()
+}
+
+/// The register that says that a weak compare-and-exchange failed.
+pub(crate) fn spurious(update: &Update) -> Option<RegisterId> {
+    match update {
+        Update::CompareAndSwap { on_failure: FailedCas::Ordered { failed, .. }, .. } => *failed,
+        _ => None,
+    }
 }
 
 /// The registers an instruction reads, its guard included.

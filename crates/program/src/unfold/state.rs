@@ -44,6 +44,9 @@ pub(crate) struct State {
     /// Set at a read-modify-write that writes what it read and whose write was left out, to its place on the path: the run
     /// counts only if it ends spinning in a loop that contains it.
     pub(crate) silent: Option<usize>,
+    /// Where the path was when a weak compare-and-exchange last failed though the values were equal: no run fails so for
+    /// good.
+    pub(crate) spurious: Option<usize>,
     /// How often a read-modify-write was followed by whether it writes what it read (see `rewrite`).
     pub(crate) rewrites: u32,
     /// Asynchronous operations and what is known of their end.
@@ -87,6 +90,7 @@ impl State {
             forks: 0,
             folded: 0,
             silent: None,
+            spurious: None,
             rewrites: 0,
             outstanding: Outstanding::default(),
             kept_failing: None,

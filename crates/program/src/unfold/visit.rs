@@ -11,6 +11,9 @@
 //! otherwise never be the last in coherence order. So are other read-modify-writes that write what they read, where
 //! `rewrite` says so.
 //!
+//! An attempt of a weak compare-and-exchange that fails though the values are equal (C11 7.17.7.4) leaves everything as it
+//! was, too. No thread sits in such a loop for good.
+//!
 //! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
 //! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing
 //! iterations out takes order away and adds none. Loops that only wait on mbarriers mostly need none (see
@@ -102,7 +105,8 @@ impl Runner<'_> {
         let iteration = &state.path[since.path..];
         let is_write = |kind: &EventKind| matches!(kind, EventKind::Write { .. });
         let wrote = iteration.iter().any(|event| is_write(&self.unfolding.events[event.index()].kind));
-        if wrote || state.silent.is_some_and(|at| at < since.path) {
+        let is_spurious = state.spurious.is_some_and(|at| at > since.path);
+        if wrote || is_spurious || state.silent.is_some_and(|at| at < since.path) {
             return None;
         }
         let is_read = |kind: &EventKind| matches!(kind, EventKind::Read { .. });

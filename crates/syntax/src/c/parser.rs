@@ -372,9 +372,7 @@ impl<'r, 'a> CReader<'r, 'a> {
             "load" => "atomic_load(x)".to_owned(),
             "store" | "exchange" | "fetch_add" | "fetch_sub" | "fetch_and" | "fetch_or" | "fetch_xor" | "fetch_min"
             | "fetch_max" => format!("atomic_{method}(x, 1)"),
-            "compare_exchange_strong" | "compare_exchange_weak" => {
-                "atomic_compare_exchange_strong(x, &e, 1)".to_owned()
-            }
+            "compare_exchange_strong" | "compare_exchange_weak" => format!("atomic_{method}(x, &e, 1)"),
             _ => "atomic_load(x)".to_owned(),
         };
         let help = format!(
