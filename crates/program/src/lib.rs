@@ -22,5 +22,6 @@ pub mod unfolding;
 pub mod value;
 
 pub use table::supported::{SupportedForm, supported_forms};
+pub use table::target::{Target, lacks};
 
 pub use ids::{AddressId, EventId, KernelId, LocationId, RegisterId, ThreadId, TraceId};

@@ -180,3 +180,95 @@ fn every_form_has_its_version() {
     assert_eq!(names(&memory("8.0"), &code), ["newer-version"; 2]);
     assert_eq!(names(&memory("7.5"), &code), ["newer-version"; 3]);
 }
+
+/// A feature of one architecture is no floor: newer ones need not have it.
+#[test]
+fn targets_have_what_is_used() {
+    let target = |name: &str| format!(".target {name}; .global .b64 g[2]; .shared .b64 s[2]; .shared .mbarrier b = 1;");
+    let copy = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];";
+    only(&ptx(&target("sm_80"), &[copy]), copy.trim_end_matches(';'), "needs `sm_90` or newer");
+    assert_eq!(names(&target("sm_90"), &[copy]), [""; 0]);
+    assert_eq!(names(&target("sm_120"), &[copy]), [""; 0]);
+    let fences = ["fence.acq_rel.gpu;", "fence.acquire.gpu;", "ld.relaxed.cluster.global.u64 %r1, [g];"];
+    assert_eq!(names(&target("sm_60, debug"), &fences), ["missing-target"; 3]);
+    assert_eq!(names(&target("sm_80"), &fences), ["missing-target"; 2]);
+    assert_eq!(names(&target("sm_90"), &fences), [""; 0]);
+    let arrive = "mbarrier.arrive.shared.b64 %rd1, [b];";
+    assert_eq!(names(&target("sm_75"), &[arrive]), ["missing-target"]);
+    assert_eq!(names(&target("sm_80"), &[arrive]), [""; 0]);
+    let product = "wgmma.fence.sync.aligned;";
+    for (name, count) in [("sm_90", 1), ("sm_90a", 0), ("sm_100a", 1)] {
+        assert_eq!(names(&target(name), &[product]), vec!["missing-target"; count], "{name}");
+    }
+    let tensor = "tcgen05.fence::before_thread_sync;";
+    for (name, count) in [("sm_90a", 1), ("sm_100", 1), ("sm_100a", 0), ("sm_103f", 0), ("sm_110a", 0), ("sm_120a", 1)]
+    {
+        assert_eq!(names(&target(name), &[tensor]), vec!["missing-target"; count], "{name}");
+    }
+}
+
+/// Only what the text shows of the lanes of one warp counts.
+#[test]
+fn aligned_instructions_are_for_whole_warps() {
+    let (elect, barrier) = ("elect.sync _|%p1, 0xffffffff;", "bar.sync 0;");
+    let divergent: &[&[&str]] = &[
+        &[elect, "@%p1 bar.sync 0;"],
+        &[elect, "@!%p1 barrier.cluster.arrive.aligned;", "barrier.cluster.wait;"],
+        &[elect, "@!%p1 bra L;", barrier, "L: mov.u32 %r2, 0;"],
+        &[elect, "@%p1 bra L;", "bra M;", "L: bar.sync 0;", "M: mov.u32 %r2, 0;"],
+        &[elect, "mov.pred %p2, %p1;", "and.pred %p3, %p2, %p4;", "@%p3 bar.sync 0;"],
+        &["mov.u32 %r1, %laneid;", "setp.lt.u32 %p1, %r1, 16;", "@%p1 bar.sync 0;"],
+        &[elect, "@%p1 wgmma.fence.sync.aligned;"],
+        &[elect, "@!%p1 ret;", "bra L;", "L: mov.u32 %r2, 0;", "@%p1 bar.sync 0;"],
+    ];
+    for code in divergent {
+        assert_eq!(names("P0:%p4 = 1;", code), ["divergent-aligned"], "{code:?}");
+    }
+    let together: &[&[&str]] = &[
+        &[elect, "@!%p1 bra L;", "mov.u32 %r2, 1;", "L: bar.sync 0;"],
+        &[elect, "@%p1 barrier.sync 0;"],
+        &["elect.sync _|%p1, 1;", "@%p1 bar.sync 0;"],
+        &[elect, "and.pred %p3, %p1, %p4;", "@!%p3 bar.sync 0;"],
+        &[elect, "setp.eq.u32 %p1, 0, 0;", "@%p1 bar.sync 0;"],
+        &["mov.u32 %r1, %tid.x;", "setp.eq.u32 %p1, %r1, 0;", "@%p1 bar.sync 0;"],
+        &["mov.u32 %r1, %laneid;", "setp.lt.u32 %p1, %r1, 32;", "@%p1 bar.sync 0;"],
+        &["mov.u32 %r1, %laneid;", "setp.eq.or.u32 %p1, %r1, 0, %p4;", "@%p1 bar.sync 0;"],
+        // The other lanes come here too, another way.
+        &[elect, "@%p1 bra L;", "mov.u32 %r2, 1;", "bra L;", "L: bar.sync 0;"],
+    ];
+    for code in together {
+        assert_eq!(names("P0:%p4 = 1;", code), [""; 0], "{code:?}");
+    }
+}
+
+/// The table of the documentation names tests that are there and that expect the finding.
+#[test]
+fn every_mistake_of_the_documentation_has_a_test() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/findings.md")).expect("readable");
+    let (_, section) = text.split_once("## What the text alone shows").expect("the section");
+    let (section, _) = section.split_once("\n## ").expect("another follows");
+    let quoted = |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let mut rows = 0;
+    for row in section.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let [_, findings, _, tests] = cells.as_slice() else { panic!("{row}") };
+        let expected: Vec<String> = quoted(tests)
+            .iter()
+            .map(|test| {
+                let file = root.join("corpus").join(format!("{test}.expect"));
+                std::fs::read_to_string(&file).unwrap_or_else(|_| panic!("no {}", file.display()))
+            })
+            .collect();
+        for finding in quoted(findings).iter().filter(|name| name.contains('-')) {
+            let is_expected = |line: &String| {
+                line.contains(finding.as_str())
+                    || finding == "data-race" && (line.contains("racy") || line.contains("races"))
+            };
+            let is_reading = finding == "async-fence";
+            assert!(is_reading || expected.iter().any(is_expected), "{finding}: {expected:?}");
+        }
+        rows += 1;
+    }
+    assert!(rows >= 18, "{rows} rows");
+}

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use fencepost_program::lower::{Support, ptx_support};
+use fencepost_program::{Target, lacks};
 use fencepost_syntax::Spanned;
 use fencepost_syntax::ptx::{Item, parse};
 
@@ -50,4 +51,39 @@ fn unsupported_forms_of_real_kernels_are_known() {
     }
     let known = std::fs::read_to_string(&snapshot).expect("a snapshot");
     assert!(known == text, "the forms differ from {}; UPDATE=1 writes it anew:\n{text}", snapshot.display());
+}
+
+fn lacking(items: &[Spanned<Item>], target: Target, found: &mut Vec<String>) {
+    for item in items {
+        match &item.node {
+            Item::Function { body, .. } | Item::Block(body) => lacking(body, target, found),
+            Item::Instruction(instruction) => {
+                let words: Vec<&str> = instruction.modifiers.iter().map(|modifier| modifier.node.as_str()).collect();
+                let form = [vec![instruction.opcode.node.as_str()], words].concat().join(".");
+                found.extend(lacks(instruction, target).map(|(needed, _)| format!("{form} needs {needed}")));
+            }
+            Item::Directive { .. } | Item::Label(_) => {}
+        }
+    }
+}
+
+/// A compiler wrote each file for its target: no instruction of it can lack there.
+#[test]
+fn compilers_use_what_their_target_has() {
+    let Some(root) = common::corpora("real-ptx") else { return };
+    let mut looked_at = 0;
+    for file in common::files(&root, "ptx") {
+        let (module, _) = parse(&std::fs::read_to_string(&file).expect("readable"));
+        let target = module.items.iter().find_map(|item| match &item.node {
+            Item::Directive { name, text } if name == "target" => {
+                text.split([' ', ',', ';']).find_map(|word| Target::parse(word.trim()))
+            }
+            _ => None,
+        });
+        let mut found = Vec::new();
+        lacking(&module.items, target.expect("a target"), &mut found);
+        assert!(found.is_empty(), "{}: {found:#?}", file.display());
+        looked_at += 1;
+    }
+    assert!(looked_at > 0, "the folder has modules");
 }

@@ -69,7 +69,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
                 })
             }
             Declaration::Launch { .. } | Declaration::Stream { .. } | Declaration::Event { .. } => Ok(()),
-            // Which rules hold follows from the version; a target says nothing more.
+            // Which rules hold follows from the version; a target is for lints.
             Declaration::Version { .. } | Declaration::Target { .. } => Ok(()),
             Declaration::TypedRegister { thread, register, ty } => {
                 typed(threads, *thread, register, ty, declaration.span)

@@ -1,10 +1,12 @@
 //! Rules about mbarriers, barriers, fences and launches that the text alone shows broken, or probably so: no exploration is
 //! needed. A lint changes no verdict.
 
+mod divergence;
 mod groups;
 mod places;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
 
 use crate::asynchronous::{Action, Family};
 use crate::ids::LocationId;
@@ -14,6 +16,8 @@ use crate::program::{
     AddressOperand, BarrierKind, BarrierLevel, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope,
     Space, Version,
 };
+use crate::table::modifier::spelled;
+use crate::table::target::{Target, lacks};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::Cover;
 
@@ -26,6 +30,7 @@ pub(crate) struct Text<'a> {
     pub(crate) threads: &'a [ThreadBuilder],
     pub(crate) launches: &'a Launches,
     pub(crate) version: Version,
+    pub(crate) litmus: &'a Litmus,
 }
 
 pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
@@ -48,6 +53,10 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
         groups::collect(thread, findings);
     }
     text.unawaited(findings);
+    text.targets(findings);
+    for thread in text.litmus.threads.iter().filter(|thread| text.litmus.dialect_of(thread) == Dialect::Ptx) {
+        divergence::collect(&thread.body, findings);
+    }
     let mut lints = std::mem::take(&mut findings.lints);
     lints.sort_by_key(|lint| (lint.span.start, lint.span.end));
     lints.dedup();
@@ -78,6 +87,25 @@ fn too_new(floor: &Floor, version: Version) -> String {
 }
 
 impl Text<'_> {
+    /// Instructions that the named target does not have.
+    fn targets(&self, findings: &mut Findings) {
+        let named = self.litmus.declarations.iter().find_map(|declaration| match &declaration.node {
+            Declaration::Target { targets } => {
+                targets.iter().find_map(|name| Some((Target::parse(&name.node)?, &name.node)))
+            }
+            _ => None,
+        });
+        let Some((target, name)) = named else { return };
+        let threads = self.litmus.threads.iter().filter(|thread| self.litmus.dialect_of(thread) == Dialect::Ptx);
+        for statement in threads.flat_map(|thread| &thread.body) {
+            let Statement::Instruction { instruction, .. } = statement else { continue };
+            if let Some((needed, section)) = lacks(instruction, target) {
+                let message = format!("{} needs {needed}, and the text says `.target {name}`", spelled(instruction));
+                findings.lint("missing-target", instruction.span(), message, section);
+            }
+        }
+    }
+
     /// The location an operand names, where the text shows it.
     fn location(&self, thread: &ThreadBuilder, address: &AddressOperand) -> Option<LocationId> {
         let address = match address {

@@ -136,7 +136,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
     let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
-    let text = lints::Text { names: &names, threads: &builders, launches: &launches, version };
+    let text = lints::Text { names: &names, threads: &builders, launches: &launches, version, litmus };
     let lints = lints::collect(&text, &mut findings);
     let program = Program {
         name: litmus.name.node.clone(),

@@ -28,6 +28,7 @@ mod ptx_tensormap;
 mod ptx_vector;
 mod ptx_warp;
 pub(crate) mod supported;
+pub(crate) mod target;
 mod typo;
 pub(crate) mod x86;
 mod x86_flags;
