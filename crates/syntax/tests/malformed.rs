@@ -220,3 +220,24 @@ fn modules() {
         ]
     );
 }
+
+/// What is missing is named, and not what stands where it should.
+#[test]
+fn missing_pieces_are_named() {
+    check(
+        "{ x = 0; }\nP0 { st.u32 [x], 1; }\nexists (x = 1)\n",
+        &["the first line, with the architecture and the name, is missing @  \
+         ? write `PTX name`, `X86 name` or `C name` there"],
+    );
+    check(
+        "PTX t\n{ x = 0; }\nP0@cta 0, gpu 0 { st.u32 [x], 1;\nP1@cta 1, gpu 0 { st.u32 [x], 2; }\nexists (x=1)\n",
+        &["thread `P0` is not closed before `P1` @ P1 ? write `}` in front of `P1`"],
+    );
+    check(
+        "PTX t\n{ x = 0; }\nP0@cta 0 gpu 0 { st.u32 [x], 1; }\nP1@cta 1, gpu 0 { st.u32 [x], 2; }\nexists (x=1)\n",
+        &["expected `{` to open the thread, found `gpu` @ gpu"],
+    );
+    let test = |condition: &str| format!("PTX t\n{{}}\nP0 ;\nld.weak r0, x ;\n{condition}");
+    check(&test("exists (x = 1 and x = 2)"), &["`and` does not join conditions @ and ? write `/\\`"]);
+    check(&test("exists (x = 1 or x = 2)"), &["`or` does not join conditions @ or ? write `\\/`"]);
+}

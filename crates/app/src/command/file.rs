@@ -94,6 +94,7 @@ pub(crate) fn check(
     };
     let (tests, diagnostics) = fencepost_check::load(&source);
     file.diagnose(&source, &diagnostics);
+    file.diagnose(&source, &slips(&tests));
     if tests.is_empty() && file.broken.is_none() {
         file.complain(&format!("`{}` holds no test", source.name));
     }
@@ -216,4 +217,14 @@ fn of_model(readings: &Settings, model: &LoadedModel) -> Settings {
 
 fn owned(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// Words that are probably misspelt, shown in their line: the answer is `Unknown` and names the instruction.
+fn slips(tests: &[Test]) -> Vec<Diagnostic> {
+    let unsupported = tests.iter().flat_map(|test| &test.program.unsupported);
+    let is_slip = |what: &&fencepost_program::program::Unsupported| what.what.contains("did you mean");
+    let shown = unsupported
+        .filter(is_slip)
+        .map(|found| Diagnostic::warning(found.span, format!("{} has no model", found.what)));
+    shown.map(|warning| warning.label("not known here")).collect()
 }

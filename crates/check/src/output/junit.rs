@@ -6,6 +6,10 @@ use std::fmt::Write;
 use super::{Row, Status};
 use crate::expectation::Comparison;
 use crate::requirement;
+use crate::verdict::Verdict;
+
+/// A message names so many races; the report has all.
+const MOST_RACES: usize = 3;
 
 /// One `testcase`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,6 +37,13 @@ pub fn case(row: &Row<'_>) -> Case {
     }
     if let Some(why) = &report.why {
         let _ = write!(message, ", {}", why.message);
+    }
+    for question in report.questions.iter().filter(|question| question.verdict == Verdict::Violated) {
+        let _ = write!(message, "; line {}: {} ({})", question.line, question.kind, question.condition);
+    }
+    for race in report.races.pairs.iter().take(MOST_RACES) {
+        let place = race.location.as_ref().map_or(String::new(), |location| format!(" on {location}"));
+        let _ = write!(message, "; {}{place} of lines {} and {}", race.flag, race.first.line, race.second.line);
     }
     if let Comparison::Different(differences) = row.comparison {
         let _ = write!(message, "; {}", differences.join("; "));

@@ -26,11 +26,17 @@ impl Width {
     }
 }
 
-/// The end of a text that is too long: of a path it says most.
+/// The end of a text that is too long: of a path it says most. The name of a test behind its file goes before the name of
+/// the file does, which tells rows apart.
 pub(crate) fn shortened(text: &str, room: usize) -> String {
     let length = text.chars().count();
     if length <= room {
         return text.to_owned();
+    }
+    if let Some((file, _)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" ("))
+        && text.rsplit_once('/').map_or(text, |(_, last)| last).chars().count() >= room
+    {
+        return shortened(file, room);
     }
     let kept = text.chars().skip(length - room.saturating_sub(1));
     std::iter::once(CUT).chain(kept).collect()
@@ -59,6 +65,8 @@ mod tests {
     fn texts_are_cut_at_the_front_and_wrapped_between_words() {
         assert_eq!(shortened("corpus/scopes/mp.litmus", 10), "…mp.litmus");
         assert_eq!(shortened("mp.litmus", 9), "mp.litmus");
+        assert_eq!(shortened("some/tma-bytes.litmus (tma-init)", 18), "…/tma-bytes.litmus");
+        assert_eq!(shortened("a/b/c/mp.litmus (mp)", 16), "…/mp.litmus (mp)");
         assert_eq!(wrapped("expected race-free; expected Holds", 20), ["expected race-free;", "expected Holds"]);
         assert_eq!(wrapped("extraordinarily", 4), ["extraordinarily"]);
         assert_eq!(Width::Unlimited.left(1000, 3), usize::MAX);

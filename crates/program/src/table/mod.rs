@@ -35,8 +35,10 @@ mod x86_flags;
 mod x86_locked;
 pub(crate) mod x86_place;
 
+use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::suggest::nearest;
 
 pub(crate) use ptx_bits::float_bits;
 pub(crate) use ptx_local::operator as comparison_operator;
@@ -59,10 +61,24 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
             }
             Ok(())
         }
-        Err(Refusal::Unsupported(span, what)) if context.dialect == Dialect::Ptx && !what.contains("did you mean") => {
-            let meant = forms::meant(tree).map_or(String::new(), |meant| format!(" (did you mean `{meant}`?)"));
-            Err(Refusal::Unsupported(span, what + &meant))
+        Err(Refusal::Unsupported(span, what)) if context.dialect == Dialect::Ptx => {
+            let what = match forms::meant(tree).filter(|_| !what.contains(MEANT)) {
+                Some(meant) => format!("{what} ({MEANT}{meant}`?)"),
+                None => what,
+            };
+            Err(Refusal::Unsupported(slip(tree, &what).unwrap_or(span), what))
         }
         done => done,
     }
+}
+
+const MEANT: &str = "did you mean `";
+
+/// The word that is probably misspelt.
+fn slip(tree: &Instruction, what: &str) -> Option<Span> {
+    let (meant, _) = what.split_once(MEANT).and_then(|(_, rest)| rest.split_once('`'))?;
+    let Some(plain) = meant.strip_prefix('.') else { return Some(tree.opcode.span) };
+    let words: Vec<&str> = tree.modifiers.iter().map(|word| word.node.as_str()).collect();
+    let near = nearest(plain, &words)?;
+    tree.modifiers.iter().find(|word| word.node == near).map(|word| word.span)
 }

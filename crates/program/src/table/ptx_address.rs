@@ -1,7 +1,7 @@
 //! Addresses in a cluster's shared memory (PTX ISA 9.7.10.24 `mapa`, 9.7.10.25 `getctarank`, 9.7.10.20 `isspacep`). The
 //! rank of a CTA is part of the address (see `lower::layout`), so that these are arithmetic.
 
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::BinaryOperator;
@@ -54,6 +54,7 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
     match kind {
         Kind::MapRank => {
             let [destination, address, rank] = context.operands(tree)?;
+            check_rank(context, rank)?;
             let (address, rank) = (context.value(address)?, context.value(rank)?);
             context.findings.feature(Feature::Cluster, tree.opcode.span);
             // Ranks beyond the last stay beyond: no CTA of a test has the highest.
@@ -81,6 +82,21 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
         }
     }
     Ok(())
+}
+
+/// A rank that the text gives, of a CTA that is there but in another cluster: mostly `cluster` was left out.
+fn check_rank(context: &Context<'_>, rank: &Spanned<TreeOperand>) -> Result<(), Refusal> {
+    let TreeOperand::Integer(number) = rank.node else { return Ok(()) };
+    let place = context.thread.viewer().place;
+    let (own, all) = (context.names.layout.cluster(place).len() as i128, context.names.layout.ctas().len() as i128);
+    if number < own || number >= all {
+        return Ok(());
+    }
+    let count = if own == 1 { "one CTA".to_owned() } else { format!("{own} CTAs") };
+    let message =
+        format!("there is no CTA of rank {number} in the cluster of {}, which has {count}", context.thread.name());
+    let help = "place the CTAs in one cluster: `P0@cta 0, cluster 0, gpu 0` and `P1@cta 1, cluster 0, gpu 0`";
+    Err(Refusal::Error(Diagnostic::error(rank.span, message).label("not in this cluster").help(help)))
 }
 
 /// Whether an address lies in a window: compared where the window begins, after what varies within it is shifted out.

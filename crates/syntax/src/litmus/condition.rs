@@ -58,6 +58,15 @@ impl Parser<'_> {
         Some(grouped(items, Condition::And))
     }
 
+    /// `and` and `or` are what people say; the signs are what is read.
+    fn word_for_a_sign(&mut self) -> Option<()> {
+        let signs = [("and", "/\\"), ("AND", "/\\"), ("&", "/\\"), ("or", "\\/"), ("OR", "\\/"), ("|", "\\/")];
+        let Some((word, sign)) = signs.into_iter().find(|(word, _)| self.cursor.at(word)) else { return Some(()) };
+        let error = Diagnostic::error(self.cursor.here(), format!("`{word}` does not join conditions"));
+        self.cursor.report(error.label("no sign of a condition").help(format!("write `{sign}`")));
+        None
+    }
+
     fn unary(&mut self, depth: u32) -> Parsed {
         let start = self.cursor.here();
         if depth >= DEPTH_LIMIT {
@@ -73,6 +82,7 @@ impl Parser<'_> {
         }
         if self.cursor.eat("(").is_some() {
             let inner = self.implication(depth + 1)?;
+            self.word_for_a_sign()?;
             let end = self.cursor.expect(")", "to close the parenthesis")?;
             return Some(Spanned::new(inner.node, start.to(end)));
         }

@@ -142,7 +142,15 @@ impl<'a> Scan<'a> {
             "X86_64" => Arch::X86_64,
             "C" | "C11" => Arch::C,
             _ => {
-                self.diagnostics.push(unknown_arch(&word));
+                let error = match word.node.is_empty() && !self.rest().trim().is_empty() {
+                    true => {
+                        Diagnostic::error(word.span, "the first line, with the architecture and the name, is missing")
+                            .label("it belongs in front of this")
+                            .help("write `PTX name`, `X86 name` or `C name` there")
+                    }
+                    false => unknown_arch(&word),
+                };
+                self.diagnostics.push(error);
                 return None;
             }
         };

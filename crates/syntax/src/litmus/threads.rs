@@ -264,13 +264,18 @@ impl Parser<'_> {
 
     fn blocks(&mut self, declarations: &mut Declarations) -> Vec<Thread> {
         let mut threads = Vec::new();
+        // Threads whose header has a mistake are counted: the next one is in its place.
+        let mut broken = 0;
         while !self.cursor.at_end() && !self.at_section() {
             let before = self.cursor.position();
-            let Some(mut thread) = self.thread_header(threads.len()) else {
+            let is_thread = self.at_thread(["@", "{", "("]);
+            let Some(mut thread) = self.thread_header(threads.len() + broken) else {
+                broken += usize::from(is_thread);
                 self.skip_block(before);
                 continue;
             };
             if self.cursor.expect("{", "to open the thread").is_none() {
+                broken += 1;
                 self.skip_block(before);
                 continue;
             }
@@ -284,6 +289,12 @@ impl Parser<'_> {
             threads.push(thread);
         }
         threads
+    }
+
+    /// `P1@` and its like, where one of these follows the name.
+    fn at_thread<const N: usize>(&self, followed: [&str; N]) -> bool {
+        let word = self.cursor.str(self.cursor.ahead(0));
+        thread_digits(word).is_some() && followed.iter().any(|mark| self.cursor.is(1, mark))
     }
 
     /// `.loc` and `.pragma`, which compilers write between instructions, say nothing about what the program does.
@@ -303,6 +314,13 @@ impl Parser<'_> {
             if self.cursor.at_end() {
                 let what = if scopes.depth() > 0 { "a block in" } else { "thread" };
                 self.cursor.unexpected(&format!("`}}` to close {what} `{}`", thread.name.node));
+                break;
+            }
+            if self.at_thread(["@", "{"]) {
+                let next = self.cursor.str(self.cursor.ahead(0)).to_owned();
+                let message = format!("thread `{}` is not closed before `{next}`", thread.name.node);
+                let error = Diagnostic::error(self.cursor.here(), message).label("another thread begins");
+                self.cursor.report(error.help(format!("write `}}` in front of `{next}`")));
                 break;
             }
             if self.arch == Arch::Ptx && self.cursor.at("{") {
