@@ -27,6 +27,8 @@ use crate::verdict::{Case, Dependence, Verdict, Why};
 /// Answers one test under one model.
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let start = Instant::now();
+    let shown = outcome::showing_registers(test);
+    let test = shown.as_ref().unwrap_or(test);
     let mut checked = check_readings(test, model, options);
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));

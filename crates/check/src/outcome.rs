@@ -10,8 +10,14 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
 
+use crate::compare;
+use crate::test::Test;
+
 /// The values of some terms, in their order.
 pub(crate) type State = Vec<Value>;
+
+/// Longer outcomes are not read.
+const MOST_LISTED: usize = 24;
 
 /// The terms the histogram shows: those of the questions, the filter and `locations`, ascending.
 pub(crate) fn terms(program: &Program) -> Vec<Term> {
@@ -22,6 +28,17 @@ pub(crate) fn terms(program: &Program) -> Vec<Term> {
     terms.sort();
     terms.dedup();
     terms
+}
+
+/// A test that mentions nothing shows its registers, where they are few enough to be read. None for the others.
+pub(crate) fn showing_registers(test: &Test) -> Option<Test> {
+    let program = &test.program;
+    if !program.questions.is_empty() || !terms(program).is_empty() {
+        return None;
+    }
+    let shown = compare::terms(program, compare::Observed::Registers);
+    let is_readable = (1..=MOST_LISTED).contains(&shown.len());
+    is_readable.then(|| test.with_program(Program { shown, ..program.clone() }))
 }
 
 /// Judges a condition on a state; a term the state does not have makes it false, which cannot happen for terms of

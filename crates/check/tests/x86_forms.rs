@@ -187,3 +187,13 @@ fn what_has_no_model_is_named() {
     assert_eq!(one("x = 0;", &["clflush (x)"], "forall (x = 0)"), "Unknown: `clflush`");
     assert_eq!(one("x = 0;", &["movnti %eax, (x)"], "forall (x = 0)"), "Unknown: `movnti`");
 }
+
+/// A test that asks nothing shows its registers.
+#[test]
+fn registers_are_shown_where_nothing_is_asked() {
+    let text = "X86 t\n{ x=0; y=0; }\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n MOV EAX,[y] | MOV EAX,[x] ;\n";
+    let (tests, diagnostics) = load(&Source::new("t.litmus", text));
+    assert!(tests.len() == 1, "{diagnostics:?}");
+    let report = check(&tests[0], &Models::shipped("x86-tso").expect("a model"), &Options::default()).report;
+    assert_eq!((report.verdict.word(), report.outcomes.len()), ("Holds", 4));
+}

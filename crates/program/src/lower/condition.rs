@@ -1,8 +1,6 @@
 //! Conditions with their names resolved. On the left of a comparison a location is its final value; on the right it is
 //! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
 
-use std::collections::BTreeSet;
-
 use fencepost_syntax::litmus::{
     Comparison, Condition as Tree, Dialect, Litmus, Question as QuestionTree, Term as TermTree,
 };
@@ -13,7 +11,6 @@ use crate::lower::names::{Atom, Instance, VariableId, stem};
 use crate::lower::sizes::Asked;
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit, threads_there};
 use crate::program::{Condition, Question, Space, Term};
-use crate::unfold::defined;
 use crate::value::{Type, Value};
 
 /// One side of a comparison, as written and resolved.
@@ -42,22 +39,6 @@ pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
         found.extend(made.ok().map(|variable| Asked { variable, element, span: term.span }));
     }
     found
-}
-
-/// More registers than this make no outcome that a person reads.
-const MOST_SHOWN: usize = 24;
-
-/// What a test without a question shows: the registers that its instructions write, where these are few.
-fn registers(threads: &[ThreadBuilder]) -> Vec<Term> {
-    let written = |builder: &ThreadBuilder| -> BTreeSet<RegisterId> {
-        builder.code.iter().flat_map(|code| defined(&code.operation)).collect()
-    };
-    let mut found = Vec::new();
-    for (thread, builder) in (0..).zip(threads) {
-        let named = written(builder).into_iter().filter(|register| !builder.register_name(*register).starts_with('#'));
-        found.extend(named.map(|register| Term::Register(ThreadId(thread), register)));
-    }
-    if found.len() > MOST_SHOWN { Vec::new() } else { found }
 }
 
 /// Every term of the questions and of what is shown.
@@ -130,14 +111,7 @@ impl Resolver<'_> {
         Spanned::new(self.condition(&tree.node), tree.span)
     }
 
-    pub(crate) fn all_shown(&mut self, litmus: &Litmus) -> Vec<Term> {
-        match litmus.locations.as_slice() {
-            [] if litmus.questions.is_empty() => registers(self.threads),
-            locations => locations.iter().flat_map(|term| self.shown(term)).collect(),
-        }
-    }
-
-    fn shown(&mut self, tree: &Spanned<TermTree>) -> Vec<Term> {
+    pub(crate) fn shown(&mut self, tree: &Spanned<TermTree>) -> Vec<Term> {
         match self.left(tree) {
             Ok(Left::Term(Term::Constant(_))) => Vec::new(),
             Ok(Left::Term(term)) => vec![term],

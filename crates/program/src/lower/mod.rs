@@ -135,7 +135,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
-    let shown = resolver.all_shown(litmus);
+    let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
     let text = lints::Text { names: &names, threads: &builders, launches: &launches, version, litmus };
     let lints = lints::collect(&text, &mut findings);
     let program = Program {
