@@ -2,8 +2,8 @@
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{
-    AliasKind, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus, Placement, QuestionKind,
-    Side, Statement, Term, parse, print,
+    AliasKind, Condition, Declaration, Dialect, InitialAddress, InitialValue, LaunchOrder, Layout, Litmus, Placement,
+    QuestionKind, Side, Statement, Term, parse, print,
 };
 
 fn good(text: &str) -> Litmus {
@@ -210,11 +210,30 @@ fn blocks_in_braces_have_names_of_their_own() {
 
 /// The value of a location is not its address: neither is taken for the other.
 #[test]
-fn an_address_as_the_value_of_a_location_is_refused() {
-    let (_, diagnostics) = parse("PTX t\n{ .global .u32 y = 3; .global .u64 p = &y; }\nP0 {\n ld.u64 %rd1, [p];\n}\n");
-    assert_eq!(diagnostics.len(), 1, "{diagnostics:?}");
-    assert!(diagnostics[0].message.contains("an address is no initial value"), "{diagnostics:?}");
-    good("PTX t\n{ .global .u32 y = 3; .global .u32 q = y; P0:%rd1 = &y; }\nP0 {\n ld.u32 %r1, [%rd1];\n}\n");
+fn the_address_of_a_location_is_not_its_value() {
+    let test = good(
+        "PTX t\n{ .global .u32 y[4] = 3; .global .u32 q = z; .param .u64 p = &y[2]+4; \
+         .param .u64 l[2] = {&y, -1}; P0:%rd1 = &y+8; P0:%rd2 = y; }\nP0 {\n ld.param.u64 %rd1, [p];\n}\n",
+    );
+    let value = |at: usize| match &test.declarations[at].node {
+        Declaration::Location { value, .. } => value.clone().expect("a value").node,
+        Declaration::Register { value, .. } => value.node.clone(),
+        other => panic!("{other:?}"),
+    };
+    let address = |element: Option<u32>, offset: i128| {
+        InitialValue::Address(InitialAddress { name: "y".to_owned(), element, offset })
+    };
+    assert_eq!(value(1), InitialValue::Name("z".to_owned()));
+    assert_eq!(value(2), address(Some(2), 4));
+    let InitialValue::List(elements) = value(3) else { panic!("a list") };
+    let elements: Vec<InitialValue> = elements.into_iter().map(|element| element.node).collect();
+    assert_eq!(elements, [address(None, 0), InitialValue::Integer(-1)]);
+    assert_eq!(value(4), address(None, 8));
+    assert_eq!(value(5), InitialValue::Name("y".to_owned()));
+    for wrong in ["p = &;", "p = &3;", "p = &y[;", "p = &y+;", "p = {&y;"] {
+        let (_, diagnostics) = parse(&format!("PTX t\n{{ .global .u64 {wrong} }}\nP0 {{\n ld.u64 %rd1, [p];\n}}\n"));
+        assert!(!diagnostics.is_empty(), "{wrong}");
+    }
 }
 
 #[test]

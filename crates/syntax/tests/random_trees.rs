@@ -5,8 +5,8 @@ mod random;
 
 use fencepost_syntax::instruction::{Address, Guard, Instruction, Operand};
 use fencepost_syntax::litmus::{
-    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus,
-    LocationType, Placement, Question, QuestionKind, Side, Statement, Term, Thread, parse, parse_named, print,
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialAddress, InitialValue, LaunchOrder, Layout,
+    Litmus, LocationType, Placement, Question, QuestionKind, Side, Statement, Term, Thread, parse, parse_named, print,
     template_of,
 };
 use fencepost_syntax::{Span, Spanned};
@@ -147,10 +147,14 @@ impl Maker {
 
     fn declaration(&mut self) -> Declaration {
         let name = at(self.location());
-        let value = at(if self.random.below(2) == 0 {
-            InitialValue::Integer(self.integer())
-        } else {
-            InitialValue::Name(self.instance())
+        let value = at(match self.random.below(4) {
+            0 | 1 => InitialValue::Integer(self.integer()),
+            2 => InitialValue::Name(self.instance()),
+            _ => InitialValue::Address(InitialAddress {
+                name: self.instance(),
+                element: (self.random.below(2) == 0).then_some(3),
+                offset: [0, 8, -4][self.random.below(3)],
+            }),
         });
         let nv = self.dialect == Dialect::NvLitmus;
         match self.random.below(7) {

@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;
 use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder, spaces, threads_there};
+use crate::lower::{Findings, Names, Refusal, ThreadBuilder, pointers, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
 use crate::table::x86_place::{self, canonical};
@@ -79,6 +79,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
             findings.refuse(refusal);
         }
     }
+    pointers::settle(litmus, names, findings);
     for (name, by) in shared {
         if names.get(&name).is_none() {
             names.shared_by_use.insert(name, by);
@@ -167,7 +168,12 @@ fn location(
         Some("tensormap") => LocationRole::TensorMap,
         _ => LocationRole::Data,
     };
-    let is_pointer = is_pointer(ty) && matches!(value.map(|value| &value.node), Some(InitialValue::Name(_)));
+    let is_pointer = match value.map(|value| &value.node) {
+        Some(InitialValue::Name(_)) => is_pointer(ty),
+        Some(InitialValue::Address(_)) => role == LocationRole::Data,
+        Some(InitialValue::List(values)) => values.iter().any(|value| matches!(value.node, InitialValue::Address(_))),
+        _ => false,
+    };
     let role_of_value = if is_pointer { Holds::Address } else { Holds::of(role) };
     let initial = match initial_value(names, name, role_of_value, value) {
         // The name is declared all the same.
@@ -218,7 +224,8 @@ fn initial_value(
     value: Option<&Spanned<InitialValue>>,
 ) -> Result<Value, Refusal> {
     Ok(match value.map(|value| (&value.node, value.span)) {
-        None | Some((InitialValue::List(_), _)) => Value(0),
+        // An address may be that of a name that is declared later.
+        None | Some((InitialValue::List(_) | InitialValue::Address(_), _)) => Value(0),
         Some((InitialValue::Integer(integer), _)) => Value(*integer),
         Some((InitialValue::Unknown, span)) => {
             if matches!(holds, Holds::Map | Holds::Object) {
@@ -277,6 +284,11 @@ fn is_pointer(ty: Option<&Spanned<LocationType>>) -> bool {
     ty.is_some_and(|ty| ty.node.name.ends_with('*'))
 }
 
+/// The number of a list's element; addresses come later.
+fn integer(value: &InitialValue) -> i128 {
+    if let InitialValue::Integer(value) = value { *value } else { 0 }
+}
+
 /// The list of an array's initial values.
 fn elements(
     name: &Spanned<String>,
@@ -296,7 +308,7 @@ fn elements(
         Some(length) if values.len() > length => {
             wrong(format!("{} values for the {length} elements of `{}`", values.len(), name.node), "leave some out")
         }
-        Some(_) => Ok(values.iter().copied().map(Value).collect()),
+        Some(_) => Ok(values.iter().map(|value| Value(integer(&value.node))).collect()),
     }
 }
 
@@ -405,6 +417,9 @@ fn initial_register(
     let initial = match &value.node {
         InitialValue::Integer(integer) => Initial::Value(Value(*integer)),
         InitialValue::Name(name) => Initial::Address(names.address(name, 0, thread.viewer(), value.span)?),
+        InitialValue::Address(address) => {
+            Initial::Address(pointers::address(names, address, thread.viewer(), value.span)?)
+        }
         InitialValue::List(_) => {
             return Err(Refusal::error(value.span, "a register holds one value"));
         }

@@ -15,6 +15,7 @@ mod launches;
 pub(crate) mod layout;
 mod lints;
 mod names;
+mod pointers;
 mod reach;
 mod sizes;
 mod spaces;

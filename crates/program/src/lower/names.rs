@@ -464,6 +464,13 @@ impl Names {
             let near = nearest(&name.node, &declared).filter(|_| name.node.len() > 2);
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
+                None if matches!(
+                    self.get(&name.node).and_then(|entry| entry.space.as_ref()),
+                    Some((Space::Param, _))
+                ) =>
+                {
+                    format!("give the parameter its value: `.param .u64 {} = &x;`", name.node)
+                }
                 None => format!("if it is meant, declare it: `{} = 0;`", name.node),
             };
             findings.diagnostics.push(Diagnostic::warning(name.span, message).label("not declared").help(help));

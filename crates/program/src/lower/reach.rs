@@ -10,7 +10,8 @@ use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::ThreadBuilder;
 use crate::lower::names::{Names, VariableId};
-use crate::program::{AddressOperand, Initial, LocalValue, Operand, Operation, Update};
+use crate::lower::touch::touches;
+use crate::program::{AddressOperand, Initial, LocalValue, Operand, Operation, Space, Update};
 use crate::unfold::{defined, used};
 use crate::value::Value;
 
@@ -67,14 +68,17 @@ impl Reaches {
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
         let mut reaches = Reaches { registers: threads.iter().map(|thread| initial(names, thread)).collect() };
         let pointers = names.by_name.values().filter(|name| name.is_pointer);
+        let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
         let mut memory: BTreeSet<VariableId> =
-            pointers.filter_map(|name| names.at(name.initial.0)).map(|(variable, _)| variable).collect();
+            held.filter_map(|value| names.at(value.0)).map(|(variable, _)| variable).collect();
         loop {
             let before = (reaches.registers.clone(), memory.clone());
+            let written = reaches.written(names, threads);
             for (index, thread) in threads.iter().enumerate() {
                 for code in &thread.code {
                     memory.extend(reaches.stored(names, index, &code.operation));
-                    let value = reaches.result(names, index, &code.operation, &memory);
+                    let held = reaches.held(names, index, &code.operation, &written);
+                    let value = held.unwrap_or_else(|| reaches.result(names, index, &code.operation, &memory));
                     for register in defined(&code.operation) {
                         let slot = &mut reaches.registers[index][register.index()];
                         let old = std::mem::replace(slot, Reach::nothing());
@@ -119,6 +123,52 @@ impl Reaches {
             Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => BTreeSet::new(),
             other => registers(other).iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
         }
+    }
+
+    /// The variables that some operation may write.
+    fn written(&self, names: &Names, threads: &[ThreadBuilder]) -> BTreeSet<VariableId> {
+        let mut written = BTreeSet::new();
+        for (index, thread) in threads.iter().enumerate() {
+            for code in &thread.code {
+                if matches!(code.operation, Operation::Load { .. } | Operation::VectorLoad { .. }) {
+                    continue;
+                }
+                let touched = touches(&code.operation).all;
+                written.extend(
+                    touched.iter().flat_map(|touch| self.address(names, index, touch.address).variables(names)),
+                );
+            }
+        }
+        written
+    }
+
+    /// What a load returns of memory that keeps its initial values: parameters, and pointers that nothing writes.
+    fn held(
+        &self,
+        names: &Names,
+        thread: usize,
+        operation: &Operation,
+        written: &BTreeSet<VariableId>,
+    ) -> Option<Reach> {
+        let (address, ty, count) = match operation {
+            Operation::Load { address, ty, .. } => (address, *ty, 1),
+            Operation::VectorLoad { address, ty, destinations, .. } => (address, *ty, destinations.len() as i128),
+            _ => return None,
+        };
+        let Reach::Values(values) = self.address(names, thread, address) else { return None };
+        let mut found = BTreeSet::new();
+        for value in values {
+            let (variable, offset) = names.at(value)?;
+            let entry = names.name_of(variable);
+            let is_given = matches!(entry.space, Some((Space::Param | Space::Const, _))) || entry.is_pointer;
+            let is_whole = offset % entry.step == 0 && i128::from(ty.bits / 8) == entry.step;
+            if !is_given || !is_whole || entry.given.is_none() || written.contains(&variable) {
+                return None;
+            }
+            let first = offset / entry.step;
+            found.extend((first..first + count).map(|element| ty.wrap(entry.initial_at(element)).0));
+        }
+        Some(Reach::Values(found).bounded(names))
     }
 
     /// What an operation may put into the registers it writes.

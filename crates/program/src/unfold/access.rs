@@ -143,7 +143,11 @@ impl Runner<'_> {
         // The event returns what memory holds, a value of the location's type; the register gets it in the access's.
         let ty = self.program.locations[address.location.index()].ty;
         let kind = EventKind::Read { address: target, generic: address.generic, location: address.location, ty };
+        let location = address.location;
         let event = self.event(state, kind, half.tags, half.scope, deps)?;
+        if self.constants.contains(location) {
+            state.known.insert(event, self.program.locations[location.index()].initial);
+        }
         let value = self.convert(half.ty, Expression::Read(event));
         Ok((event, value))
     }

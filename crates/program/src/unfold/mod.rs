@@ -6,6 +6,7 @@
 
 mod access;
 mod compact;
+mod constant;
 mod fence;
 mod flow;
 mod fold;
@@ -39,6 +40,7 @@ use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::program::Program;
 use crate::tag::{Tag, Tags};
+use crate::unfold::constant::Constants;
 use crate::unfold::strand_tile::Starts;
 use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
 
@@ -262,19 +264,34 @@ pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unf
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
     let rewriting = if rewrite::occurs(program) { options.rewriting } else { Rewriting::Unrolled };
     let options = &UnfoldOptions { rewriting, ..*options };
+    let mut constants = Constants::new(program);
+    loop {
+        let unfolding = unfold_given(program, options, (failing, &constants));
+        // An error may come of what was assumed.
+        if !constants.give_up(unfolding.as_ref().ok()) {
+            return unfolding;
+        }
+    }
+}
+
+fn unfold_given(
+    program: &Program,
+    options: &UnfoldOptions,
+    given: (Failing, &Constants),
+) -> Result<Unfolding, UnfoldError> {
     let (none, mut met) = (Starts::new(), Starts::new());
-    let unfolding = unfold_tiled(program, options, failing, (&none, &mut met));
+    let unfolding = unfold_tiled(program, options, given, (&none, &mut met));
     if !strand_tile::matter(&met) {
         return unfolding;
     }
     let starts = std::mem::take(&mut met);
-    unfold_tiled(program, options, failing, (&starts, &mut met))
+    unfold_tiled(program, options, given, (&starts, &mut met))
 }
 
 fn unfold_tiled(
     program: &Program,
     options: &UnfoldOptions,
-    failing: Failing,
+    (failing, constants): (Failing, &Constants),
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = Unfolding {
@@ -311,12 +328,13 @@ fn unfold_tiled(
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        lives.extend(run::Runner::new(program, id, options, (failing, &staying), &mut unfolding, (starts, met)).run()?);
+        let given = run::Given { failing, staying: &staying, constants };
+        lives.extend(run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?);
         staying.unstarted(program, id, &mut unfolding);
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
         let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
-        return unfold_tiled(program, &unrolled, failing, (starts, met));
+        return unfold_tiled(program, &unrolled, (failing, constants), (starts, met));
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);

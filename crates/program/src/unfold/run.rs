@@ -10,6 +10,7 @@ use crate::program::{
     Thread,
 };
 use crate::tag::{Tag, Tags};
+use crate::unfold::constant::Constants;
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::launch::Staying;
 use crate::unfold::state::{Decision, Reads, Slot, State};
@@ -32,6 +33,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) options: &'a UnfoldOptions,
     pub(crate) failing: Failing,
     pub(crate) staying: &'a Staying,
+    pub(crate) constants: &'a Constants,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
@@ -41,6 +43,14 @@ pub(crate) struct Runner<'a> {
     pub(crate) met: &'a mut Starts,
     steps: u64,
     lives: Vec<Life>,
+}
+
+/// What is known before a run.
+#[derive(Copy, Clone)]
+pub(crate) struct Given<'a> {
+    pub(crate) failing: Failing,
+    pub(crate) staying: &'a Staying,
+    pub(crate) constants: &'a Constants,
 }
 
 /// What the event of one instruction depends on.
@@ -57,7 +67,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        (failing, staying): (Failing, &'a Staying),
+        Given { failing, staying, constants }: Given<'a>,
         unfolding: &'a mut Unfolding,
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
@@ -70,6 +80,7 @@ impl<'a> Runner<'a> {
             options,
             failing,
             staying,
+            constants,
             unfolding,
             flow: Flow::new(program, id),
             stack,

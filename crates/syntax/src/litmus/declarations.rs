@@ -4,7 +4,7 @@
 //! `.reg .pred %p<4>`) and NVLitmus's (`.texref t virtually aliases x`) may stand side by side.
 
 use super::parse::Parser;
-use super::tree::{AliasKind, Arch, Declaration, InitialValue, LocationType};
+use super::tree::{AliasKind, Arch, Declaration, InitialAddress, InitialValue, LocationType};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
@@ -191,7 +191,6 @@ impl Parser<'_> {
         }
         let mut value = None;
         if self.cursor.eat("=").is_some() {
-            self.refuse_address()?;
             let parsed = self.initial_value()?;
             span = span.to(parsed.span);
             value = Some(parsed);
@@ -201,26 +200,15 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// `p = y` gives a location of a PTX test the initial value of `y`; its address is no initial value there.
-    fn refuse_address(&mut self) -> Option<()> {
-        if self.arch != Arch::Ptx || !self.cursor.at("&") {
-            return Some(());
-        }
-        let error = Diagnostic::error(self.cursor.here(), "an address is no initial value of a location here");
-        let help = "give it to a register (`P0:%rd1 = y`), or store it: `mov.u64 %rd1, y; st.u64 [p], %rd1;`";
-        self.cursor.report(error.label("the address of a location").help(help));
-        None
-    }
-
     fn initial_value(&mut self) -> Option<Spanned<InitialValue>> {
         if self.cursor.at("{") {
             let start = self.cursor.here();
-            let Some(values) = self.braced_integers() else {
+            let Some(values) = self.initial_list() else {
                 self.skip_list();
                 return None;
             };
             let span = start.to(self.cursor.span(self.cursor.previous()));
-            return Some(Spanned::new(InitialValue::List(values.iter().map(|value| value.node).collect()), span));
+            return Some(Spanned::new(InitialValue::List(values), span));
         }
         if self.cursor.at_kind(Kind::Number) || self.cursor.at("-") {
             let value = self.integer()?;
@@ -229,13 +217,57 @@ impl Parser<'_> {
         if let Some(span) = self.cursor.eat("?") {
             return Some(Spanned::new(InitialValue::Unknown, span));
         }
-        self.cursor.eat("&");
+        if self.cursor.at("&") {
+            return self.initial_address();
+        }
         if !self.cursor.at_kind(Kind::Word) {
             self.cursor.unexpected("an integer, the name of a location, or `?`");
             return None;
         }
         let name = self.instance_name()?;
         Some(Spanned::new(InitialValue::Name(name.node), name.span))
+    }
+
+    /// `{1, &x}`, at least one.
+    fn initial_list(&mut self) -> Option<Vec<Spanned<InitialValue>>> {
+        self.cursor.expect("{", "to open the list")?;
+        let mut values = vec![self.initial_element()?];
+        while self.cursor.eat(",").is_some() && !self.cursor.at("}") {
+            values.push(self.initial_element()?);
+        }
+        self.cursor.expect("}", "to close the list")?;
+        Some(values)
+    }
+
+    fn initial_element(&mut self) -> Option<Spanned<InitialValue>> {
+        if self.cursor.at("&") {
+            return self.initial_address();
+        }
+        let value = self.integer()?;
+        Some(Spanned::new(InitialValue::Integer(value.node), value.span))
+    }
+
+    /// `&x`, `&x[2]`, `&x+8`.
+    fn initial_address(&mut self) -> Option<Spanned<InitialValue>> {
+        let start = self.cursor.here();
+        self.cursor.bump();
+        let name = self.instance_name()?;
+        let mut span = start.to(name.span);
+        let mut element = None;
+        if self.cursor.eat("[").is_some() {
+            let index = self.integer()?;
+            element = Some(self.small(&index)?);
+            span = span.to(self.cursor.expect("]", "to close the index")?);
+        }
+        let mut offset = 0;
+        if let Some(sign) = ["+", "-"].into_iter().find(|sign| self.cursor.at(sign)) {
+            self.cursor.bump();
+            let value = self.integer()?;
+            offset = if sign == "-" { value.node.saturating_neg() } else { value.node };
+            span = span.to(value.span);
+        }
+        let address = InitialAddress { name: name.node, element, offset };
+        Some(Spanned::new(InitialValue::Address(address), span))
     }
 
     /// After an error in a list: behind the brace that closes it.

@@ -2,8 +2,8 @@
 //! the header are lost, and x86 comes out in Intel's notation.
 
 use super::tree::{
-    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialValue, LaunchOrder, Layout, Litmus,
-    LocationType, Placement, QuestionKind, Side, Statement, Term, Thread,
+    AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialAddress, InitialValue, LaunchOrder, Layout,
+    Litmus, LocationType, Placement, QuestionKind, Side, Statement, Term, Thread,
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
 use crate::c;
@@ -145,8 +145,13 @@ fn initial(value: &InitialValue) -> String {
         InitialValue::Integer(value) => value.to_string(),
         InitialValue::Name(name) => name.clone(),
         InitialValue::List(values) => {
-            let values: Vec<String> = values.iter().map(i128::to_string).collect();
+            let values: Vec<String> = values.iter().map(|value| initial(&value.node)).collect();
             format!("{{{}}}", values.join(", "))
+        }
+        InitialValue::Address(InitialAddress { name, element, offset }) => {
+            let element = element.map_or(String::new(), |element| format!("[{element}]"));
+            let offset = if *offset == 0 { String::new() } else { format!("{offset:+}") };
+            format!("&{name}{element}{offset}")
         }
         InitialValue::Unknown => "?".to_owned(),
     }

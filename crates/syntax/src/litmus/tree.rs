@@ -116,10 +116,23 @@ pub enum InitialValue {
     /// A name: the address of a location for a register, a copy of its initial value for a location. `s@1` is the instance
     /// of CTA 1.
     Name(String),
-    /// `{1, -1}`: one value per element of an array; elements without one are 0.
-    List(Vec<i128>),
+    /// `&x`, `&x[2]`, `&x+8`: an address.
+    Address(InitialAddress),
+    /// `{1, &x}`: one integer or address per element of an array; elements without one are 0.
+    List(Vec<Spanned<InitialValue>>),
     /// `?`: an unknown constant.
     Unknown,
+}
+
+/// An address that something holds at the start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InitialAddress {
+    /// `s@1` is the instance of CTA 1.
+    pub name: String,
+    /// Which element of it.
+    pub element: Option<u32>,
+    /// So many bytes further on.
+    pub offset: i128,
 }
 
 /// What an alias shares with its target.

@@ -1,0 +1,98 @@
+//! Addresses that memory holds at the start: `.param .u64 p = &x`, `.global .u64 t[2] = {&x, &y+4}`.
+//!
+//! They are filled in when every location is declared, so that a list may point back to its head.
+
+use fencepost_syntax::litmus::{Declaration, InitialAddress, InitialValue, Litmus};
+use fencepost_syntax::{Diagnostic, Span, Spanned};
+
+use crate::ids::{AddressId, ThreadId};
+use crate::lower::names::{Name, Viewer};
+use crate::lower::{Findings, Names, Refusal};
+use crate::program::{LocationRole, Place, Space};
+use crate::value::Value;
+
+/// The address a declaration names, as this thread sees it.
+pub(super) fn address(
+    names: &mut Names,
+    address: &InitialAddress,
+    viewer: Viewer,
+    span: Span,
+) -> Result<AddressId, Refusal> {
+    let Some(entry) = names.get(&address.name) else { return Err(names.unknown(&address.name, span)) };
+    let element = i128::from(address.element.unwrap_or(0)).saturating_mul(entry.step);
+    names.address(&address.name, element.saturating_add(address.offset), viewer, span)
+}
+
+/// Gives locations the addresses they start with.
+pub(super) fn settle(litmus: &Litmus, names: &mut Names, findings: &mut Findings) {
+    let declared = || {
+        litmus.declarations.iter().filter_map(|declaration| match &declaration.node {
+            Declaration::Location { name, value: Some(value), .. } => Some((name, value)),
+            _ => None,
+        })
+    };
+    for (name, value) in declared() {
+        if let Err(refusal) = fill(names, name, value) {
+            findings.refuse(refusal);
+        }
+    }
+    // `q = p` is a copy of what `p` has just got.
+    for (name, value) in declared() {
+        let InitialValue::Name(other) = &value.node else { continue };
+        let Some((initial, true)) = names.get(other).map(|other| (other.initial, other.is_pointer)) else { continue };
+        let is_copy = |entry: &&mut Name| !entry.is_pointer && entry.role == LocationRole::Data;
+        if let Some(entry) = names.by_name.get_mut(&name.node).filter(is_copy) {
+            (entry.initial, entry.is_pointer) = (initial, true);
+        }
+    }
+}
+
+fn fill(names: &mut Names, name: &Spanned<String>, value: &Spanned<InitialValue>) -> Result<(), Refusal> {
+    match &value.node {
+        InitialValue::Address(address) => {
+            let held = held(names, name, address, value.span)?;
+            if let Some(entry) = names.by_name.get_mut(&name.node) {
+                entry.initial = held;
+            }
+        }
+        InitialValue::List(values) => {
+            for (index, value) in values.iter().enumerate() {
+                let InitialValue::Address(address) = &value.node else { continue };
+                let held = held(names, name, address, value.span)?;
+                let element = names.by_name.get_mut(&name.node).and_then(|entry| entry.elements.get_mut(index));
+                if let Some(element) = element {
+                    *element = held;
+                }
+            }
+        }
+        InitialValue::Integer(_) | InitialValue::Name(_) | InitialValue::Unknown => {}
+    }
+    Ok(())
+}
+
+/// The number of an address that a location holds.
+fn held(names: &mut Names, name: &Spanned<String>, address: &InitialAddress, span: Span) -> Result<Value, Refusal> {
+    let wrong = |message: String, help: &str| Refusal::Error(Diagnostic::error(span, message).help(help));
+    let Some(entry) = names.by_name.get(&name.node) else { return Ok(Value(0)) };
+    let narrow = entry.ty.map(|ty| ty.bits).filter(|bits| *bits < 64);
+    if entry.role == LocationRole::Mbarrier {
+        return Err(wrong(format!("`{}` is an mbarrier: its value is a count", name.node), "write `b = 2`"));
+    }
+    let Some(target) = names.get(&address.name) else { return Err(names.unknown(&address.name, span)) };
+    let space = target.space.as_ref().map(|(space, _)| *space);
+    if let Some(bits) = narrow
+        && !matches!(space, Some(Space::Shared | Space::TensorMemory))
+    {
+        let message = format!("the {bits} bits of `{}` hold no address", name.node);
+        return Err(wrong(message, "declare it with 64: `.param .u64 p = &x`"));
+    }
+    let place = match (space, names.layout.only_cta()) {
+        (Some(Space::Local), _) | (Some(Space::Shared | Space::TensorMemory), None) => {
+            let message = format!("there are several `{}`: which one is not said", address.name);
+            return Err(wrong(message, "give its address to a register: `P0:%rd1 = s`"));
+        }
+        (_, only) => only.unwrap_or(Place::Host),
+    };
+    let id = self::address(names, address, Viewer { thread: ThreadId(0), place }, span)?;
+    Ok(Value(names.value(id)))
+}
