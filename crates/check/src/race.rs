@@ -31,7 +31,7 @@ pub(crate) struct RaceKey {
 pub(crate) enum Meaning {
     /// `flag`: its executions stay what they are.
     Noted,
-    /// `undefined_unless`, and [`REGISTERS`]: the program has no defined behaviour.
+    /// `undefined_unless`, [`REGISTERS`] and [`CLUSTER`]: the program has no defined behaviour.
     Undefined,
 }
 
@@ -85,6 +85,17 @@ pub(crate) const NO_FENCE: &str = "wgmma-no-fence";
 
 /// The flags about registers.
 pub(crate) const REGISTERS: [&str; 2] = [IN_FLIGHT, NO_FENCE];
+
+/// The flags of a thread that does not arrive and wait in turn at the barrier of its cluster (PTX ISA 9.7.15.3): undefined
+/// too, and told by the unfolding in the same way.
+pub(crate) const CLUSTER: [&str; 2] = [ARRIVE_TWICE, WAIT_ALONE];
+pub(crate) const ARRIVE_TWICE: &str = "cluster-arrive-twice";
+pub(crate) const WAIT_ALONE: &str = "cluster-wait-alone";
+
+/// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
+pub(crate) fn is_of_one_thread(flag: &str) -> bool {
+    is_of_registers(flag) || CLUSTER.contains(&flag)
+}
 
 /// Whether a flag of this name is about registers.
 pub(crate) fn is_of_registers(flag: &str) -> bool {
@@ -191,7 +202,7 @@ impl Flags {
             name: check.name.clone(),
             meaning: match check.role {
                 CheckRole::UndefinedUnless => Meaning::Undefined,
-                _ if is_of_registers(&check.name) => Meaning::Undefined,
+                _ if is_of_one_thread(&check.name) => Meaning::Undefined,
                 _ => Meaning::Noted,
             },
             node: check.node,
@@ -209,20 +220,22 @@ impl Flags {
 
     /// Whether the model knows programs without a defined behaviour, where races make it so.
     pub(crate) fn undefine(&self) -> bool {
-        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !is_of_registers(&flag.name))
+        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !is_of_one_thread(&flag.name))
     }
 
     /// Whether the behaviour of this program may be undefined.
     pub(crate) fn may_undefine(&self, unfolding: &Unfolding) -> bool {
-        let of_registers = |hazard: &Hazard| {
+        let of_one_thread = |hazard: &Hazard| {
             let flag = match hazard.kind {
                 HazardKind::RegisterInFlight => IN_FLIGHT,
                 HazardKind::NoRegisterFence => NO_FENCE,
+                HazardKind::ClusterArriveTwice => ARRIVE_TWICE,
+                HazardKind::ClusterWaitAlone => WAIT_ALONE,
                 _ => return false,
             };
             self.flags.iter().any(|found| found.name == flag)
         };
-        self.undefine() || unfolding.hazards.iter().any(of_registers)
+        self.undefine() || unfolding.hazards.iter().any(of_one_thread)
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {

@@ -6,7 +6,8 @@
 //! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
 //! known to have a defined behaviour: where races were not decided, an absence is unknown.
 //!
-//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::race::REGISTERS`]); races do not.
+//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::race::REGISTERS`]), and a
+//! thread that does not arrive and wait in turn at the barrier of its cluster ([`crate::race::CLUSTER`]); races do not.
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;
@@ -55,7 +56,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
         let is_open = match finding {
             Some(Finding::Absent) => true,
             // A limit ended the search, and nothing is left to find: every outcome is possible.
-            Some(Finding::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled)) => {
+            Some(Finding::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled | Why::Bound(_))) => {
                 matches!(instead, Finding::Undefined)
             }
             _ => false,

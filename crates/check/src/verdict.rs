@@ -133,7 +133,7 @@ impl From<Stop> for Why {
             Stop::Cancelled => Why::Cancelled,
             Stop::Bound(span) => Why::Bound(span),
             Stop::Outside(span) => {
-                Why::Unsupported { span, what: "an access outside every declared location".to_owned() }
+                Why::Unsupported { span, what: "a `trap`, or an access outside every declared location".to_owned() }
             }
             Stop::Unsupported { span, what } => Why::Unsupported { span, what },
             Stop::ThinAir => Why::ThinAir,

@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::check::Answers;
 use crate::models::LoadedModel;
-use crate::race::{IN_FLIGHT, NO_FENCE};
+use crate::race::{ARRIVE_TWICE, IN_FLIGHT, NO_FENCE, WAIT_ALONE};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 use crate::torn;
@@ -39,6 +39,8 @@ pub(crate) fn gather(
     let is_told = |hazard: &Hazard| match hazard.kind {
         HazardKind::RegisterInFlight => is_decided(IN_FLIGHT),
         HazardKind::NoRegisterFence => is_decided(NO_FENCE),
+        HazardKind::ClusterArriveTwice => is_decided(ARRIVE_TWICE),
+        HazardKind::ClusterWaitAlone => is_decided(WAIT_ALONE),
         _ => false,
     };
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
@@ -90,6 +92,12 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
             "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
             "9.7.17.7.1",
         ),
+        HazardKind::ClusterArriveTwice => {
+            (ARRIVE_TWICE, "a thread arrives again at the barrier of the cluster before it waited", "9.7.15.3")
+        }
+        HazardKind::ClusterWaitAlone => {
+            (WAIT_ALONE, "a wait at the barrier of the cluster without an arrive since the last wait", "9.7.15.3")
+        }
         HazardKind::AllocAfterRelinquish => {
             ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
         }

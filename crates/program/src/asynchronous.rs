@@ -6,7 +6,7 @@ use crate::ids::{LocationId, RegisterId};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
-use crate::value::Type;
+use crate::value::{Type, Value};
 
 #[derive(Clone, Debug)]
 pub struct Async {
@@ -63,8 +63,8 @@ pub enum Action {
     },
     Deallocate {
         address: AddressOperand,
-        /// How many columns, where the text says so.
-        count: Option<u32>,
+        /// How many columns.
+        count: Operand,
         group: u8,
     },
     /// `tcgen05.relinquish_alloc_permit`.
@@ -343,7 +343,10 @@ impl Async {
                 replicas(arrive.replicas, &mut found);
             }
             Action::Allocate { destination, .. } => address(destination, &mut found),
-            Action::Deallocate { address: at, .. } => address(at, &mut found),
+            Action::Deallocate { address: at, count, .. } => {
+                address(at, &mut found);
+                operand(*count, &mut found);
+            }
             Action::Commit
             | Action::WaitGroup { .. }
             | Action::WaitAll
@@ -418,7 +421,10 @@ impl Start {
                 if let Factor::Registers(registers) = &product.left {
                     found.extend(registers);
                 }
-                if let Accumulator::Registers(registers) = &product.accumulator {
+                // A product that starts from 0 does not read what its accumulator holds.
+                if let Accumulator::Registers(registers) = &product.accumulator
+                    && product.accumulate != Operand::Constant(Value(0))
+                {
                     found.extend(registers);
                 }
                 operand(product.accumulate, found);

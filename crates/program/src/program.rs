@@ -264,6 +264,8 @@ pub enum Operation {
         tags: Tags,
         scope: Option<Scope>,
     },
+    /// `atom.v2`, `red.v4`: one read-modify-write per element, each atomic by itself, in no order (PTX ISA 8.2.4, 9.7.15.6).
+    VectorUpdate(Box<VectorUpdate>),
     /// `multimem.*`: one scalar operation per replica, in no order (PTX ISA 8.2.3).
     Multimem(Box<Multimem>),
     /// Atomic read-modify-write. Read and write halves have their own tags (acquire on the read, release on the write).
@@ -315,7 +317,24 @@ pub enum Operation {
         target: CodeIndex,
     },
     Exit,
+    /// `trap`: the kernel is aborted, and nothing is known of what it leaves.
+    Trap,
     Nothing,
+}
+
+/// Read-modify-writes of the elements of a vector.
+#[derive(Clone, Debug)]
+pub struct VectorUpdate {
+    /// What each element was, of an `atom`; empty for a `red`.
+    pub destinations: Vec<Option<RegisterId>>,
+    pub address: AddressOperand,
+    pub operator: crate::expression::BinaryOperator,
+    pub values: Vec<Operand>,
+    /// Of an element.
+    pub ty: Type,
+    pub read_tags: Tags,
+    pub write_tags: Tags,
+    pub scope: Option<Scope>,
 }
 
 /// An operation on all replicas of a location.
@@ -324,27 +343,39 @@ pub struct Multimem {
     /// Its virtual address at each.
     pub replicas: Vec<AddressOperand>,
     pub action: MultimemAction,
+    /// Of an element.
     pub ty: Type,
     pub read_tags: Tags,
     pub write_tags: Tags,
     pub scope: Option<Scope>,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+/// One value or register per element of the vector.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MultimemAction {
     /// Returns what the operator makes of the replicas.
     LoadReduce {
-        destination: Option<RegisterId>,
+        destinations: Vec<Option<RegisterId>>,
         operator: crate::expression::BinaryOperator,
     },
     Store {
-        value: Operand,
+        values: Vec<Operand>,
     },
     /// A `red` at each.
     Reduce {
-        value: Operand,
+        values: Vec<Operand>,
         operator: crate::expression::BinaryOperator,
     },
+}
+
+impl Multimem {
+    /// How many elements its vector has.
+    pub fn elements(&self) -> usize {
+        match &self.action {
+            MultimemAction::LoadReduce { destinations, .. } => destinations.len(),
+            MultimemAction::Store { values } | MultimemAction::Reduce { values, .. } => values.len(),
+        }
+    }
 }
 
 /// What a host thread does with a kernel.

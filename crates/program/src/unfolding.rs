@@ -58,6 +58,10 @@ pub enum HazardKind {
     RegisterInFlight,
     /// No `wgmma.fence` before the first `wgmma.mma_async`, or between a register access and one that uses the register.
     NoRegisterFence,
+    /// `barrier.cluster.arrive` again, without a wait since the last one (PTX ISA 9.7.15.3).
+    ClusterArriveTwice,
+    /// `barrier.cluster.wait` without an arrive since the last one.
+    ClusterWaitAlone,
     /// `tcgen05.alloc` after `tcgen05.relinquish_alloc_permit` (PTX ISA 9.7.18.7.1).
     AllocAfterRelinquish,
     /// `tcgen05.dealloc` of another number of columns than were allocated (PTX ISA 9.7.18.7.1).

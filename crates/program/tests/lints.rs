@@ -144,13 +144,6 @@ fn a_read_wait_publishes_nothing() {
 }
 
 #[test]
-fn a_thread_arrives_once_per_cluster_phase() {
-    let (arrive, wait) = ("barrier.cluster.arrive;", "barrier.cluster.wait;");
-    assert_eq!(names(".shared .u32 x;", &[arrive, arrive, wait]), ["cluster-arrive-twice"]);
-    assert_eq!(names(".shared .u32 x;", &[arrive, wait, arrive, wait]), [""; 0]);
-}
-
-#[test]
 fn addresses_of_bulk_copies_are_aligned() {
     let memory = ".global .b64 g[4]; .shared .b64 s[4]; .shared .mbarrier b = 1;";
     let copy = |to: &str, from: &str| {

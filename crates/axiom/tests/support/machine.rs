@@ -192,7 +192,10 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
         Operation::Fence { .. } | Operation::Nothing => {}
         Operation::Mark { .. } => unreachable!("the machine has no launches"),
         Operation::MbarrierWait(_) => unreachable!("the machine has no mbarriers"),
-        Operation::VectorLoad { .. } | Operation::VectorStore { .. } => unreachable!("the machine has no vectors"),
+        Operation::VectorLoad { .. } | Operation::VectorStore { .. } | Operation::VectorUpdate(_) => {
+            unreachable!("the machine has no vectors")
+        }
+        Operation::Trap => unreachable!("the generated programs do not trap"),
         Operation::Multimem(_) => unreachable!("the machine has no replicas"),
         Operation::Fill { .. } => unreachable!("the machine fills nothing"),
     }

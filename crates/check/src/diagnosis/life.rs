@@ -5,6 +5,7 @@ use fencepost_program::tag::Tag;
 
 use super::scene::Scene;
 use super::words;
+use crate::race::{ARRIVE_TWICE, WAIT_ALONE};
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
@@ -15,6 +16,14 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             let how = origin(scene, first);
             Some(format!("{place} goes through an address that no tcgen05.alloc gave{how} (PTX ISA 9.7.18.7.1)"))
         }
+        ARRIVE_TWICE => Some(format!(
+            "{} arrives again before the thread has waited: a thread arrives once per phase (PTX ISA 9.7.15.3)",
+            words::place(scene, second)
+        )),
+        WAIT_ALONE => Some(format!(
+            "{} waits for no phase: the thread has not arrived since its last wait (PTX ISA 9.7.15.3)",
+            words::place(scene, second)
+        )),
         "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
             let (dealloc, other) = match (freed(first), freed(second)) {

@@ -139,7 +139,8 @@ impl<'a> Scene<'a> {
         let event = self.unfolding.events.get(id.index())?;
         Some(RacingAccess {
             what: words::verb(self, id),
-            proxy: if event.tags.has(Tag::Exit) { "none" } else { words::proxy(event) }.to_owned(),
+            proxy: if event.tags.has(Tag::Exit) || event.is_barrier() { "none" } else { words::proxy(event) }
+                .to_owned(),
             asynchronous: event.strand.is_some(),
         })
     }

@@ -84,6 +84,9 @@ pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
     if event.tags.has(Tag::Exit) {
         return "exits, and the shared memory of its CTA may go with it".to_owned();
     }
+    if event.is_barrier() {
+        return "is at the barrier of its cluster".to_owned();
+    }
     let verb = match () {
         () if event.rmw_partner.is_some() => "updates",
         () if event.is_write() => "writes",

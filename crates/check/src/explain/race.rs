@@ -14,7 +14,7 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
-use crate::race::{EXIT, IN_FLIGHT, NO_FENCE};
+use crate::race::{CLUSTER, EXIT, IN_FLIGHT, NO_FENCE};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -105,6 +105,10 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
             "A register is used before the product it belongs to is complete, so behaviour is undefined:".to_owned()
         }
         NO_FENCE => "A product uses registers without a `wgmma.fence` before it, so behaviour is undefined:".to_owned(),
+        flag if CLUSTER.contains(&flag) => {
+            "A thread does not arrive and wait in turn at the barrier of its cluster, so behaviour is undefined:"
+                .to_owned()
+        }
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),
     };

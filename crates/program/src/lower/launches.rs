@@ -260,6 +260,10 @@ fn check_hosts(litmus: &Litmus, threads: &[ThreadBuilder], findings: &mut Findin
                 Operation::Barrier(_) | Operation::Async(_) | Operation::MbarrierWait(_) => {
                     Some("a host thread is in no CTA")
                 }
+                Operation::VectorUpdate(update) => {
+                    (update.scope != Some(Scope::Sys)).then_some("a host thread has the scope `.sys` only")
+                }
+                Operation::Trap => Some("a host thread has no `trap`"),
                 Operation::Multimem(_) => Some("a host thread has no multimem operations"),
                 Operation::Mark { call: None, .. } => Some("a host thread is in no grid"),
                 _ => None,

@@ -13,8 +13,7 @@ use crate::ids::LocationId;
 use crate::lower::launches::Launches;
 use crate::lower::{Findings, Floor, Names, ThreadBuilder};
 use crate::program::{
-    AddressOperand, BarrierKind, BarrierLevel, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope,
-    Space, Version,
+    AddressOperand, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope, Space, Version,
 };
 use crate::table::modifier::spelled;
 use crate::table::target::{Target, lacks};
@@ -48,7 +47,6 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
             text.empty_cover(thread, code, findings);
             text.places(thread, code, findings);
         }
-        cluster_barriers(thread, findings);
         growing_allocations(thread, findings);
         groups::collect(thread, findings);
     }
@@ -242,45 +240,10 @@ fn is_data_access(code: &Instruction) -> bool {
         | Operation::VectorLoad { tags, .. }
         | Operation::VectorStore { tags, .. }
         | Operation::ReadModifyWrite { write_tags: tags, .. } => !tags.has(Tag::Mbarrier),
+        Operation::VectorUpdate(_) => true,
         Operation::Async(operation) => {
             operation.family != Family::Tcgen05 && matches!(operation.action, Action::Start(_))
         }
         _ => false,
-    }
-}
-
-/// Whether a jump leads from behind this place to before it: the text then does not show what came before.
-fn is_in_a_loop(thread: &ThreadBuilder, at: usize) -> bool {
-    thread.code.iter().skip(at).any(|code| match code.operation {
-        Operation::Branch { target } | Operation::BranchIf { target, .. } => target.0 as usize <= at,
-        _ => false,
-    })
-}
-
-/// `barrier.cluster.wait` is for the phase the thread arrived in, in which it arrives once.
-fn cluster_barriers(thread: &ThreadBuilder, findings: &mut Findings) {
-    let mut arrived = None;
-    let mut ever = false;
-    for (at, code) in thread.code.iter().enumerate() {
-        let Operation::Barrier(barrier) = &code.operation else { continue };
-        if barrier.level != BarrierLevel::Cluster {
-            continue;
-        }
-        match (barrier.kind, arrived) {
-            (BarrierKind::Arrive, Some(_)) => {
-                let message = "the thread arrives again before it waited: once per phase is all it may".to_string();
-                findings.lint("cluster-arrive-twice", code.span, message, "9.7.15.3");
-            }
-            (BarrierKind::Arrive, None) => (arrived, ever) = (Some(code.span), true),
-            (BarrierKind::Sync, None) if !ever || !is_in_a_loop(thread, at) => {
-                let message = if ever {
-                    "a wait of the cluster without an arrive since the last wait".to_string()
-                } else {
-                    "a wait of the cluster without an arrive before it".to_string()
-                };
-                findings.lint("cluster-wait-alone", code.span, message, "9.7.15.3");
-            }
-            _ => arrived = None,
-        }
     }
 }

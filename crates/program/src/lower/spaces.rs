@@ -134,11 +134,12 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mu
 /// `.const` and `.param` memory is written before the kernel starts (PTX ISA 5.1.3, 5.1.6).
 fn read_only(names: &Names, thread: &ThreadBuilder, findings: &mut Findings) {
     for code in &thread.code {
-        let (Operation::Store { address, .. }
-        | Operation::VectorStore { address, .. }
-        | Operation::ReadModifyWrite { address, .. }) = &code.operation
-        else {
-            continue;
+        let address = match &code.operation {
+            Operation::Store { address, .. }
+            | Operation::VectorStore { address, .. }
+            | Operation::ReadModifyWrite { address, .. } => address,
+            Operation::VectorUpdate(update) => &update.address,
+            _ => continue,
         };
         let address = match address {
             AddressOperand::Static(address) => Some(*address),

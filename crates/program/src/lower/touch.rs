@@ -53,6 +53,9 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
             scalars(address, *ty, count(destinations.len()), *tags)
         }
         Operation::VectorStore { address, ty, values, tags, .. } => scalars(address, *ty, count(values.len()), *tags),
+        Operation::VectorUpdate(update) => {
+            scalars(&update.address, update.ty, count(update.values.len()), update.read_tags)
+        }
         Operation::MbarrierWait(wait) => {
             Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
         }
@@ -61,7 +64,8 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
         }
         Operation::Async(operation) => asynchronous(&operation.action),
         Operation::Multimem(operation) => {
-            let touch = |address| Touch { address, portion: Portion::Scalars(operation.ty, 1) };
+            let elements = count(operation.elements());
+            let touch = |address| Touch { address, portion: Portion::Scalars(operation.ty, elements) };
             Touches { all: operation.replicas.iter().map(touch).collect(), copies: Vec::new() }
         }
         _ => Touches::default(),

@@ -16,6 +16,7 @@ mod ptx_bits;
 mod ptx_fence;
 mod ptx_float;
 mod ptx_hint;
+mod ptx_integer;
 mod ptx_launch;
 mod ptx_local;
 mod ptx_mbarrier;

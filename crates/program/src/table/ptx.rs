@@ -11,8 +11,8 @@ use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
 use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
 use crate::table::{
-    ptx_async, ptx_async_store, ptx_async_tensor, ptx_float, ptx_hint, ptx_launch, ptx_multimem, ptx_tensor,
-    ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
+    ptx_async, ptx_async_store, ptx_async_tensor, ptx_float, ptx_hint, ptx_integer, ptx_launch, ptx_multimem,
+    ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
 };
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
@@ -54,6 +54,7 @@ pub(crate) enum Kind {
     Jump,
     CompareAndJump(Comparison),
     Exit,
+    Trap,
     Nothing,
 }
 
@@ -93,6 +94,7 @@ const ATOMIC: &[Class] = &[
     Class::Float,
     Class::Wide,
     Class::Update,
+    Class::Vector,
     Class::Word("noftz"),
     Class::Hint,
 ];
@@ -175,6 +177,8 @@ const TABLE: &[Row] = &[
     local("bge", In::Dartagnan, Kind::CompareAndJump(Comparison::GreaterEqual), NONE),
     local("ret", In::Ptx, Kind::Exit, UNIFORM),
     local("exit", In::Ptx, Kind::Exit, NONE),
+    local("trap", In::Ptx, Kind::Trap, NONE),
+    local("pmevent", In::Ptx, Kind::Nothing, NONE),
     local("nanosleep", In::Ptx, Kind::Nothing, TYPED),
 ];
 
@@ -259,6 +263,7 @@ fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), R
         .or_else(|| ptx_tensormap::lower(context, tree))
         .or_else(|| ptx_address::lower(context, tree))
         .or_else(|| ptx_bits::lower(context, tree))
+        .or_else(|| ptx_integer::lower(context, tree))
         .or_else(|| ptx_warp::lower(context, tree))
         .or_else(|| ptx_vector::lower(context, tree))
         .or_else(|| ptx_multimem::lower(context, tree))

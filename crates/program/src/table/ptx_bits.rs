@@ -33,7 +33,13 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     row(&["popc"], &[BITS], Kind::Count(UnaryOperator::PopulationCount)),
     row(&["clz"], &[BITS], Kind::Count(UnaryOperator::LeadingZeros)),
     row(&["brev"], &[BITS], Kind::Reverse),
-    Form { head: &["lop3"], slots: &[Slot::One(&["b32"])], section: "9.7.8", since: version(4, 3), kind: Kind::Table },
+    Form {
+        head: &["lop3"],
+        slots: &[Slot::Maybe(&["and", "or", "xor"]), Slot::One(&["b32"])],
+        section: "9.7.8",
+        since: version(4, 3),
+        kind: Kind::Table,
+    },
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
@@ -76,7 +82,14 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, ty: Type) -> 
 
 /// `lop3`: a bit of the result is the bit of the table that the three bits of the operands number.
 fn by_table(context: &mut Context<'_>, tree: &Instruction, ty: Type) -> Result<(), Refusal> {
-    let [destination, a, b, c, table] = context.operands(tree)?;
+    let (destination, rest, other) = match tree.operands.as_slice() {
+        [destination, rest @ .., other] if rest.len() == 4 => (destination, rest, Some(other)),
+        [destination, rest @ ..] => (destination, rest, None),
+        [] => return Err(Refusal::error(tree.span(), "`lop3` has no operands".to_string())),
+    };
+    let [a, b, c, table] = rest else {
+        return Err(Refusal::error(tree.span(), format!("{} has the wrong number of operands", spelled(tree))));
+    };
     let TreeOperand::Integer(table) = table.node else {
         return Err(Refusal::error(table.span, "the table of `lop3` is a number".to_string()));
     };
@@ -95,8 +108,22 @@ fn by_table(context: &mut Context<'_>, tree: &Instruction, ty: Type) -> Result<(
         }
         result = binary(context, Op::Or, ty, result, all);
     }
-    assign(context, destination, ty, LocalValue::Operand(result))
+    let joined = tree.modifiers.iter().find_map(|word| modifier::find(BOOLEANS, &word.node));
+    match (joined, other, &destination.node) {
+        (None, None, _) => assign(context, destination, ty, LocalValue::Operand(result)),
+        // `d|p`: whether some bit is set, joined with a predicate.
+        (Some(operator), Some(other), TreeOperand::Pair(first, second)) => {
+            let some = binary(context, Op::NotEqual, ty, result, constant(0));
+            let other = context.value(other)?;
+            assign(context, first, ty, LocalValue::Operand(result))?;
+            assign(context, second, Type::PREDICATE, LocalValue::Binary(operator, some, other))
+        }
+        _ => Err(Refusal::error(tree.span(), format!("{} has the wrong operands", spelled(tree)))),
+    }
 }
+
+/// How `lop3` joins predicates.
+const BOOLEANS: &[(&str, Op)] = &[("and", Op::And), ("or", Op::Or), ("xor", Op::Xor)];
 
 /// Positions and lengths of fields are the low 8 bits of their operands.
 fn small(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {

@@ -2,6 +2,7 @@
 //! result is an opaque value, the same for the same operands; orders, races and dependencies are as for any other, and an
 //! answer that rests on the value is `Unknown` (see `unfold::opaque`).
 
+use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
@@ -18,9 +19,16 @@ pub(crate) enum Kind {
     Comparison,
     /// `prmt`: bytes of two registers.
     Permute,
+    /// `mma`: products of matrices in registers; the sources are vectors, and so is the destination.
+    Matrix,
+    /// `dp4a` and packed operations of integers.
+    Packed,
 }
 
-const FLOATS: [&str; 8] = ["f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "tf32", "f64"];
+const FLOATS: [&str; 17] = [
+    "f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "tf32", "f64", "e4m3x2", "e5m2x2", "e2m3x2", "e3m2x2", "e2m1x2",
+    "ue8m0x2", "e4m3x4", "e5m2x4", "s2f6x2",
+];
 const WORDS: [&str; 19] = [
     "rn",
     "rna",
@@ -94,22 +102,85 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         kind: Kind::Comparison,
     },
     Form {
+        head: &["testp"],
+        slots: &[
+            Slot::One(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]),
+            Slot::One(&["f32", "f64"]),
+        ],
+        section: "9.7.3",
+        since: version(2, 0),
+        kind: Kind::Comparison,
+    },
+    Form {
         head: &["prmt"],
         slots: &[Slot::One(&["b32"]), Slot::Maybe(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])],
         section: "9.7.8",
         since: version(2, 0),
         kind: Kind::Permute,
     },
+    Form {
+        head: &["mma", "sync", "aligned"],
+        slots: &[Slot::Like { name: "shape.layout.types", accepts: is_of_matrices, most: 16 }],
+        section: "9.7.16.5.14",
+        since: version(6, 4),
+        kind: Kind::Matrix,
+    },
+    Form {
+        head: &["mma", "sp", "sync", "aligned"],
+        slots: &[Slot::Like { name: "shape.layout.types", accepts: is_of_matrices, most: 16 }],
+        section: "9.7.16.6.3",
+        since: version(7, 1),
+        kind: Kind::Matrix,
+    },
+    Form {
+        head: &["movmatrix", "sync", "aligned"],
+        slots: &[Slot::One(&["m8n8"]), Slot::One(&["trans"]), Slot::One(&["b16"])],
+        section: "9.7.16.5.17",
+        since: version(7, 8),
+        kind: Kind::Permute,
+    },
+    Form {
+        head: &["dp4a"],
+        slots: &[Slot::Like { name: "atype.btype", accepts: is_word_type, most: 2 }],
+        section: "9.7.1",
+        since: version(5, 0),
+        kind: Kind::Packed,
+    },
+    Form {
+        head: &["dp2a"],
+        slots: &[Slot::One(&["lo", "hi"]), Slot::Like { name: "atype.btype", accepts: is_word_type, most: 2 }],
+        section: "9.7.1",
+        since: version(5, 0),
+        kind: Kind::Packed,
+    },
 ];
+
+fn is_word_type(word: &str) -> bool {
+    ["u32", "s32"].contains(&word)
+}
+
+/// The words of `mma`: shapes, layouts, element types, and what is done with them.
+fn is_of_matrices(word: &str) -> bool {
+    const PLAIN: [&str; 12] =
+        ["row", "col", "satfinite", "xor", "and", "popc", "b1", "u4", "s4", "u8", "s8", "block_scale"];
+    const TYPES: [&str; 13] =
+        ["f16", "bf16", "tf32", "f32", "f64", "s32", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1", "ue8m0", "ue4m3"];
+    let is_shape = word.starts_with('m') && word.contains('n') && word.contains('k');
+    let has_prefix = |prefix: &str| word.starts_with(prefix);
+    is_shape || PLAIN.contains(&word) || TYPES.contains(&word) || ["kind::", "scale_vec::"].into_iter().any(has_prefix)
+}
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
     let form = form::select(FORMS, tree)?;
     let computes = tree.modifiers.iter().any(|word| FLOATS.contains(&word.node.as_str()));
     // The same opcodes of integers are in other tables.
-    if !computes && form.kind != Kind::Permute {
+    if !computes && matches!(form.kind, Kind::Arithmetic | Kind::Comparison) {
         return None;
     }
-    Some(form::words(form, tree).and_then(|_| emit(context, tree, form.kind)))
+    Some(form::words(form, tree).and_then(|_| match form.kind {
+        Kind::Matrix => matrices(context, tree),
+        kind => emit(context, tree, kind),
+    }))
 }
 
 fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<(), Refusal> {
@@ -121,10 +192,14 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<(),
     }
     let ty = match kind {
         Kind::Comparison => Type::PREDICATE,
-        Kind::Permute => Type::U32,
+        Kind::Permute | Kind::Packed | Kind::Matrix => Type::U32,
         Kind::Arithmetic => {
             let word = tree.modifiers.iter().find(|word| is_type(&word.node)).map(|word| word.node.as_str());
-            word.and_then(bits_type).unwrap_or(Type { bits: 64, signed: false })
+            let packed = |word: &str| {
+                let bits = if word.ends_with("x4") { 32 } else { 16 };
+                (word.contains('e') || word.starts_with("s2")).then_some(Type { bits, signed: false })
+            };
+            word.and_then(|word| bits_type(word).or_else(|| packed(word))).unwrap_or(Type { bits: 64, signed: false })
         }
     };
     // Which operation it is, so that no two of them give the same.
@@ -147,6 +222,31 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<(),
         }
         _ => assign(context, destination, ty, opaque(value, 0)),
     }
+}
+
+/// Every element of the destination comes from all of the sources.
+fn matrices(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+    let [destination, sources @ ..] = tree.operands.as_slice() else {
+        return Err(Refusal::error(tree.span(), format!("{} has no operands", spelled(tree))));
+    };
+    fn parts(operand: &Spanned<TreeOperand>) -> &[Spanned<TreeOperand>] {
+        match &operand.node {
+            TreeOperand::Vector(parts) => parts,
+            _ => std::slice::from_ref(operand),
+        }
+    }
+    // The first type is that of the destination.
+    let word = tree.modifiers.iter().filter_map(|word| bits_type(&word.node)).next();
+    let ty = word.map_or(Type::U32, |ty| if ty.bits == 64 { Type::U64 } else { Type::U32 });
+    let mut value = constant(name(&spelled(tree)));
+    for source in sources.iter().flat_map(parts) {
+        let source = context.value(source)?;
+        value = binary(context, BinaryOperator::Opaque, Type::U64, value, source);
+    }
+    for (index, element) in parts(destination).iter().enumerate() {
+        assign(context, element, ty, LocalValue::Binary(BinaryOperator::Opaque, value, constant(index as i128)))?;
+    }
+    Ok(())
 }
 
 /// FNV-1a of a text.

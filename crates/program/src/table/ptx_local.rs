@@ -79,6 +79,10 @@ fn control(context: &mut Context<'_>, tree: &Instruction, kind: Kind) -> Result<
             let [] = context.operands(tree)?;
             context.thread.emit(Operation::Exit);
         }
+        Kind::Trap => {
+            let [] = context.operands(tree)?;
+            context.thread.emit(Operation::Trap);
+        }
         _ => return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree))),
     }
     Ok(())

@@ -6,7 +6,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal, misfit, unmodelled};
-use crate::program::{FailedCas, Feature, Operation, Scope, Update};
+use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
 use crate::table::ptx_vector;
@@ -285,6 +285,9 @@ pub(crate) fn atom(
     };
     let order = order(context, tree, modifiers, legal, Default::RelaxedGpu)?;
     let ty = access_type(context, tree, modifiers)?;
+    if modifiers.vector.is_some() {
+        return vector(context, tree, modifiers, &order, (Some(destination), rest, proxy));
+    }
     let (address, update) = update(context, tree, modifiers, rest)?;
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
@@ -318,6 +321,9 @@ pub(crate) fn red(
         let message = "`red` has no `.cas` and no `.exch`: it returns nothing";
         return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("use `atom`")));
     }
+    if modifiers.vector.is_some() {
+        return vector(context, tree, modifiers, &order, (None, &tree.operands, proxy));
+    }
     let (address, update) = update(context, tree, modifiers, &tree.operands)?;
     note_proxy(context, proxy, tree.opcode.span);
     let address = context.address(address)?;
@@ -337,6 +343,58 @@ pub(crate) fn red(
         scope: order.scope,
         assume: None,
     });
+    Ok(())
+}
+
+/// `atom.v2.f32.add` and `red.add.v4.f32`: of floating point in global memory only (PTX ISA 9.7.15.6, 9.7.15.7).
+fn vector(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    order: &Order,
+    (destination, operands, proxy): (Option<&Spanned<TreeOperand>>, &[Spanned<TreeOperand>], Tag),
+) -> Result<(), Refusal> {
+    let ty = access_type(context, tree, modifiers)?;
+    let length = length(context, tree, modifiers, ty)?;
+    let is_single = tree.modifiers.iter().any(|word| word.node == "f32");
+    let operator = match modifiers.update {
+        Some(UpdateWord::Apply(BinaryOperator::Add)) if is_single => BinaryOperator::FloatAdd,
+        Some(UpdateWord::Apply(BinaryOperator::Add | BinaryOperator::Minimum | BinaryOperator::Maximum))
+            if !is_single && ty.bits <= 32 =>
+        {
+            BinaryOperator::Opaque
+        }
+        _ => return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree))),
+    };
+    let is_shared = modifiers.space.as_ref().is_some_and(|space| space.node != "global");
+    if modifiers.float.is_none() || is_shared || proxy != Tag::Generic {
+        let message = format!("PTX has no {}", modifier::spelled(tree));
+        let error = Diagnostic::error(tree.span(), message);
+        return Err(Refusal::Error(error.help("vectors are of floating point, in global memory")));
+    }
+    // A cache policy may follow.
+    let (address, value) = match operands {
+        [address, value] | [address, value, _] => (address, value),
+        _ => return Err(Refusal::error(tree.span(), format!("{} takes a vector", modifier::spelled(tree)))),
+    };
+    let address = context.address(address)?;
+    context.qualify(tree, modifiers.space.as_ref(), &address)?;
+    let values = ptx_vector::elements(tree, value, length)?;
+    let values = values.iter().map(|element| context.value(element)).collect::<Result<Vec<_>, _>>()?;
+    let is_red = destination.is_none();
+    let mut destinations = Vec::new();
+    if let Some(destination) = destination {
+        for element in ptx_vector::elements(tree, destination, length)? {
+            destinations.push(context.destination(element, ty)?);
+        }
+    }
+    ptx_vector::note(context, tree, length);
+    context.findings.floor(tree.span(), modifier::spelled(tree), version(8, 1), "9.7.15.6");
+    let atomic = |tags: Tags| if is_red { tags.with(Tag::Atomic).with(Tag::NoReturn) } else { tags.with(Tag::Atomic) };
+    let (read_tags, write_tags) = (atomic(order.read_tags(proxy)), atomic(order.write_tags(proxy)));
+    let update =
+        VectorUpdate { destinations, address, operator, values, ty, read_tags, write_tags, scope: order.scope };
+    context.thread.emit(Operation::VectorUpdate(Box::new(update)));
     Ok(())
 }
 

@@ -8,10 +8,11 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
-use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operation, Scope};
+use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operand, Operation, Scope};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{bits_type, spelled};
 use crate::table::ptx_memory::{note_scope, scope_tag};
+use crate::table::ptx_vector;
 use crate::tag::{Tag, Tags};
 use crate::value::Type;
 
@@ -38,6 +39,8 @@ const OPERATION: Slot = Slot::One(&["add", "min", "max", "and", "or", "xor"]);
 const BITS: Slot =
     Slot::One(&["u32", "s32", "u64", "s64", "b32", "b64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"]);
 const FLOATS: [&str; 6] = ["f32", "f64", "f16", "bf16", "f16x2", "bf16x2"];
+const VECTOR: Slot = Slot::Maybe(&["v2", "v4", "v8"]);
+const VECTORS: &[(&str, usize)] = &[("v2", 2), ("v4", 4), ("v8", 8)];
 /// In what a sum is made.
 const WITHIN: Slot = Slot::Maybe(&["acc::f32", "acc::f16"]);
 
@@ -48,11 +51,15 @@ const fn row(head: &'static [&'static str], slots: &'static [Slot], kind: Kind) 
 pub(crate) const FORMS: &[Form<Kind>] = &[
     row(
         &["multimem", "ld_reduce"],
-        &[Slot::Maybe(&["weak", "relaxed", "acquire"]), SCOPE, SPACE, OPERATION, WITHIN, BITS],
+        &[Slot::Maybe(&["weak", "relaxed", "acquire"]), SCOPE, SPACE, OPERATION, WITHIN, VECTOR, BITS],
         Kind::LoadReduce,
     ),
-    row(&["multimem", "st"], &[Slot::Maybe(&["weak", "relaxed", "release"]), SCOPE, SPACE, BITS], Kind::Store),
-    row(&["multimem", "red"], &[Slot::Maybe(&["relaxed", "release"]), SCOPE, SPACE, OPERATION, BITS], Kind::Reduce),
+    row(&["multimem", "st"], &[Slot::Maybe(&["weak", "relaxed", "release"]), SCOPE, SPACE, VECTOR, BITS], Kind::Store),
+    row(
+        &["multimem", "red"],
+        &[Slot::Maybe(&["relaxed", "release"]), SCOPE, SPACE, OPERATION, VECTOR, BITS],
+        Kind::Reduce,
+    ),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
@@ -65,6 +72,11 @@ fn lowered(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> 
     context.findings.floor(tree.span(), spelled(tree), form.since, form.section);
     let (tags, scope) = order(context, tree, form.kind, &words)?;
     let ty = tree.modifiers.iter().rev().find_map(|word| bits_type(&word.node)).unwrap_or(Type::U32);
+    let length = words.find(VECTORS).map_or(1, |length| length.node);
+    if length * usize::from(ty.bits) > 128 {
+        let message = format!("{} would be more than 128 bits at once", spelled(tree));
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).label("too wide")));
+    }
     let operator = match words.find(OPERATIONS) {
         _ if FLOATS.iter().any(|word| words.has(word)) => BinaryOperator::Opaque,
         found => found.map_or(BinaryOperator::Add, |found| found.node),
@@ -72,24 +84,37 @@ fn lowered(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> 
     let (action, address) = match form.kind {
         Kind::LoadReduce => {
             let [destination, address] = context.operands(tree)?;
-            (MultimemAction::LoadReduce { destination: context.destination(destination, ty)?, operator }, address)
+            let destinations = ptx_vector::elements(tree, destination, length)?.iter();
+            let destinations =
+                destinations.map(|element| context.destination(element, ty)).collect::<Result<_, _>>()?;
+            (MultimemAction::LoadReduce { destinations, operator }, address)
         }
         Kind::Store => {
             let [address, value] = context.operands(tree)?;
-            context.immediate(tree, value, ty);
-            (MultimemAction::Store { value: context.value(value)? }, address)
+            (MultimemAction::Store { values: values(context, tree, value, (ty, length))? }, address)
         }
         Kind::Reduce => {
             let [address, value] = context.operands(tree)?;
-            context.immediate(tree, value, ty);
-            (MultimemAction::Reduce { value: context.value(value)?, operator }, address)
+            (MultimemAction::Reduce { values: values(context, tree, value, (ty, length))?, operator }, address)
         }
     };
+    ptx_vector::note(context, tree, length);
     let replicas = replicas(context, address)?;
     context.findings.feature(Feature::Multimem, tree.opcode.span);
     let (read_tags, write_tags) = tags;
     context.thread.emit(Operation::Multimem(Box::new(Multimem { replicas, action, ty, read_tags, write_tags, scope })));
     Ok(())
+}
+
+fn values(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    operand: &Spanned<TreeOperand>,
+    (ty, length): (Type, usize),
+) -> Result<Vec<Operand>, Refusal> {
+    let elements = ptx_vector::elements(tree, operand, length)?;
+    elements.iter().for_each(|element| context.immediate(tree, element, ty));
+    elements.iter().map(|element| context.value(element)).collect()
 }
 
 /// The tags of reads and of writes. Without a word a reduction is relaxed and the others weak; a strong operation without a

@@ -171,7 +171,8 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
         Kind::Dealloc => {
             let [address, count] = context.operands(tree)?;
             let address = context.address(address)?;
-            let count = column_count(context, count);
+            column_count(context, count);
+            let count = context.value(count)?;
             act(context, tree, Action::Deallocate { address, count, group: group(words) })
         }
         Kind::Relinquish => {

@@ -5,8 +5,8 @@ use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
     ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_float,
-    ptx_hint, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
-    ptx_vector, ptx_warp,
+    ptx_hint, ptx_integer, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
+    ptx_tensormap, ptx_vector, ptx_warp,
 };
 
 /// A form of real PTX that has a model.
@@ -38,6 +38,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_multimem::FORMS);
     add(&mut found, ptx_address::FORMS);
     add(&mut found, ptx_bits::FORMS);
+    add(&mut found, ptx_integer::FORMS);
     add(&mut found, ptx_warp::FORMS);
     add(&mut found, ptx_vector::FORMS);
     add(&mut found, ptx_float::FORMS);
@@ -85,7 +86,8 @@ fn provenance(opcode: &str) -> (&'static str, Version) {
         "bar" => ("9.7.15.1", version(1, 0)),
         "barrier" => ("9.7.15.1", version(6, 0)),
         "griddepcontrol" => ("9.7.15.14", version(7, 8)),
-        "bra" | "ret" | "exit" | "call" | "brx" => ("9.7.14", version(1, 0)),
+        "bra" | "ret" | "exit" | "trap" | "call" | "brx" => ("9.7.14", version(1, 0)),
+        "pmevent" => ("9.7.22", version(1, 4)),
         "nanosleep" => ("9.7.22", version(6, 3)),
         "mapa" => ("9.7.10.24", version(7, 8)),
         "cvta" => ("9.7.10.21", version(2, 0)),

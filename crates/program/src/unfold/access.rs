@@ -20,6 +20,7 @@ impl Runner<'_> {
             | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
             Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
             Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
+            Operation::VectorUpdate(update) => (&update.address, &update.ty, update.values.len()),
             _ => return Ok(()),
         };
         let bytes = i128::from(ty.bits / 8) * count as i128;
@@ -32,6 +33,7 @@ impl Runner<'_> {
                 Operation::Store { .. } => self.store(state, &instruction.operation, &targets, deps)?,
                 Operation::VectorLoad { .. } => self.vector_load(state, &instruction.operation, &targets, deps)?,
                 Operation::VectorStore { .. } => self.vector_store(state, &instruction.operation, &targets, deps)?,
+                Operation::VectorUpdate(update) => self.vector_update(state, update, &targets, deps)?,
                 _ => self.modify(state, &instruction.operation, &targets, deps)?,
             }
         }
@@ -416,7 +418,7 @@ impl Runner<'_> {
         self.unfolding.events[write.index()].rmw_partner = Some(read);
     }
 
-    fn deliver(
+    pub(crate) fn deliver(
         &mut self,
         state: &mut State,
         destination: Option<crate::ids::RegisterId>,

@@ -92,7 +92,7 @@ fn after(
     at_exit: &BTreeSet<RegisterId>,
 ) -> BTreeSet<RegisterId> {
     let mut set = match (&instruction.operation, instruction.guard) {
-        (Operation::Branch { .. } | Operation::Exit, None) => BTreeSet::new(),
+        (Operation::Branch { .. } | Operation::Exit | Operation::Trap, None) => BTreeSet::new(),
         _ => live[at + 1].clone(),
     };
     if let Some(target) = target(&instruction.operation) {
@@ -120,10 +120,11 @@ pub(crate) fn defined(operation: &Operation) -> Vec<RegisterId> {
         }
         Operation::Local { destination, .. } => Some(*destination),
         Operation::MbarrierWait(wait) => wait.destination,
-        Operation::Multimem(operation) => match operation.action {
-            MultimemAction::LoadReduce { destination, .. } => destination,
+        Operation::Multimem(operation) => match &operation.action {
+            MultimemAction::LoadReduce { destinations, .. } => return destinations.iter().flatten().copied().collect(),
             MultimemAction::Store { .. } | MultimemAction::Reduce { .. } => None,
         },
+        Operation::VectorUpdate(update) => return update.destinations.iter().flatten().copied().collect(),
         Operation::Barrier(barrier) => barrier.reduction.as_ref().map(|reduction| reduction.destination),
         Operation::VectorLoad { destinations, .. } => return destinations.iter().flatten().copied().collect(),
         Operation::Async(operation) => return operation.defined(),
@@ -175,9 +176,13 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         },
         Operation::Async(operation) => found.extend(operation.used()),
         Operation::Multimem(operation) => match &operation.action {
-            MultimemAction::Store { value } | MultimemAction::Reduce { value, .. } => operand(value),
+            MultimemAction::Store { values } | MultimemAction::Reduce { values, .. } => values.iter().for_each(operand),
             MultimemAction::LoadReduce { .. } => {}
         },
+        Operation::VectorUpdate(update) => {
+            address_use(&update.address, &mut operand);
+            update.values.iter().for_each(operand);
+        }
         Operation::BranchIf { left, right, .. } => [left, right].into_iter().for_each(operand),
         Operation::MbarrierWait(wait) => {
             address_use(&wait.address, &mut operand);
@@ -192,6 +197,7 @@ pub(crate) fn used(instruction: &Instruction) -> Vec<RegisterId> {
         | Operation::Mark { .. }
         | Operation::Branch { .. }
         | Operation::Exit
+        | Operation::Trap
         | Operation::Nothing => {}
     }
     found

@@ -51,8 +51,11 @@ fn computed(program: &Program) -> Option<Span> {
     let is_source = |code: &&Instruction| match &code.operation {
         Operation::Local { value: LocalValue::Binary(operator, ..), .. }
         | Operation::ReadModifyWrite { update: Update::Apply(operator, _), .. } => *operator == Opaque,
-        Operation::Multimem(multimem) => match multimem.action {
-            MultimemAction::LoadReduce { operator, .. } | MultimemAction::Reduce { operator, .. } => operator == Opaque,
+        Operation::VectorUpdate(update) => update.operator == Opaque,
+        Operation::Multimem(multimem) => match &multimem.action {
+            MultimemAction::LoadReduce { operator, .. } | MultimemAction::Reduce { operator, .. } => {
+                *operator == Opaque
+            }
             MultimemAction::Store { .. } => false,
         },
         _ => false,

@@ -225,6 +225,7 @@ impl<'a> Runner<'a> {
             | Operation::Store { .. }
             | Operation::VectorLoad { .. }
             | Operation::VectorStore { .. }
+            | Operation::VectorUpdate(_)
             | Operation::ReadModifyWrite { .. } => {
                 return self.access(state, instruction, guard);
             }
@@ -252,6 +253,10 @@ impl<'a> Runner<'a> {
                 return Ok(());
             }
             Operation::Exit => return self.finish(state, TraceEnd::Exit),
+            Operation::Trap => {
+                let (span, rests_on) = (instruction.span, state.control.union(&guard).copied().collect());
+                return self.finish(state, TraceEnd::Wild { span, rests_on });
+            }
             Operation::Nothing => {}
         }
         state.at = here + 1;
@@ -301,6 +306,9 @@ impl<'a> Runner<'a> {
         let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
         let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
         let (kind, level) = (barrier.kind, barrier.level);
+        if level == BarrierLevel::Cluster {
+            self.note_cluster(&mut state, kind);
+        }
         let event = BarrierEvent { kind, level, instance, id, count, reduction: operation.zip(predicate) };
         let tag = match barrier.kind {
             BarrierKind::Sync => Tag::BarrierSync,

@@ -5,6 +5,7 @@ use fencepost_syntax::Span;
 
 use crate::asynchronous::{Covered, Family};
 use crate::ids::{AddressId, EventId};
+use crate::program::BarrierKind;
 use crate::unfold::strand_hazard::RegisterUse;
 use crate::unfolding::{Event, HazardKind, TensorKind};
 
@@ -20,6 +21,8 @@ pub(crate) struct Outstanding {
     /// Accesses of `tcgen05.{mma,cp,shift}` so far, with their `.cta_group`.
     tracked: Vec<(u8, EventId)>,
     pub(crate) registers: RegisterUse,
+    /// The last operation on the barrier of the cluster.
+    pub(crate) cluster: Option<(BarrierKind, Span)>,
     pub(crate) hazards: Vec<(HazardKind, Span, Span)>,
     pub(crate) allocated: Vec<(AddressId, Span)>,
     pub(crate) deallocated: Vec<AddressId>,

@@ -1,5 +1,6 @@
 //! Rules of the ISA that are broken or kept within one thread, whatever memory does: registers of a `wgmma` in flight
-//! (PTX ISA 9.7.17.5), its fence (9.7.17.7.1), and the life cycle of tensor memory (9.7.18.7). Found while unfolding. A use
+//! (PTX ISA 9.7.17.5), its fence (9.7.17.7.1), the turns at the barrier of a cluster (9.7.15.3), and the life cycle of tensor
+//! memory (9.7.18.7). Found while unfolding. A use
 //! of a register in flight is an event, and so is an access that a fence should separate from a product, because the
 //! behaviour is undefined then and models say so.
 
@@ -9,7 +10,7 @@ use fencepost_syntax::Span;
 
 use crate::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
 use crate::ids::{EventId, RegisterId};
-use crate::program::{Instruction, Operation, Program, Term};
+use crate::program::{BarrierKind, Instruction, Operation, Program, Term};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, State};
@@ -182,6 +183,21 @@ impl Runner<'_> {
             self.used_in_flight(state, &early, question.span)?;
         }
         Ok(())
+    }
+
+    /// A thread arrives at the barrier of its cluster and waits, in turn (PTX ISA 9.7.15.3).
+    pub(crate) fn note_cluster(&mut self, state: &mut State, kind: BarrierKind) {
+        let span = self.span_at(state.at);
+        let books = &mut state.outstanding;
+        let hazard = match (kind, books.cluster.replace((kind, span))) {
+            (BarrierKind::Arrive, Some((BarrierKind::Arrive, before))) => {
+                (HazardKind::ClusterArriveTwice, before, span)
+            }
+            (BarrierKind::Sync, Some((BarrierKind::Sync, before))) => (HazardKind::ClusterWaitAlone, before, span),
+            (BarrierKind::Sync, None) => (HazardKind::ClusterWaitAlone, span, span),
+            _ => return,
+        };
+        books.hazards.push(hazard);
     }
 
     /// The hazards of a run that ends, each once.

@@ -13,7 +13,7 @@ use crate::asynchronous::{Action, Size};
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::lower::layout::{LANES, QUARTER_SHIFT, quarter};
-use crate::program::{AddressOperand, Operation, Place, Space};
+use crate::program::{AddressOperand, Operand, Operation, Place, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, State};
@@ -258,12 +258,16 @@ impl Runner<'_> {
         &mut self,
         state: State,
         address: &AddressOperand,
-        count: Option<u32>,
+        count: Operand,
         guard: Reads,
     ) -> Result<(), UnfoldError> {
         let span = self.span_at(state.at);
         let (alternatives, _) = self.tensor_targets(state, address)?;
         for Aimed { mut state, target, origin, .. } in alternatives {
+            let count = match fold::substitute(&self.operand(&state, count).value, &state.known) {
+                Expression::Constant(count) => Some(count.0),
+                _ => None,
+            };
             let columns = self.variable(target);
             let tags = Tags::NONE.with(Tag::Deallocation);
             let tags = if origin == Origin::Stray { tags.with(Tag::Stray) } else { tags };
@@ -271,7 +275,7 @@ impl Runner<'_> {
             state.effects += 1;
             state.outstanding.deallocated.push(target);
             let other = |(first, asked, _): &&(AddressId, u32, Span)| {
-                *first == target && origin == Origin::Given && count.is_some_and(|count| count != *asked)
+                *first == target && origin == Origin::Given && count.is_some_and(|count| count != i128::from(*asked))
             };
             if let Some((_, _, allocation)) = self.allocations(self.thread.place).iter().find(other) {
                 state.outstanding.hazards.push((HazardKind::DeallocatedCount, *allocation, span));
