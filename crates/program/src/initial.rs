@@ -44,10 +44,12 @@ pub struct Cases {
     pub names: Vec<(Value, String)>,
 }
 
-/// The locations with an unknown initial value.
+/// The locations with an unknown initial value of their own.
 pub fn unknowns(program: &Program) -> Vec<LocationId> {
     let all = program.locations.iter().enumerate();
-    all.filter(|(_, location)| location.is_unknown).map(|(index, _)| LocationId::new(index)).collect()
+    all.filter(|(_, location)| location.is_unknown && location.copy_of.is_none())
+        .map(|(index, _)| LocationId::new(index))
+        .collect()
 }
 
 /// The program with these initial values.
@@ -55,6 +57,8 @@ pub fn with_case(program: &Program, case: &Case, names: &[(Value, String)]) -> P
     let mut program = program.clone();
     for &(location, value) in &case.values {
         program.locations[location.index()].initial = value;
+        let copies = program.locations.iter_mut().filter(|copy| copy.copy_of == Some(location));
+        copies.for_each(|copy| copy.initial = copy.ty.wrap(value));
     }
     program.unknown_values = names.to_vec();
     program
@@ -211,7 +215,10 @@ struct Scan<'a> {
 
 impl<'a> Scan<'a> {
     fn new(program: &'a Program, unfolding: &'a Unfolding, location: LocationId) -> Scan<'a> {
-        let mut scan = Scan { program, unfolding, holding: BTreeSet::from([location]), met: Met::default() };
+        let copies = program.locations.iter().enumerate().filter(|(_, copy)| copy.copy_of == Some(location));
+        let copies = copies.map(|(index, _)| LocationId::new(index));
+        let holding = copies.chain([location]).collect();
+        let mut scan = Scan { program, unfolding, holding, met: Met::default() };
         loop {
             let carried = unfolding.events.iter().filter_map(|event| match &event.kind {
                 EventKind::Write { value, location, .. } if scan.may_be(value) => Some(*location),

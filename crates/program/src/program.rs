@@ -102,6 +102,8 @@ pub struct Location {
     pub initial: Value,
     /// `x = ?`: `initial` is one of the values it may have (see [`crate::initial`]).
     pub is_unknown: bool,
+    /// `y = x` of an unknown `x`: it starts with the same value as that location.
+    pub copy_of: Option<LocationId>,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.
     pub ty: Type,
     /// How many bytes it is; 0 where the dialect has no sizes.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::{choices, matchings, program, tags_of, unfolded};
 use fencepost_program::EventId;
 use fencepost_program::program::Feature;
-use fencepost_program::unfolding::TraceEnd;
+use fencepost_program::unfolding::{HazardKind, TraceEnd};
 
 const ARRIVE: &str = "barrier.cluster.arrive;";
 const WAIT: &str = "barrier.cluster.wait;";
@@ -193,4 +193,23 @@ fn phases_are_those_of_the_machine() {
         assert_eq!(expected.len(), 1, "the order of steps makes no difference: {shape:?}");
         assert_eq!(outcomes(&threads(&blocks)), expected, "{shape:?}");
     }
+}
+
+/// A thread arrives and waits in turn; what it does out of turn is told with both places.
+#[test]
+fn a_thread_out_of_turn_is_a_hazard() {
+    let hazards = |code: &[&str]| -> Vec<HazardKind> {
+        let mut found: Vec<HazardKind> =
+            unfolded(&threads(&[(0, 0, code)]), 2).hazards.iter().map(|hazard| hazard.kind).collect();
+        found.sort();
+        found.dedup();
+        found
+    };
+    assert_eq!(hazards(&[ARRIVE, WAIT, ARRIVE, WAIT]), []);
+    assert_eq!(hazards(&[ARRIVE, ARRIVE, WAIT]), [HazardKind::ClusterArriveTwice]);
+    assert_eq!(hazards(&[WAIT]), [HazardKind::ClusterWaitAlone]);
+    assert_eq!(hazards(&[ARRIVE, WAIT, WAIT]), [HazardKind::ClusterWaitAlone]);
+    assert_eq!(hazards(&["L:", ARRIVE, WAIT, "add.u32 %r0, %r0, 1;", "setp.lt.u32 %p, %r0, 3;", "@%p bra L;"]), []);
+    let twice = ["L:", ARRIVE, "add.u32 %r0, %r0, 1;", "setp.lt.u32 %p, %r0, 2;", "@%p bra L;", WAIT];
+    assert_eq!(hazards(&twice), [HazardKind::ClusterArriveTwice]);
 }

@@ -47,8 +47,6 @@ fn barriers() {
     };
     only(&cta("bar.sync 0, 2;", "bar.sync 0, 3;"), "bar.sync 0, 3", "counts of 2 and 3 threads");
     none(&cta("bar.sync 0, 2;", "bar.sync 0, 2;"));
-    only(&cta("barrier.cluster.wait;", ""), "barrier.cluster.wait", "without an arrive");
-    none(&cta("barrier.cluster.arrive; barrier.cluster.wait;", ""));
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn real_ptx_has_no_subtracting_atomic() {
 fn forms_without_a_model_are_unsupported() {
     for (code, what) in [
         ("atom.min.f32 %f1, [x], %f2;", "`atom.min.f32`"),
-        ("sad.u32 %r1, %r2, %r3, %r4;", "`sad.u32`"),
+        ("vset.u32.u32.eq %r1, %r2, %r3;", "`vset.u32.u32.eq`"),
         ("red.max.f32 [x], %r1;", "`red.max.f32`"),
         ("mov.f32 %f1, 1.5;", "the floating-point number `1.5`"),
         ("fence.proxy.async;", "`fence.proxy.async`"),
@@ -185,7 +185,7 @@ fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
         ("ld.relaxed.gpuu.u32 %r1, [x];", "`ld.relaxed.gpuu.u32` (did you mean `.gpu`?)"),
         ("ld.wek.u32 %r1, [x];", "`ld.wek.u32` (did you mean `.weak`?)"),
         ("atom.relaxed.gpu.exhc.b32 %r1, [x], 1;", "`atom.relaxed.gpu.exhc.b32` (did you mean `.exch`?)"),
-        ("abs.s32 %r1, %r2;", "`abs.s32`"),
+        ("szext.clamp.s32 %r1, %r2, %r3;", "`szext.clamp.s32`"),
         ("add.rn.f33 %r1, %r2, %r3;", "`add.rn.f33`"),
         ("frobnicate %r1;", "`frobnicate`"),
     ] {

@@ -235,8 +235,10 @@ fn initial_value(
             names.unknown.insert(name.node.clone());
             Value(0)
         }
-        Some((InitialValue::Name(other), span)) if names.unknown.contains(other) => {
-            return Err(Refusal::Unsupported(span, format!("a copy of the unknown initial value of `{other}`")));
+        Some((InitialValue::Name(other), span)) if holds == Holds::Data && names.unknown.contains(other) => {
+            names.unknown.insert(name.node.clone());
+            names.copies.insert(name.node.clone(), Spanned::new(other.clone(), span));
+            Value(0)
         }
         Some((InitialValue::Name(other), span)) if matches!(holds, Holds::Address | Holds::Map) => {
             if names.get(other).is_none() {

@@ -130,6 +130,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, &mut findings);
+    pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
     let launches = launches::settle(litmus, &launched, &builders, &mut findings);

@@ -132,6 +132,8 @@ pub(crate) struct Names {
     pub(crate) multimem: BTreeMap<String, Vec<String>>,
     /// Names whose initial value is not known.
     pub(crate) unknown: BTreeSet<String>,
+    /// Of these, the names that have the value of another.
+    pub(crate) copies: BTreeMap<String, Spanned<String>>,
     /// Locations that code uses and nothing declares, where that is first.
     undeclared: Vec<Spanned<String>>,
 }
@@ -150,6 +152,7 @@ impl Names {
             shared_by_use: BTreeMap::new(),
             multimem: BTreeMap::new(),
             unknown: BTreeSet::new(),
+            copies: BTreeMap::new(),
             undeclared: Vec::new(),
         }
     }

@@ -1,6 +1,6 @@
-//! Addresses that memory holds at the start: `.param .u64 p = &x`, `.global .u64 t[2] = {&x, &y+4}`.
-//!
-//! They are filled in when every location is declared, so that a list may point back to its head.
+//! Initial values that are about other names. Addresses, `.param .u64 p = &x` and `.global .u64 t[2] = {&x, &y+4}`, are
+//! filled in when every location is declared, so that a list may point back to its head. A copy of an unknown value, `y = x`
+//! where `x = ?`, is tied to the other when it is known which locations the two are.
 
 use fencepost_syntax::litmus::{Declaration, InitialAddress, InitialValue, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -95,4 +95,33 @@ fn held(names: &mut Names, name: &Spanned<String>, address: &InitialAddress, spa
     };
     let id = self::address(names, address, Viewer { thread: ThreadId(0), place }, span)?;
     Ok(Value(names.value(id)))
+}
+
+/// Ties names with the value of an unknown one to that.
+pub(super) fn tie_copies(names: &mut Names, findings: &mut Findings) {
+    for (name, other) in names.copies.clone() {
+        let mut root = other.node.clone();
+        for _ in 0..names.copies.len() {
+            let Some(next) = names.copies.get(&root) else { break };
+            root.clone_from(&next.node);
+        }
+        let one = |name: &str| {
+            let variables: Vec<_> = names.variables.iter().filter(|variable| variable.name == name).collect();
+            match variables.as_slice() {
+                [variable] => Some(variable.atoms.as_slice()).filter(|atoms| atoms.len() == 1)?.first().copied(),
+                _ => None,
+            }
+        };
+        match (one(&name), one(&root)) {
+            (Some(own), Some(source)) if own.bytes == source.bytes && own.location != source.location => {
+                if let Some(location) = names.locations.get_mut(own.location.index()) {
+                    location.copy_of = location.is_unknown.then_some(source.location);
+                }
+            }
+            _ => {
+                let what = format!("a copy of the unknown initial value of `{}`", other.node);
+                findings.refuse(Refusal::Unsupported(other.span, what));
+            }
+        }
+    }
 }

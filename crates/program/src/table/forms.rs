@@ -7,8 +7,8 @@ use crate::program::Version;
 use crate::table::form::{Form, Slot, version};
 use crate::table::{
     ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_integer,
-    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
-    ptx_vector, ptx_warp, typo,
+    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_surface, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
+    ptx_tensormap, ptx_vector, ptx_warp, typo,
 };
 
 /// A form without what its table does with it.
@@ -38,6 +38,7 @@ fn unversioned() -> Vec<Row> {
     add(&mut rows, ptx_warp::FORMS);
     add(&mut rows, ptx_bits::FORMS);
     add(&mut rows, ptx_integer::FORMS);
+    add(&mut rows, ptx_surface::FORMS);
     add(&mut rows, ptx_multimem::FORMS);
     rows
 }

@@ -22,6 +22,7 @@ mod ptx_local;
 mod ptx_mbarrier;
 mod ptx_memory;
 mod ptx_multimem;
+mod ptx_surface;
 mod ptx_tensor;
 mod ptx_tensor_memory;
 mod ptx_tensor_product;

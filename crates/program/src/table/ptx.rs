@@ -9,7 +9,7 @@ use crate::ids::KernelId;
 use crate::lower::{Context, Refusal};
 use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
-use crate::table::{ptx_address, ptx_bits, ptx_vector, ptx_warp};
+use crate::table::{ptx_address, ptx_bits, ptx_surface, ptx_vector, ptx_warp};
 use crate::table::{
     ptx_async, ptx_async_store, ptx_async_tensor, ptx_float, ptx_hint, ptx_integer, ptx_launch, ptx_multimem,
     ptx_tensor, ptx_tensor_memory, ptx_tensor_product, ptx_tensormap,
@@ -264,6 +264,7 @@ fn by_form(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), R
         .or_else(|| ptx_address::lower(context, tree))
         .or_else(|| ptx_bits::lower(context, tree))
         .or_else(|| ptx_integer::lower(context, tree))
+        .or_else(|| ptx_surface::lower(context, tree))
         .or_else(|| ptx_warp::lower(context, tree))
         .or_else(|| ptx_vector::lower(context, tree))
         .or_else(|| ptx_multimem::lower(context, tree))

@@ -5,8 +5,8 @@ use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
     ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_float,
-    ptx_hint, ptx_integer, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
-    ptx_tensormap, ptx_vector, ptx_warp,
+    ptx_hint, ptx_integer, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_surface, ptx_tensor, ptx_tensor_memory,
+    ptx_tensor_product, ptx_tensormap, ptx_vector, ptx_warp,
 };
 
 /// A form of real PTX that has a model.
@@ -39,6 +39,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, ptx_address::FORMS);
     add(&mut found, ptx_bits::FORMS);
     add(&mut found, ptx_integer::FORMS);
+    add(&mut found, ptx_surface::FORMS);
     add(&mut found, ptx_warp::FORMS);
     add(&mut found, ptx_vector::FORMS);
     add(&mut found, ptx_float::FORMS);

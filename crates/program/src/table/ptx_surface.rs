@@ -1,0 +1,151 @@
+//! Surfaces as compilers write them: `suld.b`, `sust.b` and `sured.b` (PTX ISA 9.7.11.2 to 9.7.11.4) with coordinates. A
+//! surface is a name of the surface proxy (`s @ surface aliases x`), or a register that holds the address of one. The first
+//! coordinate of these forms counts bytes, the second rows: of an array of two dimensions, what its first index counts. What
+//! a coordinate outside the surface does is `Unknown`, whatever the clamp mode says.
+
+use fencepost_syntax::Spanned;
+use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+
+use crate::expression::BinaryOperator;
+use crate::lower::{Context, Refusal};
+use crate::program::{AddressOperand, Feature, LocalValue, Operand, Operation, Scope, Update};
+use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::modifier::{integer_type, spelled};
+use crate::table::ptx_address::{binary, constant, temporary};
+use crate::table::ptx_memory::scope_tag;
+use crate::table::ptx_vector;
+use crate::tag::{Tag, Tags};
+use crate::value::Type;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Load,
+    Store,
+    Reduce,
+}
+
+const SHAPE: Slot = Slot::One(&["1d", "2d"]);
+const VECTOR: Slot = Slot::Maybe(&["v2", "v4"]);
+const VECTORS: &[(&str, usize)] = &[("v2", 2), ("v4", 4)];
+const BITS: Slot = Slot::One(&["b8", "b16", "b32", "b64"]);
+const CLAMP: Slot = Slot::One(&["trap", "clamp", "zero"]);
+const ACCESS: &[Slot] = &[SHAPE, Slot::Hints, VECTOR, BITS, CLAMP];
+const OPERATIONS: &[(&str, BinaryOperator)] = &[
+    ("add", BinaryOperator::Add),
+    ("min", BinaryOperator::Minimum),
+    ("max", BinaryOperator::Maximum),
+    ("and", BinaryOperator::And),
+    ("or", BinaryOperator::Or),
+];
+
+pub(crate) const FORMS: &[Form<Kind>] = &[
+    Form { head: &["suld", "b"], slots: ACCESS, section: "9.7.11.2", since: version(1, 5), kind: Kind::Load },
+    Form { head: &["sust", "b"], slots: ACCESS, section: "9.7.11.3", since: version(1, 5), kind: Kind::Store },
+    Form {
+        head: &["sured", "b"],
+        slots: &[
+            Slot::One(&["add", "min", "max", "and", "or"]),
+            SHAPE,
+            Slot::One(&["u32", "s32", "b32", "u64", "s64"]),
+            CLAMP,
+        ],
+        section: "9.7.11.4",
+        since: version(2, 0),
+        kind: Kind::Reduce,
+    },
+];
+
+pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
+    let form = form::select(FORMS, tree)?;
+    Some(form::words(form, tree).and_then(|words| emit(context, tree, form.kind, &words)))
+}
+
+fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
+    let ty = tree.modifiers.iter().find_map(|word| integer_type(&word.node)).unwrap_or(Type::U32);
+    let length = words.find(VECTORS).map_or(1, |length| length.node);
+    let weak = Tags::from_iter([Tag::Weak, Tag::Surface]);
+    context.findings.feature(Feature::Proxy, tree.opcode.span);
+    ptx_vector::note(context, tree, length);
+    match kind {
+        Kind::Load => {
+            let [destination, place] = context.operands(tree)?;
+            let address = address(context, tree, place, words)?;
+            let elements = ptx_vector::elements(tree, destination, length)?.iter();
+            let destinations = elements.map(|element| context.destination(element, ty)).collect::<Result<_, _>>()?;
+            let tags = weak.with(Tag::Read);
+            context.thread.emit(Operation::VectorLoad { destinations, address, ty, tags, scope: None });
+        }
+        Kind::Store => {
+            let [place, value] = context.operands(tree)?;
+            let address = address(context, tree, place, words)?;
+            let elements = ptx_vector::elements(tree, value, length)?.iter();
+            let values = elements.map(|element| context.value(element)).collect::<Result<_, _>>()?;
+            let tags = weak.with(Tag::Write);
+            context.thread.emit(Operation::VectorStore { address, values, ty, tags, scope: None });
+        }
+        Kind::Reduce => {
+            let [place, value] = context.operands(tree)?;
+            let address = address(context, tree, place, words)?;
+            let operator = words.find(OPERATIONS).map_or(BinaryOperator::Add, |found| found.node);
+            let update = Update::Apply(operator, context.value(value)?);
+            let common = [Tag::Relaxed, Tag::Surface, Tag::Atomic, Tag::NoReturn, scope_tag(Scope::Gpu)];
+            let common = Tags::from_iter(common);
+            context.thread.emit(Operation::ReadModifyWrite {
+                destination: None,
+                address,
+                update,
+                ty,
+                read_tags: common.with(Tag::Read),
+                write_tags: common.with(Tag::Write),
+                scope: Some(Scope::Gpu),
+                assume: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// `[s, {%x}]`, `[s, {%x, %y}]`.
+fn address(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    place: &Spanned<TreeOperand>,
+    words: &Words,
+) -> Result<AddressOperand, Refusal> {
+    let wrong = || Refusal::error(place.span, format!("{} takes a surface and coordinates", spelled(tree)));
+    let TreeOperand::Address(found) = &place.node else { return Err(wrong()) };
+    let [coordinates] = found.rest.as_slice() else { return Err(wrong()) };
+    let coordinates = match &coordinates.node {
+        TreeOperand::Vector(parts) => parts.as_slice(),
+        _ => std::slice::from_ref(coordinates),
+    };
+    let row = match &found.base.node {
+        TreeOperand::Symbol(name) => {
+            context.names.get(name).filter(|entry| entry.inner.len() == 1).and_then(|name| name.tile())
+        }
+        _ => None,
+    };
+    let base = context.value(&found.base)?;
+    let start = Operand::Register(temporary(context, Type::U64, LocalValue::Operand(base)));
+    let along = |context: &mut Context<'_>, from: Operand, part: &Spanned<TreeOperand>, step: i128| {
+        let value = context.value(part)?;
+        let bytes = binary(context, BinaryOperator::Multiply, Type::U64, value, constant(step));
+        Ok::<_, Refusal>(binary(context, BinaryOperator::Add, Type::U64, from, bytes))
+    };
+    let at = match (words.has("2d"), coordinates, row) {
+        (false, [x], _) => along(context, start, x, 1)?,
+        (true, [x, y], Some(row)) => {
+            let line = along(context, start, y, row)?;
+            along(context, line, x, 1)?
+        }
+        (true, [_, _], None) => {
+            let what = format!("{} of a surface that is not declared with two dimensions", spelled(tree));
+            return Err(Refusal::Unsupported(place.span, what));
+        }
+        _ => return Err(wrong()),
+    };
+    match at {
+        Operand::Register(register) => Ok(AddressOperand::Register(register)),
+        _ => Err(wrong()),
+    }
+}
