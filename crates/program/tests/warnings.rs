@@ -106,3 +106,16 @@ fn registers_of_x86_with_a_type() {
     let (program, _) = attempt(&text.replace("uint64_t 0:rax", "foo_t 0:rax"));
     assert!(program.is_some_and(|program| program.unsupported.len() == 1));
 }
+
+/// The other dialects write names; PTX has brackets.
+#[test]
+fn an_address_without_brackets() {
+    let found = |text: &str| -> Vec<String> { attempt(text).1.into_iter().map(|fault| fault.message).collect() };
+    let declared = ".global .u32 x = 0;";
+    assert_eq!(
+        found(&ptx(declared, &["ld.relaxed.gpu.u32 %r1, x;"])),
+        ["PTX writes the address of an access in brackets"]
+    );
+    assert_eq!(found(&ptx(declared, &["ld.relaxed.gpu.u32 %r1, [x];"])), [""; 0]);
+    assert_eq!(found("PTX t\n{ x = 0; }\nP0@cta 0,gpu 0 ;\nld.weak r0, x ;\nexists (P0:r0 = 0)\n"), [""; 0]);
+}

@@ -37,10 +37,10 @@ mod x86_flags;
 mod x86_locked;
 pub(crate) mod x86_place;
 
-use fencepost_syntax::Span;
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::suggest::nearest;
+use fencepost_syntax::{Diagnostic, Span};
 
 pub(crate) use ptx_bits::float_bits;
 pub(crate) use ptx_local::operator as comparison_operator;
@@ -56,6 +56,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         Dialect::C => return Err(Refusal::error(tree.span(), "an instruction among C statements")),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => ptx::lower(context, tree, assume),
     };
+    if done.is_ok() && context.dialect == Dialect::Ptx {
+        brackets(context, tree);
+    }
     match done {
         Ok(()) if context.dialect == Dialect::Ptx && context.version < Version::NEWEST => {
             if let Some((since, section)) = forms::since(tree) {
@@ -71,6 +74,20 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
             Err(Refusal::Unsupported(slip(tree, &what).unwrap_or(span), what))
         }
         done => done,
+    }
+}
+
+/// The other dialects write an address as a name; PTX has brackets.
+fn brackets(context: &mut Context<'_>, tree: &Instruction) {
+    let place = match tree.opcode.node.as_str() {
+        "ld" | "atom" => 1,
+        "st" | "red" => 0,
+        _ => return,
+    };
+    let Some(operand) = tree.operands.get(place) else { return };
+    if matches!(operand.node, Operand::Symbol(_) | Operand::Offset(..)) {
+        let warning = Diagnostic::warning(operand.span, "PTX writes the address of an access in brackets");
+        context.findings.diagnostics.push(warning.label("read as an address").help("put `[` and `]` around it"));
     }
 }
 

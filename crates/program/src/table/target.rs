@@ -125,8 +125,8 @@ pub fn lacks(tree: &Instruction, target: Target) -> Option<(String, &'static str
         let starts = head.len() <= words().count() && words().zip(*head).all(|(found, head)| found == *head);
         starts && (word.is_empty() || tree.modifiers.iter().any(|found| found.node == **word))
     };
-    let unmet = NEEDS.iter().filter(applies).filter(|(_, _, need, _)| !need.is_met(target));
+    let mut unmet = NEEDS.iter().filter(applies).filter(|(_, _, need, _)| !need.is_met(target));
     // The most demanding one, which is the most special.
-    let (_, _, need, section) = unmet.last()?;
+    let (_, _, need, section) = unmet.next_back()?;
     Some((need.words(), section))
 }
