@@ -272,3 +272,25 @@ fn an_unknown_answer_says_what_to_write_instead() {
     let run = fencepost(&folder, &["check", "copy.litmus"]);
     assert!(run.code == 3 && run.out.contains("16 bytes from `s[0]` on, where there are only 8"), "{}", run.out);
 }
+
+/// A misspelt word is shown in its line, beside the answer that names the instruction.
+#[test]
+fn a_misspelt_word_has_a_mark_below_it() {
+    let folder = Folder::new();
+    let text =
+        "PTX t\n{ .global .u32 x = 0; }\nP0@cta 0, gpu 0 {\n  ld.acquire.gup.u32 %r1, [x];\n}\nexists (P0:%r1 = 0)\n";
+    folder.write("t.litmus", text);
+    let run = fencepost(&folder, &["check", "t.litmus"]);
+    assert!(run.code == 3 && run.err.contains("              ^^^ not known here"), "{}", run.err);
+}
+
+/// A failure says which condition, and which accesses race.
+#[test]
+fn a_failure_of_junit_names_what_failed() {
+    let folder = Folder::new();
+    let text = "PTX t\n{ x = 0; }\nP0@cta 0, gpu 0 {\n  st.weak.u32 [x], 1;\n}\nP1@cta 1, gpu 0 {\n  \
+                ld.weak.u32 %r1, [x];\n}\nforall (P1:%r1 = 1)\n";
+    folder.write("t.litmus", text);
+    let run = fencepost(&folder, &["check", "t.litmus", "--junit", "-"]);
+    assert!(run.out.contains("line 9: forall (P1:%r1=1); data-race on x of lines 4 and 7"), "{}", run.out);
+}

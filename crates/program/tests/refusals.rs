@@ -230,3 +230,34 @@ fn a_map_may_stand_before_its_tensor() {
         attempt(&ptx(".global .tensormap m = g; .global .b64 g[2] = 1;", &["mov.u32 %r1, 0;"]));
     assert!(program.is_some(), "{diagnostics:?}");
 }
+
+/// What is probably misspelt is the place, not the whole instruction.
+#[test]
+fn a_slip_is_pointed_at() {
+    for (code, at) in [
+        ("ld.acquire.gup.u32 %r1, [x];", "gup"),
+        ("stt.u32 [x], 1;", "stt"),
+        ("mbarrier.arive.shared.b64 _, [x];", "arive"),
+    ] {
+        let text = ptx("x = 0;", &[code]);
+        let unsupported = attempt(&text).0.expect("a program").unsupported;
+        let span = unsupported.first().expect("one").span;
+        assert_eq!(&text[span.start as usize..span.end as usize], at, "{code}");
+    }
+}
+
+#[test]
+fn a_rank_outside_the_cluster() {
+    let test = |cluster: &str| {
+        format!(
+            "PTX t\n{{ .shared .u32 s; }}\nP0@cta 0{cluster}, gpu 0 {{\nmapa.shared::cluster.u32 %r1, s, 1;\n\
+             st.shared::cluster.u32 [%r1], 42;\n}}\nP1@cta 1{cluster}, gpu 0 {{\nld.shared.u32 %r2, [s];\n}}\n\
+             exists (P1:%r2=42)\n"
+        )
+    };
+    let (at, message, help) = error(&test(""));
+    assert_eq!((at.as_str(), message.contains("no CTA of rank 1 in the cluster of P0")), ("1", true), "{message}");
+    assert!(help.contains("cluster 0"), "{help}");
+    assert_eq!(attempt(&test("")).1.len(), 1, "what follows from it is no second mistake");
+    assert!(attempt(&test(", cluster 0")).0.is_some());
+}
