@@ -124,9 +124,9 @@ pub(crate) struct Limits {
     /// Start the checks in an order shuffled by this number, to even out the load; answers and their order stay the same
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How often a loop is unrolled; spin loops need no unrolling
-    #[arg(long, value_name = "N", default_value_t = fencepost_check::options::DEFAULT_BOUND)]
-    pub(crate) bound: u32,
+    /// How often a loop is unrolled; spin loops need no unrolling [default: 2, and more where that leaves the answer open]
+    #[arg(long, value_name = "N")]
+    pub(crate) bound: Option<u32>,
     /// Which engine searches; the answer is the same
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: Engine,

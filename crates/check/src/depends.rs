@@ -14,6 +14,7 @@ use fencepost_program::unfolding::TraceEnd;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::{Checked, Evidence, check_as_read, refused};
+use crate::deepen;
 use crate::diagnosis;
 use crate::models::LoadedModel;
 use crate::options::Options;
@@ -29,7 +30,8 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     let start = Instant::now();
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let mut checked = check_readings(test, model, options);
+    let (mut checked, bound) = deepen::check(options, start, |options| check_readings(test, model, options));
+    let options = &Options { bound, ..options.clone() };
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
     diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);

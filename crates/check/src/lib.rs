@@ -16,6 +16,7 @@ pub mod compare;
 pub mod compiled;
 pub mod conform;
 mod contradiction;
+pub mod deepen;
 mod depends;
 mod diagnosis;
 mod estimate;

@@ -41,6 +41,16 @@ impl Wanted {
     }
 }
 
+/// What is done about an answer that a cut loop leaves open.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Deepening {
+    /// It is left open.
+    #[default]
+    Off,
+    /// Loops are unrolled further, step by step (see [`crate::deepen`]).
+    On,
+}
+
 /// Whether a second engine confirms that something is unreachable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum CrossCheck {
@@ -81,6 +91,7 @@ pub struct Options<'a> {
     pub engine: EngineChoice,
     /// How often a loop body is unrolled; spin loops need no unrolling.
     pub bound: u32,
+    pub deepening: Deepening,
     pub time_limit: Option<Duration>,
     /// Bytes, of one check.
     pub memory_limit: Option<u64>,
@@ -100,6 +111,7 @@ impl Default for Options<'_> {
         Options {
             engine: EngineChoice::default(),
             bound: DEFAULT_BOUND,
+            deepening: Deepening::default(),
             time_limit: None,
             memory_limit: None,
             cancelled: None,

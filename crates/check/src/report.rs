@@ -53,6 +53,9 @@ pub struct Report {
     pub engine: String,
     /// Whether a second engine confirmed every unreachable question.
     pub cross_checked: bool,
+    /// How often loops were unrolled, where that is more often than was asked for: an answer that a cut loop left open was
+    /// looked for with more.
+    pub deepened: Option<u32>,
 }
 
 impl Answer {

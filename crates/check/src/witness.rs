@@ -84,6 +84,7 @@ pub(crate) fn report(
         warnings: warnings::gather(test, model, unfolding, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
+        deepened: None,
     }
 }
 

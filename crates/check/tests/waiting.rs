@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use fencepost_check::options::{EngineChoice, Options};
+use fencepost_check::options::{Deepening, EngineChoice, Options};
 use fencepost_check::report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Test, check, load};
 use fencepost_syntax::Source;
@@ -242,4 +242,39 @@ fn under_a_filter_the_answer_says_so_and_of_nothing_it_says_nothing() {
     by_each_engine(&racy(""), |report| {
         assert_eq!((report.races.answer, report.races.assuming), (RaceAnswer::Found, false));
     });
+}
+
+/// Three threads that add by compare-and-swap: two iterations leave it open, three do not.
+#[test]
+fn a_loop_that_was_cut_too_early_is_unrolled_further_unless_somebody_says_how_far() {
+    let text = include_str!("../../../corpus/loops/Retry-deepened.litmus");
+    let report = |deepening, bound| {
+        let options = Options { deepening, bound, ..Options::default() };
+        check(&test(text), &Models::shipped("ptx").unwrap(), &options).report
+    };
+    let fixed = report(Deepening::Off, 2);
+    assert_eq!((kind(&fixed), fixed.deepened), (Some("bound"), None));
+    let deeper = report(Deepening::On, 2);
+    assert_eq!((deeper.verdict.word(), deeper.deepened), ("Holds", Some(3)));
+    let asked = report(Deepening::Off, 3);
+    assert_eq!((asked.verdict.word(), asked.executions, asked.deepened), ("Holds", deeper.executions, None));
+    let beyond = include_str!("../../../corpus/loops/Retry-beyond.litmus");
+    let options = Options { deepening: Deepening::On, ..Options::default() };
+    let open = check(&test(beyond), &Models::shipped("ptx").unwrap(), &options).report;
+    assert_eq!((kind(&open), open.deepened), (Some("bound"), None));
+}
+
+/// Nobody else waits at the barrier or accesses the memory: a failed round changes nothing. With a second thread in the CTA
+/// that is not known, and with an own model neither.
+#[test]
+fn a_lock_that_is_told_of_in_memory_of_one_thread_is_followed() {
+    let text = include_str!("../../../corpus/loops/Spinlock-told-through-shared.litmus");
+    by_each_engine(text, |report| {
+        assert_eq!((report.verdict.word(), report.races.answer), ("Holds", RaceAnswer::None), "{:?}", report.why);
+        assert_eq!(report.termination.answer, TerminationAnswer::Terminates);
+    });
+    let beside = text.replace("forall (count", "P2@cta 1, gpu 0 {\n  ld.shared.u32 %x, [told];\n}\nforall (count");
+    by_each_engine(&beside, |report| assert_eq!(kind(report), Some("bound"), "{:?}", report.verdict));
+    let held = text.replace("lock = 0", "lock = 1");
+    by_each_engine(&held, |report| assert_eq!(report.termination.answer, TerminationAnswer::MayHang, "{report:?}"));
 }

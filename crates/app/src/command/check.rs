@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock};
 
 use fencepost_check::expectation::{Expectations, NewUnknown};
-use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
+use fencepost_check::options::{CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::{self, Row, Status, herd, json, junit, table};
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
@@ -120,7 +120,8 @@ pub(crate) fn choice(names: &[String], all: bool, library: &Library) -> Result<C
 pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
     Options {
         engine: engine(limits.engine),
-        bound: limits.bound,
+        bound: limits.bound.unwrap_or(DEFAULT_BOUND),
+        deepening: if limits.bound.is_none() { Deepening::On } else { Deepening::Off },
         time_limit: limits.time_limit,
         memory_limit: limits.memory_limit,
         cancelled: Some(&CANCELLED),

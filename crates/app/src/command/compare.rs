@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side, Witness};
-use fencepost_check::options::{CrossCheck, EngineChoice, Options, Outcomes, Wanted};
+use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
 use fencepost_check::output::compare as output;
 use fencepost_check::readings::Settings;
@@ -106,6 +106,7 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
         axioms: Options {
             engine: EngineChoice::Auto,
             bound: limits.bound,
+            deepening: Deepening::Off,
             time_limit: limits.time_limit,
             memory_limit: limits.memory_limit,
             cancelled: Some(&CANCELLED),

@@ -9,7 +9,7 @@ use fencepost_check::compare::Side;
 use fencepost_check::conform::{self, Agreement, Expected, Property, Row};
 use fencepost_check::neutral::{self, By, Neutral};
 use fencepost_check::operational;
-use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
+use fencepost_check::options::{CrossCheck, Deepening, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
 use fencepost_check::{LoadedModel, Models, Test};
@@ -62,6 +62,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
     let checking = Options {
         engine: engine(options.engine),
         bound: options.bound,
+        deepening: Deepening::Off,
         time_limit: Some(options.time_limit),
         memory_limit: None,
         cancelled: Some(&CANCELLED),

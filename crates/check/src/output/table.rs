@@ -263,6 +263,9 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
+    if let Some(bound) = report.deepened {
+        let _ = writeln!(text, "  with loops unrolled {bound} times (--bound {bound}); fewer leave it open");
+    }
     // A single form is in the reason already.
     if report.unsupported.len() > 1 {
         unsupported_lines(&mut text, report);

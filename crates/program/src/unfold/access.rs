@@ -150,6 +150,7 @@ impl Runner<'_> {
         if self.constants.contains(location) {
             state.known.insert(event, self.program.locations[location.index()].initial);
         }
+        self.note_own_read(state, target, event);
         let value = self.convert(half.ty, Expression::Read(event));
         Ok((event, value))
     }
@@ -170,13 +171,10 @@ impl Runner<'_> {
         let is_data = info.role == LocationRole::Mbarrier && !half.tags.has(Tag::Mbarrier);
         let value = self.convert(if is_data { Type::U64 } else { ty }, value);
         let (generic, location) = (address.generic, address.location);
-        self.event(
-            state,
-            EventKind::Write { address: target, generic, location, value, ty },
-            half.tags,
-            half.scope,
-            deps,
-        )
+        let kind = EventKind::Write { address: target, generic, location, value, ty };
+        let event = self.event(state, kind, half.tags, half.scope, deps)?;
+        self.note_own_write(state, target, event);
+        Ok(event)
     }
 
     fn load(
@@ -207,7 +205,7 @@ impl Runner<'_> {
         let deps = Deps { data: slot.reads, ..deps };
         let half = Half { ty: *ty, tags: *tags, scope: *scope };
         self.write_events(&mut state, targets, slot.value, half, &deps, &mut None)?;
-        state.effects += 1;
+        state.effects += u32::from(!self.is_own(targets));
         self.proceed(state);
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! thread has exactly one trace. Loops: see [`visit`].
 
 mod access;
+mod alone;
 mod compact;
 mod constant;
 mod fence;
@@ -262,11 +263,13 @@ pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unf
 }
 
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
+    let alone = |index: usize| alone::Alone::new(program, ThreadId::new(index), options);
+    let alone: Vec<alone::Alone> = (0..program.threads.len()).map(alone).collect();
     let rewriting = if rewrite::occurs(program) { options.rewriting } else { Rewriting::Unrolled };
     let options = &UnfoldOptions { rewriting, ..*options };
     let mut constants = Constants::new(program);
     loop {
-        let unfolding = unfold_given(program, options, (failing, &constants));
+        let unfolding = unfold_given(program, options, (failing, &constants, &alone));
         // An error may come of what was assumed.
         if !constants.give_up(unfolding.as_ref().ok()) {
             return unfolding;
@@ -274,10 +277,13 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
     }
 }
 
+/// What is known of the program before it is unfolded: which locations are constant, and what each thread has for itself.
+type Given<'a> = (Failing, &'a Constants, &'a [alone::Alone]);
+
 fn unfold_given(
     program: &Program,
     options: &UnfoldOptions,
-    given: (Failing, &Constants),
+    given: Given<'_>,
 ) -> Result<Unfolding, UnfoldError> {
     let (none, mut met) = (Starts::new(), Starts::new());
     let unfolding = unfold_tiled(program, options, given, (&none, &mut met));
@@ -291,7 +297,7 @@ fn unfold_given(
 fn unfold_tiled(
     program: &Program,
     options: &UnfoldOptions,
-    (failing, constants): (Failing, &Constants),
+    (failing, constants, alone): Given<'_>,
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = Unfolding {
@@ -328,13 +334,13 @@ fn unfold_tiled(
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        let given = run::Given { failing, staying: &staying, constants };
+        let given = run::Given { failing, staying: &staying, constants, alone: alone[index].clone() };
         lives.extend(run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?);
         staying.unstarted(program, id, &mut unfolding);
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
         let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
-        return unfold_tiled(program, &unrolled, (failing, constants), (starts, met));
+        return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     compact::compact(&mut unfolding);

@@ -10,6 +10,7 @@ use crate::program::{
     Thread,
 };
 use crate::tag::{Tag, Tags};
+use crate::unfold::alone::Alone;
 use crate::unfold::constant::Constants;
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::launch::Staying;
@@ -34,6 +35,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) failing: Failing,
     pub(crate) staying: &'a Staying,
     pub(crate) constants: &'a Constants,
+    pub(crate) alone: Alone,
     pub(crate) unfolding: &'a mut Unfolding,
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
@@ -46,11 +48,11 @@ pub(crate) struct Runner<'a> {
 }
 
 /// What is known before a run.
-#[derive(Copy, Clone)]
 pub(crate) struct Given<'a> {
     pub(crate) failing: Failing,
     pub(crate) staying: &'a Staying,
     pub(crate) constants: &'a Constants,
+    pub(crate) alone: Alone,
 }
 
 /// What the event of one instruction depends on.
@@ -67,7 +69,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        Given { failing, staying, constants }: Given<'a>,
+        Given { failing, staying, constants, alone }: Given<'a>,
         unfolding: &'a mut Unfolding,
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
@@ -81,6 +83,7 @@ impl<'a> Runner<'a> {
             failing,
             staying,
             constants,
+            alone,
             unfolding,
             flow: Flow::new(program, id),
             stack,
@@ -324,7 +327,7 @@ impl<'a> Runner<'a> {
         let reads = data.clone();
         let deps = Deps { data, guard, ..Deps::default() };
         let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;
-        state.effects += 1;
+        state.effects += u32::from(!self.alone.meets_nobody(barrier));
         if barrier.kind != BarrierKind::Arrive {
             self.finish(state.clone(), TraceEnd::Blocked { barrier: event })?;
         }
@@ -395,6 +398,8 @@ impl<'a> Runner<'a> {
             let own = self.program.locations[location.index()].ty;
             if ty.bits == 0 || ty.bits == own.bits {
                 state.known.insert(*event, own.wrap(*value));
+                let copied = self.copies_of(state, *event);
+                state.known.extend(copied.into_iter().map(|source| (source, own.wrap(*value))));
             }
         }
         state.constrain(constraint);

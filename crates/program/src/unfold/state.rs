@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expression::Expression;
 use crate::ids::EventId;
 use crate::program::{Initial, Program, Thread};
+use crate::unfold::alone::Own;
 use crate::unfold::fold;
 use crate::unfold::strand_group::Outstanding;
 use crate::unfold::visit::Visit;
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub(crate) outstanding: Outstanding,
     /// The failing iteration of a spin loop that the run has (see `visit`).
     pub(crate) kept_failing: Option<Vec<EventId>>,
+    /// Memory that the thread has for itself (see `alone`).
+    pub(crate) own: Own,
 }
 
 /// What a condition comes to on this run.
@@ -94,6 +97,7 @@ impl State {
             rewrites: 0,
             outstanding: Outstanding::default(),
             kept_failing: None,
+            own: Own::default(),
         }
     }
 

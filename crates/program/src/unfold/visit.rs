@@ -9,7 +9,8 @@
 //! A failing compare-and-swap that writes the old value back (Dartagnan's dialect, x86) changes nothing either: such an
 //! iteration is a spin too, in a variant of the run in which that write is left out, since the spinning read would
 //! otherwise never be the last in coherence order. So are other read-modify-writes that write what they read, where
-//! `rewrite` says so.
+//! `rewrite` says so. Memory that no other thread can access is no effect, but must be as it was, like a register (see
+//! `alone`).
 //!
 //! An attempt of a weak compare-and-exchange that fails though the values are equal (C11 7.17.7.4) leaves everything as it
 //! was, too. No thread sits in such a loop for good.
@@ -20,6 +21,7 @@
 //! `wait::only_waits`).
 
 use crate::expression::Expression;
+use crate::ids::LocationId;
 use crate::unfold::run::Runner;
 use crate::unfold::state::State;
 use crate::unfold::{Failing, fold};
@@ -32,6 +34,7 @@ const LONGEST_COUNTED: u32 = 128;
 #[derive(Clone)]
 pub(crate) struct Visit {
     live: Vec<Expression>,
+    own: Vec<(LocationId, Expression)>,
     path: usize,
     effects: u32,
     forks: u32,
@@ -59,6 +62,7 @@ impl Runner<'_> {
             .collect();
         let mut visit = Visit {
             live,
+            own: state.own.values(&state.known),
             path: state.path.len(),
             effects: state.effects,
             forks: state.forks,
@@ -67,7 +71,7 @@ impl Runner<'_> {
             counted: 0,
         };
         if let Some(previous) = state.visits.get(&head) {
-            if previous.effects == visit.effects && previous.live == visit.live {
+            if previous.effects == visit.effects && previous.live == visit.live && previous.own == visit.own {
                 let end = self.spin(state, previous);
                 let is_of_no_use = || self.only_waits(&state.path, previous.path);
                 if self.failing == Failing::LeftOut
@@ -104,7 +108,8 @@ impl Runner<'_> {
     fn spin(&self, state: &State, since: &Visit) -> Option<TraceEnd> {
         let iteration = &state.path[since.path..];
         let is_write = |kind: &EventKind| matches!(kind, EventKind::Write { .. });
-        let wrote = iteration.iter().any(|event| is_write(&self.unfolding.events[event.index()].kind));
+        let writes = iteration.iter().filter(|event| is_write(&self.unfolding.events[event.index()].kind));
+        let wrote = writes.into_iter().any(|event| !self.is_own_write(*event));
         let is_spurious = state.spurious.is_some_and(|at| at > since.path);
         if wrote || is_spurious || state.silent.is_some_and(|at| at < since.path) {
             return None;
