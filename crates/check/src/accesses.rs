@@ -18,6 +18,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::CheckId;
 use fencepost_program::EventId;
 use fencepost_program::program::Condition;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::Span;
 
@@ -135,10 +136,21 @@ impl RaceSearch<'_, '_> {
     /// Adds what the executions that end so show.
     pub(crate) fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
         for part in self.parts {
-            if !self.is_clear(flags, part, ends) {
+            if self.objects_race(met) || !self.is_clear(flags, part, ends) {
                 self.look_at(flags, part, ends, effort, met);
             }
         }
+    }
+
+    /// Whether an mbarrier itself is raced for: what changes it is then not known to be atomic, and a wait that answers no
+    /// may show what no later one does.
+    fn objects_race(&self, met: &Met) -> bool {
+        let is_of_one = |event: EventId| {
+            let event = self.unfolding.events.get(event.index());
+            event.is_some_and(|event| event.has(Tag::Mbarrier))
+        };
+        let mut races = met.races.races.iter().filter(|(key, _)| key.is_pair());
+        races.any(|(_, example)| is_of_one(example.pair.0) || is_of_one(example.pair.1))
     }
 
     /// Whether a part that is about some events is known to have nothing flagged that touches one of them.

@@ -430,7 +430,7 @@ pub enum Patience {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CodeIndex(pub u32);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AddressOperand {
     Static(AddressId),
     /// The address is in a register: the unfolding forks over the addresses it may hold.

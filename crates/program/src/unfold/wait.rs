@@ -7,7 +7,7 @@
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{Instruction, MbarrierWait, Operation, Patience, Program, Thread};
+use crate::program::{AddressOperand, Instruction, MbarrierWait, Operation, Patience, Program, Thread};
 use crate::tag::Tag;
 use crate::unfold::access::Half;
 use crate::unfold::flow::target;
@@ -94,7 +94,8 @@ impl Runner<'_> {
     /// Whether races need no failing iteration of this loop: all it accesses are mbarriers it waits on. Operations on an
     /// mbarrier are strong, but for `init` and `inval`: a wait that comes too early or too late conflicts with those of
     /// another thread. If they only initialise (each object once), the first access of this thread to the object is the
-    /// one to look at: an initialisation that is ordered before it is ordered before the later ones too.
+    /// one to look at: an initialisation that is ordered before it is ordered before the later ones too. (If it is not, that
+    /// race is found; with which of the later waits it races too, and where the object is then found broken, is not asked.)
     pub(super) fn only_waits(&self, path: &[EventId], since: usize) -> bool {
         let event = |id: &EventId| &self.unfolding.events[id.index()];
         let (before, iteration) = path.split_at(since);
@@ -116,26 +117,39 @@ impl Runner<'_> {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Makers {
     None,
-    /// `init` only, of as many objects as there are.
+    /// `init` only, and nobody initialises an object twice.
     Initialise,
     Any,
 }
 
 impl Makers {
     pub(crate) fn new(program: &Program, own: &Thread) -> Makers {
+        let stores_of = |thread: &'_ Thread| {
+            let stores = thread.code.iter().filter_map(|code| match &code.operation {
+                Operation::Store { tags, address, .. } if tags.has(Tag::Mbarrier) => {
+                    Some((tags.has(Tag::MbarrierInit), address.clone()))
+                }
+                _ => None,
+            });
+            stores.collect::<Vec<_>>()
+        };
         let others = program.threads.iter().filter(|thread| !std::ptr::eq(*thread, own));
-        let operations = others.flat_map(|thread| &thread.code).map(|code| &code.operation);
-        let stores = operations.filter_map(|operation| match operation {
-            Operation::Store { tags, .. } if tags.has(Tag::Mbarrier) => Some(tags.has(Tag::MbarrierInit)),
-            _ => None,
-        });
-        let stores: Vec<bool> = stores.collect();
+        let stores: Vec<_> = others.flat_map(stores_of).collect();
+        // Its own are ordered with its waits, but are one more initialisation where another thread has one.
+        let own = stores_of(own).into_iter().filter(|(is_init, _)| *is_init);
+        let inits: Vec<AddressOperand> = stores.iter().cloned().chain(own).map(|(_, address)| address).collect();
+        let is_twice = |(at, address): (usize, &AddressOperand)| {
+            matches!(address, AddressOperand::Static(_)) && inits.iter().skip(at + 1).any(|other| other == address)
+        };
+        let once = !inits.iter().enumerate().any(is_twice);
         let is_mbarrier =
             |location: &&crate::program::Location| location.role == crate::program::LocationRole::Mbarrier;
         let objects = program.locations.iter().filter(is_mbarrier).count();
         match stores.as_slice() {
             [] => Makers::None,
-            stores if stores.iter().all(|is_init| *is_init) && stores.len() <= objects => Makers::Initialise,
+            stores if stores.iter().all(|(is_init, _)| *is_init) && once && inits.len() <= objects => {
+                Makers::Initialise
+            }
             _ => Makers::Any,
         }
     }
