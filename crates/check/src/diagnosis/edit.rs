@@ -43,6 +43,7 @@ pub(super) enum Change {
         at: Anchor,
         wait: String,
         label: String,
+        polled: Polled,
     },
     /// Other semantics or a wider scope.
     Strengthen {
@@ -89,6 +90,14 @@ pub(super) enum Semantics {
     Relaxed,
 }
 
+/// Whether a wait that is put in waits for more than the thread was to wait for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Polled {
+    Once,
+    /// The thread has just waited on the same mbarrier and not used what it waited for: it would wait for what comes after.
+    Again,
+}
+
 /// What is moved: an author moves an access less gladly.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Moved {
@@ -128,7 +137,8 @@ impl Edit {
                 // In two threads it is more than twice as much to understand.
                 if at.len() == 1 { 4 + 2 * instructions } else { 6 + 4 * instructions }
             }
-            Change::Poll { .. } => 7,
+            Change::Poll { polled: Polled::Once, .. } => 7,
+            Change::Poll { polled: Polled::Again, .. } => 12,
             Change::Declare { .. } => 6,
             Change::Append { to, .. } => 6 * to.len() as u32,
         }
@@ -290,7 +300,7 @@ impl Work {
                     self.behind.push((thread.index(), parsed(text)?));
                 }
             }
-            Change::Poll { at, wait, label } => {
+            Change::Poll { at, wait, label, .. } => {
                 self.put(at, parsed(&format!("{label}: {wait};\n@!%waited bra {label};"))?)?;
             }
             Change::Strengthen { thread, span, semantics, scope } => {

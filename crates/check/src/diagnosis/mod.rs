@@ -57,7 +57,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
     let keys = evidence.races.iter().map(|(pair, _)| verify::places(unfolding, *pair)).collect();
-    let verifier = Verifier::new(test, model, options, keys, unfolding);
+    let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
     let watching = scene::watching(&model.model);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);

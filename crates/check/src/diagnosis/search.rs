@@ -256,8 +256,9 @@ impl Search<'_, '_> {
                 }
                 found
             }
-            Change::Poll { at, wait, label } => {
-                let poll = |at: Anchor| with(Change::Poll { at, wait: wait.clone(), label: label.clone() });
+            Change::Poll { at, wait, label, polled } => {
+                let poll =
+                    |at: Anchor| with(Change::Poll { at, wait: wait.clone(), label: label.clone(), polled: *polled });
                 near(at).into_iter().map(poll).collect()
             }
             _ => Vec::new(),

@@ -21,6 +21,7 @@ use crate::accesses;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::race::{Flags, RaceSet};
+use crate::report::Count;
 use crate::search::{is_large, longest};
 use crate::test::Test;
 
@@ -127,6 +128,8 @@ pub(super) struct Verifier<'a> {
     /// The effort so far: executions that were looked at, each by its weight.
     visited: Cell<u64>,
     weight: u64,
+    /// The test has so many executions that a changed one would not be looked through either.
+    is_hopeless: bool,
     /// The end of the user's time limit.
     deadline: Option<Instant>,
 }
@@ -146,19 +149,26 @@ impl<'a> Verifier<'a> {
         model: &'a LoadedModel,
         options: &'a Options<'a>,
         known: Vec<Places>,
-        unfolding: &Unfolding,
+        (unfolding, executions): (&Unfolding, Option<Count>),
     ) -> Verifier<'a> {
         let events = longest(unfolding) as u64;
         // Relations are matrices of events.
         let weight = 1 + events * events / 1000;
+        // A cure is believed when all executions of the changed test were seen, and those are as many.
+        let is_hopeless = executions.is_some_and(|found| found.count.saturating_mul(weight) > 2 * EXHAUSTED);
         let flags = model.flags();
         let (done, left, before, visited) = (RefCell::default(), RefCell::new(MOST), OnceCell::new(), Cell::new(0));
         let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        Verifier { test, model, options, flags, known, before, done, left, visited, weight, deadline }
+        Verifier { test, model, options, flags, known, before, done, left, visited, weight, is_hopeless, deadline }
     }
 
     fn work(&self, effort: u64) {
         self.visited.set(self.visited.get() + effort);
+    }
+
+    /// Whether nothing more is checked.
+    fn is_too_much(&self) -> bool {
+        self.is_hopeless || self.visited.get() > EXHAUSTED
     }
 
     /// Whether so much was looked at that only what is likely is tried any more.
@@ -186,8 +196,14 @@ impl<'a> Verifier<'a> {
 
     /// An example of the race in a changed test that still has it.
     pub(super) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
+        if self.is_too_much() {
+            return None;
+        }
         let program = lower(changed).0?;
-        let seen = self.seen(&program, None)?;
+        let Some(seen) = self.seen(&program, None) else {
+            self.work(IN_VAIN);
+            return None;
+        };
         let unfolding = seen.unfolding;
         let mut left = seen.races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
         let example = left.next()?;
@@ -204,7 +220,7 @@ impl<'a> Verifier<'a> {
         }
         let mut left = self.left.borrow_mut();
         // Of a large test one takes seconds, and most are more than the work for one.
-        let too_much = is_large(unfolding) || self.visited.get() > EXHAUSTED;
+        let too_much = is_large(unfolding) || self.is_too_much();
         let Some(rest) = left.checked_sub(1).filter(|_| !too_much) else { return Decided::Undecided };
         *left = rest;
         self.work(FIRST * self.weight);

@@ -280,11 +280,7 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
 /// What is known of the program before it is unfolded: which locations are constant, and what each thread has for itself.
 type Given<'a> = (Failing, &'a Constants, &'a [alone::Alone]);
 
-fn unfold_given(
-    program: &Program,
-    options: &UnfoldOptions,
-    given: Given<'_>,
-) -> Result<Unfolding, UnfoldError> {
+fn unfold_given(program: &Program, options: &UnfoldOptions, given: Given<'_>) -> Result<Unfolding, UnfoldError> {
     let (none, mut met) = (Starts::new(), Starts::new());
     let unfolding = unfold_tiled(program, options, given, (&none, &mut met));
     if !strand_tile::matter(&met) {
