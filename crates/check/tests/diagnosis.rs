@@ -251,3 +251,43 @@ fn a_count_and_a_read_only_load_are_what_is_named() {
         assert!(!report.races.pairs.is_empty(), "{name}");
     }
 }
+
+/// A ring of two stages, three tiles and two consumers without a proxy fence: nobody wants to load behind the next wait.
+#[test]
+fn a_ring_without_a_fence_lacks_the_fence() {
+    let wait = |label: &str, at: &str, parity: usize| {
+        format!("{label}: mbarrier.try_wait.parity.shared::cta.b64 %p, [{at}], {parity};\n@!%p bra {label};\n")
+    };
+    let mut ring = "PTX ring\n{ .version 9.0; ".to_owned();
+    (0..3).for_each(|tile| ring += &format!(".global .b32 g{tile}[4] = {}; ", tile + 1));
+    (0..2).for_each(|stage| {
+        ring += &format!(".shared .b32 s{stage}[4] = 0; .shared .mbarrier full{stage} = 1; ");
+        ring += &format!(".shared .mbarrier empty{stage} = 2; ");
+    });
+    ring += "}\nP0@cta 0 {\n";
+    for tile in 0..3 {
+        let stage = tile % 2;
+        ring += &wait(&format!("E{tile}"), &format!("empty{stage}"), (tile / 2 + 1) % 2);
+        ring += &format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [full{stage}], 16;\n");
+        ring += "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes ";
+        ring += &format!("[s{stage}], [g{tile}], 16, [full{stage}];\n");
+    }
+    ring += "}\n";
+    for consumer in 1..3 {
+        ring += &format!("P{consumer}@cta 0 {{\n");
+        for tile in 0..3 {
+            let stage = tile % 2;
+            ring += &wait(&format!("F{tile}"), &format!("full{stage}"), tile / 2);
+            ring += &format!("ld.shared.u32 %r{tile}, [s{stage}];\n");
+            ring += &format!("mbarrier.arrive.shared::cta.b64 _, [empty{stage}];\n");
+        }
+        ring += "}\n";
+    }
+    let report = text(&(ring + "forall (P1:%r0 = 1 /\\ P2:%r0 = 1)\n"));
+    assert_eq!(report.races.pairs.len(), 2, "{report:?}");
+    for diagnosis in diagnoses(&report) {
+        let missing: Vec<&str> = diagnosis.missing.iter().map(|missing| missing.text.as_str()).collect();
+        assert!(diagnosis.confirmed && missing.len() == 1, "{missing:?}");
+        assert!(missing[0].contains("`fence.proxy.async.shared::cta` in P"), "{missing:?}");
+    }
+}
