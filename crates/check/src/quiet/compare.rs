@@ -129,7 +129,6 @@ fn waits_decided_thread_by_thread_are_those_decided_at_once() {
         racy += u64::from(!found.races.is_empty());
         broken += u64::from(!found.broken.is_empty());
     }
-    println!("{seeds} programs, {racy} with a race, {broken} with a broken rule");
     assert!(racy > seeds / 6 && broken > seeds / 10 && racy < seeds, "{racy} racy, {broken} broken of {seeds}");
 }
 
