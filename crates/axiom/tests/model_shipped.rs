@@ -36,7 +36,8 @@ fn coherence_and_features_are_derived() {
     let names = ["ptx", "ptx-6.0", "ptx-7.5", "sc", "x86-tso"];
     let derived: Vec<_> = names.iter().map(|name| (load(name).coherence, load(name).features)).collect();
     let none = Vec::<String>::new();
-    let all = ["proxy", "cluster", "async", "launch", "span", "multimem"].map(str::to_owned).to_vec();
+    let all =
+        ["proxy", "cluster", "async", "launch", "span", "multimem", "real-dependencies"].map(str::to_owned).to_vec();
     assert_eq!(
         derived,
         [

@@ -13,7 +13,7 @@ use fencepost_axiom::watch::Watch;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfold::{Rewriting, UnfoldOptions};
+use fencepost_program::unfold::{Dependencies, Rewriting, UnfoldOptions};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
@@ -143,6 +143,9 @@ fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(
     errors
 }
 
+/// Of the `// features:` line of a model for which a dependency in name only is none.
+const REAL_DEPENDENCIES: &str = "real-dependencies";
+
 impl LoadedModel {
     /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
     /// read-modify-write.
@@ -151,7 +154,9 @@ impl LoadedModel {
             Origin::Shipped => Rewriting::Spins,
             Origin::Own => Rewriting::Unrolled,
         };
-        UnfoldOptions { bound, rewriting, ..UnfoldOptions::default() }
+        let real = self.model.features.iter().any(|known| known == REAL_DEPENDENCIES);
+        let dependencies = if real { Dependencies::Real } else { Dependencies::Syntactic };
+        UnfoldOptions { bound, rewriting, dependencies, ..UnfoldOptions::default() }
     }
 
     /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or

@@ -1,19 +1,24 @@
 //! Constant folding, and the few identities that make an operation constant (`xor r, r`). Dependencies are tracked beside
-//! the values, so that folding loses none: only an operand that can never matter carries none, because an implementation
-//! may remove what is a dependency in name only (PTX ISA 8.10.4).
+//! the values, so that folding loses none: only where a model asks for real ones does an operand that can never matter
+//! carry none, because an implementation may remove what is a dependency in name only (PTX ISA 8.10.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::{BinaryOperator, Expression, UnaryOperator};
 use crate::ids::EventId;
 use crate::program::{LocalValue, Operand};
+use crate::unfold::Dependencies;
 use crate::value::{Type, Value};
 
 /// The operands that the result depends on, whatever their values are.
-pub(crate) fn mattering(value: &LocalValue) -> Vec<Operand> {
+pub(crate) fn mattering(value: &LocalValue, dependencies: Dependencies) -> Vec<Operand> {
     use BinaryOperator as Op;
     let zero = Operand::Constant(Value(0));
     match *value {
+        LocalValue::Binary(_, left, right) if dependencies == Dependencies::Syntactic => vec![left, right],
+        LocalValue::Select { condition, then, otherwise } if dependencies == Dependencies::Syntactic => {
+            vec![condition, then, otherwise]
+        }
         LocalValue::Operand(source) | LocalValue::Unary(_, source) => vec![source],
         LocalValue::Binary(Op::Subtract | Op::Xor, left, right) if left == right => Vec::new(),
         LocalValue::Binary(

@@ -52,6 +52,17 @@ pub struct UnfoldOptions {
     /// The most events (and traces) an unfolding may have.
     pub max_events: u32,
     pub rewriting: Rewriting,
+    pub dependencies: Dependencies,
+}
+
+/// Which operands of an instruction its result depends on.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Dependencies {
+    /// All.
+    #[default]
+    Syntactic,
+    /// Those that can matter: `xor r, r` is the same whatever `r` is.
+    Real,
 }
 
 /// What becomes of an iteration of a loop whose read-modify-writes write what they read (see [`rewrite`]).
@@ -66,7 +77,12 @@ pub enum Rewriting {
 
 impl Default for UnfoldOptions {
     fn default() -> UnfoldOptions {
-        UnfoldOptions { bound: 2, max_events: 20_000, rewriting: Rewriting::Unrolled }
+        UnfoldOptions {
+            bound: 2,
+            max_events: 20_000,
+            rewriting: Rewriting::Unrolled,
+            dependencies: Dependencies::Syntactic,
+        }
     }
 }
 

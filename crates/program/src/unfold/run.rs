@@ -342,7 +342,7 @@ impl<'a> Runner<'a> {
 
     fn local(&self, state: &State, ty: Type, value: &LocalValue, guard: Reads) -> Slot {
         let mut reads = guard;
-        for operand in fold::mattering(value) {
+        for operand in fold::mattering(value, self.options.dependencies) {
             reads.extend(self.operand(state, operand).reads);
         }
         let operand = |operand: &Operand| self.operand(state, *operand).value;
