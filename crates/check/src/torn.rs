@@ -32,11 +32,11 @@ pub(crate) fn found<'u>(
     unfolding: &'u Unfolding,
     answers: &Answers,
 ) -> Option<(Span, &'u str)> {
-    let questions = test.program.questions.iter().zip(&answers.findings);
+    let mut questions = test.program.questions.iter().zip(&answers.findings);
     let rests = |(question, finding): (&fencepost_program::program::Question, &Option<Finding>)| {
         matches!(finding, Some(Finding::Absent)) && !question.condition.terms().is_empty()
     };
-    if !questions.map(rests).any(|rests| rests) || !model.model.checks.iter().any(|check| check.name == AXIOM) {
+    if !questions.any(rests) || !model.model.checks.iter().any(|check| check.name == AXIOM) {
         return None;
     }
     let raced: Vec<&RaceKey> = answers.races.races.keys().filter(|key| key.flag == FLAG).collect();

@@ -278,7 +278,7 @@ fn polled(scene: &Scene<'_>, from: EventId, event: EventId, completion: EventId)
     let Some(thread) = scene.thread(event) else { return Polled::Once };
     let before = scene.main_events(thread).into_iter().filter(|id| *id < event);
     let waits = |id: EventId| scene.has(id, Tag::MbarrierWait) && own(id) == own(completion);
-    let last = before.filter(|id| waits(*id) || own(*id) == own(from)).last();
+    let last = before.rev().find(|id| waits(*id) || own(*id) == own(from));
     if last.is_some_and(waits) { Polled::Again } else { Polled::Once }
 }
 
