@@ -15,8 +15,10 @@ use crate::engine::may::MayValues;
 use crate::evaluate::{Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, CheckId};
 
-/// From this many combinations on, pairs of choices are tried against each other.
-const PAIRWISE_FROM: u64 = 64;
+/// From this many combinations on, pairs of choices are tried against each other: early where read-modify-writes are among
+/// them, of which no two read from one write, and later where most pairs go together.
+const PAIRWISE_UPDATES_FROM: u64 = 64;
+const PAIRWISE_FROM: u64 = 4096;
 /// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
 const CHECK_FROM: u64 = 8;
 /// At most this many choices in the table of pairs.
@@ -135,7 +137,9 @@ impl Search<'_, '_> {
             return self.narrow_reads();
         }
         self.reads.pairs.clear();
-        if prunes && self.reads.remaining[0] >= PAIRWISE_FROM {
+        let updates = self.reads.open.iter().any(|(read, _)| self.reads.partner[*read] != usize::MAX);
+        let from = if updates { PAIRWISE_UPDATES_FROM } else { PAIRWISE_FROM };
+        if prunes && self.reads.remaining[0] >= from {
             self.drop_impossible()?;
             self.prepare_pairs();
         }
