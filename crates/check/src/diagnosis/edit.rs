@@ -218,7 +218,12 @@ impl Edit {
             Change::Move { span, to, .. } => {
                 let name = scene.thread_name(to.thread);
                 let side = if to.side == Side::After { "behind" } else { "before" };
-                format!("{name}'s `{}` (line {}) belongs {side} line {}", text(span), line(span), line(&to.span))
+                let place = if line(span) == line(&to.span) {
+                    format!("`{}` of the same line", text(&to.span))
+                } else {
+                    format!("line {}", line(&to.span))
+                };
+                format!("{name}'s `{}` (line {}) belongs {side} {place}", text(span), line(span))
             }
             Change::Count { name, by } => {
                 format!("an initial count of {} for the mbarrier {name}", counted(scene, name, *by))
