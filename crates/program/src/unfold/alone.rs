@@ -97,6 +97,15 @@ impl Runner<'_> {
         }
     }
 
+    /// Whether it reads the thread's own memory, which is state like a register: it may be written again later in the
+    /// iteration, so that a thread that spins need not read what is last.
+    pub(crate) fn is_own_read(&self, event: EventId) -> bool {
+        match self.unfolding.events[event.index()].kind {
+            EventKind::Read { location, .. } => self.alone.locations.contains(&location),
+            _ => false,
+        }
+    }
+
     /// The thread wrote it, and will read it.
     pub(crate) fn note_own_write(&self, state: &mut State, target: AddressId, write: EventId) {
         if let (Some(location), EventKind::Write { value, .. }) =

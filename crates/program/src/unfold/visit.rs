@@ -115,8 +115,8 @@ impl Runner<'_> {
             return None;
         }
         let is_read = |kind: &EventKind| matches!(kind, EventKind::Read { .. });
-        let reads =
-            iteration.iter().copied().filter(|event| is_read(&self.unfolding.events[event.index()].kind)).collect();
+        let reads = iteration.iter().copied().filter(|event| is_read(&self.unfolding.events[event.index()].kind));
+        let reads = reads.filter(|event| !self.is_own_read(*event)).collect();
         Some(TraceEnd::Spin { reads, span: self.span_at(state.at) })
     }
 }
