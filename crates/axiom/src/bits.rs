@@ -275,6 +275,14 @@ pub mod kernel {
         }
     }
 
+    /// Whether the relation stays as it is when events are renamed by a permutation.
+    pub fn is_kept_by(shape: Shape, relation: &[u64], rename: &dyn Fn(usize) -> usize) -> bool {
+        (0..shape.events()).all(|from| {
+            let renamed = row(shape, relation, rename(from));
+            ones(row(shape, relation, from)).all(|to| has(renamed, rename(to)))
+        })
+    }
+
     pub fn is_empty(bits: &[u64]) -> bool {
         bits.iter().all(|&word| word == 0)
     }
@@ -432,6 +440,11 @@ impl Relation {
 
     pub fn contains(&self, from: usize, to: usize) -> bool {
         kernel::contains(self.shape, &self.bits, from, to)
+    }
+
+    /// Whether it stays as it is when events are renamed by a permutation.
+    pub fn is_kept_by(&self, rename: &dyn Fn(usize) -> usize) -> bool {
+        kernel::is_kept_by(self.shape, &self.bits, rename)
     }
 
     pub fn has_successor(&self, from: usize) -> bool {

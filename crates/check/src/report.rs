@@ -236,8 +236,13 @@ pub struct Assignment(pub Vec<(Arc<str>, Number)>);
 /// `P0:r0=1; x=2`.
 impl fmt::Display for Assignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<String> = self.0.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        f.write_str(&values.join("; "))
+        for (index, (name, value)) in self.0.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { "; " })?;
+            f.write_str(name)?;
+            f.write_str("=")?;
+            fmt::Display::fmt(value, f)?;
+        }
+        Ok(())
     }
 }
 
@@ -263,7 +268,11 @@ pub enum Number {
 impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Number::Known(value) => write!(f, "{value}"),
+            // Numbers of 128 bits take several times as long to print.
+            Number::Known(value) => match i64::try_from(*value) {
+                Ok(small) => fmt::Display::fmt(&small, f),
+                Err(_) => fmt::Display::fmt(value, f),
+            },
             Number::Unknown(name) => f.write_str(name),
         }
     }

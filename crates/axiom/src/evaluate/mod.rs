@@ -18,7 +18,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckKind;
 
 use crate::base::Candidate;
-use crate::bits::{Shape, kernel};
+use crate::bits::{Shape, kernel, ones};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId};
 use crate::watch::Watch;
 
@@ -259,6 +259,17 @@ impl<'m> Evaluator<'m> {
         kernel::contains(self.shape, self.relation(node), from, to)
     }
 
+    /// Whether everything that the traces fix stays as it is when events are renamed.
+    pub fn static_is_kept_by(&self, rename: &dyn Fn(usize) -> usize) -> bool {
+        self.plan.static_bases.iter().all(|(slot, base)| {
+            let value = &self.data[self.range(*slot)];
+            match base {
+                plan::Base::Set(_) => ones(value).all(|event| kernel::has(value, rename(event))),
+                plan::Base::Relation(_) => kernel::is_kept_by(self.shape, value, rename),
+            }
+        })
+    }
+
     fn range(&self, slot: Slot) -> std::ops::Range<usize> {
         self.offsets[slot.index()]..self.offsets[slot.index() + 1]
     }
@@ -405,7 +416,7 @@ fn restrict_domain(shape: Shape, out: &mut [u64], set: &[u64], relation: &[u64])
         return;
     }
     out.fill(0);
-    for event in crate::bits::ones(set) {
+    for event in ones(set) {
         let range = event * shape.words()..(event + 1) * shape.words();
         out[range.clone()].copy_from_slice(&relation[range]);
     }

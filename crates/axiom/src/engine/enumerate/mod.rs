@@ -4,7 +4,7 @@
 //! * Before any search, may-values ([`super::may`]) drop traces and reads-from choices that the constraints, the filter or the
 //!   condition rule out; in many large tests every read is then pinned.
 //! * While reads-from is partly chosen ([`reads`]), checks that are monotone in it prune, and so does a table of pairs of
-//!   choices that cannot go together (two exchanges of one location reading the same write). With many reads the model
+//!   choices that cannot go together ([`pairs`]). With many reads the model
 //!   is also evaluated backwards, and says after each choice what is left of the others ([`narrow`]).
 //! * The orders ([`orders`], [`propagate`]) are searched by pairs: Fence-SC and coherence edges that the model forces are added first,
 //!   then both ways of a pair are tried. Permutations are never listed, and an order that is already impossible is never
@@ -18,6 +18,7 @@ mod barriers;
 mod budget;
 mod narrow;
 mod orders;
+mod pairs;
 mod propagate;
 mod question;
 mod reads;
@@ -51,6 +52,19 @@ const NARROW_FROM: u64 = 4096;
 /// and what rules the others out is found sooner than it is narrowed.
 const NARROW_LISTED_FROM: u64 = 1 << 16;
 
+/// How much is done before branching, to find out that there is nothing to find.
+#[derive(Copy, Clone, Debug)]
+struct Foresight {
+    /// From this many combinations of reads-from on, they are narrowed by propagation.
+    narrow_from: u64,
+    /// With more undecided pairs of the orders than this, each is tried both ways before the first is decided.
+    probe_above: usize,
+}
+
+const SEARCHING: Foresight = Foresight { narrow_from: NARROW_FROM, probe_above: orders::PROBE_ABOVE };
+/// A choice of reads-from that leads nowhere is still probed, after the first branch that failed.
+const LISTING: Foresight = Foresight { narrow_from: NARROW_LISTED_FROM, probe_above: usize::MAX };
+
 /// Candidates with rows of more words than this take long to prepare.
 const WIDE: usize = 4;
 
@@ -72,8 +86,8 @@ impl Engine for Enumerate {
         visit: &mut Visitor<'_>,
     ) -> Exploration {
         let listed = goal.multiplicity == Multiplicity::All && writes_constants(unfolding);
-        let narrow_from = if listed { NARROW_LISTED_FROM } else { NARROW_FROM };
-        explore(unfolding, model, goal, (Budget::new(limits), narrow_from), visit)
+        let foresight = if listed { LISTING } else { SEARCHING };
+        explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
     }
 }
 
@@ -102,7 +116,8 @@ impl Engine for EnumerateNarrowing {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        explore(unfolding, model, goal, (Budget::new(limits), 2), visit)
+        let foresight = Foresight { narrow_from: 2, ..SEARCHING };
+        explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
     }
 }
 
@@ -110,7 +125,7 @@ fn explore(
     unfolding: &Unfolding,
     model: &Model,
     goal: &Goal<'_>,
-    (budget, narrow_from): (Budget<'_>, u64),
+    (budget, foresight): (Budget<'_>, Foresight),
     visit: &mut Visitor<'_>,
 ) -> Exploration {
     if model.coherence == Coherence::Partial
@@ -130,7 +145,7 @@ fn explore(
     let question = Question::new(goal);
     let choices = traces::choices(unfolding, &question, goal.ends);
     let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
-    search.narrow_from = narrow_from;
+    search.foresight = foresight;
     match search.choose_traces(&choices, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
@@ -155,8 +170,7 @@ struct Search<'a, 'v> {
     visit: &'v mut Visitor<'v>,
     /// What kept a part of the search from being decided, if anything did.
     gap: Option<Stop>,
-    /// From this many combinations of reads-from on, they are narrowed by propagation.
-    narrow_from: u64,
+    foresight: Foresight,
     /// How often the visitor was called.
     reported: u64,
     evaluator: Evaluator<'a>,
@@ -192,7 +206,7 @@ impl<'a, 'v> Search<'a, 'v> {
             budget,
             visit,
             gap: None,
-            narrow_from: NARROW_FROM,
+            foresight: SEARCHING,
             reported: 0,
             evaluator,
             wanted,

@@ -22,7 +22,7 @@ use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
 
 /// With more undecided pairs than this, each is tried both ways before branching.
-const PROBE_FROM: usize = 4;
+pub(super) const PROBE_ABOVE: usize = 4;
 
 /// A pair of events, by local number, smaller first where the direction is open.
 pub(super) type Pair = (usize, usize);
@@ -318,7 +318,7 @@ impl Search<'_, '_> {
         if !consistent {
             return Flow::Continue(());
         }
-        if self.undecided(0) > PROBE_FROM && self.probe(0)? == Consistent::No {
+        if self.undecided(0) > self.foresight.probe_above && self.probe(0)? == Consistent::No {
             return Flow::Continue(());
         }
         self.choose_pair(0)
@@ -403,7 +403,7 @@ impl Search<'_, '_> {
                 continue;
             }
             // The other way led nowhere: look before searching this one.
-            let fruitless = attempt == 1 && self.reported == before && self.undecided(level + 1) > PROBE_FROM;
+            let fruitless = attempt == 1 && self.reported == before && self.undecided(level + 1) > PROBE_ABOVE;
             if fruitless && self.probe(level + 1)? == Consistent::No {
                 continue;
             }

@@ -6,6 +6,7 @@ use fencepost_program::EventId;
 use fencepost_program::unfolding::EventKind;
 
 use super::budget::Flow;
+use super::pairs::Pairs;
 use super::traces::{Test, register, tests_of};
 use super::values::Consistent;
 use super::{Progress, Search};
@@ -21,8 +22,6 @@ const PAIRWISE_UPDATES_FROM: u64 = 64;
 const PAIRWISE_FROM: u64 = 4096;
 /// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
 const CHECK_FROM: u64 = 8;
-/// At most this many choices in the table of pairs.
-const PAIRWISE_CHOICES: usize = 1024;
 
 /// What one choice of traces leaves to choose.
 #[derive(Debug, Default)]
@@ -34,14 +33,11 @@ pub(super) struct Reads {
     pub(super) relation: Relation,
     /// Reads with more than one candidate, with the candidates.
     pub(super) open: Vec<(usize, Vec<usize>)>,
-    pinned: Vec<(usize, usize)>,
+    pub(super) pinned: Vec<(usize, usize)>,
     /// How many ways the open reads from this one on can be chosen.
     remaining: Vec<u64>,
-    /// Where the choices of each open read start in the table.
-    first_choice: Vec<usize>,
-    /// By two choices: whether they go together. Filled on demand.
-    pairs: Vec<Compatible>,
-    choices: usize,
+    /// Which choices go together, where that is tabulated.
+    pub(super) pairs: Pairs,
     /// The location of each local event, by number.
     pub(super) location: Vec<usize>,
     /// The write half of each read half of a read-modify-write, `usize::MAX` for other events.
@@ -50,13 +46,6 @@ pub(super) struct Reads {
     pub(super) spinning: Vec<usize>,
     /// By write and two reads: whether not both can read from it. Filled on demand.
     pub(super) exclusive: BTreeMap<(usize, usize, usize), bool>,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Compatible {
-    Unknown,
-    Yes,
-    No,
 }
 
 impl Search<'_, '_> {
@@ -133,7 +122,7 @@ impl Search<'_, '_> {
         if prunes && self.reads.remaining[0] >= CHECK_FROM && self.ruled_out() {
             return Flow::Continue(());
         }
-        if prunes && self.reads.remaining[0] >= self.narrow_from {
+        if prunes && self.reads.remaining[0] >= self.foresight.narrow_from {
             return self.narrow_reads();
         }
         self.reads.pairs.clear();
@@ -228,96 +217,6 @@ impl Search<'_, '_> {
             let pinned = self.reads.pinned[index];
             self.reads.location[pinned.1] != self.reads.location[read]
                 || self.writes_can_be_ordered(pinned, (write, read))
-        })
-    }
-
-    fn prepare_pairs(&mut self) {
-        let reads = &mut self.reads;
-        reads.first_choice.clear();
-        reads.choices = 0;
-        for (_, sources) in &reads.open {
-            reads.first_choice.push(reads.choices);
-            reads.choices += sources.len();
-        }
-        if reads.choices <= PAIRWISE_CHOICES {
-            reads.pairs.resize(reads.choices * reads.choices, Compatible::Unknown);
-        }
-    }
-
-    /// Whether a choice goes together with each earlier one at its location, taken two by two.
-    fn compatible_with_chosen(&mut self, depth: usize, index: usize) -> bool {
-        if self.reads.pairs.is_empty() {
-            return true;
-        }
-        let (read, write) = (self.reads.open[depth].0, self.reads.open[depth].1[index]);
-        for earlier in 0..depth {
-            let other = self.reads.open[earlier].0;
-            if self.reads.location[other] != self.reads.location[read] {
-                continue;
-            }
-            let source = self.reads.source[other];
-            let Ok(at) = self.reads.open[earlier].1.binary_search(&source) else { continue };
-            let row = self.reads.first_choice[earlier] + at;
-            let cell = row * self.reads.choices + self.reads.first_choice[depth] + index;
-            if self.reads.pairs[cell] == Compatible::Unknown {
-                self.reads.pairs[cell] = self.try_pair((source, other), (write, read));
-            }
-            if self.reads.pairs[cell] == Compatible::No {
-                return false;
-            }
-        }
-        true
-    }
-
-    fn try_pair(&mut self, a: (usize, usize), b: (usize, usize)) -> Compatible {
-        if self.go_together(a, b) { Compatible::Yes } else { Compatible::No }
-    }
-
-    /// Two choices with the pinned ones only: violated at once, or by both orders of two of their writes.
-    pub(super) fn go_together(&mut self, a: (usize, usize), b: (usize, usize)) -> bool {
-        let saved = std::mem::take(&mut self.reads.relation);
-        let mut two = Relation::empty(self.candidate.shape);
-        for (write, read) in self.reads.pinned.iter().chain([&a, &b]) {
-            two.insert(*write, *read);
-        }
-        self.reads.relation = two;
-        let compatible = self.writes_can_be_ordered(a, b);
-        self.reads.relation = saved;
-        compatible
-    }
-
-    /// With the reads of `relation`: whether some check fails, or fails for both orders of two of the writes involved.
-    fn writes_can_be_ordered(&mut self, a: (usize, usize), b: (usize, usize)) -> bool {
-        let partner = |read: usize| {
-            let event = self.candidate.events[read];
-            self.unfolding.events[event.index()].rmw_partner.and_then(|partner| self.candidate.local(partner))
-        };
-        let mut writes: Vec<usize> = [Some(a.0), Some(b.0), partner(a.1), partner(b.1)].into_iter().flatten().collect();
-        writes.sort();
-        writes.dedup();
-        let mut base = self.orders.root.clone();
-        if !self.extend_partly(&mut base) || self.check_partly(&base).is_some() {
-            return false;
-        }
-        for (at, &first) in writes.iter().enumerate() {
-            for &second in &writes[at + 1..] {
-                if self.always_ordered(first, second) && !self.some_order(&base, first, second) {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    fn some_order(&mut self, base: &Relation, first: usize, second: usize) -> bool {
-        [(first, second), (second, first)].into_iter().any(|(from, to)| {
-            if base.contains(to, from) {
-                return false;
-            }
-            let mut co = base.clone();
-            co.add_closed(from, to);
-            self.evaluator.set(BaseRelation::Co, co.bits());
-            self.evaluator.run(Stage::Coherence, Stage::Coherence, Chosen::Partly).is_none()
         })
     }
 }
