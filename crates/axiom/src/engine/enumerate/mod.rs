@@ -48,9 +48,9 @@ use crate::model::{Coherence, Model, NodeId};
 
 /// From this many combinations of reads-from on, the model narrows the choice after each step (see [`narrow`]).
 const NARROW_FROM: u64 = 4096;
-/// The same where all executions are wanted and every written value is a constant: most combinations are executions then,
-/// and what rules the others out is found sooner than it is narrowed.
-const NARROW_LISTED_FROM: u64 = 1 << 16;
+/// The same where all executions are wanted and every written value is a constant: what rules a combination out is found
+/// sooner than it is narrowed (8 exchanges: 0.4 s against 1.4).
+const NARROW_LISTED_FROM: u64 = 1 << 40;
 
 /// How much is done before branching, to find out that there is nothing to find.
 #[derive(Copy, Clone, Debug)]
