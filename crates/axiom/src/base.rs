@@ -71,12 +71,17 @@ impl Candidate {
     /// Computes a set that the traces fix. `FinalWrites` is not one and gives the empty set.
     pub fn fill_set(&self, unfolding: &Unfolding, which: BaseSet, out: &mut [u64]) {
         out.fill(0);
+        if which == BaseSet::Deciding {
+            let reads = self.traces.iter().flat_map(|trace| unfolding.traces[trace.index()].deciding_reads());
+            reads.filter_map(|read| self.local(read)).for_each(|read| kernel::insert(out, read));
+            return;
+        }
         for (index, id) in self.events.iter().enumerate() {
             let event = &unfolding.events[id.index()];
             let member = match which {
                 BaseSet::Universe => true,
                 BaseSet::Memory => location_of(event).is_some(),
-                BaseSet::FinalWrites => false,
+                BaseSet::FinalWrites | BaseSet::Deciding => false,
                 BaseSet::Tagged(tag) => has_tag(event, tag),
             };
             if member {
@@ -101,7 +106,8 @@ impl Candidate {
             BaseRelation::Ctrl => self.fill_dependency(unfolding, out, |event| &event.control_deps),
             BaseRelation::Sr => self.fill_pairs(unfolding, out, mutually_in_scope),
             BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
-            BaseRelation::Rf | BaseRelation::Co | BaseRelation::Syncbar | BaseRelation::SyncFence => {}
+            BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
+            BaseRelation::Syncbar | BaseRelation::Exitbar => {}
             beside => self.fill_beside(unfolding, beside, out),
         }
     }

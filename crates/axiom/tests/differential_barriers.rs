@@ -32,7 +32,7 @@ fn matched(text: &str) -> BTreeSet<Outcome> {
         };
         let ends: Vec<Option<usize>> = traces.iter().map(waits_at).collect();
         let found = barrier::matchings(&unfolding, &traces, &mut |operand| operand.evaluate(&mut |_| None));
-        for BarrierMatching { groups, synchronises } in found {
+        for BarrierMatching { groups, synchronises, .. } in found {
             let group = |members: Vec<EventId>| members.iter().map(|member| sites[member]).collect::<Vec<Site>>();
             let mut groups: Vec<Vec<Site>> = groups.into_iter().map(group).collect();
             groups.sort();

@@ -62,6 +62,7 @@ fn names_of_both_dialects_are_predefined() {
         "gridwait",
         "gridstart",
         "syncbar",
+        "exitbar",
         "sync_fence",
         "sync_barrier",
         "po-loc",

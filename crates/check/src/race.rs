@@ -314,6 +314,7 @@ impl FlagEvaluator<'_> {
             (BaseRelation::Co, &execution.co),
             (BaseRelation::SyncFence, &execution.sync_fence),
             (BaseRelation::Syncbar, &execution.barriers.synchronises),
+            (BaseRelation::Exitbar, &execution.barriers.exits),
         ];
         let shape = self.candidate.shape;
         for (relation, pairs) in relations {

@@ -6,7 +6,7 @@
 
 use fencepost_syntax::Span;
 
-use crate::expression::Expression;
+use crate::expression::{Expression, Leaf};
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::{
     BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space,
@@ -263,6 +263,18 @@ pub enum TraceEnd {
     Wild { span: Span, rests_on: Vec<EventId> },
 }
 
+impl Trace {
+    /// The reads that decided a branch on the way.
+    pub fn deciding_reads(&self) -> impl Iterator<Item = EventId> + use<> {
+        let mut leaves = Vec::new();
+        self.constraints.iter().for_each(|test| test.leaves(&mut leaves));
+        leaves.into_iter().filter_map(|leaf| match leaf {
+            Leaf::Read(read) => Some(read),
+            Leaf::BarrierResult(_) => None,
+        })
+    }
+}
+
 /// Which barrier operations met. Part of an execution: two matchings are two executions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct BarrierMatching {
@@ -270,6 +282,9 @@ pub struct BarrierMatching {
     pub groups: Vec<Vec<EventId>>,
     /// Pairs `(x, y)`: barrier operation x synchronises with y (y is not an arrive), PTX ISA 8.9.4.
     pub synchronises: Vec<(EventId, EventId)>,
+    /// Pairs `(x, y)`: y waited at a barrier that a thread was missing from because it had exited, and x is an event of that
+    /// thread, in program order.
+    pub exits: Vec<(EventId, EventId)>,
 }
 
 /// A value for every register of every thread, and every location: what a condition is judged on.

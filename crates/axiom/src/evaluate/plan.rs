@@ -587,7 +587,9 @@ fn polarities(model: &Model) -> Vec<Polarity> {
 fn polarity_of(operator: &Operator, known: &[Polarity]) -> Polarity {
     match operator {
         Operator::BaseRelation(BaseRelation::Rf) => Polarity { grows: RF, shrinks: 0 },
-        Operator::BaseRelation(BaseRelation::Syncbar) => Polarity { grows: SYNCBAR, shrinks: 0 },
+        Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar) => {
+            Polarity { grows: SYNCBAR, shrinks: 0 }
+        }
         Operator::BaseRelation(BaseRelation::SyncFence) => Polarity { grows: SYNC_FENCE, shrinks: 0 },
         Operator::BaseRelation(BaseRelation::Co) => Polarity { grows: CO, shrinks: 0 },
         Operator::Base(BaseSet::FinalWrites) => Polarity { grows: 0, shrinks: CO },

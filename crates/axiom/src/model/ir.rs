@@ -211,6 +211,8 @@ pub enum BaseSet {
     Memory,
     /// `FW`: final writes (co-maximal); only herd's `co0` uses it.
     FinalWrites,
+    /// Reads that decided a branch of their thread.
+    Deciding,
     Tagged(Tag),
 }
 
@@ -269,6 +271,8 @@ pub enum BaseRelation {
     Home,
     /// Barrier operations that met, into those that wait.
     Syncbar,
+    /// The events of a thread that has exited to the waits at barriers that completed without it.
+    Exitbar,
     /// One orientation of every pair of `fence.sc` in `sr`; acyclic.
     SyncFence,
 }

@@ -17,6 +17,7 @@ fn set(name: &str) -> Option<BaseSet> {
         "Exp" | "EXEC" => Some(BaseSet::Universe),
         "M" => Some(BaseSet::Memory),
         "FW" => Some(BaseSet::FinalWrites),
+        "DECIDES" => Some(BaseSet::Deciding),
         // herd's name of the locked accesses of x86.
         "X" => Some(BaseSet::Tagged(Tag::Atomic)),
         // Dartagnan's spelling; in herd it is the relation that the include makes of the set.
@@ -56,6 +57,7 @@ fn relation(name: &str) -> Option<BaseRelation> {
         "gridstart" => BaseRelation::Gridstart,
         "home" => BaseRelation::Home,
         "syncbar" => BaseRelation::Syncbar,
+        "exitbar" => BaseRelation::Exitbar,
         "sync_fence" => BaseRelation::SyncFence,
         _ => return None,
     })
@@ -93,6 +95,7 @@ pub fn relation_name(relation: BaseRelation) -> &'static str {
         BaseRelation::Gridstart => "gridstart",
         BaseRelation::Home => "home",
         BaseRelation::Syncbar => "syncbar",
+        BaseRelation::Exitbar => "exitbar",
         BaseRelation::SyncFence => "sync_fence",
     }
 }
@@ -103,6 +106,7 @@ pub fn set_name(set: BaseSet) -> &'static str {
         BaseSet::Universe => "_",
         BaseSet::Memory => "M",
         BaseSet::FinalWrites => "FW",
+        BaseSet::Deciding => "DECIDES",
         BaseSet::Tagged(tag) => tag.cat_name(),
     }
 }

@@ -19,12 +19,13 @@ pub struct Chosen {
     pub co: Relation,
     pub sync_fence: Relation,
     pub syncbar: Relation,
+    pub exitbar: Relation,
 }
 
 impl Chosen {
     pub fn empty(shape: Shape) -> Chosen {
         let none = Relation::empty(shape);
-        Chosen { rf: none.clone(), co: none.clone(), sync_fence: none.clone(), syncbar: none }
+        Chosen { rf: none.clone(), co: none.clone(), sync_fence: none.clone(), syncbar: none.clone(), exitbar: none }
     }
 }
 
@@ -157,6 +158,7 @@ impl<'m> Matrices<'m> {
             Operator::BaseRelation(BaseRelation::Co) => &chosen.co,
             Operator::BaseRelation(BaseRelation::SyncFence) => &chosen.sync_fence,
             Operator::BaseRelation(BaseRelation::Syncbar) => &chosen.syncbar,
+            Operator::BaseRelation(BaseRelation::Exitbar) => &chosen.exitbar,
             Operator::Base(BaseSet::FinalWrites) => {
                 // Only writes have coherence predecessors or successors, and init writes precede all others.
                 let maximal = (0..self.shape.events()).filter(|event| {

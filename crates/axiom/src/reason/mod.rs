@@ -28,6 +28,7 @@ pub enum Choice {
     Rf(EventId, EventId),
     Co(EventId, EventId),
     SyncFence(EventId, EventId),
+    /// Barriers meet as they do, or complete as they do without who has exited.
     Syncbar(EventId, EventId),
     /// The write is co-maximal.
     Final(EventId),
@@ -241,7 +242,7 @@ impl Explainer<'_> {
             Operator::BaseRelation(BaseRelation::Rf) => Some(Choice::Rf(from, to)),
             Operator::BaseRelation(BaseRelation::Co) => Some(Choice::Co(from, to)),
             Operator::BaseRelation(BaseRelation::SyncFence) => Some(Choice::SyncFence(from, to)),
-            Operator::BaseRelation(BaseRelation::Syncbar) => Some(Choice::Syncbar(from, to)),
+            Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar) => Some(Choice::Syncbar(from, to)),
             Operator::Base(BaseSet::FinalWrites) => Some(Choice::Final(from)),
             _ => None,
         };

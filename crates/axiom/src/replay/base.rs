@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use fencepost_program::expression::Expression;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
@@ -61,11 +62,13 @@ pub(super) enum BaseValue {
 /// The choices of one candidate, replaced one at a time.
 pub(crate) struct Candidate<'t> {
     unfolding: &'t Unfolding,
+    traces: RefCell<Vec<TraceId>>,
     events: RefCell<Vec<EventId>>,
     rf: RefCell<Rc<Pairs>>,
     co: RefCell<Rc<Pairs>>,
     sync_fence: RefCell<Rc<Pairs>>,
     syncbar: RefCell<Rc<Pairs>>,
+    exitbar: RefCell<Rc<Pairs>>,
     versions: Cell<Versions>,
     /// What the traces fix, by name.
     fixed: RefCell<BTreeMap<String, Option<BaseValue>>>,
@@ -75,11 +78,13 @@ impl<'t> Candidate<'t> {
     pub(super) fn new(unfolding: &'t Unfolding) -> Candidate<'t> {
         Candidate {
             unfolding,
+            traces: RefCell::default(),
             events: RefCell::default(),
             rf: RefCell::default(),
             co: RefCell::default(),
             sync_fence: RefCell::default(),
             syncbar: RefCell::default(),
+            exitbar: RefCell::default(),
             versions: Cell::default(),
             fixed: RefCell::default(),
         }
@@ -87,8 +92,8 @@ impl<'t> Candidate<'t> {
 
     pub(super) fn set_execution(&self, execution: &Execution) {
         // Executions of the same traces share what the traces fix.
-        if *self.events.borrow() != execution.events {
-            self.set_events(execution.events.clone());
+        if *self.traces.borrow() != execution.traces || *self.events.borrow() != execution.events {
+            self.set_events(&execution.traces, execution.events.clone());
         }
         self.set_rf(&execution.rf);
         self.set_barriers(&execution.barriers);
@@ -97,10 +102,11 @@ impl<'t> Candidate<'t> {
     }
 
     pub(crate) fn set_traces(&self, traces: &[TraceId]) {
-        self.set_events(occurring(self.unfolding, traces));
+        self.set_events(traces, occurring(self.unfolding, traces));
     }
 
-    fn set_events(&self, events: Vec<EventId>) {
+    fn set_events(&self, traces: &[TraceId], events: Vec<EventId>) {
+        self.traces.replace(traces.to_vec());
         self.events.replace(events);
         self.fixed.borrow_mut().clear();
         let mut versions = self.versions.get();
@@ -114,6 +120,7 @@ impl<'t> Candidate<'t> {
 
     pub(crate) fn set_barriers(&self, barriers: &BarrierMatching) {
         self.replace(&self.syncbar, pairs(&barriers.synchronises), 1);
+        self.replace(&self.exitbar, pairs(&barriers.exits), 1);
     }
 
     pub(crate) fn set_sync_fence(&self, sync_fence: &[(EventId, EventId)]) {
@@ -154,6 +161,7 @@ impl<'t> Candidate<'t> {
             "co" => Some((chosen(&self.co), Depends::CO)),
             "sync_fence" => Some((chosen(&self.sync_fence), Depends::SYNC_FENCE)),
             "syncbar" => Some((chosen(&self.syncbar), Depends::BARRIERS)),
+            "exitbar" => Some((chosen(&self.exitbar), Depends::BARRIERS)),
             "FW" => Some((BaseValue::Events(Rc::new(self.final_writes())), Depends::CO)),
             _ => self.fixed(name).map(|value| (value, Depends::TRACES)),
         }
@@ -213,6 +221,11 @@ impl<'t> Candidate<'t> {
         match name {
             "_" => Some(all(&|_| true)),
             "M" => Some(all(&|event| location(event).is_some())),
+            "DECIDES" => {
+                let traces = self.traces.borrow();
+                let conditions = traces.iter().flat_map(|trace| &self.unfolding.traces[trace.index()].constraints);
+                Some(conditions.flat_map(reads_in).collect())
+            }
             _ => {
                 let tag = Tag::ALL.iter().find(|tag| tag.cat_name() == name)?;
                 Some(all(&|event| has(event, *tag)))
@@ -246,6 +259,17 @@ impl<'t> Candidate<'t> {
             self.unfolding.events[at.index()].parent
         })
         .count()
+    }
+}
+
+/// The reads in a condition that a trace is taken under.
+fn reads_in(condition: &Expression) -> Vec<u32> {
+    match condition {
+        Expression::Constant(_) | Expression::BarrierResult(_) => Vec::new(),
+        Expression::Read(event) => vec![event.0],
+        Expression::Unary(_, _, operand) => reads_in(operand),
+        Expression::Binary(_, _, left, right) => [reads_in(left), reads_in(right)].concat(),
+        Expression::Select(test, then, otherwise) => [reads_in(test), reads_in(then), reads_in(otherwise)].concat(),
     }
 }
 

@@ -115,6 +115,9 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
         }
         Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order and synchronises with it"),
         Some(Telling::Barrier) => format!("{a} synchronises with {b} at the barrier"),
+        Some(Telling::Exited) => {
+            format!("the barrier of {b} completes because the thread of {a} has exited, which depends on {a}")
+        }
         Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}, by the text of the program"),
         Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
         Some(Telling::Proxy) if context.is_proxy_fence(to) => {
@@ -168,6 +171,7 @@ fn told(
         () if execution.rf.contains(&pair) => (Some(Telling::ReadsFrom), "8.9.7"),
         () if execution.sync_fence.contains(&pair) => (Some(Telling::FenceSc), "8.9.3"),
         () if execution.barriers.synchronises.contains(&pair) => (Some(Telling::Barrier), "8.9.4"),
+        () if execution.barriers.exits.contains(&pair) => (Some(Telling::Exited), "9.7.15.1"),
         () if execution.co.contains(&pair) => (Some(Telling::Coherence), "8.9.6"),
         () => (telling, own),
     }

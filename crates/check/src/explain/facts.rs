@@ -59,6 +59,7 @@ pub(super) fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
         co: relation(&execution.co),
         sync_fence: relation(&execution.sync_fence),
         syncbar: relation(&execution.barriers.synchronises),
+        exitbar: relation(&execution.barriers.exits),
     }
 }
 

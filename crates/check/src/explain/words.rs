@@ -30,6 +30,8 @@ pub(super) enum Telling {
     Strand,
     /// A wait is for an asynchronous operation.
     Done,
+    /// A barrier completes without a thread that has exited.
+    Exited,
     /// One kernel after another.
     Launch,
 }
@@ -74,6 +76,7 @@ const RELATIONS: &[Entry] = &[
     entry("barrier-synchronizes", Telling::Barrier, "8.9.4"),
     entry("syncbar", Telling::Barrier, "8.9.4"),
     entry("sync_barrier", Telling::Barrier, "8.9.4"),
+    entry("exitbar", Telling::Exited, "9.7.15.1"),
     entry("leaves-proxy", Telling::Proxy, "8.9.5"),
     entry("enters-proxy", Telling::Proxy, "8.9.5"),
     entry("issue", Telling::Issue, "8.9.1.1"),

@@ -102,5 +102,7 @@ fn complete(unfolding: &Unfolding, matching: &mut BarrierMatching, mut group: Ve
 fn normalise(mut matching: BarrierMatching) -> BarrierMatching {
     matching.groups.sort();
     matching.synchronises.sort();
+    matching.exits.sort();
+    matching.exits.dedup();
     matching
 }

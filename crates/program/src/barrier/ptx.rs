@@ -229,10 +229,34 @@ impl<'u> Run<'u> {
         let mut matching = BarrierMatching::default();
         self.add_phases(&moment, &mut matching);
         for group in moment.done {
+            self.add_exits(&group, &mut matching);
             let released = group.clone();
             complete(self.unfolding, &mut matching, group, &released);
         }
         normalise(matching)
+    }
+
+    /// A generation without a count completed without the members that are not in it because they had exited.
+    fn add_exits(&self, group: &[EventId], matching: &mut BarrierMatching) {
+        let arrival = |event: &EventId| self.sequences.iter().flatten().find(|arrival| arrival.event == *event);
+        let Some(resource) = group.first().and_then(arrival).map(|arrival| arrival.resource) else { return };
+        if group.iter().filter_map(arrival).any(|arrival| arrival.count.is_some()) {
+            return;
+        }
+        let takes_part = |thread: usize| self.sequences[thread].iter().any(|arrival| group.contains(&arrival.event));
+        let members = (0..self.places.len()).filter(|&thread| self.is_member(thread, &resource));
+        let waits: Vec<EventId> =
+            group.iter().filter(|event| arrival(event).is_some_and(|it| it.waits)).copied().collect();
+        for thread in members.filter(|&thread| !takes_part(thread)) {
+            self.add_exit(thread, &waits, matching);
+        }
+    }
+
+    /// These waits were over because the thread had exited.
+    fn add_exit(&self, thread: usize, waits: &[EventId], matching: &mut BarrierMatching) {
+        let events = &self.unfolding.traces[self.traces[thread].index()].events;
+        let events = events.iter().filter(|event| self.unfolding.events[event.index()].is_main());
+        matching.exits.extend(events.flat_map(|from| waits.iter().map(move |to| (*from, *to))));
     }
 
     /// The phases of clusters that were completed: each arrive synchronises with each wait.
@@ -245,7 +269,15 @@ impl<'u> Run<'u> {
                 if arrival.waits { waits.push(arrival.event) } else { arrives.push(arrival.event) }
             }
         }
-        for (_, (arrives, waits)) in phases.into_iter().filter(|(phase, _)| self.is_complete(moment, *phase)) {
+        for (phase, (arrives, waits)) in phases.into_iter().filter(|(phase, _)| self.is_complete(moment, *phase)) {
+            let arrives_in = |thread: usize| {
+                let mut arrivals = self.sequences[thread].iter().filter(|arrival| arrives.contains(&arrival.event));
+                arrivals.next().is_some()
+            };
+            let members = (0..self.places.len()).filter(|&thread| phase.includes(self.places[thread]));
+            for thread in members.filter(|&thread| !arrives_in(thread)) {
+                self.add_exit(thread, &waits, matching);
+            }
             let pairs = arrives.iter().flat_map(|from| waits.iter().map(move |to| (*from, *to)));
             matching.synchronises.extend(pairs);
             let mut group = [arrives, waits].concat();

@@ -40,16 +40,21 @@ impl Search<'_, '_> {
         if matchings.is_empty() {
             self.set_barriers(matching);
             self.orders.met.assign(&self.orders.syncbar);
+            self.orders.left.assign(&self.orders.exitbar);
             self.orders.is_matched = true;
         }
         true
     }
 
     fn set_barriers(&mut self, matching: BarrierMatching) {
-        self.orders.syncbar.reset(self.candidate.shape);
-        for (from, to) in &matching.synchronises {
-            if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
-                self.orders.syncbar.insert(from, to);
+        let shape = self.candidate.shape;
+        let related = [(&mut self.orders.syncbar, &matching.synchronises), (&mut self.orders.exitbar, &matching.exits)];
+        for (relation, pairs) in related {
+            relation.reset(shape);
+            for (from, to) in pairs {
+                if let (Some(from), Some(to)) = (self.candidate.local(*from), self.candidate.local(*to)) {
+                    relation.insert(from, to);
+                }
             }
         }
         self.orders.matching = matching;

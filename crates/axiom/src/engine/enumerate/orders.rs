@@ -45,10 +45,13 @@ pub(super) struct Orders {
     pub(super) has_barriers: bool,
     pub(super) matching: BarrierMatching,
     pub(super) syncbar: Relation,
+    pub(super) exitbar: Relation,
     /// Whether the traces alone decide which barriers meet: `matching` and `syncbar` are set then ([`super::barriers`]).
     pub(super) is_matched: bool,
     /// Of `syncbar`, what is in every execution of these traces.
     pub(super) met: Relation,
+    /// The same of `exitbar`.
+    pub(super) left: Relation,
     pub(super) weight: u64,
     /// Writes that spinning reads observe: nothing may be coherence-after them.
     pub(super) maximal: Vec<usize>,
@@ -167,9 +170,11 @@ impl Search<'_, '_> {
         let orders = &mut self.orders;
         orders.nothing.reset(shape);
         orders.syncbar.reset(shape);
+        orders.exitbar.reset(shape);
         orders.matching = BarrierMatching::default();
         orders.is_matched = false;
         orders.met.reset(shape);
+        orders.left.reset(shape);
         orders.root.reset(shape);
         orders.writes.iter_mut().for_each(Vec::clear);
         orders.writes.resize(unfolding.locations.len(), Vec::new());
@@ -296,6 +301,7 @@ impl Search<'_, '_> {
     pub(super) fn choose_orders(&mut self) -> Flow {
         self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
         self.evaluator.set(BaseRelation::Syncbar, self.orders.syncbar.bits());
+        self.evaluator.set(BaseRelation::Exitbar, self.orders.exitbar.bits());
         self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
         if self.evaluator.run(Stage::ReadsFrom, Stage::Fences, Chosen::ReadsFrom).is_some() {
             return Flow::Continue(());

@@ -175,6 +175,7 @@ impl Search<'_, '_> {
             && first.clone().all(same)
             && self.orders.root.is_kept_by(&swap)
             && self.orders.met.is_kept_by(&swap)
+            && self.orders.left.is_kept_by(&swap)
             && self.evaluator.static_is_kept_by(&swap)
     }
 

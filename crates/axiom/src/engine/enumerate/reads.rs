@@ -183,6 +183,7 @@ impl Search<'_, '_> {
     pub(super) fn check_partly(&mut self, co: &Relation) -> Option<CheckId> {
         self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
         self.evaluator.set(BaseRelation::Syncbar, self.orders.met.bits());
+        self.evaluator.set(BaseRelation::Exitbar, self.orders.left.bits());
         self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
         self.evaluator.set(BaseRelation::Co, co.bits());
         self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::Partly)

@@ -158,6 +158,11 @@ impl<'m> Theory<'m> {
                 self.chosen.syncbar.insert(from, to);
             }
         }
+        for (a, b) in &encoding.space.matching.exits {
+            if let (Some(from), Some(to)) = (local(*a), local(*b)) {
+                self.chosen.exitbar.insert(from, to);
+            }
+        }
     }
 
     /// Coherence must be transitive and Fence-SC order acyclic; adds the clauses that are missing for it.

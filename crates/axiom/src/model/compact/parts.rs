@@ -9,7 +9,7 @@ use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// By the number that stands for each.
-const RELATIONS: [BaseRelation; 30] = [
+const RELATIONS: [BaseRelation; 31] = [
     BaseRelation::Id,
     BaseRelation::Po,
     BaseRelation::Loc,
@@ -39,11 +39,12 @@ const RELATIONS: [BaseRelation; 30] = [
     BaseRelation::Gridstart,
     BaseRelation::Home,
     BaseRelation::Syncbar,
+    BaseRelation::Exitbar,
     BaseRelation::SyncFence,
 ];
 
 /// The sets that are no tags; these follow.
-const SETS: [BaseSet; 3] = [BaseSet::Universe, BaseSet::Memory, BaseSet::FinalWrites];
+const SETS: [BaseSet; 4] = [BaseSet::Universe, BaseSet::Memory, BaseSet::FinalWrites, BaseSet::Deciding];
 
 fn relation_number(relation: BaseRelation) -> Option<u32> {
     RELATIONS.iter().position(|known| *known == relation).map(|at| at as u32)
