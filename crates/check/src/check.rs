@@ -8,6 +8,7 @@
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
@@ -33,6 +34,7 @@ use crate::refusal::{not_unfolded, refusal};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::search::{EngineName, Searcher};
 use crate::test::Test;
+use crate::torn;
 use crate::undefined;
 use crate::verdict::{Verdict, Why};
 use crate::witness;
@@ -47,6 +49,9 @@ pub struct Checked {
     /// What the evidence is evidence under, where that is not the model as it was given: other readings, or an older
     /// version of the ISA. Explanations and pictures need it.
     pub model: Option<Arc<LoadedModel>>,
+    /// What the evidence is evidence of, where that is not the test as it was given: its locations are cut, because their
+    /// values may be torn. The report speaks of the test as it was given.
+    pub test: Option<Arc<Test>>,
 }
 
 /// The executions behind a report, for explanations and pictures.
@@ -134,10 +139,12 @@ impl Answers {
 
 /// Under the model as it is compiled, whatever the options say of readings.
 pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    if fencepost_program::initial::unknowns(&test.program).is_empty() {
-        return check_known(test, model, options);
-    }
-    initial::check(test, model, options)
+    let start = Instant::now();
+    let whole = match fencepost_program::initial::unknowns(&test.program).is_empty() {
+        true => check_known(test, model, options),
+        false => initial::check(test, model, options),
+    };
+    torn::settle(test, model, options, whole, start)
 }
 
 /// With the initial values that the program has.
@@ -181,6 +188,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
         report,
         evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
         model: None,
+        test: None,
     }
 }
 
@@ -200,7 +208,7 @@ pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, t
     }
     answers.refused = Some(why);
     let report = witness::report(test, model, None, None, terms, &answers);
-    Checked { report, evidence: Evidence::default(), model: None }
+    Checked { report, evidence: Evidence::default(), model: None, test: None }
 }
 
 /// Where races are looked for: with failing iterations of spin loops.

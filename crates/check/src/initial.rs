@@ -166,13 +166,13 @@ fn merge_termination(own: &mut Termination, other: Termination) -> bool {
 
 /// What is not known.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Left {
+pub(crate) enum Left {
     Questions,
     All,
 }
 
 /// Nothing is said of what was not found.
-fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left) {
+pub(crate) fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left) {
     let reason = || Some(Reason::new(why, &test.source));
     let open = |answer: &&mut Answer| !answer.is_found() && !is_open(&answer.verdict);
     for answer in report.questions.iter_mut().filter(open) {
@@ -198,7 +198,7 @@ fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left) {
 }
 
 /// The verdict of all questions.
-fn conclude(test: &Test, report: &mut Report) {
+pub(crate) fn conclude(test: &Test, report: &mut Report) {
     let enforced = test.program.questions.iter().zip(&report.questions);
     let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
     report.verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));

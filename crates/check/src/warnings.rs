@@ -9,7 +9,6 @@ use crate::models::LoadedModel;
 use crate::race::{ARRIVE_TWICE, IN_FLIGHT, NO_FENCE, WAIT_ALONE};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
-use crate::torn;
 
 /// In the order of the text, each once.
 pub(crate) fn gather(
@@ -56,13 +55,6 @@ pub(crate) fn gather(
         let message = format!("{name} {}", example.message);
         warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
     }
-    let torn = unfolding.and_then(|unfolding| torn::found(test, model, unfolding, answers));
-    warnings.extend(torn.map(|(span, location)| {
-        let message = format!(
-            "{location} races, and only a morally strong read is promised a whole value: mixtures of the bytes of several were not searched"
-        );
-        warning(torn::WARNING, (span, span), message, torn::SECTION)
-    }));
     warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
     warnings.dedup();
     warnings

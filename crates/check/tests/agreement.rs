@@ -48,6 +48,11 @@ fn the_older_models_are_contained() {
         let older = Models::shipped(older).expect("a model");
         let mut compared = 0;
         for test in tests.iter().filter(|test| test.program.features.iter().all(|found| older.knows(found.node))) {
+            let name = test.source.name.rsplit('/').next().unwrap_or_default();
+            if name.starts_with("torn-") && check(test, &whole, &Options::default()).test.is_some() {
+                // Only `ptx` says which accesses are whole; the older ones take all for it.
+                continue;
+            }
             let answers = |model| {
                 let report = check(test, model, &Options::default()).report;
                 let verdicts: Vec<_> = report.questions.iter().map(|answer| answer.verdict.word()).collect();

@@ -49,7 +49,8 @@ pub(crate) const MOST_RACES: usize = 16;
 
 /// Says of each race of the report what is missing, where the model knows asynchronous operations.
 pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
-    let used = checked.model.clone();
+    let (used, cut) = (checked.model.clone(), checked.test.clone());
+    let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);
     if checked.evidence.races.is_empty() || !scene::has_strands(&model.model) {
         return;

@@ -52,6 +52,7 @@ pub fn explain(test: &Test, model: &LoadedModel, checked: &Checked) -> String {
 pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec<Part> {
     let Some(unfolding) = &checked.evidence.unfolding else { return Vec::new() };
     let model = checked.model.as_deref().unwrap_or(model);
+    let test = checked.test.as_deref().unwrap_or(test);
     let text = |span| test.instruction_text(span);
     let context = context(test, model, unfolding, &text);
     let report = &checked.report;
@@ -96,6 +97,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
 pub(crate) fn closest(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<Rejected> {
     let unfolding = checked.evidence.unfolding.as_ref()?;
     let model = checked.model.as_deref().unwrap_or(model);
+    let test = checked.test.as_deref().unwrap_or(test);
     let text = |span| test.instruction_text(span);
     let context = context(test, model, unfolding, &text);
     let questions = test.program.questions.iter().enumerate();

@@ -32,6 +32,7 @@ pub enum Format {
 
 /// The picture of the first execution behind a report; None if there is none.
 pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Format) -> Option<String> {
+    let test = checked.test.as_deref().unwrap_or(test);
     let Chosen { unfolding, execution, mut options } = chosen(test, model, checked)?;
     let under = crate::explain::told_under(&checked.report, &checked.report.depends_on());
     options.title = format!("{} under {}", test.program.name, under.unwrap_or_else(|| model.name.clone()));

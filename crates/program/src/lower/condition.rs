@@ -159,7 +159,7 @@ impl Resolver<'_> {
             }
             (Left::Parts(parts), Left::Term(Term::Constant(value))) => self.parts(op, &parts, value, right.span),
             (Left::Term(Term::Constant(value)), Left::Parts(parts)) => {
-                self.parts(mirrored(op), &parts, value, left.span)
+                self.parts(op.mirrored(), &parts, value, left.span)
             }
             _ => {
                 let what = "a comparison of memory that accesses of several sizes part, with no constant";
@@ -346,17 +346,6 @@ impl Resolver<'_> {
             Term::Register(thread, register) => Some(self.threads[thread.index()].register_type(*register)),
             Term::Memory(location) => Some(self.names.locations[location.index()].ty),
         }
-    }
-}
-
-/// The comparison with its sides exchanged.
-fn mirrored(op: Comparison) -> Comparison {
-    match op {
-        Comparison::Less => Comparison::Greater,
-        Comparison::LessEqual => Comparison::GreaterEqual,
-        Comparison::Greater => Comparison::Less,
-        Comparison::GreaterEqual => Comparison::LessEqual,
-        same => same,
     }
 }
 

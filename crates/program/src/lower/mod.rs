@@ -25,13 +25,15 @@ mod thread;
 mod touch;
 mod unwritten;
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::program::{BarrierRule, Feature, Lint, Place, Program, Unsupported, Version};
 use crate::table;
-use crate::value::Type;
+use crate::value::{Type, Value};
 
 pub(crate) use names::Names;
 pub(crate) use thread::{ThreadBuilder, unmodelled};
@@ -103,6 +105,12 @@ pub(crate) struct Context<'a> {
 
 /// The program of a test, or None if the diagnostics have an error.
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
+    lower_cut(litmus, &BTreeSet::new())
+}
+
+/// The same program with memory cut at these addresses too, for values that may be torn (PTX ISA 8.10.3). Where an address
+/// lies in no variable, or in one whose parts are no bytes, nothing changes.
+pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Findings::default();
     let version = declare::version(litmus, &mut findings);
     let mut builders = thread::builders(litmus, &mut findings);
@@ -129,7 +137,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     }
     condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
-    sizes::settle(&mut names, &builders, &asked, &mut findings);
+    sizes::settle(&mut names, &builders, &asked, cuts, &mut findings);
     pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);

@@ -17,7 +17,7 @@ use crate::lower::reach::{Reach, Reaches};
 use crate::lower::touch::{Portion, Touches, touches};
 use crate::lower::{Findings, Names, ThreadBuilder, misfit};
 use crate::program::{AddressOperand, Feature, LocationRole, Space, Unsupported};
-use crate::value::Type;
+use crate::value::{Type, Value};
 
 /// A short array has a location per element, however little of it is told apart: sums over its elements stay what the
 /// author counts.
@@ -97,7 +97,14 @@ pub(super) struct Asked {
     pub(super) span: Span,
 }
 
-pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
+/// Cuts memory as accesses and conditions do, and at these addresses besides.
+pub(super) fn settle(
+    names: &mut Names,
+    threads: &[ThreadBuilder],
+    asked: &[Asked],
+    further: &BTreeSet<Value>,
+    findings: &mut Findings,
+) {
     names.complete(findings);
     let reaches = Reaches::new(names, threads);
     let owners = threads.iter().map(|thread| thread.place).collect();
@@ -117,6 +124,7 @@ pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
         let edges = edges(names, name, entry, &cut, asked);
         cut.edges.insert(name.clone(), edges);
     }
+    cut_further(names, further, &mut cut.edges);
     mirror(&mut cut.edges, &links);
     check(names, &cut, findings);
     names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
@@ -241,13 +249,8 @@ impl Gathered<'_> {
         found.into_iter().collect()
     }
 
-    /// The name whose memory a variable is: of an alias, its target's.
     fn own(&self, variable: VariableId) -> String {
-        let mut variable = &self.names.variables[variable.0];
-        while let Some((target, _)) = variable.target {
-            variable = &self.names.variables[target.0];
-        }
-        variable.name.clone()
+        own(self.names, variable).to_owned()
     }
 
     fn behind(&self, maps: &[Place]) -> Vec<Place> {
@@ -265,6 +268,24 @@ impl Gathered<'_> {
             Reach::Values(values) if values.len() == 1 => values.first().copied(),
             _ => None,
         }
+    }
+}
+
+/// The name whose memory a variable is: of an alias, its target's.
+fn own(names: &Names, variable: VariableId) -> &str {
+    let mut variable = &names.variables[variable.0];
+    while let Some((target, _)) = variable.target {
+        variable = &names.variables[target.0];
+    }
+    &variable.name
+}
+
+/// All instances of a name are cut alike.
+fn cut_further(names: &Names, further: &BTreeSet<Value>, edges: &mut BTreeMap<String, BTreeSet<i128>>) {
+    for (variable, offset) in further.iter().filter_map(|value| names.at(value.0)) {
+        let Some(edges) = edges.get_mut(own(names, variable)) else { continue };
+        let is_inside = edges.last().is_some_and(|end| (0..*end).contains(&offset));
+        edges.extend(is_inside.then_some(offset));
     }
 }
 

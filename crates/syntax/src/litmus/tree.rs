@@ -236,6 +236,20 @@ pub enum Comparison {
     GreaterEqual,
 }
 
+impl Comparison {
+    /// The comparison with its sides exchanged.
+    #[must_use]
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessEqual => Comparison::GreaterEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterEqual => Comparison::LessEqual,
+            same => same,
+        }
+    }
+}
+
 /// A leaf of a condition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Term {
