@@ -116,6 +116,17 @@ pub struct Tensor {
     pub shape: u64,
     /// The instruction descriptor, which holds the rest of the shape.
     pub descriptor: Option<Operand>,
+    pub lanes: Lanes,
+}
+
+/// Which lanes of tensor memory an operation accesses (PTX ISA 9.7.18.2.3).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Lanes {
+    All,
+    /// The 32 of a warp.
+    Quarter,
+    /// 16 of those, from the address on.
+    Half,
 }
 
 /// An index into [`Start::regions`].

@@ -2,7 +2,11 @@
 //! count lanes. A warp loads and stores the 32 lanes of its number modulo 4, a *quarter*, so that four warps work on one
 //! column without meeting. A column is one location, unless loads and stores of the program name several quarters: then it
 //! has one for each. Products, copies, shifts, allocations access every lane of their columns: products of each shape
-//! spread over all four quarters, and of the rest that is the safe side. Shapes of 16 lanes count as their quarter.
+//! spread over all four quarters, and of the rest that is the safe side.
+//!
+//! The shapes `.16x64b`, `.16x128b` and `.16x256b` access 16 lanes, one half of the quarter. Where a program accesses both
+//! halves of one so, the quarter has a location for each, unless a load takes the whole quarter: its registers have values
+//! of their own in each half then, and the thread of a test has one value.
 //!
 //! Which quarters an address may name is followed without regard to control flow. A quarter that is missed here is told
 //! apart from nothing, which reports too much and never too little.
@@ -11,9 +15,9 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Action, Start};
+use crate::asynchronous::{Action, Lanes, Start, Tensor};
 use crate::ids::{AddressId, LocationId, RegisterId};
-use crate::lower::layout::{LANES, QUARTER_SHIFT, quarter};
+use crate::lower::layout::{HALF_SHIFT, LANES, lane, quarter};
 use crate::lower::names::VariableId;
 use crate::lower::sizes::Asked;
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
@@ -32,20 +36,20 @@ pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
     if !threads.iter().any(|thread| thread.code.iter().any(is_access)) {
         return;
     }
-    let mut used = BTreeSet::new();
+    let mut used = Used::default();
     for thread in threads {
         let values = Values::new(names, thread);
         let mut own = BTreeSet::new();
         for code in &thread.code {
-            let Some(address) = accessed(&code.operation) else { continue };
-            let quarters: BTreeSet<u8> = values.address(names, address).into_iter().map(quarter).collect();
+            let Some((tensor, address)) = accessed(&code.operation) else { continue };
+            let addresses = values.address(names, address);
+            let quarters: BTreeSet<u8> = addresses.iter().copied().map(quarter).collect();
             check(thread, &quarters, &own, code.span, findings);
+            addresses.into_iter().for_each(|address| used.add(tensor, lane(address)));
             own.extend(&quarters);
         }
-        used.extend(own);
     }
-    // The first quarter, and with it the lanes that no load or store names, is the column's own location.
-    let further: Vec<u8> = used.into_iter().skip(1).collect();
+    let further = used.further();
     if further.is_empty() || names.variables.iter().any(|variable| is_alias(names, variable.target.map(|(id, _)| id))) {
         return;
     }
@@ -56,16 +60,64 @@ pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
         let what = format!("a condition on `{shown}`, whose lanes hold values of their own: load them into registers");
         findings.refuse(Refusal::Unsupported(asked.span, what));
     }
-    for quarter in further {
-        variables.iter().for_each(|variable| cut(names, *variable, quarter));
+    for part in further {
+        variables.iter().for_each(|variable| cut(names, *variable, part));
     }
 }
 
-/// The address of a `tcgen05.ld` or `tcgen05.st`.
-fn accessed(operation: &Operation) -> Option<&AddressOperand> {
+/// Which lanes loads and stores name.
+#[derive(Default)]
+struct Used {
+    quarters: BTreeSet<u8>,
+    /// Sixteens of lanes, 0 to 7, that shapes of 16 lanes access.
+    halves: BTreeSet<u8>,
+    /// Quarters that are loaded as a whole.
+    loaded: BTreeSet<u8>,
+}
+
+/// Some of the lanes: which sixteen they start with, and how many they are.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Part {
+    half: u8,
+    lanes: u32,
+}
+
+impl Used {
+    fn add(&mut self, tensor: Tensor, lane: u8) {
+        self.quarters.insert(lane / 32);
+        if half(tensor.lanes, lane).is_some() {
+            self.halves.insert(lane / 16);
+        } else if tensor.kind == TensorKind::Ld {
+            self.loaded.insert(lane / 32);
+        }
+    }
+
+    /// The parts that have locations besides the column's own. The first, and with it the lanes that no load or store names,
+    /// is that.
+    fn further(&self) -> Vec<Part> {
+        let is_split = |quarter: u8| {
+            let both = [2 * quarter, 2 * quarter + 1];
+            both.iter().all(|half| self.halves.contains(half)) && !self.loaded.contains(&quarter)
+        };
+        let parts = self.quarters.iter().flat_map(|&quarter| match is_split(quarter) {
+            true => vec![Part { half: 2 * quarter, lanes: 16 }, Part { half: 2 * quarter + 1, lanes: 16 }],
+            false => vec![Part { half: 2 * quarter, lanes: 32 }],
+        });
+        parts.skip(1).collect()
+    }
+}
+
+/// Which sixteen of the lanes an access from this lane on is of, if it is of one only.
+pub(crate) fn half(lanes: Lanes, lane: u8) -> Option<u8> {
+    (lanes == Lanes::Half && lane % 16 == 0).then_some(lane / 16)
+}
+
+/// A `tcgen05.ld` or `tcgen05.st`, and its address.
+fn accessed(operation: &Operation) -> Option<(Tensor, &AddressOperand)> {
     let Operation::Async(operation) = operation else { return None };
     let Action::Start(start) = &operation.action else { return None };
-    by_one_warp(start).then(|| start.regions.first()?.base.address()).flatten()
+    let address = start.regions.first()?.base.address()?;
+    start.tensor.filter(|_| by_one_warp(start)).map(|tensor| (tensor, address))
 }
 
 /// Whether the operation accesses the lanes of one warp only.
@@ -81,17 +133,17 @@ fn is_alias(names: &Names, target: Option<VariableId>) -> bool {
     target.is_some_and(|target| is_columns(names, target))
 }
 
-/// Locations for another quarter of each column, at addresses that follow each other as those of the columns do.
-fn cut(names: &mut Names, id: VariableId, quarter: u8) {
+/// Locations for a part of each column, at addresses that follow each other as those of the columns do.
+fn cut(names: &mut Names, id: VariableId, part: Part) {
     let variable = names.variables[id.0].clone();
-    let lanes = i128::from(quarter) << QUARTER_SHIFT;
-    let first = 32 * u32::from(quarter);
+    let lanes = i128::from(part.half) << HALF_SHIFT;
+    let first = 16 * u32::from(part.half);
     for atom in &variable.atoms {
         let column = &names.locations[atom.location.index()];
-        let name = format!("{} (lanes {first}-{})", column.name, first + 31);
-        let part = Location { name: name.clone(), ..column.clone() };
+        let name = format!("{} (lanes {first}-{})", column.name, first + part.lanes - 1);
+        let cut = Location { name: name.clone(), ..column.clone() };
         let (location, own) = (LocationId::new(names.locations.len()), AddressId::new(names.addresses.len()));
-        names.locations.push(part);
+        names.locations.push(cut);
         let value = Value(variable.base + atom.offset + lanes);
         names.addresses.push(Address { name, location, generic: own, value, canonical: own, within: 0 });
     }

@@ -24,8 +24,9 @@ const CLUSTER_BYTES: i128 = (RANK_MASK + 1) << RANK_SHIFT;
 const TENSOR_WINDOW: i128 = 0x0100_0000;
 /// The bits of an address in tensor memory that count lanes.
 pub(crate) const LANES: i128 = 0x00ff_0000;
-/// Where the number of a quarter, 32 lanes, stands in an address.
-pub(crate) const QUARTER_SHIFT: i128 = 21;
+const LANE_SHIFT: i128 = 16;
+/// Where the number of a half of a quarter, 16 lanes, stands in an address.
+pub(crate) const HALF_SHIFT: i128 = 20;
 
 pub(crate) struct Layout {
     /// The CTAs that have threads, ascending.
@@ -104,9 +105,14 @@ impl Layout {
     }
 }
 
+/// The lane that an address in tensor memory is of, 0 to 127.
+pub(crate) fn lane(address: i128) -> u8 {
+    ((address >> LANE_SHIFT) & 0x7f) as u8
+}
+
 /// The 32 lanes that an address in tensor memory is of, 0 to 3.
 pub(crate) fn quarter(address: i128) -> u8 {
-    ((address >> QUARTER_SHIFT) & 3) as u8
+    lane(address) / 32
 }
 
 /// Whether an address is of shared memory.

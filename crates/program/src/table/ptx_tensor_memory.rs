@@ -5,8 +5,8 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{
-    Action, Arrive, Completion, Counting, Effect, Family, Order, Reduced, Region, RegionId, Replicas, Size, Start,
-    Tensor, Valid,
+    Action, Arrive, Completion, Counting, Effect, Family, Lanes, Order, Reduced, Region, RegionId, Replicas, Size,
+    Start, Tensor, Valid,
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
@@ -179,9 +179,9 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
             let [] = context.operands(tree)?;
             act(context, tree, Action::Relinquish { group: group(words) })
         }
-        Kind::Ld => load(context, tree),
+        Kind::Ld => load(context, tree, words),
         Kind::LdRed => load_reduced(context, tree, words),
-        Kind::St => store(context, tree),
+        Kind::St => store(context, tree, words),
         Kind::Wait(kind) => {
             let [] = context.operands(tree)?;
             act(context, tree, Action::WaitTensor(kind))
@@ -238,7 +238,15 @@ fn column_count(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Op
 }
 
 fn tensor(kind: TensorKind, group: u8) -> Option<Tensor> {
-    Some(Tensor { kind, group, shape: 0, descriptor: None })
+    Some(Tensor { kind, group, shape: 0, descriptor: None, lanes: Lanes::All })
+}
+
+/// Of a load or store. The two halves of `.16x32bx2` are of all lanes of the warp, each of other columns: that they are not
+/// told apart is the safe side.
+fn of_warp(kind: TensorKind, words: &Words) -> Option<Tensor> {
+    let is_half = ["16x64b", "16x128b", "16x256b"].iter().any(|shape| words.has(shape));
+    let lanes = if is_half { Lanes::Half } else { Lanes::Quarter };
+    tensor(kind, 0).map(|tensor| Tensor { lanes, ..tensor })
 }
 
 fn list(operand: &Spanned<TreeOperand>) -> &[Spanned<TreeOperand>] {
@@ -253,7 +261,7 @@ fn count(list: &[Spanned<TreeOperand>]) -> u32 {
 }
 
 /// `{r…}, [taddr]{, half-split offset}`: one column per register.
-fn load(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let (destinations, address) = match tree.operands.as_slice() {
         [destinations, address] | [destinations, address, _] => (destinations, address),
         _ => return Err(wrong_operands(tree, "registers and an address in tensor memory")),
@@ -264,7 +272,7 @@ fn load(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let destinations: Result<Vec<_>, _> =
         registers.iter().map(|register| context.destination(register, Type::U32)).collect();
     let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32, reduced: None };
-    let tensor = tensor(TensorKind::Ld, 0);
+    let tensor = of_warp(TensorKind::Ld, words);
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())
 }
@@ -288,13 +296,13 @@ fn load_reduced(context: &mut Context<'_>, tree: &Instruction, words: &Words) ->
     let operator = if words.has("min") { BinaryOperator::Minimum } else { BinaryOperator::Maximum };
     let reduced = context.destination(reduced, Type::U32)?.map(|destination| Reduced { destination, operator, order });
     let effect = Effect::Load { source: RegionId(0), destinations: destinations?, ty: Type::U32, reduced };
-    let tensor = tensor(TensorKind::Ld, 0);
+    let tensor = of_warp(TensorKind::Ld, words);
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())
 }
 
 /// `[taddr]{, half-split offset}, {r…}`.
-fn store(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
+fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let (address, values) = match tree.operands.as_slice() {
         [address, values] | [address, _, values] => (address, values),
         _ => return Err(wrong_operands(tree, "an address in tensor memory and registers")),
@@ -304,7 +312,7 @@ fn store(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let regions = vec![columns(address, Size::Locations(count(registers)), Replicas::One)];
     let values: Result<Vec<_>, _> = registers.iter().map(|value| context.value(value)).collect();
     let effect = Effect::Store { destination: RegionId(0), values: values?, ty: Type::U32, combine: None };
-    let tensor = tensor(TensorKind::St, 0);
+    let tensor = of_warp(TensorKind::St, words);
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())
 }

@@ -5,7 +5,7 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{
-    Accumulator, Completion, Coverage, Effect, Factor, Family, Product, Region, RegionId, Size, Start, Tensor,
+    Accumulator, Completion, Coverage, Effect, Factor, Family, Lanes, Product, Region, RegionId, Size, Start, Tensor,
 };
 use crate::lower::{Context, Refusal};
 use crate::table::form::{self, Form, Slot, Words, version};
@@ -149,7 +149,13 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
         shape,
         coverage: parts.coverage,
     };
-    let tensor = Some(Tensor { kind: TensorKind::Mma, group: group(words), shape, descriptor: Some(descriptor) });
+    let tensor = Some(Tensor {
+        kind: TensorKind::Mma,
+        group: group(words),
+        shape,
+        descriptor: Some(descriptor),
+        lanes: Lanes::All,
+    });
     let effect = Effect::Product(product);
     start(context, tree, Family::Tcgen05, Start { regions, effect, completion: Completion::Tracked, tensor });
     Ok(())

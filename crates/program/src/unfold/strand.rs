@@ -201,7 +201,7 @@ impl Runner<'_> {
     }
 
     fn tensor_operation(&self, state: &State, start: &Start, located: &Located) -> Option<TensorOperation> {
-        let Tensor { kind, group, shape, descriptor } = start.tensor?;
+        let Tensor { kind, group, shape, descriptor, .. } = start.tensor?;
         let accumulator = match &start.effect {
             Effect::Product(Product { accumulator: Accumulator::Memory(region), .. }) => {
                 located.first(*region).first().map(|address| self.location_of(*address))

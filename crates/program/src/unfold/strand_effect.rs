@@ -104,6 +104,10 @@ impl Runner<'_> {
                 self.set(state, *register, Slot { value, reads: Reads::from([read]) })?;
             }
         }
+        // The lanes of the quarter that have locations of their own.
+        for target in located.region(*source).iter().skip(1).flatten() {
+            self.strand_read(state, opened, how(&start.regions[source.0], *target), &[])?;
+        }
         if let Some(reduced) = reduced {
             let reads = loaded.iter().map(|(_, read)| *read).collect();
             let value = extreme(reduced, loaded.into_iter().map(|(value, _)| value));

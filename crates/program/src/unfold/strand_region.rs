@@ -19,7 +19,7 @@ use crate::value::Value;
 /// Where one run of an operation goes.
 #[derive(Clone, Default)]
 pub(crate) struct Located {
-    /// Per region, per CTA, and in tensor memory per quarter of the lanes: its locations, ascending. Empty for a tensor whose map is still to be read.
+    /// Per region, per CTA, and in tensor memory per part of the lanes: its locations, ascending. Empty for a tensor whose map is still to be read.
     pub(crate) regions: Vec<Vec<Vec<AddressId>>>,
     /// The mbarriers that are told.
     pub(crate) signals: Vec<AddressId>,
@@ -52,24 +52,27 @@ impl Runner<'_> {
             let mut next = Vec::new();
             for (state, located) in runs {
                 let (alternatives, reads) = self.aim(state, address, region)?;
-                for Aimed { state, target, origin, quarter } in alternatives {
+                for Aimed { state, target, origin, lane } in alternatives {
                     let mut located = located.clone();
                     located.reads.extend(&reads);
-                    let is_own = by_one_warp(start);
-                    let base = if is_own { self.part(target, quarter) } else { target };
+                    let own = start.tensor.filter(|_| by_one_warp(start));
                     let range = match origin {
                         Origin::Given => {
                             let role = role(start, index);
-                            self.extent(&state, &located, base, (region.size, role))?
+                            self.extent(&state, &located, target, (region.size, role))?
                         }
                         Origin::Stray => {
                             located.origin = origin;
-                            self.stray_extent(base, region.size)
+                            self.stray_extent(target, region.size)
                         }
                     };
                     let mut copies = self.replicate(&state, &range, region.replicas)?;
-                    if region.space == Some(Space::TensorMemory) && !is_own {
-                        copies = copies.iter().flat_map(|copy| self.all_lanes(copy)).collect();
+                    if region.space == Some(Space::TensorMemory) {
+                        let parts = |copy: &Vec<AddressId>| match own {
+                            Some(tensor) => self.own_lanes(copy, tensor.lanes, lane),
+                            None => self.all_lanes(copy),
+                        };
+                        copies = copies.iter().flat_map(parts).collect();
                     }
                     located.regions[index] = copies;
                     next.push((state, located));
@@ -94,12 +97,12 @@ impl Runner<'_> {
             if let Expression::Constant(Value(value)) = fold::substitute(&slot.value, &state.known)
                 && let Some(target) = self.described(value)
             {
-                return Ok((vec![Aimed { state, target, origin: Origin::Given, quarter: 0 }], slot.reads));
+                return Ok((vec![Aimed { state, target, origin: Origin::Given, lane: 0 }], slot.reads));
             }
         }
         let (alternatives, reads) =
             self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
-        let given = |(state, target)| Aimed { state, target, origin: Origin::Given, quarter: 0 };
+        let given = |(state, target)| Aimed { state, target, origin: Origin::Given, lane: 0 };
         Ok((alternatives.into_iter().map(given).collect(), reads))
     }
 

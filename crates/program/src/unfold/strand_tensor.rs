@@ -9,10 +9,11 @@
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Action, Size};
+use crate::asynchronous::{Action, Lanes, Size};
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
-use crate::lower::layout::{LANES, QUARTER_SHIFT, quarter};
+use crate::lower::lanes::half;
+use crate::lower::layout::{HALF_SHIFT, LANES, lane};
 use crate::program::{AddressOperand, Operand, Operation, Place, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
@@ -34,8 +35,8 @@ pub(crate) struct Aimed {
     pub(crate) state: State,
     pub(crate) target: AddressId,
     pub(crate) origin: Origin,
-    /// The lanes that the address is of, where it says so; those of a column that is not cut are all the same.
-    pub(crate) quarter: u8,
+    /// The lane that the address is of, where it says so; those of a column that is not cut are all the same.
+    pub(crate) lane: u8,
 }
 
 impl Runner<'_> {
@@ -47,9 +48,9 @@ impl Runner<'_> {
     ) -> Result<(Vec<Aimed>, Reads), UnfoldError> {
         let register = match address {
             AddressOperand::Static(own) => {
-                let quarter = self.quarter(*own);
+                let lane = self.lane(*own);
                 let (alternatives, reads) = self.targets(state, address)?;
-                let given = |(state, target)| Aimed { state, target, origin: Origin::Given, quarter };
+                let given = |(state, target)| Aimed { state, target, origin: Origin::Given, lane };
                 return Ok((alternatives.into_iter().map(given).collect(), reads));
             }
             AddressOperand::Register(register) => *register,
@@ -62,7 +63,7 @@ impl Runner<'_> {
                 continue;
             }
             let value = fold::substitute(&slot.value, &state.known);
-            let named = if let Expression::Constant(value) = &value { Some(quarter(value.0)) } else { None };
+            let named = if let Expression::Constant(value) = &value { Some(lane(value.0)) } else { None };
             let value = without_lane(value);
             self.refuse_undeclared(&state, &value)?;
             let is_column = |runner: &Self, target| runner.is_own_column(target);
@@ -71,9 +72,9 @@ impl Runner<'_> {
                 let origin = if is_column(self, target) { Origin::Given } else { Origin::Stray };
                 match origin {
                     Origin::Given => {
-                        let quarter = named.unwrap_or_else(|| self.quarter(target));
+                        let lane = named.unwrap_or_else(|| self.lane(target));
                         let target = self.part(target, 0);
-                        found.push(Aimed { state, target, origin, quarter });
+                        found.push(Aimed { state, target, origin, lane });
                     }
                     Origin::Stray => found.extend(self.stray(state)?),
                 }
@@ -85,26 +86,49 @@ impl Runner<'_> {
         Ok((found, slot.reads))
     }
 
-    fn quarter(&self, address: AddressId) -> u8 {
-        quarter(self.program.addresses[address.index()].value.0)
+    fn lane(&self, address: AddressId) -> u8 {
+        lane(self.program.addresses[address.index()].value.0)
     }
 
-    /// The location of these lanes of a column, or of all of them where it is not cut.
-    pub(crate) fn part(&self, column: AddressId, quarter: u8) -> AddressId {
+    /// The location of these 16 lanes of a column: of their quarter where that is not cut, or of all lanes where no quarter
+    /// is.
+    pub(crate) fn part(&self, column: AddressId, half: u8) -> AddressId {
+        let exactly = self.exactly(column, half).or_else(|| self.exactly(column, half & !1));
+        exactly.unwrap_or(column)
+    }
+
+    fn exactly(&self, column: AddressId, half: u8) -> Option<AddressId> {
         let value = |id: usize| self.program.addresses[id].value.0;
-        let lanes = i128::from(quarter) << QUARTER_SHIFT;
-        let wanted = value(column.index()) & !LANES | lanes;
+        let wanted = value(column.index()) & !LANES | i128::from(half) << HALF_SHIFT;
+        if value(column.index()) == wanted {
+            return Some(column);
+        }
         let is_part = |id: &usize| value(*id) == wanted && self.program.addresses[*id].canonical.index() == *id;
-        let is_here = value(column.index()) == wanted;
-        let found = (0..self.program.addresses.len()).find(is_part).filter(|_| !is_here);
-        found.map_or(column, AddressId::new)
+        (0..self.program.addresses.len()).find(is_part).map(AddressId::new)
     }
 
-    /// The locations of columns, quarter by quarter as far as they are cut.
+    /// The locations of columns, part by part as far as they are cut.
     pub(crate) fn all_lanes(&self, columns: &[AddressId]) -> Vec<Vec<AddressId>> {
-        let quarter = |quarter: u8| columns.iter().map(|column| self.part(*column, quarter)).collect::<Vec<_>>();
-        let mut found = vec![columns.to_vec()];
-        found.extend((1..4).map(quarter).filter(|part| part != columns));
+        self.parts(columns, 0..8)
+    }
+
+    /// Those of the lanes that a warp accesses from this one on: one half of its quarter or both.
+    pub(crate) fn own_lanes(&self, columns: &[AddressId], lanes: Lanes, lane: u8) -> Vec<Vec<AddressId>> {
+        let first = lane / 32 * 2;
+        match half(lanes, lane) {
+            Some(half) => self.parts(columns, half..half + 1),
+            None => self.parts(columns, first..first + 2),
+        }
+    }
+
+    fn parts(&self, columns: &[AddressId], halves: std::ops::Range<u8>) -> Vec<Vec<AddressId>> {
+        let mut found: Vec<Vec<AddressId>> = Vec::new();
+        for half in halves {
+            let part = columns.iter().map(|column| self.part(*column, half)).collect();
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
         found
     }
 
@@ -201,7 +225,7 @@ impl Runner<'_> {
     /// An access through an address that is none: the first columns of the CTA stand for whatever it hits.
     fn stray(&mut self, state: State) -> Result<Option<Aimed>, UnfoldError> {
         match self.columns_of(self.thread.place).first() {
-            Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray, quarter: 0 })),
+            Some(target) => Ok(Some(Aimed { state, target: *target, origin: Origin::Stray, lane: 0 })),
             None => Err(UnfoldError::Allocation { span: self.span_at(state.at) }),
         }
     }
