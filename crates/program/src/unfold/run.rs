@@ -1,10 +1,12 @@
 //! The run: one instruction at a time, successors on a stack.
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
 use crate::expression::{BinaryOperator, Expression, Leaf};
-use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
+use crate::ids::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 use crate::program::{
     Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope,
     Thread,
@@ -19,7 +21,7 @@ use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
-use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold};
+use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold, objects};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
@@ -40,6 +42,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) flow: Flow,
     pub(crate) stack: Vec<State>,
     pub(crate) makers: Makers,
+    /// Locations whose address is a value of the program.
+    pub(crate) named: BTreeSet<LocationId>,
     /// Where tiles begin, as far as known before, and as met on this run.
     pub(crate) starts: &'a Starts,
     pub(crate) met: &'a mut Starts,
@@ -88,6 +92,7 @@ impl<'a> Runner<'a> {
             flow: Flow::new(program, id),
             stack,
             makers: Makers::new(program, thread),
+            named: objects::named(program),
             starts,
             met,
             steps: 0,

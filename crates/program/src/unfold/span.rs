@@ -18,11 +18,14 @@ pub(crate) type Ranges = (Vec<(State, Vec<AddressId>)>, Reads);
 
 impl Runner<'_> {
     /// The locations of so many bytes from an address on. A register that may hold an address at which they are no whole
-    /// number of locations ends the run there, as a wild access; a run that must hold one is refused.
+    /// number of locations, or one that the thread cannot access, ends the run there, as a wild access; a run that must hold
+    /// one is refused.
     pub(crate) fn range(&mut self, state: State, address: &AddressOperand, bytes: i128) -> Result<Ranges, UnfoldError> {
         let span = self.span_at(state.at);
-        let (alternatives, reads) =
-            self.targets_where(state, address, |runner, target| runner.locations_from(target, bytes).is_some())?;
+        let at = state.at;
+        let (alternatives, reads) = self.targets_where(state, address, |runner, target| {
+            runner.locations_from(target, bytes).is_some() && runner.is_eligible(target, at)
+        })?;
         let mut found = Vec::new();
         for (state, target) in alternatives {
             let Some(locations) = self.locations_from(target, bytes) else {
