@@ -103,7 +103,7 @@ fn start(program: &Program) -> State {
 }
 
 /// The number with the same low bits that the type has.
-fn wrap(ty: Type, value: i128) -> i128 {
+pub(super) fn wrap(ty: Type, value: i128) -> i128 {
     if ty.bits == 0 {
         return value;
     }
@@ -113,7 +113,7 @@ fn wrap(ty: Type, value: i128) -> i128 {
     if negative { low - (mask + 1) } else { low }
 }
 
-fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
+pub(super) fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
     let (a, b) = (wrap(ty, left), wrap(ty, right));
     let amount = wrap(Type::U32, right);
     let result = match operator {
@@ -140,6 +140,22 @@ fn compute(operator: Op, ty: Type, left: i128, right: i128) -> i128 {
         Op::Mbarrier(_) => unreachable!("the machine has no mbarriers"),
     };
     wrap(ty, result)
+}
+
+/// What an instruction computes from registers.
+pub(super) fn local(ty: Type, value: &LocalValue, of: &dyn Fn(Operand) -> i128) -> i128 {
+    match value {
+        LocalValue::Operand(source) => wrap(ty, of(*source)),
+        LocalValue::Unary(UnaryOperator::Negate, source) => wrap(ty, -of(*source)),
+        LocalValue::Unary(UnaryOperator::Not, source) => wrap(ty, -1 - of(*source)),
+        LocalValue::Unary(UnaryOperator::Convert, source) => wrap(ty, of(*source)),
+        LocalValue::Unary(other, _) => unreachable!("the machine has no {other:?}"),
+        LocalValue::Binary(operator, left, right) => compute(*operator, ty, of(*left), of(*right)),
+        LocalValue::Select { condition, then, otherwise } => {
+            let chosen = if of(*condition) != 0 { then } else { otherwise };
+            wrap(ty, of(*chosen))
+        }
+    }
 }
 
 struct Cursor<'p, 's> {
@@ -176,7 +192,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
             cursor.modify(*destination, at, update, *ty);
         }
         Operation::Local { destination, ty, value } => {
-            let value = cursor.local(*ty, value);
+            let value = local(*ty, value, &|operand| cursor.value(operand));
             cursor.set(Some(*destination), value);
         }
         Operation::Branch { target } => cursor.state.at[thread] = target.0 as usize,
@@ -202,7 +218,7 @@ fn step(program: &Program, state: &mut State, thread: usize) -> Option<()> {
     Some(())
 }
 
-fn operator(comparison: Comparison) -> Op {
+pub(super) fn operator(comparison: Comparison) -> Op {
     match comparison {
         Comparison::Equal => Op::Equal,
         Comparison::NotEqual => Op::NotEqual,
@@ -245,21 +261,6 @@ impl Cursor<'_, '_> {
 
     fn store(&mut self, at: usize, value: i128) {
         self.state.memory[at] = wrap(self.program.locations[at].ty, value);
-    }
-
-    fn local(&self, ty: Type, value: &LocalValue) -> i128 {
-        match value {
-            LocalValue::Operand(source) => wrap(ty, self.value(*source)),
-            LocalValue::Unary(UnaryOperator::Negate, source) => wrap(ty, -self.value(*source)),
-            LocalValue::Unary(UnaryOperator::Not, source) => wrap(ty, -1 - self.value(*source)),
-            LocalValue::Unary(UnaryOperator::Convert, source) => wrap(ty, self.value(*source)),
-            LocalValue::Unary(other, _) => unreachable!("the machine has no {other:?}"),
-            LocalValue::Binary(operator, left, right) => compute(*operator, ty, self.value(*left), self.value(*right)),
-            LocalValue::Select { condition, then, otherwise } => {
-                let chosen = if self.value(*condition) != 0 { then } else { otherwise };
-                wrap(ty, self.value(*chosen))
-            }
-        }
     }
 
     /// PTX ISA 9.7.13 `atom`.

@@ -12,8 +12,11 @@ pub(crate) mod machine;
 pub(crate) mod pipelines;
 pub(crate) mod program;
 pub(crate) mod random;
+pub(crate) mod second;
+mod second_run;
 pub(crate) mod shrink;
 pub(crate) mod strands;
+pub(crate) mod ways;
 
 pub(crate) use compare::{Failure, Stage, Subject, Tally, front_end};
 
