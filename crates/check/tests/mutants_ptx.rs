@@ -104,6 +104,16 @@ const MUTANTS: &[Mutant] = &[
         &["launch/empty-kernel-branch", "launch/empty-kernel-release", "launch/trigger-behind-flag"],
     ),
     (
+        "read-only",
+        "0",
+        &["launch/nc-behind-pdl-wait", "launch/nc-behind-pdl-wait-unfenced", "launch/nc-behind-pdl-chain"],
+    ),
+    (
+        "before-start",
+        "0",
+        &["launch/nc-behind-kernel", "launch/nc-behind-pdl-wait-fenced", "launch/nc-behind-stream-and-pdl"],
+    ),
+    (
         "preserved-by-launch",
         "0",
         &["async/launch/stream-order-to-async", "launch/host-between-kernels", "launch/host-sync-alias"],
