@@ -237,9 +237,19 @@ fn a_count_and_a_read_only_load_are_what_is_named() {
             "P1 and P2 arrive on empty, and a phase of empty is over without one of these arrivals",
         ),
         (
+            "algorithms/05-cluster-exchange/cluster-count",
+            "an initial count of 2 for the mbarrier empty in line 5",
+            "P1 and P2 arrive on empty, and a phase of empty is over without one of these arrivals",
+        ),
+        (
+            "launch/nc-behind-pdl-wait",
+            "`ld.global.u32 %r1, [x]` in P1 instead of `ld.global.nc.u32 %r1, [x]` (line 10)",
+            "is for memory that nothing writes while the kernel runs",
+        ),
+        (
             "proxies/Non-coherent-load-fenced",
             "`ld.global.u32 %r1, [x]` in P1 instead of `ld.global.nc.u32 %r1, [x]` (line 13)",
-            "is for memory that the kernel does not write",
+            "is for memory that nothing writes while the kernel runs",
         ),
     ] {
         let (report, ..) = file(&corpus.join(format!("{name}.litmus")));
@@ -249,6 +259,50 @@ fn a_count_and_a_read_only_load_are_what_is_named() {
             assert!(diagnosis.why.contains(why), "{name}: {}", diagnosis.why);
         }
         assert!(!report.races.pairs.is_empty(), "{name}");
+    }
+}
+
+/// A thread that speaks for another's operations, or whose operations speak for it; and what is no matter of order.
+#[test]
+fn who_has_to_tell_is_named() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let cases: [(&str, &str, &[&str]); 4] = [
+        (
+            "tcgen05/commit-of-other-thread",
+            "is about operations that P1 started, not about P0's tcgen05.mma of line 5",
+            &[
+                "P1's `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` (line 12) belongs into P0 behind line 5",
+            ],
+        ),
+        (
+            "async/cp-async/arrive-after-copies-only",
+            "P1 waits at full, and P0 never arrives there when it is done",
+            &["`mbarrier.arrive.shared::cta.b64 _, [full]` in P0", "an initial count of 2 for the mbarrier full"],
+        ),
+        (
+            "algorithms/09-clc/clc-scheduler-early-arrival",
+            "comes before the access it should tell of",
+            &[
+                "`fence.proxy.async.shared::cta` in P1",
+                "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs behind line 18",
+            ],
+        ),
+        (
+            "races/Race-atomics-of-two-proxies",
+            "two atomic operations of different proxies are not atomic for each other (PTX ISA 8.7)",
+            &["one proxy for both updates"],
+        ),
+    ];
+    for (name, why, pieces) in cases {
+        let (report, ..) = file(&corpus.join(format!("{name}.litmus")));
+        let first = diagnoses(&report)[0];
+        assert!(first.why.contains(why), "{name}: {}", first.why);
+        assert_eq!(first.confirmed, !name.starts_with("races/"), "{name}");
+        let missing: Vec<&str> = first.missing.iter().map(|missing| missing.text.as_str()).collect();
+        assert_eq!(missing.len(), pieces.len(), "{name}: {missing:#?}");
+        for (missing, piece) in missing.iter().zip(pieces) {
+            assert!(missing.starts_with(piece), "{name}: {missing:#?}");
+        }
     }
 }
 

@@ -53,9 +53,12 @@ fn waits(scene: &Scene<'_>, thread: ThreadId, before: EventId) -> Vec<EventId> {
     found
 }
 
-/// Whether the thread arrives there in this execution, or its operations do.
+/// Whether the thread arrives there in this execution. What its asynchronous operations tell the mbarrier is about them.
 fn arrives(scene: &Scene<'_>, thread: ThreadId, location: &LocationInfo) -> bool {
-    let own = |id: &&EventId| scene.thread(**id) == Some(thread) && scene.has(**id, Tag::Write);
+    let own = |id: &&EventId| {
+        let arrives = scene.has(**id, Tag::Write) && !scene.has(**id, Tag::MbarrierInit);
+        scene.thread(**id) == Some(thread) && scene.is_main(**id) && arrives
+    };
     let mut writes = scene.execution.events.iter().filter(own);
     writes.any(|id| scene.location(*id).is_some_and(|found| found.name == location.name))
 }
@@ -87,7 +90,12 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, location: &LocationInfo) 
         (Place::Host, _) => return None,
     };
     edits.push(Edit::insert(anchor, &text, reason.clone(), SECTION, COST));
-    edits.push(Edit { change: Change::Count { name, by: 1 }, reason, section: SECTION, cost: COST });
+    edits.push(Edit {
+        change: Change::Count { inits: small::inits(scene, &name), name, by: 1 },
+        reason,
+        section: SECTION,
+        cost: COST,
+    });
     edits.extend(gates.entering);
     Some(Plan { from, to, edits, cost: COST })
 }

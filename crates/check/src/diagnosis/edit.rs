@@ -75,10 +75,17 @@ pub(super) enum Change {
         to: Anchor,
         what: Moved,
     },
-    /// An mbarrier waits for one arrival more: where its count stands.
+    /// An mbarrier waits for more arrivals: where its count stands, in its declaration or in what initialises it.
     Count {
         name: String,
         by: i128,
+        inits: Vec<(ThreadId, Span)>,
+    },
+    /// The instruction is another thread's to execute.
+    Hand {
+        thread: ThreadId,
+        span: Span,
+        to: Anchor,
     },
 }
 
@@ -131,6 +138,7 @@ impl Edit {
             Change::Strengthen { semantics: Some(_), scope: Some(_), .. } | Change::Replace { .. } => 3,
             Change::Strengthen { .. } | Change::Wait { .. } | Change::Return { .. } | Change::Count { .. } => 2,
             Change::Move { what: Moved::Synchronisation, .. } => 4,
+            Change::Hand { .. } => 5,
             Change::Move { what: Moved::Access, .. } => 11,
             Change::Insert { at } => {
                 let instructions = at.first().map_or(0, |(_, text)| text.matches(';').count() as u32);
@@ -164,7 +172,8 @@ impl Edit {
             | Change::Replace { thread, span, .. }
             | Change::Return { thread, span } => Some((*thread, *span)),
             Change::Move { span, to, .. } => Some((to.thread, *span)),
-            Change::Count { .. } => None,
+            Change::Hand { to, .. } => Some((to.thread, to.span)),
+            Change::Count { inits, .. } => inits.first().copied(),
         }
         .map_or((String::new(), 0), |(thread, span)| {
             (scene.thread_name(thread).to_owned(), scene.test.source.position(span.start).line)
@@ -176,21 +185,9 @@ impl Edit {
         let line = |span: &Span| scene.test.source.position(span.start).line;
         let text = |span: &Span| scene.test.instruction_text(*span).trim_end_matches(';').trim().to_owned();
         match &self.change {
-            Change::Insert { at } => {
-                let place = |(anchor, _): &(Anchor, String)| scene.place_words(anchor);
-                let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
-                let places: Vec<String> = at.iter().map(place).collect();
-                format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
-            }
+            Change::Insert { at } => inserted(scene, at),
             Change::Declare { text } => format!("`{text}` in the declarations"),
-            Change::Append { to, text } => {
-                let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
-                let names = crate::phrase::listed(&names);
-                match text.split_once(": ").and_then(|(_, rest)| rest.split_once(';')) {
-                    Some((wait, _)) => format!("a loop around `{wait}` at the end of {names}"),
-                    None => format!("`{}` at the end of {names}", text.trim_end_matches(';').replace('\n', " ")),
-                }
-            }
+            Change::Append { to, text } => appended(scene, to, text),
             Change::Poll { at, wait, .. } => {
                 format!("a loop around `{wait}` {}", scene.place_words(at))
             }
@@ -225,10 +222,33 @@ impl Edit {
                 };
                 format!("{name}'s `{}` (line {}) belongs {side} {place}", text(span), line(span))
             }
-            Change::Count { name, by } => {
-                format!("an initial count of {} for the mbarrier {name}", counted(scene, name, *by))
+            Change::Hand { thread, span, to } => {
+                let (name, other) = (scene.thread_name(*thread), scene.thread_name(to.thread));
+                let (what, from, behind) = (text(span), line(span), line(&to.span));
+                format!("{name}'s `{what}` (line {from}) belongs into {other} behind line {behind}")
+            }
+            Change::Count { name, by, inits } => {
+                let place = inits.first().map_or(String::new(), |(_, span)| format!(" in line {}", line(span)));
+                let count = counted(scene, name, inits).unwrap_or_default() + by;
+                format!("an initial count of {count} for the mbarrier {name}{place}")
             }
         }
+    }
+}
+
+/// "`bar.sync 0` in P0 between lines 4 and 5 and in P1 before line 9".
+fn inserted(scene: &Scene<'_>, at: &[(Anchor, String)]) -> String {
+    let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
+    let places: Vec<String> = at.iter().map(|(anchor, _)| scene.place_words(anchor)).collect();
+    format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
+}
+
+fn appended(scene: &Scene<'_>, to: &[ThreadId], text: &str) -> String {
+    let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
+    let names = crate::phrase::listed(&names);
+    match text.split_once(": ").and_then(|(_, rest)| rest.split_once(';')) {
+        Some((wait, _)) => format!("a loop around `{wait}` at the end of {names}"),
+        None => format!("`{}` at the end of {names}", text.trim_end_matches(';').replace('\n', " ")),
     }
 }
 
@@ -337,7 +357,18 @@ impl Work {
                 self.gone.push((to.thread.index(), at));
                 self.put(to, vec![moved])?;
             }
-            Change::Count { name, by } => *count_of(&mut self.litmus, name)? += by,
+            Change::Hand { thread, span, to } => {
+                let at = position(&self.litmus, *thread, *span)?;
+                let handed = self.litmus.threads.get(thread.index())?.body.get(at)?.clone();
+                self.gone.push((thread.index(), at));
+                self.put(to, vec![handed])?;
+            }
+            Change::Count { name, by, inits } if inits.is_empty() => *count_of(&mut self.litmus, name)? += by,
+            Change::Count { by, inits, .. } => {
+                for (thread, span) in inits {
+                    *initial(self.instruction(*thread, *span)?)? += by;
+                }
+            }
         }
         Some(())
     }
@@ -382,8 +413,17 @@ impl Work {
     }
 }
 
-/// The number of arrivals that an mbarrier is declared or initialised with.
+/// The number of arrivals that an `mbarrier.init` gives.
+fn initial(instruction: &mut Instruction) -> Option<&mut i128> {
+    match &mut instruction.operands.last_mut()?.node {
+        Operand::Integer(count) => Some(count),
+        _ => None,
+    }
+}
+
+/// The number of arrivals that an mbarrier is declared with; those of an array are all alike.
 fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
+    let name = name.split(['[', '+']).next().unwrap_or(name);
     for declaration in &mut litmus.declarations {
         if let Declaration::Location { name: own, value: Some(value), .. } = &mut declaration.node
             && own.node == name
@@ -395,8 +435,12 @@ fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
     None
 }
 
-fn counted(scene: &Scene<'_>, name: &str, by: i128) -> i128 {
-    count_of(&mut scene.test.litmus.clone(), name).map_or(by, |count| *count + by)
+pub(super) fn counted(scene: &Scene<'_>, name: &str, inits: &[(ThreadId, Span)]) -> Option<i128> {
+    let mut work = Work::new(&scene.test.litmus);
+    match inits.first() {
+        Some((thread, span)) => initial(work.instruction(*thread, *span)?).copied(),
+        None => count_of(&mut work.litmus, name).copied(),
+    }
 }
 
 /// Whether nothing behind this statement is executed.

@@ -5,7 +5,7 @@
 use fencepost_program::EventId;
 
 use super::anchor::Anchor;
-use super::edit::{Change, Edit};
+use super::edit::{Change, Edit, Moved, Polled};
 use super::paths::{Plan, plans};
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
@@ -36,6 +36,14 @@ impl Cure {
     /// What it says of the other races of the test: nothing is left of them.
     pub(super) fn is_clean(&self) -> bool {
         self.found == Found::Clean
+    }
+
+    /// Whether the thread would use what comes next instead of what it waited for: the last thing that is meant.
+    fn is_of_next(&self) -> bool {
+        let next = |edit: &Edit| {
+            matches!(edit.change, Change::Poll { polled: Polled::Again, .. } | Change::Move { what: Moved::Access, .. })
+        };
+        self.edits.iter().any(next)
     }
 
     fn score(&self) -> u32 {
@@ -104,9 +112,14 @@ pub(super) fn search(
         Some(cure) if cure.score() <= SMALL => return Outcome::Cured(cure),
         best => search.best = best,
     }
+    search.singles(small::overrun(scene));
+    match search.best.take() {
+        Some(cure) if cure.score() <= Edit::WORD => return Outcome::Cured(cure),
+        best => search.best = best,
+    }
     for plan in found.iter().take(MOST_PLANS) {
         search.offer(plan);
-        if search.best.as_ref().is_some_and(|best| best.found <= Found::Right) {
+        if search.best.as_ref().is_some_and(|best| best.found <= Found::Right && !best.is_of_next()) {
             break;
         }
     }
@@ -314,6 +327,7 @@ impl Search<'_, '_> {
             }
         }
         self.singles(small::moves(scene, pair));
+        self.singles(small::handed(scene, pair));
         self.singles(small::halves(scene, pair));
         self.singles(small::copies(scene, pair));
     }

@@ -82,8 +82,8 @@ pub(super) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     found
 }
 
-/// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
-fn counts(scene: &Scene<'_>) -> Vec<Edit> {
+/// The threads that arrive on each mbarrier, themselves or by their operations.
+fn arriving<'s>(scene: &Scene<'s>) -> BTreeMap<&'s str, BTreeSet<ThreadId>> {
     let mut arriving: BTreeMap<&str, BTreeSet<ThreadId>> = BTreeMap::new();
     for id in &scene.execution.events {
         let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);
@@ -92,17 +92,45 @@ fn counts(scene: &Scene<'_>) -> Vec<Edit> {
             arriving.entry(name).or_default().insert(thread);
         }
     }
+    arriving
+}
+
+/// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
+fn counts(scene: &Scene<'_>) -> Vec<Edit> {
     let edits = |(name, threads): (&str, BTreeSet<ThreadId>)| {
         let names: Vec<&str> = threads.iter().map(|thread| scene.thread_name(*thread)).collect();
         let all = names.join(" and ");
         let reason = format!("{all} arrive on {name}, and a phase of {name} is over without one of these arrivals");
         let one = |by: usize| {
-            let change = Change::Count { name: name.to_owned(), by: by as i128 };
+            let change = Change::Count { name: name.to_owned(), by: by as i128, inits: inits(scene, name) };
             Edit { change, reason: reason.clone(), section: "9.7.15.16", cost: COST }
         };
         (1..threads.len().min(MOST_MORE)).map(one).collect::<Vec<_>>()
     };
-    arriving.into_iter().flat_map(edits).collect()
+    arriving(scene).into_iter().flat_map(edits).collect()
+}
+
+/// The same where more threads arrive than the mbarrier waits for: as many as arrive. Seldom anything else is meant.
+pub(super) fn overrun(scene: &Scene<'_>) -> Vec<Edit> {
+    let exceeds = |edit: &Edit| match &edit.change {
+        Change::Count { name, by, inits } => {
+            let count = super::edit::counted(scene, name, inits);
+            count.is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, BTreeSet::len) as i128)
+        }
+        _ => false,
+    };
+    counts(scene).into_iter().filter(exceeds).collect()
+}
+
+/// Where the mbarrier of this name is initialised.
+pub(super) fn inits(scene: &Scene<'_>, name: &str) -> Vec<(ThreadId, Span)> {
+    let mut found = Vec::new();
+    for id in scene.execution.events.iter().filter(|id| scene.has(**id, Tag::MbarrierInit)) {
+        let own = scene.location(*id).is_some_and(|location| location.name.split('@').next() == Some(name));
+        let at = scene.thread(*id).map(|thread| (thread, scene.event(*id).span));
+        found.extend(at.filter(|at| own && !found.contains(at)));
+    }
+    found
 }
 
 /// A load through the read-only path of what the kernel writes.
@@ -112,7 +140,7 @@ fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     }
     let text = scene.test.instruction_text(here.span());
     let by = format!("{};", text.trim_end_matches(';').trim().replacen(".nc", "", 1));
-    let reason = format!("{} is for memory that the kernel does not write", called(scene, here));
+    let reason = format!("{} is for memory that nothing writes while the kernel runs", called(scene, here));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
     Some(Edit { change, reason, section: "9.7.10.9", cost: COST })
 }
@@ -491,6 +519,32 @@ pub(super) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             let Some(anchor) = scene.anchor(scene.at(access), side) else { continue };
             let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, FAR));
             found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), "9.7.15.4", COST)));
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// A `tcgen05.commit` is about the operations of the thread that executes it (PTX ISA 9.7.18.6.4): one that another thread
+/// executes belongs to the thread that started the operation.
+pub(super) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for access in [pair.0, pair.1] {
+        let strand = !scene.is_main(access) && scene.has(access, Tag::Tcgen05);
+        let Some(thread) = scene.thread(access).filter(|_| strand) else { continue };
+        let Some(to) = scene.anchor(scene.at(access), Side::After) else { continue };
+        for here in all(scene) {
+            if here.thread == thread || here.opcode() != "tcgen05" || !here.has("commit") {
+                continue;
+            }
+            let reason = format!(
+                "{} is about operations that {} started, not about {}",
+                called(scene, here),
+                scene.thread_name(here.thread),
+                words::operation(scene, access)
+            );
+            let change = Change::Hand { thread: here.thread, span: here.span(), to };
+            found.push(Edit { change, reason, section: "9.7.18.6.4", cost: COST });
         }
     }
     found.truncate(MOST);

@@ -159,6 +159,9 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
             "{name}'s wait in line {line} may come before the launch by another host thread, and then waits for nothing"
         );
     }
+    if let Some(updates) = two_atomics(scene, (first, second)) {
+        return updates;
+    }
     let asynchronous = [first, second].into_iter().find(|id| !scene.is_main(*id));
     match asynchronous {
         Some(id) if scene.has(id, Tag::Tcgen05) && scene.thread(first) == scene.thread(second) => {
@@ -184,6 +187,22 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
     }
 }
 
+/// Two updates that would be atomic for each other in one proxy (PTX ISA 8.7).
+fn two_atomics(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<String> {
+    let [one, other] = [first, second].map(|id| scene.event(id));
+    let updates = |event: &Event| event.rmw_partner.is_some() && !event.tags.has(Tag::Weak);
+    if !updates(one) || !updates(other) || proxy_of(one) == proxy_of(other) {
+        return None;
+    }
+    let [a, b] = [first, second].map(|id| place(scene, id));
+    Some(format!(
+        "{a} updates in the {}, {b} in the {}: two atomic operations of different proxies are not atomic for each other \
+         (PTX ISA 8.7)",
+        proxy(one),
+        proxy(other)
+    ))
+}
+
 /// A host's wait before one of the accesses that missed the launch it should wait for.
 fn missed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<EventId> {
     let before = |access: EventId| {
@@ -206,6 +225,12 @@ fn speaks(scene: &Scene<'_>, id: EventId) -> bool {
 pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
     if scene.thread(first) == scene.thread(second) || scene.event(second).is_init() {
         return None;
+    }
+    if two_atomics(scene, (first, second)).is_some() {
+        let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
+        let text =
+            "one proxy for both updates (both `red` or `atom`, or both bulk reductions), or an order between them";
+        return Some(Missing { text: text.to_owned(), thread, line, section: "8.7".to_owned() });
     }
     let scope = super::edit::scope_word(scene.common(first, second));
     let (one, other) = (scene.name(first), scene.name(second));
