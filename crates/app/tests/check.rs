@@ -152,6 +152,31 @@ fn a_loop_that_sometimes_ends_only_may_hang() {
 }
 
 #[test]
+fn who_hangs_is_told_and_where() {
+    let folder = Folder::new();
+    let text = "PTX bars\n{ .shared .u32 x = 0; }\nP0@cta 0 {\nbar.sync 0;\nbar.sync 1;\n}\nP1@cta 0 {\nbar.sync 1;\nbar.sync 0;\n}\n";
+    folder.write("bars.litmus", format!("{text}forall (true)\n"));
+    let out = fencepost(&folder, &["check", "bars.litmus"]).out;
+    let told = "    P0 line 4: waits for ever at `bar.sync 0`\n    P1 line 8: waits for ever at `bar.sync 1`\n";
+    assert!(out.contains(told), "{out}");
+    let json = fencepost(&folder, &["check", "bars.litmus", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(json["termination"]["stuck"][1]["line"], 8, "{json}");
+    assert_eq!(json["termination"]["stuck"][1]["text"], "bar.sync 1", "{json}");
+}
+
+#[test]
+fn a_copy_past_the_first_caches_has_16_bytes() {
+    let folder = Folder::new();
+    let text = "PTX t\n{ .global .b64 g[2] = 1; .shared .b64 s[2] = 0; }\nP0@cta 0 {\ncp.async.cg.shared.global [s], [g], 8;\n}\nforall (true)\n";
+    folder.write("cg.litmus", text);
+    let found = fencepost(&folder, &["check", "cg.litmus"]);
+    assert!(found.err.contains("`cp.async.cg` copies 16 bytes"), "{}", found.err);
+    folder.write("ca.litmus", text.replace(".cg", ".ca"));
+    assert!(!fencepost(&folder, &["check", "ca.litmus"]).err.contains("copies"));
+}
+
+#[test]
 fn a_template_is_one_test_per_row() {
     let folder = Folder::new();
     folder.write(

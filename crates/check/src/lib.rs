@@ -46,6 +46,7 @@ pub mod requirement;
 mod rounds;
 mod search;
 pub mod stepping;
+mod stuck;
 pub mod test;
 mod timeline;
 mod torn;

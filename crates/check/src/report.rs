@@ -476,8 +476,20 @@ pub struct Termination {
     pub why: Option<Reason>,
     /// A fair execution in which a thread is stuck for good.
     pub witness: Option<Witness>,
+    /// The threads that are stuck in it, and where.
+    pub stuck: Vec<Stuck>,
     /// Where the answer is `depends`.
     pub depends: Option<Dependence>,
+}
+
+/// A thread that never ends.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Stuck {
+    pub thread: String,
+    /// None where it never starts.
+    pub line: Option<u32>,
+    /// The instruction it waits at; empty where it never starts.
+    pub text: String,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]

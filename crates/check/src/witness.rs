@@ -24,6 +24,7 @@ use crate::report::{
     Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, Races, Reason,
     Report, SCHEMA, Termination, TerminationAnswer, Undefined, Witness, WitnessEvent,
 };
+use crate::stuck::stuck;
 use crate::test::Test;
 use crate::timeline::timeline;
 use crate::undefined;
@@ -118,6 +119,11 @@ impl Writer<'_> {
             never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
             why: answers.termination_why.as_ref().map(|why| Reason::new(why, &self.test.source)),
             witness: answers.stuck.as_ref().and_then(|execution| self.witness(execution, None)),
+            stuck: answers
+                .stuck
+                .as_ref()
+                .zip(self.unfolding)
+                .map_or(Vec::new(), |(execution, unfolding)| stuck(self.test, unfolding, execution)),
             depends: None,
         }
     }

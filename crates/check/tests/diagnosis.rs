@@ -262,45 +262,76 @@ fn a_count_and_a_read_only_load_are_what_is_named() {
     }
 }
 
+const TELLERS: &[(&str, &str, &[&str])] = &[
+    (
+        "tcgen05/commit-of-other-thread",
+        "is about operations that P1 started, not about P0's tcgen05.mma of line 5",
+        &[
+            "P1's `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` (line 12) belongs into P0 behind line 5",
+        ],
+    ),
+    (
+        "async/cp-async/arrive-after-copies-only",
+        "P1 waits at full, and P0 never arrives there when it is done",
+        &["`mbarrier.arrive.shared::cta.b64 _, [full]` in P0", "an initial count of 2 for the mbarrier full"],
+    ),
+    (
+        "algorithms/09-clc/clc-scheduler-early-arrival",
+        "comes before the access it should tell of",
+        &[
+            "`fence.proxy.async.shared::cta` in P1",
+            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs behind line 18",
+        ],
+    ),
+    (
+        "algorithms/02-tma-store/reduce-then-flag-no-poll",
+        "P1 never looks at flag, by which P0 tells that it is done (line 10)",
+        &["a loop around `ld.acquire.gpu.global.u32 %seen, [flag]; setp.eq.u32 %waited, %seen, 1` in P1"],
+    ),
+    (
+        "algorithms/11-split-k/split-k-two-helpers-no-poll",
+        "P0 never looks at sem",
+        &["a loop around `ld.acquire.gpu.global.u32 %seen, [sem]; setp.eq.u32 %waited, %seen, 2` in P0"],
+    ),
+    (
+        "algorithms/12-look-back/look-back-three-tiles-no-poll",
+        "P1 never looks at s0",
+        &["a loop around `ld.acquire.gpu.global.u32 %seen, [s0]; setp.eq.u32 %waited, %seen, 1` in P1"],
+    ),
+    (
+        "algorithms/15-multi-gpu/peer-tma-no-poll",
+        "P1 never looks at flag",
+        &["a loop around `ld.acquire.sys.global.u32 %seen, [flag]; setp.eq.u32 %waited, %seen, 1` in P1"],
+    ),
+    (
+        "algorithms/02-tma-store/tma-store-two-rounds-no-first-barrier",
+        "P0 does not take part in the barrier of line",
+        &["`bar.sync 0` in P0 between lines 6 and 7"],
+    ),
+    (
+        "algorithms/05-cluster-exchange/cluster-histogram-no-wait",
+        "P0 does not take part in the barrier of line",
+        &["`barrier.cluster.wait.acquire` in P0 between lines 9 and 10"],
+    ),
+    (
+        "races/Race-atomics-of-two-proxies",
+        "two atomic operations of different proxies are not atomic for each other (PTX ISA 8.7)",
+        &["one proxy for both updates"],
+    ),
+];
+
 /// A thread that speaks for another's operations, or whose operations speak for it; and what is no matter of order.
 #[test]
 fn who_has_to_tell_is_named() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
-    let cases: [(&str, &str, &[&str]); 4] = [
-        (
-            "tcgen05/commit-of-other-thread",
-            "is about operations that P1 started, not about P0's tcgen05.mma of line 5",
-            &[
-                "P1's `tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done]` (line 12) belongs into P0 behind line 5",
-            ],
-        ),
-        (
-            "async/cp-async/arrive-after-copies-only",
-            "P1 waits at full, and P0 never arrives there when it is done",
-            &["`mbarrier.arrive.shared::cta.b64 _, [full]` in P0", "an initial count of 2 for the mbarrier full"],
-        ),
-        (
-            "algorithms/09-clc/clc-scheduler-early-arrival",
-            "comes before the access it should tell of",
-            &[
-                "`fence.proxy.async.shared::cta` in P1",
-                "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs behind line 18",
-            ],
-        ),
-        (
-            "races/Race-atomics-of-two-proxies",
-            "two atomic operations of different proxies are not atomic for each other (PTX ISA 8.7)",
-            &["one proxy for both updates"],
-        ),
-    ];
-    for (name, why, pieces) in cases {
+    for (name, why, pieces) in TELLERS {
         let (report, ..) = file(&corpus.join(format!("{name}.litmus")));
         let first = diagnoses(&report)[0];
         assert!(first.why.contains(why), "{name}: {}", first.why);
         assert_eq!(first.confirmed, !name.starts_with("races/"), "{name}");
         let missing: Vec<&str> = first.missing.iter().map(|missing| missing.text.as_str()).collect();
         assert_eq!(missing.len(), pieces.len(), "{name}: {missing:#?}");
-        for (missing, piece) in missing.iter().zip(pieces) {
+        for (missing, piece) in missing.iter().zip(*pieces) {
             assert!(missing.starts_with(piece), "{name}: {missing:#?}");
         }
     }

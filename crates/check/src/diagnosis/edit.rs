@@ -189,7 +189,7 @@ impl Edit {
             Change::Declare { text } => format!("`{text}` in the declarations"),
             Change::Append { to, text } => appended(scene, to, text),
             Change::Poll { at, wait, .. } => {
-                format!("a loop around `{wait}` {}", scene.place_words(at))
+                format!("a loop around `{}` {}", wait.replace('\n', " "), scene.place_words(at))
             }
             Change::Strengthen { thread, span, semantics, scope } => {
                 let words: Vec<String> = semantics

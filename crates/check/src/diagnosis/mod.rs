@@ -13,6 +13,7 @@ mod anchor;
 mod arrive;
 mod edit;
 mod exit;
+mod flag;
 mod gates;
 mod in_flight;
 mod life;

@@ -442,11 +442,16 @@ pub(super) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut barriers: Vec<(&Here<'_>, String, usize)> = Vec::new();
     for here in everything.iter().filter(|here| role(here.instruction) == Some(Role::Meets)) {
         let text = spelled(scene, *here);
-        let known = barriers.iter().any(|(_, known, _)| *known == text);
-        if here.instruction.guard.is_some() || known {
+        let often = number(here.thread, &text);
+        if here.instruction.guard.is_some() {
             continue;
         }
-        let often = number(here.thread, &text);
+        if let Some(known) = barriers.iter_mut().find(|(_, known, _)| *known == text) {
+            if known.2 < often {
+                (known.0, known.2) = (here, often);
+            }
+            continue;
+        }
         let waited = here.has("arrive").then(|| text.replacen("arrive", "sync", 1));
         barriers.push((here, text, often));
         barriers.extend(waited.map(|text| (here, text, often)));

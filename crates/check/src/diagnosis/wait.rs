@@ -282,7 +282,7 @@ fn polled(scene: &Scene<'_>, from: EventId, event: EventId, completion: EventId)
     if last.is_some_and(waits) { Polled::Again } else { Polled::Once }
 }
 
-fn value(scene: &Scene<'_>, id: EventId) -> Option<fencepost_program::value::Value> {
+pub(super) fn value(scene: &Scene<'_>, id: EventId) -> Option<fencepost_program::value::Value> {
     let at = scene.execution.events.binary_search(&id).ok()?;
     scene.execution.values.get(at).copied().flatten()
 }

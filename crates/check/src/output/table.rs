@@ -284,6 +284,7 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     }
     details::write(&mut text, report);
     text.push_str(&closing(report));
+    stuck_lines(&mut text, report);
     text
 }
 
@@ -330,6 +331,17 @@ fn closing(report: &Report) -> String {
     };
     let said: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     if said.is_empty() { String::new() } else { format!("  {}\n", said.join("; ")) }
+}
+
+/// Of an execution that never ends, where.
+fn stuck_lines(text: &mut String, report: &Report) {
+    let stuck = report.termination.stuck.iter().filter(|_| report.termination.answer == TerminationAnswer::MayHang);
+    for thread in stuck {
+        let _ = match thread.line {
+            Some(line) => writeln!(text, "    {} line {line}: waits for ever at `{}`", thread.thread, thread.text),
+            None => writeln!(text, "    {} never starts", thread.thread),
+        };
+    }
 }
 
 fn sentence(report: &Report, answer: &Answer) -> String {

@@ -348,6 +348,11 @@ fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
         let error = Diagnostic::error(size.span, "`cp.async` copies 4, 8 or 16 bytes").label("no such size");
         return Err(Refusal::Error(error));
     }
+    // 9.7.10.28.3.1: `.cg` takes whole 16 bytes past the first level of caches.
+    if words.has("cg") && !matches!(size.node, TreeOperand::Integer(16)) {
+        let error = Diagnostic::error(size.span, "`cp.async.cg` copies 16 bytes").label("`.ca` copies 4, 8 or 16");
+        return Err(Refusal::Error(error));
+    }
     let size = context.value(size)?;
     let valid = match limit.map(|limit| context.value(limit)).transpose()? {
         None => Valid::All,

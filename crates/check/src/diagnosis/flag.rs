@@ -1,0 +1,98 @@
+//! A flag that one thread releases and the other never looks at (PTX ISA 8.8, 8.9.4): a loop that acquires it is missing.
+
+use fencepost_program::program::{LocationRole, Space};
+use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::instruction::Operand;
+
+use super::anchor::Side;
+use super::edit::{Change, Edit, Polled, scope_word};
+use super::paths::{Kind, Link, Node};
+use super::scene::Scene;
+use super::wait::value;
+
+const POLL: u32 = 2300;
+
+/// Releases behind the access that the other thread could wait for, and does not.
+pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
+    let (Some(teller), Some(waiter)) = (scene.thread(from), scene.thread(to)) else { return Vec::new() };
+    let mut links = Vec::new();
+    if teller == waiter {
+        return links;
+    }
+    let is_flag = |id: &EventId| scene.has(*id, Tag::Write) && *id > scene.at(from) && is_flag(scene, *id, to);
+    for write in scene.main_events(teller).into_iter().filter(is_flag) {
+        if reads(scene, waiter, write) {
+            continue;
+        }
+        let Some(start) = scene.before("release-pattern", write).into_iter().next() else { continue };
+        for event in scene.main_events(waiter).into_iter().filter(|id| *id <= scene.at(to)) {
+            let edit = poll(scene, write, event);
+            links.extend(edit.map(|edit| Link {
+                from: Node::Event(start),
+                to: Node::Event(event),
+                kind: Kind::Arrival(write),
+                cost: POLL,
+                edits: vec![edit],
+            }));
+        }
+    }
+    links
+}
+
+/// Strong, of the generic proxy, and where the other thread can read it by its name.
+fn is_flag(scene: &Scene<'_>, write: EventId, to: EventId) -> bool {
+    let Some(location) = scene.location(write) else { return false };
+    let near = location.owner.is_none_or(|owner| owner == scene.place(to));
+    near && location.role != LocationRole::Mbarrier && scene.has(write, Tag::Generic) && !scene.has(write, Tag::Weak)
+}
+
+fn reads(scene: &Scene<'_>, thread: ThreadId, write: EventId) -> bool {
+    let location = scene.event(write).location();
+    let mut own = scene.main_events(thread).into_iter();
+    own.any(|id| scene.has(id, Tag::Read) && scene.event(id).location() == location)
+}
+
+/// Until the flag has the last value that it gets.
+fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
+    let anchor = scene.anchor(before, Side::Before)?;
+    let statement = scene.statement(write)?;
+    let bits = statement.modifiers.iter().rev().find_map(|word| bits(&word.node))?;
+    let address = statement.operands.iter().find_map(|operand| match &operand.node {
+        Operand::Address(_) => Some(scene.test.source.slice(operand.span)),
+        _ => None,
+    })?;
+    // Registers are the other thread's own.
+    let name = address.trim_start_matches('[').trim_start();
+    name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_').then_some(())?;
+    let space = match scene.space(write) {
+        Space::Global => "global",
+        Space::Shared => "shared",
+        _ => return None,
+    };
+    let last = last(scene, write).and_then(|last| value(scene, last))?;
+    let scope = scope_word(scene.common(write, before));
+    let load = format!("ld.acquire.{scope}.{space}.u{bits} %seen, {address}");
+    let wait = format!("{load};\nsetp.eq.u{bits} %waited, %seen, {last}");
+    let (reader, teller) = (scene.name(before), scene.name(write));
+    let flag = scene.variable(write);
+    let reason =
+        format!("{reader} never looks at {flag}, by which {teller} tells that it is done (line {})", scene.line(write));
+    let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", before.0), polled: Polled::Once };
+    Some(Edit { change, reason, section: "8.8, 8.9.4", cost: POLL })
+}
+
+/// Of the type of a load or a store.
+fn bits(word: &str) -> Option<u32> {
+    word.strip_prefix(['b', 'u', 's']).and_then(|rest| rest.parse().ok())
+}
+
+/// The write to the same location that no other overwrites.
+fn last(scene: &Scene<'_>, write: EventId) -> Option<EventId> {
+    let location = scene.event(write).location();
+    let mut own = scene.execution.events.iter().copied();
+    own.find(|id| {
+        let same = scene.has(*id, Tag::Write) && scene.event(*id).location() == location;
+        same && scene.execution.co.iter().all(|(earlier, _)| earlier != id)
+    })
+}
