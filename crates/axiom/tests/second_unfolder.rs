@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Reach, Stop, reaches_cut};
 use fencepost_axiom::replay::final_states;
 use fencepost_program::program::{Feature, Program};
@@ -37,18 +38,23 @@ struct Tally {
     skipped: u64,
 }
 
-/// The outcomes, and whether there are no others.
-fn found(unfolding: &Unfolding, subject: &Subject, ends: Ends) -> Option<(BTreeSet<FinalState>, bool)> {
+/// The outcomes, and whether there are no others, as an engine finds them.
+fn found(
+    engine: &dyn Engine,
+    unfolding: &Unfolding,
+    subject: &Subject,
+    ends: Ends,
+) -> Option<(BTreeSet<FinalState>, bool)> {
     let mut states = BTreeSet::new();
     let goal = Goal::new(ends);
-    let end = Enumerate.explore(unfolding, subject.model(), &goal, &NO_LIMITS, &mut |execution| {
+    let end = engine.explore(unfolding, subject.model(), &goal, &NO_LIMITS, &mut |execution| {
         states.extend(final_states(unfolding, execution));
         ControlFlow::Continue(())
     });
     match end {
         Exploration::Complete => Some((states, true)),
         Exploration::Incomplete(Stop::Bound(_)) => {
-            Some((states, reaches_cut(&Enumerate, unfolding, subject.model(), &NO_LIMITS) == Reach::Never))
+            Some((states, reaches_cut(engine, unfolding, subject.model(), &NO_LIMITS) == Reach::Never))
         }
         Exploration::Incomplete(Stop::Outside(_)) => Some((states, false)),
         _ => None,
@@ -94,10 +100,17 @@ fn check_changed(
             Ends::Stuck => outcomes.stuck.clone(),
             _ => outcomes.terminating.clone(),
         };
-        let Some((states, is_all)) = found(&unfolding, subject, ends) else {
+        let Some((states, is_all)) = found(&Enumerate, &unfolding, subject, ends) else {
             tally.skipped += 1;
             continue;
         };
+        // The oracle's tests have syntactic dependencies only.
+        if dependencies == Dependencies::Real {
+            let other = found(&Sat, &unfolding, subject, ends).map(|(states, _)| states);
+            if other.is_some_and(|other| other != states) {
+                return Err(wrong(Stage::Engines, format!("{ends:?}, the engines differ")));
+            }
+        }
         let (few, many) = (side(&tainted), side(most));
         tally.compared += 1;
         tally.states += many.len() as u64;

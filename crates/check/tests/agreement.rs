@@ -32,11 +32,17 @@ fn tests() -> Vec<Test> {
 /// `ld.global.nc` reads what the kernel does not write, and no fence is about it. The mixed-proxy model of ptx-7.5 knows
 /// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
 /// And what is a dependency in name only is none under `ptx`.
-const APART: [&str; 4] = [
+const APART: [&str; 10] = [
     "Non-coherent-load-fenced.litmus",
     "LB+data+datafalse@ctas.litmus",
     "LB+datafalse+ctrl@ctas.litmus",
     "LB+datafalse+datafalse@ctas.litmus",
+    "LB+branch-alike.litmus",
+    "LB+branch-to-next.litmus",
+    "LB+branch-joined.litmus",
+    "LB+branch-then-alike.litmus",
+    "LB+branch-register-alike.litmus",
+    "LB+branch-in-loop.litmus",
 ];
 
 #[test]

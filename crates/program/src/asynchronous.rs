@@ -8,7 +8,7 @@ use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
 use crate::value::{Type, Value};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Async {
     pub family: Family,
     pub action: Action,
@@ -34,7 +34,7 @@ impl Family {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Action {
     Start(Box<Start>),
     /// `commit_group`: what was started since the last one is a group.
@@ -80,7 +80,7 @@ pub enum Covered {
     Reads,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrive {
     pub mbarrier: AddressOperand,
     pub replicas: Replicas,
@@ -98,7 +98,7 @@ pub enum Counting {
 }
 
 /// One asynchronous operation.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Start {
     /// The memory it is about. A region may refer to those before it.
     pub regions: Vec<Region>,
@@ -133,7 +133,7 @@ pub enum Lanes {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct RegionId(pub usize);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Region {
     pub base: Base,
     pub size: Size,
@@ -145,7 +145,7 @@ pub struct Region {
     pub scope: Option<Scope>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Base {
     Address(AddressOperand),
     /// A matrix descriptor, or the address itself.
@@ -209,7 +209,7 @@ pub enum Replicas {
     Pair,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// Each location of the source is read and written to the destination, or combined with what is there.
     Copy {
@@ -297,7 +297,7 @@ pub enum Order {
 
 /// An abstract matrix product: every element of the result is what it was (or 0), plus the sum of the elements of one
 /// factor times that of the other.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Product {
     pub left: Factor,
     pub right: RegionId,
@@ -319,19 +319,19 @@ pub enum Coverage {
     SomeLanes,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Factor {
     Memory(RegionId),
     Registers(Vec<RegisterId>),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accumulator {
     Memory(RegionId),
     Registers(Vec<RegisterId>),
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Completion {
     /// A group of the family, which `commit_group` closes.
     Group,

@@ -233,7 +233,7 @@ pub enum Polarity {
 }
 
 /// What an instruction does, the ISA's spelling gone. Tags are final: the events get exactly these (plus `R`/`W`/…).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation {
     Load {
         destination: Option<RegisterId>,
@@ -325,7 +325,7 @@ pub enum Operation {
 }
 
 /// Read-modify-writes of the elements of a vector.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VectorUpdate {
     /// What each element was, of an `atom`; empty for a `red`.
     pub destinations: Vec<Option<RegisterId>>,
@@ -340,7 +340,7 @@ pub struct VectorUpdate {
 }
 
 /// An operation on all replicas of a location.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Multimem {
     /// Its virtual address at each.
     pub replicas: Vec<AddressOperand>,
@@ -392,7 +392,7 @@ pub enum HostCall {
 }
 
 /// What a fence is about (see [`Cover`]).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FenceCover {
     Fixed(Cover),
     /// The 128 bytes of the tensor map at this address.
@@ -404,7 +404,7 @@ impl FenceCover {
 }
 
 /// `mbarrier.test_wait` and `mbarrier.try_wait`: a read whose tags depend on its answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MbarrierWait {
     /// Gets the answer, 1 or 0.
     pub destination: Option<RegisterId>,
@@ -445,7 +445,7 @@ pub enum Operand {
 }
 
 /// How an RMW computes what it writes (PTX ISA 9.7.13.x `atom`, x86 locked operations).
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Update {
     Exchange(Operand),
     Apply(crate::expression::BinaryOperator, Operand),
@@ -473,7 +473,7 @@ pub enum FailedCas {
     },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LocalValue {
     Operand(Operand),
     Unary(crate::expression::UnaryOperator, Operand),
@@ -481,7 +481,7 @@ pub enum LocalValue {
     Select { condition: Operand, then: Operand, otherwise: Operand },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Barrier {
     pub kind: BarrierKind,
     pub level: BarrierLevel,
@@ -517,7 +517,7 @@ pub enum BarrierKind {
     Red,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reduction {
     pub destination: RegisterId,
     pub operation: ReductionOperation,

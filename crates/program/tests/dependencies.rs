@@ -1,10 +1,11 @@
-//! Address, data and control dependencies: syntactic, through registers, whatever the values fold to.
+//! Address, data and control dependencies: syntactic, through registers, whatever the values fold to; and real ones.
 
 mod common;
 
 use common::{dartagnan, ptx, unfolded};
 use fencepost_program::EventId;
-use fencepost_program::unfolding::{Event, Unfolding};
+use fencepost_program::unfold::{Dependencies, UnfoldOptions, unfold};
+use fencepost_program::unfolding::{Event, Trace, Unfolding};
 
 /// The events of the only trace that ran through, init writes left out, and the id of the first.
 fn longest(unfolding: &Unfolding) -> Vec<(EventId, &Event)> {
@@ -83,4 +84,54 @@ fn program_order_is_the_chain_of_parents() {
     let ids: Vec<EventId> = longest(&unfolding).iter().map(|(id, _)| *id).collect();
     assert!(unfolding.is_po(ids[0], ids[2]) && !unfolding.is_po(ids[2], ids[0]) && !unfolding.is_po(ids[1], ids[1]));
     assert_eq!(unfolding.po_before(ids[2]).collect::<Vec<_>>(), [ids[1], ids[0]]);
+}
+
+/// How many reads the last event of each trace depends on where dependencies are real.
+fn real(code: &[&str]) -> Vec<usize> {
+    let program = common::program(&ptx("x = 0; y = 0; z = 0;", code));
+    let options = UnfoldOptions { dependencies: Dependencies::Real, ..UnfoldOptions::default() };
+    let unfolding = unfold(&program, &options).expect("an unfolding");
+    let count = |event: &Event| event.data_deps.len() + event.control_deps.len() + event.address_deps.len();
+    let last = |trace: &Trace| trace.events.last().map_or(0, |event| count(unfolding.event(*event)));
+    unfolding.traces.iter().map(last).collect()
+}
+
+#[test]
+fn a_real_branch_controls_what_lies_on_its_ways() {
+    let test = ["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;", "@%p1 bra L0;"];
+    let with = |rest: &[&str]| real(&[&test[..], rest].concat());
+    assert_eq!(with(&["L0:", "st.u32 [y], 1;"]), [0, 0]);
+    assert_eq!(with(&["st.u32 [z], 1;", "L0:", "st.u32 [y], 1;"]), [0, 0]);
+    assert_eq!(with(&["st.u32 [y], 1;", "bra L1;", "L0:", "st.u32 [y], 1;", "L1:"]), [0, 0]);
+    assert_eq!(with(&["st.u32 [y], 1;", "bra L1;", "L0:", "st.u32 [y], 2;", "L1:"]), [1, 1]);
+    assert_eq!(with(&["st.u32 [y], 1;", "bra L1;", "L0:", "st.weak.u32 [z], 1;", "L1:"]), [1, 1]);
+    assert_eq!(with(&["mov.u32 %r2, 1;", "L0:", "st.u32 [y], %r2;"]), [1, 1]);
+    assert_eq!(with(&["mov.u32 %r2, 1;", "L0:", "mov.u32 %r2, 3;", "st.u32 [y], %r2;"]), [0, 0]);
+    // What need not come to the meeting point: an exit, an access to nobody knows where, a wait.
+    assert_eq!(with(&["st.u32 [z], 1;", "exit;", "L0:", "st.u32 [y], 1;"]), [1, 1]);
+    assert!(with(&["ld.u64 %rd1, [x];", "st.u32 [%rd1], 1;", "L0:", "st.u32 [y], 1;"]).contains(&1));
+    assert!(with(&["bar.sync 0;", "L0:", "st.u32 [y], 1;"]).iter().all(|count| *count == 1));
+}
+
+#[test]
+fn ways_are_alike_at_their_ends_in_what_they_did_not_set() {
+    let known = ["mov.u32 %r3, 1;", "setp.eq.u32 %p2, 0, 0;"];
+    let test = [&known[..], &["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;", "@%p1 bra L0;"]].concat();
+    let with = |one: &[&str], other: &[&str]| real(&[&test[..], one, &["bra L1;", "L0:"], other, &["L1:"]].concat());
+    assert_eq!(with(&["st.u32 [z], 1;", "st.u32 [y], 1;"], &["st.u32 [y], 1;"]), [0, 0]);
+    let set = ["mov.u32 %r2, 1;", "st.u32 [y], %r2;"];
+    assert_eq!(with(&set, &set), [0, 0]);
+    assert_eq!(with(&set, &["mov.u32 %r2, 2;", "st.u32 [y], %r2;"]), [1, 1]);
+    assert_eq!(with(&["mov.u32 %r2, 2;", "mov.u32 %r2, 1;", "st.u32 [y], %r2;"], &set), [0, 0]);
+    assert_eq!(
+        with(
+            &["mov.u32 %r3, 2;", "add.u32 %r2, %r3, 1;", "st.u32 [y], %r2;"],
+            &["add.u32 %r2, %r3, 1;", "st.u32 [y], %r2;"]
+        ),
+        [1, 1]
+    );
+    // A guard that one of the ways has set.
+    let guarded = ["@%p2 st.u32 [y], 1;"];
+    assert_eq!(with(&guarded, &guarded), [0, 0]);
+    assert_eq!(with(&["setp.eq.u32 %p2, 1, 1;", guarded[0]], &guarded), [1, 1]);
 }

@@ -70,7 +70,7 @@ impl Runner<'_> {
         let span = self.span_at(state.at);
         let (alternatives, wild) = self.alternatives(state, &value, fits);
         if let Some(wild) = wild {
-            let rests_on = wild.control.union(&slot.reads).copied().collect();
+            let rests_on = wild.control.all().union(&slot.reads).copied().collect();
             self.finish(wild, TraceEnd::Wild { span, rests_on })?;
         }
         Ok((alternatives, slot.reads))

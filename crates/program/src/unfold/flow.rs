@@ -7,16 +7,20 @@ use crate::program::{
     AddressOperand, Condition, FailedCas, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation,
     Program, Term, Thread, Update,
 };
+use crate::unfold::Dependencies;
+use crate::unfold::control::{self, Joins};
 
 pub(crate) struct Flow {
     /// Targets of backward jumps, each with the last jump back to it. Every cycle of the code goes through one.
     pub(crate) heads: BTreeMap<usize, usize>,
     /// Per loop head: the registers whose value there can still matter.
     pub(crate) live: BTreeMap<usize, Vec<RegisterId>>,
+    /// Where the ways of branches meet; none where a branch decides all that follows.
+    pub(crate) joins: Joins,
 }
 
 impl Flow {
-    pub(crate) fn new(program: &Program, id: ThreadId) -> Flow {
+    pub(crate) fn new(program: &Program, id: ThreadId, dependencies: Dependencies) -> Flow {
         let thread = &program.threads[id.index()];
         let mut heads = BTreeMap::<usize, usize>::new();
         for (at, instruction) in thread.code.iter().enumerate() {
@@ -34,7 +38,11 @@ impl Flow {
                 live.insert(head, sets[head].iter().copied().collect());
             }
         }
-        Flow { heads, live }
+        let joins = match dependencies {
+            Dependencies::Syntactic => Joins::new(),
+            Dependencies::Real => control::joins(thread),
+        };
+        Flow { heads, live, joins }
     }
 }
 

@@ -8,6 +8,7 @@ mod access;
 mod alone;
 mod compact;
 mod constant;
+mod control;
 mod fence;
 mod flow;
 mod fold;
@@ -61,7 +62,8 @@ pub enum Dependencies {
     /// All.
     #[default]
     Syntactic,
-    /// Those that can matter: `xor r, r` is the same whatever `r` is.
+    /// Those that can matter: `xor r, r` is the same whatever `r` is. And what comes behind a branch depends on it only
+    /// where its ways differ.
     Real,
 }
 

@@ -21,7 +21,7 @@ use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
-use crate::unfold::{Failing, UnfoldError, UnfoldOptions, fold, objects};
+use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
@@ -89,7 +89,7 @@ impl<'a> Runner<'a> {
             constants,
             alone,
             unfolding,
-            flow: Flow::new(program, id),
+            flow: Flow::new(program, id, options.dependencies),
             stack,
             makers: Makers::new(program, thread),
             named: objects::named(program),
@@ -126,6 +126,7 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
+            control::meet(&mut state, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
@@ -195,7 +196,7 @@ impl<'a> Runner<'a> {
             Polarity::Zero => fold::is_false(slot.value),
         };
         if matches!(instruction.operation, Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit) {
-            state.control.extend(&slot.reads);
+            state.control.decide(state.at, &slot.reads, &self.flow.joins);
         }
         let skip = |runner: &mut Runner<'_>, mut skipped: State| {
             // The register is what the guard left it: it depends on the guard either way.
@@ -255,14 +256,15 @@ impl<'a> Runner<'a> {
             }
             Operation::BranchIf { comparison, ty, left, right, target } => {
                 let (left, right) = (self.operand(&state, *left), self.operand(&state, *right));
-                state.control.extend(left.reads.iter().chain(&right.reads));
+                let reads = left.reads.union(&right.reads).copied().collect();
+                state.control.decide(here, &reads, &self.flow.joins);
                 let condition = fold::binary(comparison_operator(*comparison), *ty, left.value, right.value);
                 self.branch(state, &condition, target.0 as usize);
                 return Ok(());
             }
             Operation::Exit => return self.finish(state, TraceEnd::Exit),
             Operation::Trap => {
-                let (span, rests_on) = (instruction.span, state.control.union(&guard).copied().collect());
+                let (span, rests_on) = (instruction.span, state.control.all().union(&guard).copied().collect());
                 return self.finish(state, TraceEnd::Wild { span, rests_on });
             }
             Operation::Nothing => {}
@@ -427,7 +429,7 @@ impl<'a> Runner<'a> {
         // Strands lie beside program order.
         let is_main = |event: &&EventId| self.unfolding.events[event.index()].strand.is_none();
         let parent = state.path.iter().rev().find(is_main).copied();
-        let control: Reads = state.control.union(&deps.guard).copied().collect();
+        let control = state.control.of(state.at, &self.flow.joins).union(&deps.guard).copied().collect::<Reads>();
         let tags = self.space_tags(&kind, tags);
         self.unfolding.events.push(Event {
             thread: Some(self.id),

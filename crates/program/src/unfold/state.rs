@@ -6,6 +6,7 @@ use crate::expression::Expression;
 use crate::ids::EventId;
 use crate::program::{Initial, Program, Thread};
 use crate::unfold::alone::Own;
+use crate::unfold::control::Control;
 use crate::unfold::fold;
 use crate::unfold::strand_group::Outstanding;
 use crate::unfold::visit::Visit;
@@ -26,7 +27,7 @@ pub(crate) struct State {
     pub(crate) at: usize,
     pub(crate) registers: Vec<Slot>,
     /// Reads that decided a branch so far.
-    pub(crate) control: Reads,
+    pub(crate) control: Control,
     pub(crate) path: Vec<EventId>,
     pub(crate) constraints: Vec<Expression>,
     pub(crate) assumptions: Vec<Expression>,
@@ -81,7 +82,7 @@ impl State {
         State {
             at: 0,
             registers,
-            control: Reads::new(),
+            control: Control::default(),
             path: Vec::new(),
             constraints: Vec::new(),
             assumptions: Vec::new(),

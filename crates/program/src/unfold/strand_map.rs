@@ -35,7 +35,7 @@ impl Runner<'_> {
         let span = self.span_at(state.at);
         let (alternatives, wild) = self.addresses(state, value);
         if let Some(wild) = wild {
-            let mut rests_on: Reads = wild.control.clone();
+            let mut rests_on: Reads = wild.control.all();
             collect_reads(value, &mut rests_on);
             let rests_on = rests_on.into_iter().collect();
             self.finish(wild, TraceEnd::Wild { span, rests_on })?;

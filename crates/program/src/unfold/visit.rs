@@ -96,7 +96,7 @@ impl Runner<'_> {
                 return Arrival::Drop;
             }
             if visit.begun > self.options.bound.max(1) || visit.counted > LONGEST_COUNTED {
-                let rests_on = state.control.iter().copied().collect();
+                let rests_on = state.control.all().into_iter().collect();
                 return Arrival::End(TraceEnd::Bound { span: self.span_at(head), rests_on });
             }
         }
