@@ -112,14 +112,14 @@ impl Candidate {
         }
     }
 
-    /// Main events by their place in the trace. Strands run beside, and a group has no order inside.
+    /// Main events by their place in the trace. Strands run beside, and the parts of one operation have no order.
     fn fill_po(&self, unfolding: &Unfolding, out: &mut [u64]) {
         let event = |index: usize| &unfolding.events[self.events[index].index()];
         for thread in 0..self.threads() {
             for from in self.thread_events(thread).filter(|from| event(*from).is_main()) {
-                let group = event(from).group;
+                let is_grouped = event(from).group.is_some();
                 for to in (from + 1..self.bounds[thread + 1]).filter(|to| event(*to).is_main()) {
-                    if group.is_none() || group != event(to).group {
+                    if !is_grouped || !unfolding.are_parts(self.events[from], self.events[to]) {
                         kernel::relate(self.shape, out, from, to);
                     }
                 }

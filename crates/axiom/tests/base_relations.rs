@@ -161,6 +161,38 @@ fn a_group_has_no_order_inside() {
     assert_eq!(filled(&build.unfolding, &execution, "po"), expected);
 }
 
+/// Reads 2 and 3 and writes 4 and 5 of one atomic, after a read 6; elements of one location each, or one of two locations.
+fn atomic_of_two(is_one: bool) -> [Vec<(u32, u32)>; 2] {
+    let mut build = Build::new(&["x", "y"]);
+    build.thread(place(0, 0));
+    (0..2).for_each(|location| {
+        build.read(location, &[Tag::Relaxed], None);
+    });
+    (0..2).for_each(|location| {
+        build.write(location, Expression::constant(1), &[Tag::Relaxed], None);
+    });
+    build.read(0, &[Tag::Weak], None);
+    let e = EventId;
+    for (read, group) in [(2, 2), (3, 2), (4, 4), (5, 4)] {
+        let partner = if read < 4 { read + 2 } else { read - 2 };
+        let event = build.event(e(read));
+        (event.group, event.rmw_partner) = (Some(e(group)), Some(e(partner)));
+        event.extent = is_one.then_some(Extent { operation: e(group), first: LocationId(0), count: 2 });
+    }
+    let rf = [(e(0), e(2)), (e(1), e(3)), (e(0), e(6))];
+    let execution = build.execution(&rf, &[(e(0), e(4)), (e(1), e(5))], &[0, 0, 0, 0, 1, 1, 0]);
+    [replayed(&build.unfolding, &execution, "po"), filled(&build.unfolding, &execution, "po")]
+}
+
+#[test]
+fn elements_of_an_atomic_have_no_order() {
+    let expected = vec![(2, 4), (2, 6), (3, 5), (3, 6), (4, 6), (5, 6)];
+    assert_eq!(atomic_of_two(false), [expected.clone(), expected]);
+    // The parts of one element are one operation: all is read before anything is written.
+    let expected = vec![(2, 4), (2, 5), (2, 6), (3, 4), (3, 5), (3, 6), (4, 6), (5, 6)];
+    assert_eq!(atomic_of_two(true), [expected.clone(), expected]);
+}
+
 #[test]
 fn fences_cover_what_they_name() {
     // Shared memory of the fence's own CTA is `s` (init 2, write 9); the other fence names `t`.

@@ -35,6 +35,41 @@ fn a_wrong_model_is_found_and_shrunk() {
     assert!(lines <= 9, "not shrunk:\n{message}");
 }
 
+/// Atomics of vectors and of replicas, whose parts have no order among each other, beside a thread that sees the parts.
+#[test]
+fn engines_agree_with_the_oracle_on_atomics_of_several_parts() {
+    let subjects = support::asynchronous_subjects();
+    let mut tally = support::Tally::default();
+    let vectors = ["relaxed", "release", "acquire", "acq_rel"]
+        .map(|order| format!("atom.{order}.gpu.global.v2.f32.add {{%f1, %f2}}, [x], {{0f3F800000, 0f3F800000}};"));
+    let reductions = ["relaxed", "release"]
+        .map(|order| format!("red.{order}.gpu.global.add.v2.f32 [x], {{0f3F800000, 0f3F800000}};"));
+    let declared = ".global .u32 d = 0; .global .f32 x[2] = 0;";
+    let replicas = ["relaxed", "release"].map(|order| format!("multimem.red.{order}.sys.global.add.u32 [m], 1;"));
+    let both = ".global .u32 d = 0; .global .u32 a = 0; .global .u32 b = 0; m @ multimem aliases a, b;";
+    let parts = [("[x]", "[x+4]"), ("[a]", "[b]")];
+    let atomics = vectors.iter().chain(&reductions).map(|code| (declared, code, parts[0]));
+    for (declared, code, (one, other)) in atomics.chain(replicas.iter().map(|code| (both, code, parts[1]))) {
+        for beside in [
+            format!("ld.acquire.sys.global.b32 %r1, {other}; ld.global.u32 %r2, [d];"),
+            format!("ld.acquire.sys.global.b32 %r1, {other}; st.relaxed.sys.global.b32 {one}, 5;"),
+            format!("ld.relaxed.sys.global.b32 %r1, {other}; st.release.sys.global.b32 {one}, 5;"),
+            format!("st.global.u32 [d], 2; st.release.sys.global.b32 {other}, 5;"),
+        ] {
+            let text = format!(
+                "PTX t\n{{ {declared} }}\nP0@cta 0, gpu 0 {{ st.global.u32 [d], 1; {code} }}\n\
+                 P1@cta 1, gpu 0 {{ {beside} }}\n"
+            );
+            if let Err(message) = support::run_text_under(&text, &subjects[1..2], &mut tally) {
+                panic!("{message}");
+            }
+        }
+    }
+    let counts = tally.models["ptx"];
+    assert_eq!((tally.programs, tally.refused), (32, 0));
+    assert!(counts.compared > 60 && counts.executions > 90 && counts.too_large == 0, "{counts:?}");
+}
+
 /// What is not generated is not checked.
 #[rustfmt::skip]
 const FORMS: &[&str] = &[

@@ -64,11 +64,22 @@ impl Unfolding {
         if self.event(before).strand.is_some() || self.event(after).strand.is_some() {
             return false;
         }
-        if self.event(before).group.is_some() && self.event(before).group == self.event(after).group {
+        if self.are_parts(before, after) {
             return false;
         }
         // Parents have smaller ids: the walk can stop at the id looked for.
         self.po_before(after).take_while(|event| *event >= before).any(|event| event == before)
+    }
+
+    /// Whether the two are parts of one operation in no order among each other (PTX ISA 8.2.3, 8.2.4): of one group, or the
+    /// read of one element or replica and the write of another.
+    pub fn are_parts(&self, before: EventId, after: EventId) -> bool {
+        let (first, second) = (self.event(before), self.event(after));
+        if first.group.is_none() || second.group.is_none() {
+            return false;
+        }
+        let written = first.rmw_partner.filter(|write| self.event(*write).group == second.group);
+        first.group == second.group || written.is_some_and(|write| !same_operation(self, write, after))
     }
 
     /// Where the event's thread runs; None for init writes.

@@ -129,7 +129,8 @@ pub struct Event {
     pub extent: Option<Extent>,
     /// The events of one vector access, and those of one operation that spans several locations, are a group, named by its
     /// first event. Program order does not relate events of one group (PTX ISA 8.2.4: in no specified order), though the
-    /// parent of one may be another. The reads and the writes of a read-modify-write are two groups.
+    /// parent of one may be another. The reads and the writes of a read-modify-write are two groups, and program order relates
+    /// the read of an element with the write of that element only.
     pub group: Option<EventId>,
 }
 

@@ -42,6 +42,9 @@ fn reductions_are_atomic_at_each_and_return_nothing() {
         let partner = event.rmw_partner.expect("a pair");
         assert_eq!(unfolding.event(partner).location(), event.location());
     }
+    let own = &unfolding.traces[0].events;
+    let is_po = |from: usize, to: usize| unfolding.is_po(own[from], own[to]);
+    assert!(is_po(0, 2) && is_po(1, 3) && !is_po(0, 3) && !is_po(1, 2), "each replica by itself");
 }
 
 #[test]

@@ -28,6 +28,30 @@ fn a_vector_is_its_elements_in_no_order() {
 }
 
 #[test]
+fn atomics_of_a_vector_are_one_per_element_in_no_order() {
+    let code = [
+        "st.global.u32 [d], 1;",
+        "atom.acq_rel.gpu.global.v2.f32.add {%f1, %f2}, [x], {0f3F800000, 0f3F800000};",
+        "ld.global.u32 %r1, [d];",
+    ];
+    let unfolding = unfolded(&ptx(".global .u32 d = 0; .global .f32 x[2] = 0;", &code), 1);
+    let (read, write) = ("R A ACQ GPU GEN", "W A REL GPU GEN");
+    assert_eq!(tags_of(&unfolding), ["W WEAK GEN", read, read, write, write, "R WEAK GEN"]);
+    let events = &unfolding.traces[0].events;
+    let ordered = |a: usize, b: usize| unfolding.is_po(events[a], events[b]);
+    for element in 1..5 {
+        assert!(ordered(0, element) && ordered(element, 5));
+    }
+    assert!(ordered(1, 3) && ordered(2, 4) && !ordered(1, 4) && !ordered(2, 3) && !ordered(1, 2) && !ordered(3, 4));
+    // One element of two locations is read before it is written.
+    let code = ["ld.global.u32 %r1, [y];", "atom.global.add.u64 %rd1, [y], 1;"];
+    let parts = unfolded(&ptx(".global .u32 y[2] = 0;", &code), 1);
+    let events = &parts.traces[0].events;
+    assert_eq!(events.len(), 5);
+    assert!(parts.is_po(events[1], events[4]) && parts.is_po(events[2], events[3]));
+}
+
+#[test]
 fn a_vector_may_overwrite_its_address() {
     let code = ["mov.u64 %rd1, x;", "ld.global.v2.u64 {%rd1, %rd2}, [%rd1];"];
     let found = alone(&ptx(".global .u64 x[2] = 6;", &code));

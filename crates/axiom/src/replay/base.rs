@@ -201,7 +201,8 @@ impl<'t> Candidate<'t> {
         Some(BaseValue::Pairs(Rc::new(relation)))
     }
 
-    /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4).
+    /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4), and of a read-modify-write
+    /// of several elements it relates the read of each with its own write only.
     fn program_order(&self) -> Pairs {
         let events = self.events.borrow();
         let positions: BTreeMap<EventId, usize> = events.iter().map(|&event| (event, self.position(event))).collect();
@@ -209,7 +210,19 @@ impl<'t> Candidate<'t> {
             let main = a.strand.is_none() && b.strand.is_none();
             let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
             let same_thread = a.thread.is_some() && a.thread == b.thread;
-            main && !one_group && same_thread && positions[&x] < positions[&y]
+            main && !one_group && !self.other_element(a, y) && same_thread && positions[&x] < positions[&y]
+        })
+    }
+
+    /// Whether the first is what an atomic of several elements reads at one of them, and the second what it writes at another.
+    /// An element may be several events, and has the name of the first.
+    fn other_element(&self, a: &Event, y: EventId) -> bool {
+        let event = |id: EventId| &self.unfolding.events[id.index()];
+        let element = |id: EventId| event(id).extent.map_or(id, |extent| extent.operation);
+        let own = a.rmw_partner.filter(|_| has(a, Tag::Read));
+        own.is_some_and(|own| {
+            let group = event(own).group;
+            group.is_some() && group == event(y).group && element(own) != element(y)
         })
     }
 

@@ -43,6 +43,11 @@ pub(crate) fn run_text(text: &str) -> Result<(), String> {
     compare::compare_text(text, &subjects(), &mut tally).map_err(|failure| format!("{text}\n{}", failure.message))
 }
 
+/// Compares one program given as text under these models.
+pub(crate) fn run_text_under(text: &str, subjects: &[Subject], tally: &mut Tally) -> Result<(), String> {
+    compare::compare_text(text, subjects, tally).map_err(|failure| format!("{text}\n{}", failure.message))
+}
+
 /// The model `ptx`, as it is for old programs and as it is for new ones with its readings the other way.
 pub(crate) fn asynchronous_subjects() -> Vec<Subject> {
     let text = include_str!("../../../../models/ptx.cat");

@@ -392,12 +392,6 @@ fn vector(
     context.findings.floor(tree.span(), modifier::spelled(tree), version(8, 1), "9.7.15.6");
     let atomic = |tags: Tags| if is_red { tags.with(Tag::Atomic).with(Tag::NoReturn) } else { tags.with(Tag::Atomic) };
     let (read_tags, write_tags) = (atomic(order.read_tags(proxy)), atomic(order.write_tags(proxy)));
-    // The elements have no order among each other, and here all are read before one is written: with release or acquire
-    // that would order what is not.
-    if read_tags.has(Tag::Acquire) || write_tags.has(Tag::Release) {
-        let what = format!("release or acquire of an atomic on a vector, {}", modifier::spelled(tree));
-        return Err(Refusal::Unsupported(tree.span(), what));
-    }
     let update =
         VectorUpdate { destinations, address, operator, values, ty, read_tags, write_tags, scope: order.scope };
     context.thread.emit(Operation::VectorUpdate(Box::new(update)));
