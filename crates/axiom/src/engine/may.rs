@@ -62,6 +62,8 @@ pub(in crate::engine) struct MayValues {
     /// By event of the unfolding; None for events that do not occur.
     values: Vec<Option<May>>,
     rounds: usize,
+    /// What still grows after so many rounds may have any value.
+    most: usize,
 }
 
 /// What the writes to one location may have written: each value once, ascending. There is no bound on their number,
@@ -72,11 +74,19 @@ struct Held {
     any: bool,
 }
 
-/// By location: every value that some write of any trace may write, ascending; None where they are not known.
+/// By location: every value that some write of any trace may write, ascending; None where they are not known. For models in
+/// which no value comes out of thin air: it is then that of a chain of writes, each of which happens once, and those of a
+/// counter are as many as there are writes.
 pub fn written_values(unfolding: &Unfolding) -> Vec<Option<Vec<Value>>> {
     let events: Vec<EventId> = (0..unfolding.events.len() as u32).map(EventId).collect();
     let writes: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_write()).collect();
-    let may = MayValues::new(unfolding, &events, &mut |_, _| true);
+    let reads: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_read()).collect();
+    let mut may = MayValues::none(unfolding, &events, usize::MAX);
+    for _ in &writes {
+        if !may.round(unfolding, (&reads, &writes), &mut |_, _| true) {
+            break;
+        }
+    }
     may.held(unfolding, &writes).into_iter().map(|held| (!held.any).then_some(held.values)).collect()
 }
 
@@ -87,30 +97,42 @@ impl MayValues {
         events: &[EventId],
         passes: &mut dyn FnMut(EventId, Value) -> bool,
     ) -> MayValues {
-        let mut may = MayValues { values: vec![None; unfolding.events.len()], rounds: 0 };
+        let mut may = MayValues::none(unfolding, events, ROUNDS);
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         for &event in events {
-            may.values[event.index()] = Some(May::none());
             match &unfolding.events[event.index()].kind {
                 EventKind::Read { .. } => reads.push(event),
                 EventKind::Write { .. } => writes.push(event),
                 EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
             }
         }
-        loop {
-            let mut changed = false;
-            may.rounds += 1;
-            for &write in &writes {
-                changed |= may.update_write(unfolding, write);
-            }
-            let held = may.held(unfolding, &writes);
-            for &read in &reads {
-                changed |= may.update_read(unfolding, read, &held, passes);
-            }
-            if !changed {
-                return may;
-            }
+        while may.round(unfolding, (&reads, &writes), passes) {}
+        may
+    }
+
+    fn none(unfolding: &Unfolding, events: &[EventId], most: usize) -> MayValues {
+        let mut may = MayValues { values: vec![None; unfolding.events.len()], rounds: 0, most };
+        events.iter().for_each(|event| may.values[event.index()] = Some(May::none()));
+        may
+    }
+
+    /// One write further in every chain; whether something changed.
+    fn round(
+        &mut self,
+        unfolding: &Unfolding,
+        (reads, writes): (&[EventId], &[EventId]),
+        passes: &mut dyn FnMut(EventId, Value) -> bool,
+    ) -> bool {
+        let mut changed = false;
+        self.rounds += 1;
+        for &write in writes {
+            changed |= self.update_write(unfolding, write);
         }
+        let held = self.held(unfolding, writes);
+        for &read in reads {
+            changed |= self.update_read(unfolding, read, &held, passes);
+        }
+        changed
     }
 
     pub(in crate::engine) fn of(&self, event: EventId) -> &May {
@@ -171,7 +193,7 @@ impl MayValues {
         let was_any = *slot == Some(May::Any);
         let changed = slot.as_ref() != Some(&may);
         // An event that was widened stays so: the sets only grow.
-        let widened = changed && (self.rounds > ROUNDS || was_any);
+        let widened = changed && (self.rounds > self.most || was_any);
         *slot = Some(if widened { May::Any } else { may });
         changed && !(widened && was_any)
     }

@@ -53,10 +53,13 @@ pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Torn) -> Result<V
     if unfolding.events.iter().any(|event| event.location() == Some(id) && !event.is_main()) {
         return Err(format!("an asynchronous operation accesses {name}"));
     }
+    let Some(varying) = &torn.varying else {
+        return Err(format!("the values of {name} are not known before the search"));
+    };
     let address = program.addresses.iter().find(|address| address.location == id);
     let address = address.ok_or_else(|| format!("{name} has no address"))?;
     let start = address.value.0 - address.within;
-    Ok(torn.varying.iter().skip(1).map(|byte| Value(start + i128::from(*byte))).collect())
+    Ok(varying.iter().skip(1).map(|byte| Value(start + i128::from(*byte))).collect())
 }
 
 impl Cut {

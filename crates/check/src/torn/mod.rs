@@ -53,13 +53,14 @@ struct Torn {
     span: Span,
     location: LocationId,
     values: Vec<Value>,
-    /// The bytes in which they differ, ascending.
-    varying: Vec<u32>,
+    /// The bytes in which they differ, ascending. None where the values are not known.
+    varying: Option<Vec<u32>>,
 }
 
 /// What became of the search for torn values.
 enum Searched {
-    Cut(Box<(Cut, Checked)>),
+    /// And what could not be cut besides, if something could not.
+    Cut(Box<(Cut, Checked)>, Option<String>),
     Refused(String),
     Open(Why),
 }
@@ -81,11 +82,15 @@ pub(crate) fn settle(
     match search(test, model, options, &whole, torn, start) {
         Searched::Refused(why) => warned(test, whole, &place, &why),
         Searched::Open(why) => opened(test, whole, &why),
-        Searched::Cut(found) => {
+        Searched::Cut(found, rest) => {
             let (cut, checked) = *found;
-            match loss(&whole.report, &checked.report) {
-                Some(why) => opened(test, whole, &why),
-                None => told(test, &whole, cut, checked, &place),
+            if let Some(why) = loss(&whole.report, &checked.report) {
+                return opened(test, whole, &why);
+            }
+            let checked = told(test, &whole, cut, checked, &place);
+            match rest {
+                Some(why) => warned(test, checked, &place, &why),
+                None => checked,
             }
         }
     }
@@ -109,7 +114,7 @@ fn search(
         for torn in &torn {
             match cut::edges(of, unfolding, torn) {
                 Ok(edges) => cuts.extend(edges),
-                Err(why) => return Searched::Refused(why),
+                Err(why) => return refused(last, why),
             }
         }
         if cuts.len() == before || cuts.len() > MOST_CUTS {
@@ -117,7 +122,7 @@ fn search(
         }
         let cut = match Cut::new(test, &cuts) {
             Ok(cut) => cut,
-            Err(why) => return Searched::Refused(why),
+            Err(why) => return refused(last, why),
         };
         let left = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -126,14 +131,22 @@ fn search(
         let checked = check_known(&cut.test, model, &Options { time_limit: left, ..options.clone() });
         if checked.evidence.unfolding.is_none() {
             let why = checked.report.why.map_or_else(String::new, |why| why.message);
-            return Searched::Refused(why);
+            return refused(last, why);
         }
         torn = found(&checked);
         last = Some((cut, checked));
     }
     match last {
-        Some(found) => Searched::Cut(Box::new(found)),
+        Some(found) => Searched::Cut(Box::new(found), None),
         None => Searched::Open(Why::Internal("nothing is torn".to_owned())),
+    }
+}
+
+/// What was cut before is searched, and shows what it shows.
+fn refused(last: Option<(Cut, Checked)>, why: String) -> Searched {
+    match last {
+        Some(found) => Searched::Cut(Box::new(found), Some(why)),
+        None => Searched::Refused(why),
     }
 }
 
@@ -201,8 +214,7 @@ fn may_race(unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
     found
 }
 
-/// Of these locations those whose values differ in more than one byte, so that a mixture of two is a third. Of values that
-/// grow without a bound that is seen, counters, nothing is said.
+/// Of these locations those whose values differ in more than one byte, so that a mixture of two is a third, or may.
 fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<Torn> {
     let is_wide = |id: &LocationId| {
         let location = &unfolding.locations[id.index()];
@@ -214,9 +226,11 @@ fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<To
     let all = written_values(unfolding);
     let wide = raced.iter().filter(|(id, _)| is_wide(id));
     let torn = wide.filter_map(|(&location, &span)| {
-        let values = all.get(location.index()).cloned().flatten()?;
+        let Some(values) = all.get(location.index()).cloned().flatten() else {
+            return Some(Torn { span, location, values: Vec::new(), varying: None });
+        };
         let varying = bytes_that_vary(&values, unfolding.locations[location.index()].ty.bits);
-        (varying.len() > 1).then_some(Torn { span, location, values, varying })
+        (varying.len() > 1).then_some(Torn { span, location, values, varying: Some(varying) })
     });
     torn.collect()
 }

@@ -109,7 +109,7 @@ impl Used {
 
 /// Which sixteen of the lanes an access from this lane on is of, if it is of one only.
 pub(crate) fn half(lanes: Lanes, lane: u8) -> Option<u8> {
-    (lanes == Lanes::Half && lane % 16 == 0).then_some(lane / 16)
+    (lanes == Lanes::Half && lane.is_multiple_of(16)).then_some(lane / 16)
 }
 
 /// A `tcgen05.ld` or `tcgen05.st`, and its address.
