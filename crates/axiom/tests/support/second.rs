@@ -195,11 +195,11 @@ fn rerun(program: &Program, thread: usize, values: &Values, original: &mut Run) 
 
 /// Which one of those that do the same it is.
 fn nth(run: &Run, event: usize) -> usize {
-    run.events[..=event].iter().filter(|other| other.does() == run.events[event].does()).count()
+    run.events[..=event].iter().filter(|other| other.does_as(&run.events[event])).count()
 }
 
 fn times(run: &Run, event: &Happened) -> usize {
-    run.events.iter().filter(|other| other.does() == event.does()).count()
+    run.events.iter().filter(|other| other.does_as(event)).count()
 }
 
 /// The chosen runs as events with constant values.

@@ -79,11 +79,13 @@ impl Happened {
         if let What::Write(access) = &self.what { Some(access) } else { None }
     }
 
-    /// What others can see of it: not the value that a read is given.
-    pub(super) fn does(&self) -> (Option<AddressId>, Option<(AddressId, i128)>, Tags, Option<Scope>, Cover) {
-        let read = self.read().map(|access| access.address);
-        let write = self.write().map(|access| (access.address, access.value));
-        (read, write, self.tags, self.scope, self.cover.clone())
+    /// Whether others see the same of both: not the value that a read is given.
+    pub(super) fn does_as(&self, other: &Happened) -> bool {
+        let same = match (&self.what, &other.what) {
+            (What::Read(one), What::Read(other)) => one.address == other.address,
+            (one, other) => one == other,
+        };
+        same && (self.tags, self.scope) == (other.tags, other.scope) && self.cover == other.cover
     }
 }
 
