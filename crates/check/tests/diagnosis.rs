@@ -314,6 +314,28 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
         &["`barrier.cluster.wait.acquire` in P0 between lines 9 and 10"],
     ),
     (
+        "algorithms/06-multicast/multicast-no-wait",
+        "nobody waits for the arrivals on empty, such as P2's in line 29",
+        &[
+            "a loop around `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %waited, [empty], 0` in P0 between lines 6 and 7",
+        ],
+    ),
+    (
+        "algorithms/06-multicast/multicast-parity",
+        "asks for the phase before: its answer is about another round",
+        &["`mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [empty], 0` in P0 instead of"],
+    ),
+    (
+        "algorithms/11-split-k/split-k-turnstile-no-poll",
+        "P2 never looks at turn, by which P0 tells that it is done (line 6)",
+        &["a loop around `ld.acquire.gpu.global.u32 %seen, [turn]; setp.eq.u32 %waited, %seen, 1` in P2"],
+    ),
+    (
+        "algorithms/11-split-k/split-k-turnstile-no-barrier",
+        "P3 does not take part in the barrier of line 27",
+        &["`bar.sync 0` in P3 behind line 24"],
+    ),
+    (
         "races/Race-atomics-of-two-proxies",
         "two atomic operations of different proxies are not atomic for each other (PTX ISA 8.7)",
         &["one proxy for both updates"],

@@ -15,13 +15,21 @@ const POLL: u32 = 2300;
 
 /// Releases behind the access that the other thread could wait for, and does not.
 pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
-    let (Some(teller), Some(waiter)) = (scene.thread(from), scene.thread(to)) else { return Vec::new() };
+    let (Some(own), Some(waiter)) = (scene.thread(from), scene.thread(to)) else { return Vec::new() };
     let mut links = Vec::new();
-    if teller == waiter {
+    if own == waiter {
         return links;
     }
-    let is_flag = |id: &EventId| scene.has(*id, Tag::Write) && *id > scene.at(from) && is_flag(scene, *id, to);
-    for write in scene.main_events(teller).into_iter().filter(is_flag) {
+    // Another thread may tell of it, behind a barrier.
+    let is_flag = |id: &EventId| {
+        let told = match scene.thread(*id) {
+            Some(teller) if teller == own => *id > scene.at(from),
+            Some(teller) => teller != waiter,
+            None => false,
+        };
+        told && scene.is_main(*id) && scene.has(*id, Tag::Write) && is_flag(scene, *id, to)
+    };
+    for write in scene.execution.events.iter().copied().filter(is_flag) {
         if reads(scene, waiter, write) {
             continue;
         }
@@ -47,13 +55,15 @@ fn is_flag(scene: &Scene<'_>, write: EventId, to: EventId) -> bool {
     near && location.role != LocationRole::Mbarrier && scene.has(write, Tag::Generic) && !scene.has(write, Tag::Weak)
 }
 
+/// What a `red` reads nobody sees.
 fn reads(scene: &Scene<'_>, thread: ThreadId, write: EventId) -> bool {
     let location = scene.event(write).location();
     let mut own = scene.main_events(thread).into_iter();
-    own.any(|id| scene.has(id, Tag::Read) && scene.event(id).location() == location)
+    let reads = |id: EventId| scene.has(id, Tag::Read) && !scene.has(id, Tag::NoReturn);
+    own.any(|id| reads(id) && scene.event(id).location() == location)
 }
 
-/// Until the flag has the last value that it gets.
+/// Until the flag has the last value that it gets, or the first where the thread itself goes on with it.
 fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
     let anchor = scene.anchor(before, Side::Before)?;
     let statement = scene.statement(write)?;
@@ -70,7 +80,7 @@ fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
         Space::Shared => "shared",
         _ => return None,
     };
-    let last = last(scene, write).and_then(|last| value(scene, last))?;
+    let last = value(scene, awaited(scene, write, scene.thread(before)?)?)?;
     let scope = scope_word(scene.common(write, before));
     let load = format!("ld.acquire.{scope}.{space}.u{bits} %seen, {address}");
     let wait = format!("{load};\nsetp.eq.u{bits} %waited, %seen, {last}");
@@ -87,12 +97,16 @@ fn bits(word: &str) -> Option<u32> {
     word.strip_prefix(['b', 'u', 's']).and_then(|rest| rest.parse().ok())
 }
 
-/// The write to the same location that no other overwrites.
-fn last(scene: &Scene<'_>, write: EventId) -> Option<EventId> {
+/// The write whose value is waited for: that which no other overwrites, or where the waiting thread writes too, that which
+/// overwrites nothing but the initial value.
+fn awaited(scene: &Scene<'_>, write: EventId, waiter: ThreadId) -> Option<EventId> {
     let location = scene.event(write).location();
-    let mut own = scene.execution.events.iter().copied();
-    own.find(|id| {
-        let same = scene.has(*id, Tag::Write) && scene.event(*id).location() == location;
-        same && scene.execution.co.iter().all(|(earlier, _)| earlier != id)
+    let of_flag = |id: EventId| scene.has(id, Tag::Write) && scene.event(id).location() == location;
+    let goes_on = scene.main_events(waiter).into_iter().any(of_flag);
+    let co = &scene.execution.co;
+    let mut own = scene.execution.events.iter().copied().filter(|id| of_flag(*id) && !scene.event(*id).is_init());
+    own.find(|id| match goes_on {
+        false => co.iter().all(|(earlier, _)| earlier != id),
+        true => co.iter().all(|(earlier, later)| later != id || scene.event(*earlier).is_init()),
     })
 }

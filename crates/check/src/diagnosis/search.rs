@@ -9,7 +9,7 @@ use super::edit::{Change, Edit, Moved, Polled};
 use super::paths::{Plan, plans};
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, more, slots, small};
+use super::{arrive, meet, more, slots, small, unheard};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -19,6 +19,8 @@ const FURTHER: usize = 2;
 const NEAR: usize = 3;
 /// The size of an instruction that is put in.
 const SMALL: u32 = 6;
+/// The size of a loop that waits.
+const LIKELY: u32 = 7;
 /// What a cure that leaves other races, or leaves a question answered as it should not be, counts more.
 const OTHERS_LEFT: u32 = 3;
 const NOT_RIGHT: u32 = 6;
@@ -112,9 +114,12 @@ pub(super) fn search(
         Some(cure) if cure.score() <= SMALL => return Outcome::Cured(cure),
         best => search.best = best,
     }
+    // What has another number than it should is seldom meant so.
     search.singles(small::overrun(scene));
+    search.singles(meet::likely(scene, pair));
+    search.singles(unheard::likely(scene, pair));
     match search.best.take() {
-        Some(cure) if cure.score() <= Edit::WORD => return Outcome::Cured(cure),
+        Some(cure) if cure.is_clean() && cure.score() <= LIKELY => return Outcome::Cured(cure),
         best => search.best = best,
     }
     for plan in found.iter().take(MOST_PLANS) {
@@ -329,7 +334,7 @@ impl Search<'_, '_> {
         self.singles(small::moves(scene, pair));
         self.singles(small::handed(scene, pair));
         self.singles(small::halves(scene, pair));
-        self.singles(small::copies(scene, pair));
+        self.singles(meet::copies(scene, pair));
     }
 
     fn singles(&mut self, edits: Vec<Edit>) {

@@ -11,10 +11,9 @@ use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
-use super::anchor::{Anchor, Side, instruction, position};
+use super::anchor::{Side, instruction, position};
 use super::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use super::gates::{self, Proxy};
-use super::paths;
 use super::scene::Scene;
 use super::slots::{self, Stop, course};
 use super::words;
@@ -30,7 +29,7 @@ const MOST_MORE: usize = 4;
 /// What an instruction of synchronisation does, as far as the words for it differ.
 /// In the order in which an author would move them.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Role {
+pub(super) enum Role {
     /// It is about what comes before it: a fence, a commit, a wait.
     Covers,
     /// It tells others: an arrive, a flag.
@@ -42,22 +41,22 @@ enum Role {
 
 /// An instruction of a thread.
 #[derive(Copy, Clone)]
-struct Here<'t> {
-    thread: ThreadId,
+pub(super) struct Here<'t> {
+    pub(super) thread: ThreadId,
     at: usize,
-    instruction: &'t Instruction,
+    pub(super) instruction: &'t Instruction,
 }
 
 impl Here<'_> {
-    fn has(&self, word: &str) -> bool {
+    pub(super) fn has(&self, word: &str) -> bool {
         has(self.instruction, word)
     }
 
-    fn opcode(&self) -> &str {
+    pub(super) fn opcode(&self) -> &str {
         &self.instruction.opcode.node
     }
 
-    fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         self.instruction.span()
     }
 }
@@ -145,7 +144,7 @@ fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     Some(Edit { change, reason, section: "9.7.10.9", cost: COST })
 }
 
-fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
+pub(super) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
     let threads = scene.test.litmus.threads.iter().enumerate();
     let body = |(thread, body): (usize, &'s [Statement])| {
         let thread = ThreadId(thread as u32);
@@ -318,7 +317,7 @@ fn tensor_wait(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
 }
 
 /// A wait for the other phase than that which is meant.
-fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
+pub(super) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let waits = here.opcode() == "mbarrier" && here.has("parity");
     let operand = here.instruction.operands.last().filter(|_| waits)?;
     let Operand::Integer(parity) = operand.node else { return None };
@@ -331,7 +330,7 @@ fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     (!guard).then_some(Edit { change, reason, section: "9.7.15.16", cost: COST })
 }
 
-fn role(instruction: &Instruction) -> Option<Role> {
+pub(super) fn role(instruction: &Instruction) -> Option<Role> {
     let has = |word: &str| has(instruction, word);
     match instruction.opcode.node.as_str() {
         "fence" | "membar" | "griddepcontrol" => Some(Role::Covers),
@@ -432,66 +431,6 @@ fn moved(scene: &Scene<'_>, here: Here<'_>, role: Role, stop: &Stop, crossed: He
     Edit { change, reason, section: section(here.instruction), cost: COST }
 }
 
-/// A barrier that other threads pass more often than the thread of one of the accesses, or than another of their CTA: the
-/// one it leaves out. Who only arrives is waited for.
-pub(super) fn copies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
-    let everything = all(scene);
-    let number = |thread: ThreadId, text: &str| {
-        everything.iter().filter(|here| here.thread == thread && spelled(scene, **here) == text).count()
-    };
-    let mut barriers: Vec<(&Here<'_>, String, usize)> = Vec::new();
-    for here in everything.iter().filter(|here| role(here.instruction) == Some(Role::Meets)) {
-        let text = spelled(scene, *here);
-        let often = number(here.thread, &text);
-        if here.instruction.guard.is_some() {
-            continue;
-        }
-        if let Some(known) = barriers.iter_mut().find(|(_, known, _)| *known == text) {
-            if known.2 < often {
-                (known.0, known.2) = (here, often);
-            }
-            continue;
-        }
-        let waited = here.has("arrive").then(|| text.replacen("arrive", "sync", 1));
-        barriers.push((here, text, often));
-        barriers.extend(waited.map(|text| (here, text, often)));
-    }
-    let mut found = Vec::new();
-    for (thread, anchor) in meeting(scene, pair) {
-        for (other, text, often) in &barriers {
-            let apart = scene.unfolding.threads.get(thread.index()).map(|thread| thread.place)
-                != scene.unfolding.threads.get(other.thread.index()).map(|thread| thread.place);
-            if thread == other.thread || other.opcode() == "bar" && apart || number(thread, text) >= *often {
-                continue;
-            }
-            let reason = format!(
-                "{} does not take part in the barrier of line {}",
-                scene.thread_name(thread),
-                scene.test.source.position(other.span().start).line
-            );
-            let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, 3 * FAR));
-            let section = section(other.instruction);
-            found.extend(places.map(|place| Edit::insert(place, text, reason.clone(), section, COST)));
-        }
-    }
-    found.truncate(MOST);
-    found
-}
-
-/// The threads that a barrier may be missing from, those of the accesses first, and where.
-fn meeting(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<(ThreadId, Anchor)> {
-    let mut found: Vec<(ThreadId, Anchor)> = Vec::new();
-    for access in [pair.0, pair.1] {
-        let at = scene.thread(access).zip(scene.anchor(scene.at(access), Side::Before));
-        found.extend(at.filter(|(thread, _)| found.iter().all(|(known, _)| known != thread)));
-    }
-    for thread in (0..scene.unfolding.threads.len() as u32).map(ThreadId) {
-        let is_new = found.iter().all(|(known, _)| *known != thread);
-        found.extend(paths::end(scene, thread).filter(|_| is_new).map(|anchor| (thread, anchor)));
-    }
-    found
-}
-
 /// One half of the fence between the generic and the async proxy where the other stands (PTX ISA 9.7.15.4): the releasing
 /// half behind one access, the acquiring before the other.
 pub(super) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
@@ -556,11 +495,11 @@ pub(super) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     found
 }
 
-fn spelled(scene: &Scene<'_>, here: Here<'_>) -> String {
+pub(super) fn spelled(scene: &Scene<'_>, here: Here<'_>) -> String {
     scene.test.instruction_text(here.span()).trim_end_matches(';').trim().to_owned()
 }
 
-fn section(instruction: &Instruction) -> &'static str {
+pub(super) fn section(instruction: &Instruction) -> &'static str {
     let has = |word: &str| has(instruction, word);
     match instruction.opcode.node.as_str() {
         "fence" | "membar" if has("proxy") => "9.7.15.4, 8.9.5",

@@ -264,7 +264,7 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
 }
 
 /// A wait for what one event tells, before another: acquire in the scope of the CTA is what a wait is without words.
-fn poll(scene: &Scene<'_>, (told, before): (EventId, EventId), name: &str, parity: u32) -> String {
+pub(super) fn poll(scene: &Scene<'_>, (told, before): (EventId, EventId), name: &str, parity: u32) -> String {
     let words = match scene.common(told, before) {
         Scope::Cta => String::new(),
         scope => format!(".acquire.{}", scope_word(scope)),
