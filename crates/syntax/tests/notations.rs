@@ -120,6 +120,18 @@ fn blocks_of_the_bracket_free_dialect() {
     assert_eq!(test.threads[0].body.len(), 3);
 }
 
+/// Without a register or a location the instructions themselves say which dialect it is.
+#[test]
+fn a_test_of_barriers_alone() {
+    let dialect = |code: &str| good(&format!("PTX t\n{{ x = 0; }}\nP0@cta 0 {{\n {code}\n}}\nforall (true)")).dialect;
+    for code in ["barrier.cluster.arrive;\n barrier.cluster.wait;", "bar.sync 0;", "bar.warp.sync 1;", "ret;"] {
+        assert_eq!(dialect(code), Dialect::Ptx, "{code}");
+    }
+    for code in ["bar.cta.sync 1", "bar.sync 0\n ld.weak r0, x"] {
+        assert_eq!(dialect(code), Dialect::Dartagnan, "{code}");
+    }
+}
+
 #[test]
 fn x86_as_herd_writes_it() {
     let test = good(

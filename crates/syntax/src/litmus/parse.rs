@@ -4,9 +4,10 @@ use super::header::{self, Header, Start};
 use super::nvlitmus;
 use super::sections::Sections;
 use super::template::{self, Template};
-use super::tree::{Arch, Declaration, Dialect, Layout, Litmus};
+use super::tree::{Arch, Declaration, Dialect, Layout, Litmus, Statement, Thread};
 use crate::assembly::{Marks, x86};
 use crate::diagnostic::Diagnostic;
+use crate::instruction::{Instruction, Operand};
 use crate::span::{Span, Spanned};
 use crate::text::{Comments, Cursor, finish};
 
@@ -98,7 +99,7 @@ impl<'a> Parser<'a> {
         let mut declarations = self.declarations();
         let (layout, mut threads) = self.threads(&mut declarations);
         let Sections { locations, filter, questions } = self.sections();
-        let dialect = self.dialect(&declarations);
+        let dialect = self.dialect(&declarations, &threads);
         super::registers::resolve(&declarations, &mut threads);
         let kind = if self.arch == Arch::X86 { x86::Header::X86 } else { x86::Header::Other };
         match x86::settle(&self.x86_marks, kind) {
@@ -115,8 +116,9 @@ impl<'a> Parser<'a> {
         Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }
     }
 
-    /// Real PTX shows itself by addresses in brackets, `%` registers or guards, or by declarations as in a kernel.
-    fn dialect(&self, declarations: &[Spanned<Declaration>]) -> Dialect {
+    /// Real PTX shows itself by addresses in brackets, `%` registers or guards, or by declarations as in a kernel; and where no
+    /// register and no location is used, by instructions that the other dialect does not have.
+    fn dialect(&self, declarations: &[Spanned<Declaration>], threads: &[Thread]) -> Dialect {
         match self.arch {
             Arch::X86 | Arch::X86_64 => Dialect::X86,
             Arch::C => Dialect::C,
@@ -129,7 +131,7 @@ impl<'a> Parser<'a> {
                     Declaration::Stream { .. } | Declaration::Event { .. } => true,
                     _ => false,
                 };
-                let real = real.is_some() || declarations.iter().any(is_kernels);
+                let real = real.is_some() || declarations.iter().any(is_kernels) || only_meets(threads);
                 if real { Dialect::Ptx } else { Dialect::Dartagnan }
             }
         }
@@ -149,4 +151,23 @@ impl<'a> Parser<'a> {
             ahead += 1;
         }
     }
+}
+
+/// Whether the PTX threads do nothing but meet at barriers and end, with instructions of real PTX among them.
+fn only_meets(threads: &[Thread]) -> bool {
+    let ptx = threads.iter().filter(|thread| thread.arch == Arch::Ptx).flat_map(|thread| &thread.body);
+    let mut code = Vec::new();
+    for statement in ptx {
+        if let Statement::Instruction { instruction, .. } = statement {
+            code.push(instruction);
+        }
+    }
+    let is_plain =
+        |tree: &&Instruction| tree.operands.iter().all(|operand| matches!(operand.node, Operand::Integer(_)));
+    let is_real = |tree: &&Instruction| match (tree.opcode.node.as_str(), tree.modifiers.first()) {
+        ("barrier" | "ret" | "exit" | "trap" | "nanosleep" | "griddepcontrol", _) => true,
+        ("bar", Some(word)) => word.node != "cta",
+        _ => false,
+    };
+    code.iter().all(is_plain) && code.iter().any(is_real)
 }
