@@ -6,7 +6,7 @@
 //! atomicity keeps every other write from coming between the two halves, and whoever synchronises through the chain of
 //! read-modify-writes does so without this link too. A weak read of the location synchronises with nobody. Anything else
 //! (a weak write, a scope that leaves a thread out, another proxy, another size) and the loop is unrolled as others are
-//! ([`is_sound`]). Where a model lets writes come between the halves it is not for this ([`Rewriting`]).
+//! ([`is_sound`]). On x86 there are no scopes, and `xchg` on a lock that is taken is such an iteration always. Where a model lets writes come between the halves it is not for this ([`Rewriting`]).
 //!
 //! Whether a value is written back is found by following both cases apart, a few times per run: the run that changes the
 //! value goes on as ever. As for a failing compare-and-swap that writes back, one more run leaves the write out, and stands
@@ -62,7 +62,9 @@ pub(super) fn occurs(program: &Program) -> bool {
         Operation::ReadModifyWrite { update, .. } => may_rewrite(update),
         _ => false,
     };
-    program.threads.iter().all(|thread| thread.arch == Arch::Ptx)
+    let arch = program.threads.first().map(|thread| thread.arch);
+    program.threads.iter().all(|thread| Some(thread.arch) == arch)
+        && matches!(arch, Some(Arch::Ptx | Arch::X86 | Arch::X86_64))
         && program.threads.iter().any(|thread| thread.code.iter().any(rewrites))
 }
 
@@ -103,6 +105,11 @@ fn reaches_all(program: &Program, event: &Event, users: &[ThreadId]) -> bool {
     let Some(thread) = event.thread.map(|thread| &program.threads[thread.index()]) else { return false };
     if !event.is_main() || event.group.is_some() || event.extent.is_some() {
         return false;
+    }
+    // Every access of x86 reaches all threads, and coherence order is part of what all agree on: who read from the write that
+    // is left out came after the one before it already, and nothing comes between the halves of a locked operation.
+    if thread.arch != Arch::Ptx {
+        return true;
     }
     match event.scope {
         Some(scope) => {
