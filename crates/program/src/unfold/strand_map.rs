@@ -24,7 +24,8 @@ pub(crate) struct Wanted<'a> {
 
 impl Runner<'_> {
     /// Every tensor a map's value may describe, with the locations that the coordinates mean and the bytes it has. A value
-    /// that is no address ends the run, as any wild access does.
+    /// that is no address ends the run, as any wild access does; so does a tensor that has no such coordinates, where it is
+    /// one of several that the map might hold.
     pub(crate) fn tensor(
         &mut self,
         state: State,
@@ -34,32 +35,52 @@ impl Runner<'_> {
     ) -> Result<Vec<(State, Vec<AddressId>, i128)>, UnfoldError> {
         let span = self.span_at(state.at);
         let (alternatives, wild) = self.addresses(state, value);
-        if let Some(wild) = wild {
-            let mut rests_on: Reads = wild.control.all();
-            collect_reads(value, &mut rests_on);
-            let rests_on = rests_on.into_iter().collect();
-            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
-        }
+        let is_known = alternatives.len() == 1 && wild.is_none();
+        let mut strays: Vec<State> = wild.into_iter().collect();
         let mut found = Vec::new();
         for (state, base) in alternatives {
-            let starts = self.starts(&state, base, wanted)?;
-            let size = match wanted.size {
-                Size::Like(other) => self.bytes(located.first(other)),
-                _ => self.bytes(&self.variable(base)),
-            };
-            let each = size / starts.len().max(1) as i128;
-            let mut range = Vec::new();
-            for start in &starts {
-                let segment = self.segment(&state, base, *start, each)?;
-                if starts.len() > 1 && self.bytes(&segment) < each {
-                    return Err(self.short(&state, base));
+            match self.meant(&state, base, located, wanted) {
+                Ok(range) => {
+                    let bytes = self.bytes(&self.variable(base));
+                    found.push((state, range, bytes));
                 }
-                range.extend(segment);
+                // Only if the map holds this tensor, which other runs do not, is the copy one that cannot be made.
+                Err(UnfoldError::Coordinate { .. } | UnfoldError::Extent { .. }) if !is_known => strays.push(state),
+                Err(error) => return Err(error),
             }
-            let bytes = self.bytes(&self.variable(base));
-            found.push((state, range, bytes));
+        }
+        for stray in strays {
+            let mut rests_on: Reads = stray.control.all();
+            collect_reads(value, &mut rests_on);
+            let rests_on = rests_on.into_iter().collect();
+            self.finish(stray, TraceEnd::Wild { span, rests_on })?;
         }
         Ok(found)
+    }
+
+    /// The locations of a tensor that a copy means.
+    fn meant(
+        &self,
+        state: &State,
+        base: AddressId,
+        located: &Located,
+        wanted: Wanted<'_>,
+    ) -> Result<Vec<AddressId>, UnfoldError> {
+        let starts = self.starts(state, base, wanted)?;
+        let size = match wanted.size {
+            Size::Like(other) => self.bytes(located.first(other)),
+            _ => self.bytes(&self.variable(base)),
+        };
+        let each = size / starts.len().max(1) as i128;
+        let mut range = Vec::new();
+        for start in &starts {
+            let segment = self.segment(state, base, *start, each)?;
+            if starts.len() > 1 && self.bytes(&segment) < each {
+                return Err(self.short(state, base));
+            }
+            range.extend(segment);
+        }
+        Ok(range)
     }
 
     /// The elements at which the parts of a copy begin. The innermost dimension has the first coordinate.
