@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::{self, Operator, State};
-use fencepost_program::program::LocationRole;
+use fencepost_program::program::{LocationRole, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId};
@@ -21,13 +21,16 @@ use fencepost_syntax::Span;
 
 use crate::outcome::Reader;
 
+/// The version of the ISA whose waits take the parity of their operand.
+const TAKES_PARITY: Version = Version { major: 9, minor: 4 };
+
 /// What is wrong.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     State(mbarrier::ProtocolError),
     /// Any operation after `mbarrier.inval`.
     UsedAfterInval,
-    /// A parity that is neither 0 nor 1.
+    /// A parity that is neither 0 nor 1, before version 9.4.
     ParityRange,
     ParityAliasing,
     MissingWait,
@@ -306,8 +309,12 @@ impl One<'_> {
         false
     }
 
-    /// Phases have parity 0 and 1; another operand means none (PTX ISA 9.7.15.16.16).
+    /// Phases have parity 0 and 1, and up to 9.1 the ISA calls no other operand valid. That of 9.4 takes the operand's parity
+    /// (9.7.15.16.19), so that a count of phases will do.
     fn no_parity(&self, id: EventId) -> Option<(Kind, String)> {
+        if self.unfolding.version >= TAKES_PARITY {
+            return None;
+        }
         let (operator, operand) = self.examiner.questions.get(&id)?;
         let operand = self.reader.evaluate(operand).filter(|_| *operator == Operator::IsComplete)?;
         let is_parity = matches!(operand.0, 0 | 1);

@@ -92,9 +92,13 @@ pub(crate) const CLUSTER: [&str; 2] = [ARRIVE_TWICE, WAIT_ALONE];
 pub(crate) const ARRIVE_TWICE: &str = "cluster-arrive-twice";
 pub(crate) const WAIT_ALONE: &str = "cluster-wait-alone";
 
+/// The flag of an asynchronous operation whose destination or mbarrier lies in a CTA where it must not (PTX ISA 9.7.10.13,
+/// 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2): undefined in the same way.
+pub(crate) const MISPLACED: &str = "misplaced-operand";
+
 /// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
 pub(crate) fn is_of_one_thread(flag: &str) -> bool {
-    is_of_registers(flag) || CLUSTER.contains(&flag)
+    is_of_registers(flag) || CLUSTER.contains(&flag) || flag == MISPLACED
 }
 
 /// Whether a flag of this name is about registers.
@@ -231,6 +235,7 @@ impl Flags {
                 HazardKind::NoRegisterFence => NO_FENCE,
                 HazardKind::ClusterArriveTwice => ARRIVE_TWICE,
                 HazardKind::ClusterWaitAlone => WAIT_ALONE,
+                HazardKind::Misplaced => MISPLACED,
                 _ => return false,
             };
             self.flags.iter().any(|found| found.name == flag)

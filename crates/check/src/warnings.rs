@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::check::Answers;
 use crate::models::LoadedModel;
-use crate::race::{ARRIVE_TWICE, IN_FLIGHT, NO_FENCE, WAIT_ALONE};
+use crate::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 
@@ -40,6 +40,7 @@ pub(crate) fn gather(
         HazardKind::NoRegisterFence => is_decided(NO_FENCE),
         HazardKind::ClusterArriveTwice => is_decided(ARRIVE_TWICE),
         HazardKind::ClusterWaitAlone => is_decided(WAIT_ALONE),
+        HazardKind::Misplaced => is_decided(MISPLACED),
         _ => false,
     };
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
@@ -90,6 +91,16 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
         HazardKind::ClusterWaitAlone => {
             (WAIT_ALONE, "a wait at the barrier of the cluster without an arrive since the last wait", "9.7.15.3")
         }
+        HazardKind::Misplaced => (
+            MISPLACED,
+            "the destination or the mbarrier of an asynchronous operation lies in a CTA where it must not",
+            "9.7.10.28",
+        ),
+        HazardKind::MbarrierElsewhere => (
+            "mbarrier-elsewhere",
+            "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",
+            "9.7.10.28.4.1",
+        ),
         HazardKind::AllocAfterRelinquish => {
             ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
         }

@@ -3,6 +3,7 @@
 //! and a strand. Nothing here knows an opcode.
 
 use crate::ids::{LocationId, RegisterId};
+use crate::placement::Placement;
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
@@ -336,7 +337,12 @@ pub enum Completion {
     /// A group of the family, which `commit_group` closes.
     Group,
     /// The bytes written are completed on an mbarrier.
-    Transaction { mbarrier: AddressOperand, replicas: Replicas },
+    Transaction {
+        mbarrier: AddressOperand,
+        replicas: Replicas,
+        /// Where the ISA wants the destination and the mbarrier to lie, if it says so.
+        placement: Option<Placement>,
+    },
     /// Tracked per thread by kind of operation (`tcgen05`).
     Tracked,
     /// Nothing tells of it.
@@ -416,7 +422,7 @@ impl Start {
             }
             replicas(region.replicas, found);
         }
-        if let Completion::Transaction { mbarrier, replicas: signalled } = &self.completion {
+        if let Completion::Transaction { mbarrier, replicas: signalled, .. } = &self.completion {
             address(mbarrier, found);
             replicas(*signalled, found);
         }

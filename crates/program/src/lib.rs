@@ -14,6 +14,7 @@ pub mod initial;
 pub mod launch;
 pub mod lower;
 pub mod mbarrier;
+pub mod placement;
 pub mod program;
 mod table;
 pub mod tag;

@@ -57,6 +57,12 @@ pub struct Version {
     pub minor: u8,
 }
 
+impl Default for Version {
+    fn default() -> Version {
+        Version::NEWEST
+    }
+}
+
 impl Version {
     pub const NEWEST: Version = Version { major: 9, minor: 4 };
 }

@@ -87,7 +87,8 @@ tags! {
     Deallocation = "DEALLOC",
     /// `tcgen05.relinquish_alloc_permit`.
     Relinquish = "RELINQUISH",
-    /// An access to tensor memory through an address that no allocation gave.
+    /// An access to tensor memory through an address that no allocation gave; the issue of an operation whose destination
+    /// or mbarrier lies in a CTA where it must not.
     Stray = "STRAY",
     /// A write of a value that is not modelled.
     Opaque = "OPAQUE",

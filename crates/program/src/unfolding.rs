@@ -9,7 +9,7 @@ use fencepost_syntax::Span;
 use crate::expression::{Expression, Leaf};
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::{
-    BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space,
+    BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space, Version,
 };
 use crate::tag::Tags;
 use crate::value::{Type, Value};
@@ -17,6 +17,8 @@ use crate::value::{Type, Value};
 #[derive(Clone, Debug, Default)]
 pub struct Unfolding {
     pub barrier_rule: BarrierRule,
+    /// Of the ISA: some rules changed.
+    pub version: Version,
     /// Init writes first (one per location, in location order), then thread by thread, parents before children.
     pub events: Vec<Event>,
     pub threads: Vec<ThreadUnfolding>,
@@ -62,6 +64,11 @@ pub enum HazardKind {
     ClusterArriveTwice,
     /// `barrier.cluster.wait` without an arrive since the last one.
     ClusterWaitAlone,
+    /// The destination or the mbarrier of an asynchronous operation lies in a CTA where the ISA does not allow it
+    /// ([`crate::placement`]).
+    Misplaced,
+    /// The mbarrier of a bulk copy lies in another CTA than its destination, of which the ISA says nothing.
+    MbarrierElsewhere,
     /// `tcgen05.alloc` after `tcgen05.relinquish_alloc_permit` (PTX ISA 9.7.18.7.1).
     AllocAfterRelinquish,
     /// `tcgen05.dealloc` of another number of columns than were allocated (PTX ISA 9.7.18.7.1).

@@ -258,11 +258,18 @@ fn refusals() {
     assert!(refused("mbarrier.arrive.shared::cluster.b64 %rd1, [b];").contains("returns nothing"));
     assert!(refused("mbarrier.arrive.noComplete.b64 %rd1, [b];").contains("wrong number of operands"));
     assert!(refused("mbarrier.arrive.release.relaxed.b64 _, [b];").contains("beside another word"));
+    // Semantics and scope come together.
+    assert!(refused("mbarrier.arrive.release.b64 _, [b];").contains("semantics without a scope"));
+    assert!(refused("mbarrier.try_wait.parity.acquire.b64 %p1, [b], 0;").contains("semantics without a scope"));
+    assert!(refused("mbarrier.expect_tx.relaxed.b64 [b], 16;").contains("semantics without a scope"));
+    assert!(refused("mbarrier.test_wait.parity.cluster.b64 %p1, [b], 0;").contains("scope without semantics"));
     assert!(refused("mbarrier.test_wait.parity.b64 %p1, [b], 0, 7;").contains("wrong number of operands"));
     for code in [
         "mbarrier.arrive.sys.b64 _, [b];",
         "mbarrier.arrive.noComplete.relaxed.b64 _, [b], 1;",
         "mbarrier.arrive.multicast::cluster::32b.b64 _, [b];",
+        "mbarrier.init.layout::v1.b64 [b], 1;",
+        "mbarrier.try_wait.parity.phase_type::conditional.b64 %p1, [b], 0;",
         "mbarrier.frobnicate.b64 [b];",
     ] {
         let found = program(&ptx(B, &[code])).unsupported;

@@ -121,3 +121,57 @@ fn a_request_to_cancel_is_granted_or_refused() {
     assert!(found.iter().any(|line| line.starts_with("strand 0 write r[0] WEAK ASYNC SHARED BULK")), "{found:#?}");
     assert!(unfolding.hazards.iter().all(|hazard| hazard.kind != HazardKind::MixedCtaGroup));
 }
+
+/// Where destinations and mbarriers may lie (PTX ISA 9.7.10.13, 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2).
+#[test]
+fn operands_in_the_wrong_cta_are_hazards() {
+    let declarations = ".global .b64 g[2] = 7; .global .tensormap t = g; .shared .b64 s[2]; .shared .b64 d[2]; \
+                        .shared .mbarrier b = 1; P0:%own = d; P0:%far = d@1; P0:%near = b; P0:%off = b@1;";
+    let hazards = |code: &str| -> Vec<HazardKind> {
+        let unfolding = unfolded(&pair(declarations, &[code]), 1);
+        unfolding.hazards.iter().map(|hazard| hazard.kind).collect()
+    };
+    let forms: [(&str, [&[HazardKind]; 4]); 9] = [
+        ("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [D], 1, [B];", [OK, WRONG, WRONG, OK]),
+        (
+            "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u64 [D], 1, [B];",
+            [WRONG, WRONG, WRONG, OK],
+        ),
+        (
+            "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [D], [s], 16, [B];",
+            [WRONG, WRONG, DOUBT, OK],
+        ),
+        (
+            "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u64 [D], [s], 16, [B];",
+            [WRONG, WRONG, DOUBT, OK],
+        ),
+        ("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [D], [g], 16, [B];", [OK, DOUBT, WRONG, WRONG]),
+        (
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [D], [g], 16, [B];",
+            [OK, DOUBT, DOUBT, OK],
+        ),
+        (
+            "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [D], [t, {0}], [B];",
+            [OK, WRONG, WRONG, WRONG],
+        ),
+        (
+            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [D], [t, {0}], [B];",
+            [OK, WRONG, WRONG, OK],
+        ),
+        (
+            "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::2 [D], [t, {0}], [B];",
+            [OK, OK, OK, OK],
+        ),
+    ];
+    let places = [("%own", "%near"), ("%own", "%off"), ("%far", "%near"), ("%far", "%off")];
+    for (form, expected) in forms {
+        for ((destination, mbarrier), expected) in places.into_iter().zip(expected) {
+            let code = form.replace("[D]", &format!("[{destination}]")).replace("[B]", &format!("[{mbarrier}]"));
+            assert_eq!(hazards(&code), expected, "{code}");
+        }
+    }
+}
+
+const OK: &[HazardKind] = &[];
+const WRONG: &[HazardKind] = &[HazardKind::Misplaced];
+const DOUBT: &[HazardKind] = &[HazardKind::MbarrierElsewhere];

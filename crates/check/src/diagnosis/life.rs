@@ -1,11 +1,12 @@
 //! Tensor memory that is used outside its life (PTX ISA 9.7.18.7): no synchronisation makes that right.
 
 use fencepost_program::EventId;
+use fencepost_program::placement;
 use fencepost_program::tag::Tag;
 
 use super::scene::Scene;
 use super::words;
-use crate::race::{ARRIVE_TWICE, WAIT_ALONE};
+use crate::race::{ARRIVE_TWICE, MISPLACED, WAIT_ALONE};
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
@@ -24,6 +25,10 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             "{} waits for no phase: the thread has not arrived since its last wait (PTX ISA 9.7.15.3)",
             words::place(scene, second)
         )),
+        MISPLACED => {
+            let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
+            Some(format!("{} {} (PTX ISA {section})", words::place(scene, second), rule.words()))
+        }
         "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
             let (dealloc, other) = match (freed(first), freed(second)) {

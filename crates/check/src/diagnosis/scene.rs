@@ -137,10 +137,13 @@ impl<'a> Scene<'a> {
 
     pub(super) fn access(&self, id: EventId) -> Option<RacingAccess> {
         let event = self.unfolding.events.get(id.index())?;
+        let is_none = |event: &Event| {
+            let tags = event.tags;
+            tags.has(Tag::Exit) || event.is_barrier() || tags.has(Tag::Issue) && tags.has(Tag::Stray)
+        };
         Some(RacingAccess {
             what: words::verb(self, id),
-            proxy: if event.tags.has(Tag::Exit) || event.is_barrier() { "none" } else { words::proxy(event) }
-                .to_owned(),
+            proxy: if is_none(event) { "none" } else { words::proxy(event) }.to_owned(),
             asynchronous: event.strand.is_some(),
         })
     }

@@ -87,6 +87,9 @@ pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
     if event.is_barrier() {
         return "is at the barrier of its cluster".to_owned();
     }
+    if event.tags.has(Tag::Issue) && event.tags.has(Tag::Stray) {
+        return "starts an asynchronous operation".to_owned();
+    }
     let verb = match () {
         () if event.rmw_partner.is_some() => "updates",
         () if event.is_write() => "writes",

@@ -14,7 +14,7 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
-use crate::race::{CLUSTER, EXIT, IN_FLIGHT, NO_FENCE};
+use crate::race::{CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, is_of_one_thread};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -86,7 +86,9 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         let iteration = rounds.name(id).map_or(String::new(), |iteration| format!(" in {iteration}"));
         context.line(id, format!("`{}` {how}{what}{through}{iteration}", context.instruction(id)))
     };
-    let mut lines: Vec<Line> = accesses.into_iter().map(told).collect();
+    // What one instruction does alone is told once.
+    let is_one = is_of_one_thread(example.flag) && example.pair.0 == example.pair.1;
+    let mut lines: Vec<Line> = accesses.into_iter().skip(usize::from(is_one)).map(told).collect();
     lines.push(Line { text: diagnosis.why.clone(), ..Line::default() });
     let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
     for missing in &diagnosis.missing {
@@ -107,6 +109,10 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         NO_FENCE => "A product uses registers without a `wgmma.fence` before it, so behaviour is undefined:".to_owned(),
         flag if CLUSTER.contains(&flag) => {
             "A thread does not arrive and wait in turn at the barrier of its cluster, so behaviour is undefined:"
+                .to_owned()
+        }
+        MISPLACED => {
+            "An operand of an asynchronous operation lies in a CTA where it must not, so behaviour is undefined:"
                 .to_owned()
         }
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),

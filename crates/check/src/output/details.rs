@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::diagnosis::MOST_RACES;
-use crate::race::MOST_PAIRS;
+use crate::race::{MOST_PAIRS, is_of_one_thread};
 use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 /// What a race rests on that is one under some readings only, with their names.
@@ -23,7 +23,10 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let contested = if race.contested { weakest(report) } else { String::new() };
         let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(&race.flag, report));
         let told = race.diagnosis.as_ref();
-        for (access, told) in [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))] {
+        let both = [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))];
+        // What one instruction does alone is told once.
+        let is_one = is_of_one_thread(&race.flag) && first == second;
+        for (access, told) in both.into_iter().skip(usize::from(is_one)) {
             let how = told.map_or(String::new(), through);
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
         }

@@ -29,6 +29,8 @@ pub(crate) enum Slot {
     One(&'static [&'static str]),
     /// One of these, or none.
     Maybe(&'static [&'static str]),
+    /// The same, and the ISA writes it before the state spaces of the head.
+    Early(&'static [&'static str]),
     /// A type, at most one.
     Type,
     /// Up to `most` words that the function takes (shapes, element types of matrices); `name` is for documentation.
@@ -69,23 +71,35 @@ pub(crate) const fn version(major: u8, minor: u8) -> Version {
 
 /// The form with the longest head that starts this instruction.
 pub(crate) fn select<'t, K>(forms: &'t [Form<K>], tree: &Instruction) -> Option<&'t Form<K>> {
-    let starts = |form: &&Form<K>| {
-        let Some((opcode, rest)) = form.head.split_first() else { return false };
-        let words = tree.modifiers.iter().map(|word| word.node.as_str());
-        *opcode == tree.opcode.node
-            && rest.len() <= tree.modifiers.len()
-            && rest.iter().copied().eq(words.take(rest.len()))
-    };
-    forms.iter().filter(starts).max_by_key(|form| form.head.len())
+    forms.iter().filter(|form| beside_head(form, tree).is_some()).max_by_key(|form| form.head.len())
+}
+
+/// The words that are not of the head, if the instruction is of this form.
+fn beside_head<'t, K>(form: &Form<K>, tree: &'t Instruction) -> Option<Vec<&'t Spanned<String>>> {
+    let (opcode, mut rest) = form.head.split_first()?;
+    if *opcode != tree.opcode.node {
+        return None;
+    }
+    let is_early =
+        |word: &str| form.slots.iter().any(|slot| matches!(slot, Slot::Early(words) if words.contains(&word)));
+    let mut beside = Vec::new();
+    for word in &tree.modifiers {
+        match rest.split_first() {
+            Some((head, others)) if *head == word.node => rest = others,
+            Some(_) if !is_early(&word.node) => return None,
+            _ => beside.push(word),
+        }
+    }
+    rest.is_empty().then_some(beside)
 }
 
 /// The words after the head, each in its slot. A word without one makes the form unsupported, by name.
 pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refusal> {
     let mut found = Words::default();
     let mut taken = vec![0u32; form.slots.len()];
-    for word in tree.modifiers.iter().skip(form.head.len() - 1) {
+    for word in beside_head(form, tree).unwrap_or_default() {
         let takes = |slot: &Slot| match slot {
-            Slot::One(words) | Slot::Maybe(words) => words.contains(&word.node.as_str()),
+            Slot::One(words) | Slot::Maybe(words) | Slot::Early(words) => words.contains(&word.node.as_str()),
             Slot::Type => modifier::integer_type(&word.node).is_some(),
             Slot::Like { accepts, .. } => accepts(&word.node),
             Slot::Hints => modifier::is_hint(&word.node),
@@ -121,9 +135,16 @@ pub(crate) fn words<K>(form: &Form<K>, tree: &Instruction) -> Result<Words, Refu
 /// The form as documentation writes it: `mbarrier.arrive{.release|.relaxed}{.cta|.cluster}…`.
 pub(crate) fn pattern<K>(form: &Form<K>) -> String {
     let list = |words: &[&str]| words.iter().map(|word| format!(".{word}")).collect::<Vec<_>>().join("|");
-    let mut text = form.head.join(".");
+    let is_space = |word: &&str| word.starts_with("shared") || *word == "global";
+    let spaces = form.head.iter().position(is_space).unwrap_or(form.head.len());
+    let (before, after) = form.head.split_at(spaces);
+    let mut text = before.join(".");
+    let early = form.slots.iter().filter_map(|slot| if let Slot::Early(words) = slot { Some(*words) } else { None });
+    early.for_each(|words| text += &format!("{{{}}}", list(words)));
+    after.iter().for_each(|word| text += &format!(".{word}"));
     for slot in form.slots {
         text += &match slot {
+            Slot::Early(_) => String::new(),
             Slot::One([word]) => format!(".{word}"),
             Slot::One(words) => format!("({})", list(words)),
             Slot::Maybe(words) => format!("{{{}}}", list(words)),

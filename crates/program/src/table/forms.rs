@@ -100,7 +100,7 @@ pub(crate) fn meant(tree: &Instruction) -> Option<String> {
 
 fn words(slot: &'static Slot) -> &'static [&'static str] {
     match slot {
-        Slot::One(words) | Slot::Maybe(words) => words,
+        Slot::One(words) | Slot::Maybe(words) | Slot::Early(words) => words,
         Slot::Type | Slot::Like { .. } | Slot::Hints => &[],
     }
 }

@@ -11,6 +11,7 @@ use crate::asynchronous::{
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
+use crate::placement::{Beside, Home, Placement};
 use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_memory::scope_tag;
@@ -42,22 +43,19 @@ pub(crate) enum Kind {
 
 pub(crate) const COMPLETE_TX: &str = "mbarrier::complete_tx::bytes";
 const SHARED: Slot = Slot::One(&["shared", "shared::cta"]);
-const STRENGTH: &[Slot] = &[
-    Slot::One(&[COMPLETE_TX]),
-    Slot::Maybe(&["multicast::cluster"]),
-    Slot::Maybe(&["relaxed"]),
-    Slot::Maybe(&["cta", "cluster", "gpu", "sys"]),
-    Slot::Maybe(&["b128"]),
-    Slot::Hints,
-];
-const GROUPED: &[Slot] = &[
-    Slot::One(&["bulk_group"]),
-    Slot::Maybe(&["cp_mask"]),
-    Slot::Maybe(&["relaxed"]),
-    Slot::Maybe(&["cta", "cluster", "gpu", "sys"]),
-    Slot::Maybe(&["b128"]),
-    Slot::Hints,
-];
+/// The ISA writes `.sem` and `.scope` before the state spaces (9.7.10.28.4.1).
+const SEM: Slot = Slot::Early(&["weak", "relaxed"]);
+const RELAXED: Slot = Slot::Early(&["relaxed"]);
+const SCOPE: Slot = Slot::Early(&["cta", "cluster", "gpu", "sys"]);
+const MULTICAST: Slot = Slot::Maybe(MULTICASTS);
+/// The default width of the mask may be said.
+pub(crate) const MULTICASTS: &[&str] = &["multicast::cluster", "multicast::cluster::16b"];
+/// That nothing is reported, the default, may be said.
+pub(crate) const REPORT: Slot = Slot::Maybe(&["mbarrier::report::disabled"]);
+const STRENGTH: &[Slot] =
+    &[SEM, SCOPE, Slot::One(&[COMPLETE_TX]), REPORT, MULTICAST, Slot::Maybe(&["b128"]), Slot::Hints];
+const GROUPED: &[Slot] =
+    &[SEM, SCOPE, Slot::One(&["bulk_group"]), Slot::Maybe(&["cp_mask"]), Slot::Maybe(&["b128"]), Slot::Hints];
 const OPERATIONS: &[&str] = &["add", "min", "max", "inc", "dec", "and", "or", "xor"];
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -126,14 +124,30 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     },
     Form {
         head: &["cp", "reduce", "async", "bulk", "shared::cluster", "shared::cta"],
-        slots: &[Slot::One(&[COMPLETE_TX]), Slot::One(OPERATIONS), Slot::Maybe(&["noftz"]), ELEMENT, Slot::Hints],
+        slots: &[
+            RELAXED,
+            SCOPE,
+            Slot::One(&[COMPLETE_TX]),
+            Slot::One(OPERATIONS),
+            Slot::Maybe(&["noftz"]),
+            ELEMENT,
+            Slot::Hints,
+        ],
         section: "9.7.10.28.4.2",
         since: version(8, 0),
         kind: Kind::Reduce { to: "shared::cluster" },
     },
     Form {
         head: &["cp", "reduce", "async", "bulk", "global", "shared::cta"],
-        slots: &[Slot::One(&["bulk_group"]), Slot::One(OPERATIONS), Slot::Maybe(&["noftz"]), ELEMENT, Slot::Hints],
+        slots: &[
+            RELAXED,
+            SCOPE,
+            Slot::One(&["bulk_group"]),
+            Slot::One(OPERATIONS),
+            Slot::Maybe(&["noftz"]),
+            ELEMENT,
+            Slot::Hints,
+        ],
         section: "9.7.10.28.4.2",
         since: version(8, 0),
         kind: Kind::Reduce { to: "global" },
@@ -141,10 +155,13 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["multimem", "cp", "async", "bulk"],
         slots: &[
-            Slot::One(&["bulk_group"]),
-            Slot::Maybe(&["cp_mask"]),
+            SEM,
+            SCOPE,
             Slot::One(&["global"]),
             Slot::One(&["shared::cta"]),
+            Slot::One(&["bulk_group"]),
+            Slot::Maybe(&["cp_mask"]),
+            Slot::Maybe(&["b128"]),
         ],
         section: "9.7.10.28.4.4",
         since: version(9, 1),
@@ -153,9 +170,11 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["multimem", "cp", "reduce", "async", "bulk"],
         slots: &[
-            Slot::One(&["bulk_group"]),
+            RELAXED,
+            SCOPE,
             Slot::One(&["global"]),
             Slot::One(&["shared::cta"]),
+            Slot::One(&["bulk_group"]),
             Slot::One(OPERATIONS),
             Slot::Maybe(&["noftz"]),
             ELEMENT,
@@ -373,19 +392,33 @@ fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
 const SCOPES: &[(&str, Scope)] =
     &[("cta", Scope::Cta), ("cluster", Scope::Cluster), ("gpu", Scope::Gpu), ("sys", Scope::Sys)];
 
+/// What `.sem` and `.scope` say of a bulk copy, None where they are not there. They come together, but for `.weak`.
+fn said_strength(tree: &Instruction, words: &Words) -> Result<Option<(Tags, Option<Scope>)>, Refusal> {
+    match (words.has("relaxed"), words.find(SCOPES)) {
+        (false, None) => Ok(None),
+        (true, Some(scope)) => Ok(Some(strong(Tag::Async, Tag::Relaxed, scope.node))),
+        (true, None) => Err(modifier::missing_scope("cp.async.bulk", tree.span())),
+        (false, Some(scope)) => {
+            let error = Diagnostic::error(scope.span, "a weak bulk copy has no scope");
+            Err(Refusal::Error(error.label("not taken").help("make it `.relaxed`, or drop the scope")))
+        }
+    }
+}
+
+/// Where a bulk copy may go (PTX ISA 9.7.10.28.4.1). Of its mbarrier nothing is said; of a tensor copy's it is.
+fn placement(to: &str, from: &str) -> Placement {
+    let destination = match (to, from) {
+        ("shared::cta", _) => Home::Own,
+        (_, "shared::cta") => Home::Other,
+        _ => Home::Any,
+    };
+    Placement { destination, mbarrier: Beside::Unsaid, section: "9.7.10.28.4.1" }
+}
+
 /// `cp.async.bulk…[d], [s], size, [mbar]{, mask}{, cache-policy}`, or without the mbarrier to global memory.
 fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, from: &str) -> Result<(), Refusal> {
     let given = operands(tree, words);
-    let scope = words.find(SCOPES);
-    let strength = match (words.has("relaxed"), scope) {
-        (false, None) => weak(Tag::Async),
-        (true, Some(scope)) => strong(Tag::Async, Tag::Relaxed, scope.node),
-        (true, None) => return Err(modifier::missing_scope("cp.async.bulk", tree.span())),
-        (false, Some(scope)) => {
-            let error = Diagnostic::error(scope.span, "a weak bulk copy has no scope");
-            return Err(Refusal::Error(error.label("not taken").help("make it `.relaxed`, or drop the scope")));
-        }
-    };
+    let strength = said_strength(tree, words)?.unwrap_or(weak(Tag::Async));
     let (destination, source, size, rest) = match given.as_slice() {
         [destination, source, size, rest @ ..] => (destination, source, size, rest),
         _ => return Err(wrong_operands(tree, "a destination, a source and a size")),
@@ -401,7 +434,7 @@ fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, 
             (Completion::Group, Replicas::One)
         }
         ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
-        (_, rest) => transaction(context, tree, words, rest)?,
+        (_, rest) => transaction(context, tree, words, (rest, placement(to, from)))?,
     };
     let mut written = region(space(to), destination, Size::Bytes(size), strength);
     written.replicas = replicas;
@@ -426,7 +459,8 @@ fn multimem(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Res
         None => Valid::All,
     };
     let combine = combine(words, Type::UNTYPED);
-    let strength = if combine.is_some() { strong(Tag::Async, Tag::Relaxed, Scope::Sys) } else { weak(Tag::Async) };
+    let unsaid = if combine.is_some() { strong(Tag::Async, Tag::Relaxed, Scope::Sys) } else { weak(Tag::Async) };
+    let strength = said_strength(tree, words)?.unwrap_or(unsaid);
     context.findings.feature(Feature::Multimem, tree.opcode.span);
     for replica in replicas {
         let regions = vec![
@@ -455,9 +489,9 @@ pub(crate) fn transaction(
     context: &mut Context<'_>,
     tree: &Instruction,
     words: &Words,
-    rest: &[Spanned<TreeOperand>],
+    (rest, placement): (&[Spanned<TreeOperand>], Placement),
 ) -> Result<(Completion, Replicas), Refusal> {
-    let is_multicast = words.has("multicast::cluster");
+    let is_multicast = is_multicast(words);
     let (mbarrier, mask) = match rest {
         [mbarrier] if !is_multicast => (mbarrier, None),
         [mbarrier, mask] if is_multicast => (mbarrier, Some(mask)),
@@ -476,7 +510,11 @@ pub(crate) fn transaction(
         Replicas::Mask(mask) if words.has("cta_group::2") => Replicas::MaskOfPairs(mask),
         other => other,
     };
-    Ok((Completion::Transaction { mbarrier, replicas: told }, replicas))
+    Ok((Completion::Transaction { mbarrier, replicas: told, placement: Some(placement) }, replicas))
+}
+
+pub(crate) fn is_multicast(words: &Words) -> bool {
+    MULTICASTS.iter().any(|word| words.has(word))
 }
 
 const COMBINES: &[(&str, How)] = &[
@@ -522,12 +560,13 @@ fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str
     let completion = match (to, rest) {
         ("global", []) => Completion::Group,
         ("global", _) => return Err(wrong_operands(tree, "a destination, a source and a size")),
-        (_, rest) => transaction(context, tree, words, rest)?.0,
+        (_, rest) => transaction(context, tree, words, (rest, placement(to, "shared::cta")))?.0,
     };
-    let scope = if context.version >= version(9, 4) { Scope::Sys } else { Scope::Gpu };
+    let unsaid = if context.version >= version(9, 4) { Scope::Sys } else { Scope::Gpu };
+    let strength = said_strength(tree, words)?.unwrap_or(strong(Tag::Async, Tag::Relaxed, unsaid));
     let regions = vec![
         region(Space::Shared, source, Size::Bytes(size), weak(Tag::Async)),
-        region(space(to), destination, Size::Bytes(size), strong(Tag::Async, Tag::Relaxed, scope)),
+        region(space(to), destination, Size::Bytes(size), strength),
     ];
     let Some(combine) = combine(words, Type::UNTYPED).filter(|combine| combine.ty != Type::UNTYPED) else {
         return Err(Refusal::error(tree.span(), "the type is missing"));

@@ -8,6 +8,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::asynchronous::{Completion, Effect, Family, RegionId, Replicas, Size, Start};
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
+use crate::placement::{Beside, Home, Placement};
 use crate::program::{Feature, LocalValue, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;
@@ -181,7 +182,8 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words, kind: Kin
     let bytes = i128::from(ty.bits / 8) * i128::try_from(values.len()).unwrap_or(1);
     let completion = match mbarrier {
         Some(mbarrier) => {
-            Completion::Transaction { mbarrier: shared(context, tree, mbarrier)?, replicas: Replicas::One }
+            let (mbarrier, placement) = (shared(context, tree, mbarrier)?, Some(placement(kind)));
+            Completion::Transaction { mbarrier, replicas: Replicas::One, placement }
         }
         None => Completion::None,
     };
@@ -190,6 +192,15 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words, kind: Kin
     let effect = Effect::Store { destination: RegionId(0), values, ty, combine };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
+}
+
+/// Destination and mbarrier lie in one CTA: for a store of a cluster that has several, for a reduction not the thread's own.
+fn placement(kind: Kind) -> Placement {
+    let (destination, section) = match kind {
+        Kind::Reduce => (Home::Other, "9.7.15.8"),
+        _ => (Home::OfSeveral, "9.7.10.13"),
+    };
+    Placement { destination, mbarrier: Beside::Same, section }
 }
 
 fn values(
@@ -221,7 +232,7 @@ fn try_cancel(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> R
     let mut answer = region(Space::Shared, destination, Size::Bytes(Operand::Constant(Value(16))), weak(Tag::Async));
     answer.replicas = replicas;
     let effect = Effect::Answer { destination: RegionId(0) };
-    let completion = Completion::Transaction { mbarrier, replicas };
+    let completion = Completion::Transaction { mbarrier, replicas, placement: None };
     start(context, tree, Family::Bulk, Start { regions: vec![answer], effect, completion, tensor: None });
     Ok(())
 }

@@ -6,10 +6,12 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{Base, Completion, Effect, Family, Mode, Region, RegionId, Replicas, Size, Start, Valid};
 use crate::lower::{Context, Refusal};
+use crate::placement::{Beside, Home, Placement, TENSOR};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
-    COMPLETE_TX, combine, operands, region, shared, start, strong, transaction, weak, wrong_operands,
+    COMPLETE_TX, MULTICASTS, REPORT, combine, is_multicast, operands, region, shared, start, strong, transaction, weak,
+    wrong_operands,
 };
 use crate::tag::Tag;
 use crate::value::Type;
@@ -41,11 +43,12 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["global"]),
             MODE,
             Slot::One(&[COMPLETE_TX, "bulk_group"]),
-            Slot::Maybe(&["multicast::cluster"]),
+            REPORT,
+            Slot::Maybe(MULTICASTS),
             Slot::Maybe(&["cta_group::1", "cta_group::2"]),
             Slot::Hints,
         ],
-        section: "9.7.10.28.5.2",
+        section: TENSOR,
         since: version(8, 0),
         kind: Kind::Copy,
     },
@@ -155,6 +158,14 @@ fn map_region(map: AddressOperand) -> Region {
     Region { space: None, ..region(Space::Global, map, Size::Locations(1), weak(Tag::TensorMap)) }
 }
 
+/// A `.shared::cta` destination lies in the thread's CTA; the mbarrier in the destination's, or with `.cta_group::2` in that
+/// of its peer.
+fn placement(words: &Words) -> Placement {
+    let destination = if words.has("shared::cta") { Home::Own } else { Home::Any };
+    let mbarrier = if words.has("cta_group::2") && !words.has("shared::cta") { Beside::Pair } else { Beside::Same };
+    Placement { destination, mbarrier, section: TENSOR }
+}
+
 /// `[d], [map, {c}], [mbar]{, im2col offsets}{, mask}{, cache-policy}`.
 fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let given = operands(tree, words);
@@ -165,7 +176,7 @@ fn load(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<
     let (map, coordinates) = tensor(context, tree, source)?;
     let (mode, rest) = mode(context, tree, words, (&coordinates, rest))?;
     let told: Vec<Spanned<TreeOperand>> = std::iter::once(mbarrier).chain(rest).cloned().collect();
-    let (completion, replicas) = transaction(context, tree, words, &told)?;
+    let (completion, replicas) = transaction(context, tree, words, (&told, placement(words)))?;
     let mut written = region(Space::Shared, destination, Size::Tile, weak(Tag::Async));
     written.replicas = replicas;
     let (tags, scope) = weak(Tag::Async);
@@ -189,7 +200,7 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
     let [destination, source] = given.as_slice() else {
         return Err(wrong_operands(tree, "a tensor and a source"));
     };
-    if words.has("multicast::cluster") || words.has("shared::cluster") {
+    if is_multicast(words) || words.has("shared::cluster") {
         return Err(Refusal::error(tree.span(), "a tensor store is from `.shared::cta` to global memory"));
     }
     let (map, coordinates) = tensor(context, tree, destination)?;

@@ -46,7 +46,10 @@ const TYPE: Slot = Slot::Maybe(&["b64"]);
 const ARRIVE: &[Slot] = &[Slot::Maybe(&["release", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), TYPE];
 const QUIET: &[Slot] = &[Slot::Maybe(&["release"]), Slot::Maybe(&["cta"]), Slot::Maybe(OWN), TYPE];
 const BYTES: &[Slot] = &[Slot::Maybe(&["relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), TYPE];
-const WAIT: &[Slot] = &[Slot::Maybe(&["acquire", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(OWN), TYPE];
+/// The primary phase is the one that all mbarriers have: the default may be said.
+const PHASE: Slot = Slot::Maybe(&["phase_type::primary"]);
+const WAIT: &[Slot] = &[PHASE, Slot::Maybe(&["acquire", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(OWN), TYPE];
+const INIT: &[Slot] = &[Slot::Maybe(&["layout::v0"]), Slot::Maybe(OWN), TYPE];
 const PLAIN: &[Slot] = &[Slot::Maybe(OWN), TYPE];
 
 const fn row(head: &'static [&'static str], slots: &'static [Slot], since: (u8, u8), kind: Kind) -> Form<Kind> {
@@ -62,7 +65,7 @@ const fn quiet(operator: Operator) -> Kind {
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    row(&["mbarrier", "init"], PLAIN, (7, 0), Kind::Init),
+    row(&["mbarrier", "init"], INIT, (7, 0), Kind::Init),
     row(&["mbarrier", "inval"], PLAIN, (7, 0), Kind::Inval),
     row(&["mbarrier", "arrive"], ARRIVE, (7, 0), counted(Operator::Arrive(Completing::Allowed))),
     row(&["mbarrier", "arrive", "expect_tx"], ARRIVE, (8, 0), Kind::ArriveBytes(Operator::ArriveExpectTx)),
@@ -80,8 +83,15 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
 ];
 
 /// Words that came later than the forms they may stand in.
-const FLOORS: &[(&str, (u8, u8))] =
-    &[("relaxed", (8, 6)), ("acquire", (8, 0)), ("release", (8, 0)), ("cluster", (8, 0)), ("shared::cluster", (8, 0))];
+const FLOORS: &[(&str, (u8, u8))] = &[
+    ("relaxed", (8, 6)),
+    ("acquire", (8, 0)),
+    ("release", (8, 0)),
+    ("cluster", (8, 0)),
+    ("shared::cluster", (8, 0)),
+    ("layout::v0", (9, 3)),
+    ("phase_type::primary", (9, 3)),
+];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let tree = &hoisted(tree);
@@ -90,6 +100,7 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     };
     refuse_remote_wait(form, tree)?;
     let words = form::words(form, tree)?;
+    refuse_half(tree, &words)?;
     let floors = FLOORS.iter().filter(|(word, _)| words.has(word) && !matches!(form.kind, Kind::Bytes(_)));
     let since = floors.map(|(_, floor)| version(floor.0, floor.1)).fold(form.since, Ord::max);
     context.findings.floor(tree.span(), spelled(tree), since, form.section);
@@ -132,6 +143,23 @@ fn refuse_remote_wait(form: &Form<Kind>, tree: &Instruction) -> Result<(), Refus
             let error = Diagnostic::error(word.span, "an mbarrier of another CTA cannot be waited on");
             let help = "wait on an mbarrier of the thread's own CTA, and let the other CTA arrive there";
             Err(Refusal::Error(error.label("no such wait").help(help)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `.sem` and `.scope` come together, or neither does (PTX ISA 9.7.15.16.14 to 9.7.15.16.19).
+fn refuse_half(tree: &Instruction, words: &Words) -> Result<(), Refusal> {
+    const SEMANTICS: &[(&str, ())] = &[("release", ()), ("acquire", ()), ("relaxed", ())];
+    let scope = words.find(&[("cta", ()), ("cluster", ())]);
+    match (words.find(SEMANTICS), scope) {
+        (Some(sem), None) => {
+            let error = Diagnostic::error(sem.span, format!("{} says its semantics without a scope", spelled(tree)));
+            Err(Refusal::Error(error.label("no scope").help("add `.cta` or `.cluster` behind it")))
+        }
+        (None, Some(scope)) => {
+            let error = Diagnostic::error(scope.span, format!("{} says a scope without semantics", spelled(tree)));
+            Err(Refusal::Error(error.label("no semantics").help("add `.release`, `.acquire` or `.relaxed` before it")))
         }
         _ => Ok(()),
     }

@@ -316,6 +316,7 @@ fn unfold_tiled(
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = Unfolding {
         barrier_rule: program.barrier_rule,
+        version: program.version,
         events: init_writes(program),
         threads: Vec::new(),
         traces: Vec::new(),
@@ -357,6 +358,7 @@ fn unfold_tiled(
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
+    crate::placement::mark(program, &mut unfolding);
     compact::compact(&mut unfolding);
     objects::check(&unfolding)?;
     opaque::check(program, &unfolding)?;

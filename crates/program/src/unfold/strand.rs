@@ -100,7 +100,7 @@ impl Runner<'_> {
             for (state, mut located) in self.choose(state, &start.effect, located) {
                 let mut runs = Vec::new();
                 match &start.completion {
-                    Completion::Transaction { mbarrier, replicas } => {
+                    Completion::Transaction { mbarrier, replicas, .. } => {
                         let (alternatives, reads) = self.mbarrier_targets(state, mbarrier)?;
                         located.reads.extend(reads);
                         for (state, target) in alternatives {
