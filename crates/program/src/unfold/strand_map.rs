@@ -170,11 +170,10 @@ impl Runner<'_> {
         (alternatives, rest)
     }
 
-    /// Global memory whose address some map, register or instruction has: what a map may describe. An address computed
+    /// Global memory whose address some map, pointer, register or instruction has: what a map may describe. An address computed
     /// otherwise is not among them and leads to the wild run, from which nothing is concluded.
     fn tensors(&self) -> BTreeSet<AddressId> {
-        let maps = self.program.locations.iter().filter(|location| location.role == LocationRole::TensorMap);
-        let initial: BTreeSet<Value> = maps.map(|map| map.initial).collect();
+        let initial: BTreeSet<Value> = self.program.locations.iter().map(|location| location.initial).collect();
         let named = self.program.threads.iter().flat_map(|thread| {
             let registers = thread.registers.iter().filter_map(|register| match register.initial {
                 Initial::Address(address) => Some(address),
