@@ -336,6 +336,11 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
         &["`bar.sync 0` in P3 behind line 24"],
     ),
     (
+        "algorithms/03-cp-async/cp-async-wgmma-no-first-fence",
+        "no fence leads from its generic proxy to the async proxy",
+        &["`fence.proxy.async.shared::cta` in P0 between lines 9 and 10"],
+    ),
+    (
         "races/Race-atomics-of-two-proxies",
         "two atomic operations of different proxies are not atomic for each other (PTX ISA 8.7)",
         &["one proxy for both updates"],

@@ -48,6 +48,13 @@ impl Cure {
         self.edits.iter().any(next)
     }
 
+    /// Whether it is one proxy fence between accesses that are in base causality order.
+    fn is_proxy_fence(&self, scene: &Scene<'_>) -> bool {
+        let [edit] = self.edits.as_slice() else { return false };
+        let fences = |at: &[(Anchor, String)]| at.iter().all(|(_, text)| text.starts_with("fence.proxy."));
+        matches!(&edit.change, Change::Insert { at } if fences(at)) && scene.holds("base-causality", self.from, self.to)
+    }
+
     fn score(&self) -> u32 {
         let more = match self.found {
             Found::Clean => 0,
@@ -60,6 +67,10 @@ impl Cure {
 
 fn size(edits: &[Edit]) -> u32 {
     edits.iter().map(Edit::size).sum()
+}
+
+fn moves_fence(scene: &Scene<'_>, edit: &Edit) -> bool {
+    matches!(edit.change, Change::Move { span, .. } if scene.test.instruction_text(span).starts_with("fence."))
 }
 
 pub(super) struct Search<'s, 'a> {
@@ -331,7 +342,10 @@ impl Search<'_, '_> {
                 self.offer_quietly(&plan(several));
             }
         }
-        self.singles(small::moves(scene, pair));
+        // Where the order is there and only the fence between the proxies is not, nothing but a fence stands wrong.
+        let moves = small::moves(scene, pair);
+        let is_fenced = self.best.as_ref().is_some_and(|best| best.is_proxy_fence(scene));
+        self.singles(moves.into_iter().filter(|edit| !is_fenced || moves_fence(scene, edit)).collect());
         self.singles(small::handed(scene, pair));
         self.singles(small::halves(scene, pair));
         self.singles(meet::copies(scene, pair));
