@@ -11,6 +11,7 @@
 mod adjoint;
 mod plan;
 mod plans;
+mod polarity;
 
 use std::sync::Arc;
 
