@@ -72,8 +72,8 @@ impl Candidate {
     pub fn fill_set(&self, unfolding: &Unfolding, which: BaseSet, out: &mut [u64]) {
         out.fill(0);
         if which == BaseSet::Deciding {
-            let reads = self.traces.iter().flat_map(|trace| unfolding.traces[trace.index()].deciding_reads());
-            reads.filter_map(|read| self.local(read)).for_each(|read| kernel::insert(out, read));
+            let reads = self.traces.iter().flat_map(|trace| unfolding.deciding_reads(*trace));
+            reads.filter_map(|read| self.local(*read)).for_each(|read| kernel::insert(out, read));
             return;
         }
         for (index, id) in self.events.iter().enumerate() {

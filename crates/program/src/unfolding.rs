@@ -6,7 +6,7 @@
 
 use fencepost_syntax::Span;
 
-use crate::expression::{Expression, Leaf};
+use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::{
     BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space, Version,
@@ -33,6 +33,17 @@ pub struct Unfolding {
     pub hazards: Vec<Hazard>,
     /// Traces that stand beside the same trace without an iteration of a spin loop (`unfold_accesses`).
     pub failing: Vec<FailingIteration>,
+    /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch whose ways had not met again.
+    /// A predicate of another instruction and the success of a compare-and-swap decide no exit.
+    pub exits: Vec<(TraceId, Vec<EventId>)>,
+}
+
+impl Unfolding {
+    /// The reads that decided that the thread of this trace exits.
+    pub fn deciding_reads(&self, trace: TraceId) -> &[EventId] {
+        let at = self.exits.binary_search_by_key(&trace, |(exits, _)| *exits);
+        at.map_or(&[], |at| self.exits[at].1.as_slice())
+    }
 }
 
 /// An iteration of a spin loop that a trace has for its accesses only.
@@ -269,18 +280,6 @@ pub enum TraceEnd {
     Bound { span: Span, rests_on: Vec<EventId> },
     /// It accesses an address that no location has; `rests_on` as for `Bound`, and the reads the address depends on.
     Wild { span: Span, rests_on: Vec<EventId> },
-}
-
-impl Trace {
-    /// The reads that decided a branch on the way.
-    pub fn deciding_reads(&self) -> impl Iterator<Item = EventId> + use<> {
-        let mut leaves = Vec::new();
-        self.constraints.iter().for_each(|test| test.leaves(&mut leaves));
-        leaves.into_iter().filter_map(|leaf| match leaf {
-            Leaf::Read(read) => Some(read),
-            Leaf::BarrierResult(_) => None,
-        })
-    }
 }
 
 /// Which barrier operations met. Part of an execution: two matchings are two executions.

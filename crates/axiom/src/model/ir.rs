@@ -211,7 +211,7 @@ pub enum BaseSet {
     Memory,
     /// `FW`: final writes (co-maximal); only herd's `co0` uses it.
     FinalWrites,
-    /// Reads that decided a branch of their thread.
+    /// Reads that decided that their thread exits.
     Deciding,
     Tagged(Tag),
 }

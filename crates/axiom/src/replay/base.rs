@@ -5,7 +5,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use fencepost_program::expression::Expression;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
@@ -236,8 +235,8 @@ impl<'t> Candidate<'t> {
             "M" => Some(all(&|event| location(event).is_some())),
             "DECIDES" => {
                 let traces = self.traces.borrow();
-                let conditions = traces.iter().flat_map(|trace| &self.unfolding.traces[trace.index()].constraints);
-                Some(conditions.flat_map(reads_in).collect())
+                let exits = self.unfolding.exits.iter().filter(|(trace, _)| traces.contains(trace));
+                Some(exits.flat_map(|(_, reads)| reads).map(|read| read.0).collect())
             }
             _ => {
                 let tag = Tag::ALL.iter().find(|tag| tag.cat_name() == name)?;
@@ -272,17 +271,6 @@ impl<'t> Candidate<'t> {
             self.unfolding.events[at.index()].parent
         })
         .count()
-    }
-}
-
-/// The reads in a condition that a trace is taken under.
-fn reads_in(condition: &Expression) -> Vec<u32> {
-    match condition {
-        Expression::Constant(_) | Expression::BarrierResult(_) => Vec::new(),
-        Expression::Read(event) => vec![event.0],
-        Expression::Unary(_, _, operand) => reads_in(operand),
-        Expression::Binary(_, _, left, right) => [reads_in(left), reads_in(right)].concat(),
-        Expression::Select(test, then, otherwise) => [reads_in(test), reads_in(then), reads_in(otherwise)].concat(),
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
         }
     }
     unfolding.failing.iter_mut().flat_map(|iteration| &mut iteration.events).for_each(rename);
+    unfolding.exits.iter_mut().flat_map(|(_, reads)| reads).for_each(rename);
     for trace in &mut unfolding.traces {
         trace.events.iter_mut().for_each(rename);
         let expressions = trace.constraints.iter_mut().chain(&mut trace.assumptions).chain(&mut trace.registers);

@@ -6,6 +6,9 @@
 //! the ways sets. And what both ways do alike (the same instructions at their beginnings, or at their ends and with
 //! registers that neither set before) depends on it no more than what is behind.
 //!
+//! A way that writes memory which the thread may read later leaves what it reads to the branch: there is no event for a
+//! write that was not made. Such a branch is decided for all that follows.
+//!
 //! A way that need not come to the meeting point leaves everything behind to the branch: a jump back, an exit, a wait, and
 //! an access through a register, which may be one to nowhere. So a loop decides what follows it.
 
@@ -102,20 +105,60 @@ fn is_conditional(instruction: &Instruction) -> bool {
 fn join(code: &[Instruction], branch: usize, target: usize) -> Option<Join> {
     let mut reached = BTreeSet::from([branch + 1, target]);
     let mut registers = BTreeSet::new();
+    let mut writes = false;
     loop {
         let at = reached.pop_first()?;
         if at <= branch {
             return None;
         }
         if reached.is_empty() {
+            if writes && behind(code, branch).iter().any(|instruction| may_read(&instruction.operation)) {
+                return None;
+            }
             let mut join = Join { at, registers, alike: BTreeSet::new() };
             alike(code, (branch, target), &mut join);
             return Some(join);
         }
         let instruction = code.get(at)?;
         registers.extend(defined(&instruction.operation));
+        writes |= may_write(&instruction.operation);
         reached.extend(successors(instruction, at)?);
     }
+}
+
+/// What may follow a branch: all of the thread where something jumps back.
+fn behind(code: &[Instruction], branch: usize) -> &[Instruction] {
+    let back = |(at, instruction): (usize, &Instruction)| target(&instruction.operation).is_some_and(|to| to <= at);
+    let loops = code.iter().enumerate().any(back);
+    if loops { code } else { &code[branch + 1..] }
+}
+
+fn may_write(operation: &Operation) -> bool {
+    let harmless = matches!(
+        operation,
+        Operation::Load { .. }
+            | Operation::VectorLoad { .. }
+            | Operation::Fence { .. }
+            | Operation::Local { .. }
+            | Operation::Nothing
+            | Operation::Branch { .. }
+            | Operation::BranchIf { .. }
+    );
+    !harmless
+}
+
+fn may_read(operation: &Operation) -> bool {
+    let harmless = matches!(
+        operation,
+        Operation::Store { .. }
+            | Operation::VectorStore { .. }
+            | Operation::Fence { .. }
+            | Operation::Local { .. }
+            | Operation::Nothing
+            | Operation::Branch { .. }
+            | Operation::BranchIf { .. }
+    );
+    !harmless
 }
 
 /// Where it goes on from an instruction that surely goes on.

@@ -324,6 +324,7 @@ fn unfold_tiled(
         kernel_order: program.kernel_order.clone(),
         hazards: Vec::new(),
         failing: Vec::new(),
+        exits: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())

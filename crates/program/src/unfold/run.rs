@@ -138,6 +138,8 @@ impl<'a> Runner<'a> {
         if state.silent.is_some() && !matches!(end, TraceEnd::Spin { .. }) {
             return Ok(());
         }
+        control::meet(&mut state, &self.flow.joins);
+        let decided: Vec<EventId> = state.control.all().into_iter().collect();
         if end == TraceEnd::Exit {
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
@@ -152,6 +154,7 @@ impl<'a> Runner<'a> {
         if end == TraceEnd::Exit {
             let (allocated, deallocated) = (state.outstanding.allocated, state.outstanding.deallocated);
             self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
+            self.unfolding.exits.push((id, decided));
         }
         if let Some(events) = state.kept_failing {
             self.unfolding.failing.push(FailingIteration { trace: id, events });
