@@ -199,8 +199,8 @@ impl Draft {
                             }
                             ask(&mut text, &mut add);
                         }
-                        // As behind the loop, what follows rests on the answer.
-                        text += &format!("@!{predicate} bra END{thread};\nD{thread}{at}:\n");
+                        // As behind the loop, what follows rests on the answer: ways that meet would decide nothing.
+                        text += &format!("@!{predicate} exit;\nD{thread}{at}:\n");
                         filter.push(format!("P{thread}:{predicate} = 1"));
                     }
                 }
