@@ -133,32 +133,18 @@ fn behind(code: &[Instruction], branch: usize) -> &[Instruction] {
     if loops { code } else { &code[branch + 1..] }
 }
 
+/// Whatever is not known to leave memory alone may access it.
+fn accesses_memory(operation: &Operation) -> bool {
+    let is_jump = matches!(operation, Operation::Branch { .. } | Operation::BranchIf { .. });
+    !is_jump && !matches!(operation, Operation::Fence { .. } | Operation::Local { .. } | Operation::Nothing)
+}
+
 fn may_write(operation: &Operation) -> bool {
-    let harmless = matches!(
-        operation,
-        Operation::Load { .. }
-            | Operation::VectorLoad { .. }
-            | Operation::Fence { .. }
-            | Operation::Local { .. }
-            | Operation::Nothing
-            | Operation::Branch { .. }
-            | Operation::BranchIf { .. }
-    );
-    !harmless
+    accesses_memory(operation) && !matches!(operation, Operation::Load { .. } | Operation::VectorLoad { .. })
 }
 
 fn may_read(operation: &Operation) -> bool {
-    let harmless = matches!(
-        operation,
-        Operation::Store { .. }
-            | Operation::VectorStore { .. }
-            | Operation::Fence { .. }
-            | Operation::Local { .. }
-            | Operation::Nothing
-            | Operation::Branch { .. }
-            | Operation::BranchIf { .. }
-    );
-    !harmless
+    accesses_memory(operation) && !matches!(operation, Operation::Store { .. } | Operation::VectorStore { .. })
 }
 
 /// Where it goes on from an instruction that surely goes on.
