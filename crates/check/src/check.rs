@@ -15,13 +15,14 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
-use fencepost_program::unfold::{unfold, unfold_accesses};
+use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
 use crate::initial;
+use crate::joint;
 use crate::mixed;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
@@ -150,13 +151,12 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
 /// With the initial values that the program has.
 pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
-    let limits = model.unfolding(options.bound);
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
-        None => unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error)),
+        None => joint::unfold(&test.program, model, options).map_err(|error| not_unfolded(test, &error)),
     };
-    let unfolding = match unfolding {
-        Ok(unfolding) => unfolding,
+    let (unfolding, limits) = match unfolding {
+        Ok(unfolded) => unfolded,
         Err(why) => return refused(test, model, options, &terms, why),
     };
     let searcher = Searcher::new(&unfolding, &model.model, options);

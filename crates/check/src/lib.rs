@@ -24,6 +24,7 @@ pub mod expectation;
 pub mod explain;
 pub mod hash;
 mod initial;
+mod joint;
 pub mod map;
 mod mixed;
 pub mod models;

@@ -281,7 +281,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Whether a cut can be reached, as far as so much work tells.
-    fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> Reach {
         let ask = |engine: &dyn Engine, work| {
             let limits = Limits { work: Some(work), ..self.limits.clone() };
             reaches_cut(engine, self.unfolding, self.model, &limits)

@@ -36,6 +36,8 @@ pub struct Unfolding {
     /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch whose ways had not met again.
     /// A predicate of another instruction and the success of a compare-and-swap decide no exit.
     pub exits: Vec<(TraceId, Vec<EventId>)>,
+    /// Traces that end after an iteration which all threads of a CTA go through together ([`crate::unfold::Joint`]).
+    pub joint: Vec<TraceId>,
 }
 
 impl Unfolding {

@@ -13,11 +13,12 @@ use fencepost_program::EventId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfold::{unfold, unfold_accesses};
+use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Litmus, print};
 
 use crate::accesses;
+use crate::joint;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::race::{Flags, RaceSet};
@@ -279,8 +280,7 @@ impl<'a> Verifier<'a> {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return None;
         }
-        let limits = self.model.unfolding(self.options.bound);
-        let plain = unfold(program, &limits).ok()?;
+        let (plain, limits) = joint::unfold(program, self.model, self.options).ok()?;
         let waits = accesses::can_wait(&plain);
         let unfolding = if waits { unfold_accesses(program, &limits).ok()? } else { plain };
         let until = race.map(|race| Until { race, known: &self.known });

@@ -12,8 +12,8 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
     let rounds = Rounds::new(context.unfolding, execution);
     let context = &Context { rounds: &rounds, ..*context };
     let mut lines = Vec::new();
-    for (thread, trace) in context.unfolding.threads.iter().zip(&execution.traces) {
-        let Some(trace) = context.unfolding.traces.get(trace.index()) else { continue };
+    for (thread, id) in context.unfolding.threads.iter().zip(&execution.traces) {
+        let Some(trace) = context.unfolding.traces.get(id.index()) else { continue };
         match &trace.end {
             TraceEnd::Exit => {}
             TraceEnd::NotStarted => lines.push(Line {
@@ -32,7 +32,10 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 lines.push(line);
             }
             TraceEnd::Spin { reads, span } => lines.push(Line {
-                text: spin(context, execution, reads),
+                text: match reads.is_empty() && context.unfolding.joint.contains(id) {
+                    true => "goes round for ever with the other threads of its CTA".to_owned(),
+                    false => spin(context, execution, reads),
+                },
                 thread: Some(thread.name.clone()),
                 line: Some(context.source.position(span.start).line),
                 section: None,

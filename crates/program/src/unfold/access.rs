@@ -206,6 +206,7 @@ impl Runner<'_> {
         let half = Half { ty: *ty, tags: *tags, scope: *scope };
         self.write_events(&mut state, targets, slot.value, half, &deps, &mut None)?;
         state.effects += u32::from(!self.is_own(targets));
+        state.excused += u32::from(self.is_board(state.at, targets));
         self.proceed(state);
         Ok(())
     }

@@ -29,6 +29,7 @@ mod strand_map;
 mod strand_region;
 mod strand_tensor;
 mod strand_tile;
+mod together;
 mod visit;
 mod wait;
 
@@ -53,6 +54,7 @@ pub struct UnfoldOptions {
     /// The most events (and traces) an unfolding may have.
     pub max_events: u32,
     pub rewriting: Rewriting,
+    pub joint: Joint,
     pub dependencies: Dependencies,
 }
 
@@ -77,12 +79,24 @@ pub enum Rewriting {
     Spins,
 }
 
+/// What becomes of an iteration that all threads of a CTA go through together and that changes nothing (see [`together`]).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Joint {
+    /// It is an iteration like others.
+    #[default]
+    Unrolled,
+    /// It is a spin of each of them, in a model in which barriers order memory. Holds only if no thread can leave in the round
+    /// after which another goes on ([`Unfolding::joint`]).
+    Spins,
+}
+
 impl Default for UnfoldOptions {
     fn default() -> UnfoldOptions {
         UnfoldOptions {
             bound: 2,
             max_events: 20_000,
             rewriting: Rewriting::Unrolled,
+            joint: Joint::Unrolled,
             dependencies: Dependencies::Syntactic,
         }
     }
@@ -325,6 +339,7 @@ fn unfold_tiled(
         hazards: Vec::new(),
         failing: Vec::new(),
         exits: Vec::new(),
+        joint: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     };
     unfolding.locations = (program.locations.iter().enumerate())
@@ -339,7 +354,7 @@ fn unfold_tiled(
             role: location.role,
         })
         .collect();
-    let mut lives = Vec::new();
+    let (mut lives, mut walks) = (Vec::new(), Vec::new());
     let staying = launch::Staying::new(program);
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
@@ -351,11 +366,17 @@ fn unfold_tiled(
             traces: Vec::new(),
         });
         let given = run::Given { failing, staying: &staying, constants, alone: alone[index].clone() };
-        lives.extend(run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?);
+        let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
+        lives.extend(ran.lives);
+        walks.extend(ran.walks);
         staying.unstarted(program, id, &mut unfolding);
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
         let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
+        return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
+    }
+    if !together::settle(program, &mut unfolding, &walks) {
+        let unrolled = UnfoldOptions { joint: Joint::Unrolled, ..*options };
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);

@@ -19,6 +19,7 @@ use crate::unfold::launch::Staying;
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
+use crate::unfold::together::{Together, Walk};
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects};
@@ -49,6 +50,14 @@ pub(crate) struct Runner<'a> {
     pub(crate) met: &'a mut Starts,
     steps: u64,
     lives: Vec<Life>,
+    pub(crate) together: Together,
+    pub(crate) walks: Vec<Walk>,
+}
+
+/// What is known of the traces of a thread, beside what is in the unfolding.
+pub(crate) struct Ran {
+    pub(crate) lives: Vec<Life>,
+    pub(crate) walks: Vec<Walk>,
 }
 
 /// What is known before a run.
@@ -79,6 +88,8 @@ impl<'a> Runner<'a> {
     ) -> Runner<'a> {
         let thread = &program.threads[id.index()];
         let stack = vec![State::new(program, thread)];
+        let flow = Flow::new(program, id, options.dependencies);
+        let together = Together::new(program, id, options, &flow);
         Runner {
             program,
             thread,
@@ -89,7 +100,7 @@ impl<'a> Runner<'a> {
             constants,
             alone,
             unfolding,
-            flow: Flow::new(program, id, options.dependencies),
+            flow,
             stack,
             makers: Makers::new(program, thread),
             named: objects::named(program),
@@ -97,10 +108,12 @@ impl<'a> Runner<'a> {
             met,
             steps: 0,
             lives: Vec::new(),
+            together,
+            walks: Vec::new(),
         }
     }
 
-    pub(crate) fn run(mut self) -> Result<Vec<Life>, UnfoldError> {
+    pub(crate) fn run(mut self) -> Result<Ran, UnfoldError> {
         let limit = u64::from(self.options.max_events).saturating_mul(STEPS_PER_EVENT).saturating_add(1 << 20);
         while let Some(mut state) = self.stack.pop() {
             self.steps += 1;
@@ -130,7 +143,7 @@ impl<'a> Runner<'a> {
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
-        Ok(self.lives)
+        Ok(Ran { lives: self.lives, walks: self.walks })
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
@@ -167,6 +180,7 @@ impl<'a> Runner<'a> {
             end,
             registers: state.registers.into_iter().map(|slot| slot.value).collect(),
         });
+        self.note_walk(id, state.at, state.begun);
         Ok(())
     }
 
@@ -338,6 +352,7 @@ impl<'a> Runner<'a> {
         let deps = Deps { data, guard, ..Deps::default() };
         let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;
         state.effects += u32::from(!self.alone.meets_nobody(barrier));
+        state.excused += u32::from(self.meets_all(state.at, barrier));
         if barrier.kind != BarrierKind::Arrive {
             self.finish(state.clone(), TraceEnd::Blocked { barrier: event })?;
         }

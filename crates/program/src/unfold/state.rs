@@ -9,6 +9,7 @@ use crate::unfold::alone::Own;
 use crate::unfold::control::Control;
 use crate::unfold::fold;
 use crate::unfold::strand_group::Outstanding;
+use crate::unfold::together::Begun;
 use crate::unfold::visit::Visit;
 use crate::value::Value;
 
@@ -40,6 +41,9 @@ pub(crate) struct State {
     pub(crate) visits: BTreeMap<usize, Visit>,
     /// Writes (other than those of failing compare-and-swaps) and barriers so far.
     pub(crate) effects: u32,
+    /// Those of them that a joint round may have, and where those of its loop began (see `together`).
+    pub(crate) excused: u32,
+    pub(crate) begun: Vec<Begun>,
     /// Decisions that forked, and conditional ones that folded.
     pub(crate) forks: u32,
     pub(crate) folded: u32,
@@ -91,6 +95,8 @@ impl State {
             runs: vec![0; thread.code.len()],
             visits: BTreeMap::new(),
             effects: 0,
+            excused: 0,
+            begun: Vec::new(),
             forks: 0,
             folded: 0,
             silent: None,

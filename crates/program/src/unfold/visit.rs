@@ -15,6 +15,8 @@
 //! An attempt of a weak compare-and-exchange that fails though the values are equal (C11 7.17.7.4) leaves everything as it
 //! was, too. No thread sits in such a loop for good.
 //!
+//! What all threads of a CTA go through together may be a spin although it has barriers and writes (see `together`).
+//!
 //! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
 //! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing
 //! iterations out takes order away and adds none. Loops that only wait on mbarriers mostly need none (see
@@ -64,7 +66,7 @@ impl Runner<'_> {
             live,
             own: state.own.values(&state.known),
             path: state.path.len(),
-            effects: state.effects,
+            effects: self.effects_for(head, state),
             forks: state.forks,
             folded: state.folded,
             begun: 1,
@@ -87,6 +89,7 @@ impl Runner<'_> {
                 state.forks = previous.forks;
                 state.kept_failing = Some(state.path[previous.path..].to_vec());
                 state.enter(head, last_jump, visit);
+                self.note_begun(state, head, true);
                 return end.map_or(Arrival::Enter, Arrival::EndOrEnter);
             }
             let is_counted = previous.forks == visit.forks && previous.folded < visit.folded;
@@ -101,6 +104,7 @@ impl Runner<'_> {
             }
         }
         state.enter(head, last_jump, visit);
+        self.note_begun(state, head, false);
         Arrival::Enter
     }
 
@@ -109,7 +113,7 @@ impl Runner<'_> {
         let iteration = &state.path[since.path..];
         let is_write = |kind: &EventKind| matches!(kind, EventKind::Write { .. });
         let writes = iteration.iter().filter(|event| is_write(&self.unfolding.events[event.index()].kind));
-        let wrote = writes.into_iter().any(|event| !self.is_own_write(*event));
+        let wrote = writes.into_iter().any(|event| !self.is_own_write(*event) && !self.is_board_write(*event));
         let is_spurious = state.spurious.is_some_and(|at| at > since.path);
         if wrote || is_spurious || state.silent.is_some_and(|at| at < since.path) {
             return None;
