@@ -328,32 +328,7 @@ fn unfold_tiled(
     (failing, constants, alone): Given<'_>,
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
-    let mut unfolding = Unfolding {
-        barrier_rule: program.barrier_rule,
-        version: program.version,
-        events: init_writes(program),
-        threads: Vec::new(),
-        traces: Vec::new(),
-        locations: Vec::new(),
-        kernel_order: program.kernel_order.clone(),
-        hazards: Vec::new(),
-        failing: Vec::new(),
-        exits: Vec::new(),
-        joint: Vec::new(),
-        dependent_launches: program.dependent_launches.clone(),
-    };
-    unfolding.locations = (program.locations.iter().enumerate())
-        .map(|(index, location)| LocationInfo {
-            name: location.name.clone(),
-            initial: location.initial,
-            ty: location.ty,
-            init: EventId::new(index),
-            space: location.space,
-            owner: location.owner,
-            thread: location.thread,
-            role: location.role,
-        })
-        .collect();
+    let mut unfolding = beginning(program);
     let (mut lives, mut walks) = (Vec::new(), Vec::new());
     let staying = launch::Staying::new(program);
     for (index, thread) in program.threads.iter().enumerate() {
@@ -385,6 +360,36 @@ fn unfold_tiled(
     objects::check(&unfolding)?;
     opaque::check(program, &unfolding)?;
     Ok(unfolding)
+}
+
+/// What is there before any thread has run.
+fn beginning(program: &Program) -> Unfolding {
+    let locations = (program.locations.iter().enumerate())
+        .map(|(index, location)| LocationInfo {
+            name: location.name.clone(),
+            initial: location.initial,
+            ty: location.ty,
+            init: EventId::new(index),
+            space: location.space,
+            owner: location.owner,
+            thread: location.thread,
+            role: location.role,
+        })
+        .collect();
+    Unfolding {
+        barrier_rule: program.barrier_rule,
+        version: program.version,
+        events: init_writes(program),
+        threads: Vec::new(),
+        traces: Vec::new(),
+        locations,
+        kernel_order: program.kernel_order.clone(),
+        hazards: Vec::new(),
+        failing: Vec::new(),
+        exits: Vec::new(),
+        joint: Vec::new(),
+        dependent_launches: program.dependent_launches.clone(),
+    }
 }
 
 /// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
