@@ -10,6 +10,8 @@
 //! tests only after a second engine found nothing either.
 
 mod accesses;
+#[cfg(test)]
+mod alike;
 mod check;
 mod collect;
 pub mod compare;

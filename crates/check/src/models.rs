@@ -13,7 +13,7 @@ use fencepost_axiom::watch::Watch;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfold::{Dependencies, Joint, Rewriting, UnfoldOptions};
+use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
@@ -150,13 +150,13 @@ impl LoadedModel {
     /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
     /// read-modify-write, and that barriers order memory.
     pub(crate) fn unfolding(&self, bound: u32) -> UnfoldOptions {
-        let (rewriting, joint) = match self.origin {
-            Origin::Shipped => (Rewriting::Spins, Joint::Spins),
-            Origin::Own => (Rewriting::Unrolled, Joint::Unrolled),
+        let (rewriting, joint, elements) = match self.origin {
+            Origin::Shipped => (Rewriting::Spins, Joint::Spins, Elements::OneOfAlike),
+            Origin::Own => (Rewriting::Unrolled, Joint::Unrolled, Elements::All),
         };
         let real = self.model.features.iter().any(|known| known == REAL_DEPENDENCIES);
         let dependencies = if real { Dependencies::Real } else { Dependencies::Syntactic };
-        UnfoldOptions { bound, rewriting, joint, dependencies, ..UnfoldOptions::default() }
+        UnfoldOptions { bound, rewriting, joint, elements, dependencies, ..UnfoldOptions::default() }
     }
 
     /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or

@@ -47,7 +47,7 @@ impl Flow {
 }
 
 /// The registers a question, the filter or the histogram looks at: all if nothing is asked.
-fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
+pub(crate) fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
     let conditions = program.questions.iter().map(|question| &question.condition);
     let filter = program.filter.iter().map(|filter| &filter.node);
     let terms = conditions.chain(filter).flat_map(Condition::terms).chain(program.shown.iter().cloned());

@@ -5,6 +5,7 @@
 //! thread has exactly one trace. Loops: see [`visit`].
 
 mod access;
+mod alike;
 mod alone;
 mod compact;
 mod constant;
@@ -55,6 +56,7 @@ pub struct UnfoldOptions {
     pub max_events: u32,
     pub rewriting: Rewriting,
     pub joint: Joint,
+    pub elements: Elements,
     pub dependencies: Dependencies,
 }
 
@@ -90,6 +92,15 @@ pub enum Joint {
     Spins,
 }
 
+/// Which elements of tiles have events (see [`alike`]).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Elements {
+    #[default]
+    All,
+    /// One of those that nothing tells apart and whose values nobody looks at.
+    OneOfAlike,
+}
+
 impl Default for UnfoldOptions {
     fn default() -> UnfoldOptions {
         UnfoldOptions {
@@ -97,6 +108,7 @@ impl Default for UnfoldOptions {
             max_events: 20_000,
             rewriting: Rewriting::Unrolled,
             joint: Joint::Unrolled,
+            elements: Elements::All,
             dependencies: Dependencies::Syntactic,
         }
     }
@@ -356,6 +368,9 @@ fn unfold_tiled(
     }
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     crate::placement::mark(program, &mut unfolding);
+    if options.elements == Elements::OneOfAlike {
+        alike::leave_out(program, &mut unfolding);
+    }
     compact::compact(&mut unfolding);
     objects::check(&unfolding)?;
     opaque::check(program, &unfolding)?;
