@@ -315,10 +315,13 @@ impl<'a> Runs<'a> {
             };
             combinations = combinations.iter().flat_map(grow).collect();
         }
-        let cases = combinations
-            .into_iter()
-            .map(|(values, settings)| Case { values, answer: self.answer(aspect, &settings) })
-            .collect();
+        // Each point at its weakest is what was asked first, whatever time is left.
+        let is_weakest = |values: &[String]| values.iter().zip(&smallest).all(|(value, point)| *value == point.default);
+        let mut case = |(values, settings): (Vec<String>, Settings)| {
+            let answer = if is_weakest(&values) { weakest.to_owned() } else { self.answer(aspect, &settings) };
+            Case { values, answer }
+        };
+        let cases = combinations.into_iter().map(&mut case).collect();
         Dependence { readings: smallest.iter().map(|point| point.name.clone()).collect(), cases }
     }
 }

@@ -13,7 +13,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
+use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
@@ -96,9 +96,30 @@ pub(crate) const WAIT_ALONE: &str = "cluster-wait-alone";
 /// 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2): undefined in the same way.
 pub(crate) const MISPLACED: &str = "misplaced-operand";
 
+/// The flags of tensor memory that is accessed through something that is no address of it, or deallocated twice (PTX ISA
+/// 9.7.18.7.1): undefined in the same way. What such an access hits is not known; the model's executions have it hit the
+/// columns that the CTA has.
+pub(crate) const TENSOR_MEMORY: [&str; 2] = [UNALLOCATED, DEALLOCATED_TWICE];
+pub(crate) const UNALLOCATED: &str = "unallocated-access-race";
+pub(crate) const DEALLOCATED_TWICE: &str = "deallocated-twice-race";
+
 /// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
 pub(crate) fn is_of_one_thread(flag: &str) -> bool {
-    is_of_registers(flag) || CLUSTER.contains(&flag) || flag == MISPLACED
+    is_of_registers(flag) || CLUSTER.contains(&flag) || flag == MISPLACED || TENSOR_MEMORY.contains(&flag)
+}
+
+/// Whether an access goes through something that is no address of tensor memory, or a thread deallocates a column twice.
+fn may_misuse_tensor_memory(unfolding: &Unfolding) -> bool {
+    let is_stray = |event: &Event| event.has(Tag::TensorMemory) && event.has(Tag::Stray);
+    let deallocates_twice = |trace: &Trace| {
+        let events = trace.events.iter().map(|id| unfolding.event(*id));
+        let mut columns: Vec<_> = events.filter(|event| event.has(Tag::Deallocation)).map(Event::location).collect();
+        let all = columns.len();
+        columns.sort();
+        columns.dedup();
+        columns.len() < all
+    };
+    unfolding.events.iter().any(is_stray) || unfolding.traces.iter().any(deallocates_twice)
 }
 
 /// Whether a flag of this name is about registers.
@@ -240,7 +261,10 @@ impl Flags {
             };
             self.flags.iter().any(|found| found.name == flag)
         };
-        self.undefine() || unfolding.hazards.iter().any(of_one_thread)
+        let knows_tensor_memory = || self.flags.iter().any(|flag| TENSOR_MEMORY.contains(&flag.name.as_str()));
+        self.undefine()
+            || unfolding.hazards.iter().any(of_one_thread)
+            || may_misuse_tensor_memory(unfolding) && knows_tensor_memory()
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {

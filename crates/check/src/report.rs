@@ -9,6 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use fencepost_program::program::Unsupported;
 use fencepost_syntax::Source;
 
+use crate::race::{is_of_one_thread, is_race};
 use crate::verdict::{Dependence, Verdict, Why};
 
 /// The version of the schema.
@@ -114,7 +115,7 @@ impl Undefined {
     pub(crate) fn new(mut flags: Vec<String>) -> Option<Undefined> {
         flags.sort();
         flags.dedup();
-        let races = flags.iter().all(|flag| flag.ends_with("race"));
+        let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
         let what = if races { "race".to_owned() } else { flags.join(", ") };
         let message = format!("{what}: behaviour is undefined, every outcome is possible");
         (!flags.is_empty()).then_some(Undefined { flags, message })

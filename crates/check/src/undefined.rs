@@ -7,7 +7,8 @@
 //! known to have a defined behaviour: where races were not decided, an absence is unknown.
 //!
 //! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::race::REGISTERS`]), and a
-//! thread that does not arrive and wait in turn at the barrier of its cluster ([`crate::race::CLUSTER`]); races do not.
+//! thread that does not arrive and wait in turn at the barrier of its cluster ([`crate::race::CLUSTER`]), and tensor memory
+//! that is accessed without being allocated ([`crate::race::TENSOR_MEMORY`]); races do not.
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;

@@ -12,7 +12,7 @@ use super::race::diagnosed;
 use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::race::{IN_FLIGHT, is_of_one_thread, is_of_registers};
+use crate::race::{IN_FLIGHT, TENSOR_MEMORY, is_of_one_thread, is_of_registers};
 use crate::report::Report;
 use crate::rounds::NO_LOOPS;
 use crate::test::Test;
@@ -131,6 +131,7 @@ fn cause(checked: &Checked) -> &'static str {
     match () {
         () if flags.iter().all(|flag| flag == IN_FLIGHT) => "register that is used too early",
         () if flags.iter().all(|flag| is_of_registers(flag)) => "missing fence of registers",
+        () if flags.iter().all(|flag| TENSOR_MEMORY.contains(&flag.as_str())) => "misuse of tensor memory",
         () if flags.iter().all(|flag| is_of_one_thread(flag)) => "misuse of the cluster's barrier or of registers",
         () => "race",
     }

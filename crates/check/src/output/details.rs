@@ -66,7 +66,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
 /// Which of the two kinds of races of C it is.
 fn kind(flag: &str, report: &Report) -> &'static str {
     match flag {
-        _ if report.undefined.is_none() => "",
+        _ if !report.undefined.as_ref().is_some_and(|undefined| undefined.flags.iter().any(|own| own == flag)) => "",
         "data-race" => " (not both atomic)",
         "scoped-race" => " (atomics whose scopes do not include each other)",
         _ => "",
