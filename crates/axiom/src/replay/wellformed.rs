@@ -256,6 +256,11 @@ fn check_ends(unfolding: &Unfolding, execution: &Execution, ends: Ends) -> Resul
 
 /// Every final state of an execution: one per choice of a co-maximal write at each location.
 pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalState> {
+    states(unfolding, execution, |_| true)
+}
+
+/// The same, with one choice at each location that does not matter: there may be as many states as combinations.
+fn states(unfolding: &Unfolding, execution: &Execution, matters: impl Fn(LocationId) -> bool) -> Vec<FinalState> {
     let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
     let register = |expression| values.evaluate(expression).unwrap_or_default();
     let registers: Vec<Vec<Value>> = (execution.traces.iter())
@@ -272,6 +277,8 @@ pub fn final_states(unfolding: &Unfolding, execution: &Execution) -> Vec<FinalSt
             .filter(|id| !followed.contains(id))
             .map(|id| values.of(*id).unwrap_or_default())
             .collect();
+        let choices = if matters(LocationId::new(index)) { last.len() } else { 1 };
+        let last: Vec<Value> = last.into_iter().take(choices).collect();
         memories = (memories.iter())
             .flat_map(|memory| last.iter().map(move |value| memory.iter().copied().chain([*value]).collect()))
             .collect();
@@ -289,7 +296,9 @@ fn meets(unfolding: &Unfolding, execution: &Execution, goal: &Goal<'_>) -> bool 
     if goal.filter.is_none() && goal.condition.is_none() {
         return true;
     }
-    final_states(unfolding, execution).iter().any(|state| {
+    let asked: BTreeSet<Term> = goal.filter.into_iter().chain(goal.condition).flat_map(Condition::terms).collect();
+    let matters = |location| asked.contains(&Term::Memory(location));
+    states(unfolding, execution, matters).iter().any(|state| {
         let holds = |condition: &Condition| condition.evaluate(&mut |term| Some(value_of(state, term))) == Some(true);
         goal.filter.is_none_or(holds) && goal.condition.is_none_or(holds)
     })
