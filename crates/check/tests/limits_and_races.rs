@@ -53,6 +53,16 @@ fn a_race_that_was_seen_before_the_time_was_up_is_told() {
     assert_eq!((whole.races.answer, whole.races.rest), (RaceAnswer::Found, None));
 }
 
+/// Weak writes that race leave the last value of each location open: 2^40 final states, of which one location is asked.
+#[test]
+fn a_witness_is_replayed_for_what_is_asked_only() {
+    let stores = |value: u32| (0..40).map(|at| format!("st.weak.global.u32 [x{at}], {value};\n")).collect::<String>();
+    let text =
+        format!("PTX many\n{{ }}\nP0@cta 0 {{\n{}}}\nP1@cta 1 {{\n{}}}\nexists (x0 = 1)\n", stores(1), stores(2));
+    let report = checked(&text, &Options::default());
+    assert_eq!(report.verdict.word(), "Holds", "{:?}", report.why);
+}
+
 /// The wait that answers yes acquires what the arrival releases, the initialisation too. The one before it does not.
 #[test]
 fn a_wait_that_answers_no_races_with_the_initialisation() {
