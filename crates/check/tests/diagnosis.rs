@@ -32,6 +32,18 @@ fn diagnoses(report: &Report) -> Vec<&Diagnosis> {
 /// The test, the proxies of its first race, and what is missing in it.
 const SKELETONS: &[(&str, [&str; 2], &[&str])] = &[
     ("w01-a1-cp-async-wgmma", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
+    (
+        "w01-a1-cp-async-arrives",
+        ["generic proxy", "async proxy"],
+        &[
+            "`cp.async.wait_all; fence.proxy.async.shared::cta; mbarrier.arrive.shared::cta.b64 _, [full]` in P0 instead",
+        ],
+    ),
+    (
+        "e2-other-map-of-array",
+        ["generic proxy", "tensormap proxy"],
+        &["`fence.proxy.tensormap::generic.acquire.gpu [m+128], 128` in P1"],
+    ),
     ("w02-a3-writers-fence", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
     ("w03-b2-stage-refill", ["generic proxy", "async proxy"], &["`fence.proxy.async.shared::cta` in P0"]),
     (

@@ -8,13 +8,15 @@ use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::Operand;
 
 use super::anchor::{Anchor, Side};
-use super::edit::{Edit, scope_word};
+use super::edit::{Change, Edit, scope_word};
 use super::paths::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::words;
 
 const FENCE: u32 = 1000;
 const HALF: u32 = 900;
+/// It takes the place of an arrival that is counted already (PTX ISA 9.7.15.16); without `.noinc` it would be one more.
+const COPIES_ARRIVE: &str = "cp.async.mbarrier.arrive.noinc";
 
 /// Fences in the thread of the first access behind it, and in that of the second before it.
 #[derive(Default)]
@@ -49,6 +51,9 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         Edit::insert(anchor, text, reason.to_owned(), section, FENCE)
     };
     match (proxy(scene, from), proxy(scene, to)) {
+        (Proxy::Generic, Proxy::Async) if told_by_copies(scene, from).is_some() => {
+            gates.leaving.extend(told_by_copies(scene, from));
+        }
         (Proxy::Generic, Proxy::Async) => {
             let text = async_fence(scene, from, leave);
             let reason = format!("{apart}{}", beside(scene, from, leave));
@@ -85,6 +90,24 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         }
     }
     gates
+}
+
+/// `cp.async.mbarrier.arrive` tells of copies through the generic proxy without the thread, which then has no place for the
+/// fence: it waits for them, and arrives itself.
+fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
+    let events = scene.execution.events.iter().copied();
+    let told = |id: &EventId| scene.event(*id).strand.as_ref().is_some_and(|strand| strand.after.contains(&from));
+    let arrival = events.filter(told).map(|id| scene.at(id)).find(|id| scene.text(*id).starts_with(COPIES_ARRIVE))?;
+    let (thread, span) = (scene.thread(arrival)?, scene.event(arrival).span);
+    let at = scene.anchor(arrival, Side::Before)?;
+    let text = scene.text(arrival);
+    let mbarrier = text.split_once('[')?.1.split(']').next()?;
+    let fence = async_fence(scene, from, at);
+    let by = format!("cp.async.wait_all; {fence}; mbarrier.arrive.shared::cta.b64 _, [{mbarrier}];");
+    let reason =
+        format!("`{COPIES_ARRIVE}` (line {}) tells of it without a fence to the async proxy", scene.line(arrival));
+    let change = Change::Replace { thread, span, by };
+    Some(Edit { change, reason, section: "9.7.15.4, 9.7.10.28.2", cost: FENCE })
 }
 
 pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
@@ -190,14 +213,15 @@ pub(super) fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> Str
 fn map(scene: &Scene<'_>, read: EventId) -> String {
     let operand = scene.statement(scene.at(read)).and_then(|statement| {
         statement.operands.iter().find_map(|operand| match &operand.node {
-            Operand::Address(address) if !address.rest.is_empty() => Some(address.base.span),
+            Operand::Address(address) if !address.rest.is_empty() => Some(operand.span),
             _ => None,
         })
     });
-    match operand {
-        Some(span) => scene.test.source.slice(span).to_owned(),
-        None => scene.variable(read),
-    }
+    let named = operand.and_then(|span| {
+        let text = scene.test.source.slice(span).split([',', ']']).next()?.trim_start_matches('[').trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    });
+    named.unwrap_or_else(|| scene.variable(read))
 }
 
 /// What is the matter with a fence that is there but does not do it.
