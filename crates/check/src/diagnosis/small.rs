@@ -179,7 +179,8 @@ fn speaks(here: Here<'_>) -> bool {
 
 /// A scope that leaves one of the two threads out.
 fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
-    if !speaks(here) {
+    let is_half = here.opcode() == "fence" && here.has("proxy");
+    if !speaks(here) && !is_half {
         return None;
     }
     let own = here.instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
@@ -188,8 +189,21 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
         return None;
     }
     let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
-    let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics: None, scope: Some(common) };
-    Some(Edit { change, reason, section, cost: COST })
+    let (thread, span) = (here.thread, here.span());
+    let change = match is_half {
+        true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
+        false => Change::Strengthen { thread, span, semantics: None, scope: Some(common) },
+    };
+    Some(Edit { change, reason, section: if is_half { "9.7.15.4, 8.5" } else { section }, cost: COST })
+}
+
+/// The instruction with another scope.
+fn widened(text: &str, own: &str, scope: Scope) -> String {
+    let text = text.trim_end_matches(';').trim();
+    let (opcode, operands) = text.split_once(' ').unwrap_or((text, ""));
+    let words = opcode.split('.').map(|word| if word == own { scope_word(scope) } else { word });
+    let opcode = words.collect::<Vec<_>>().join(".");
+    format!("{};", format!("{opcode} {operands}").trim_end())
 }
 
 /// What is said of a scope that is too narrow.
