@@ -77,8 +77,22 @@ fn the_older_models_are_contained() {
 
 /// Loops that try again are decided by asking the model for the beginning of an execution, which is for models whose axioms
 /// a beginning cannot break (`Model::is_prefix_closed`). `cmm` takes reads of a thread's own buffered writes out of rf, by
-/// a difference, and is not seen to be one.
-const RETRIES: [&str; 4] = ["Retry-add", "Retry-add-unlucky", "Retry-push", "Retry-push-lost"];
+/// a difference, and is not seen to be one. That the threads of a CTA leave a loop together is asked in the same way.
+const RETRIES: [&str; 13] = [
+    "Retry-add",
+    "Retry-add-unlucky",
+    "Retry-push",
+    "Retry-push-lost",
+    "Cta-lock",
+    "Cta-lock-relaxed-unlock",
+    "Cta-poll",
+    "Cta-poll-nobody",
+    "Cta-poll-relaxed",
+    "Cta-poll-told-first",
+    "Cta-poll-vote",
+    "Cta-poll-vote-one-asks",
+    "Cta-poll-vote-relaxed",
+];
 
 #[test]
 fn the_compound_model_is_that_of_each_part() {
