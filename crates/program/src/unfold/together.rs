@@ -290,7 +290,7 @@ impl<'a> Group<'a> {
             let touches = |(event, _): &Step<'_>| event.location() == Some(*board);
             let of_writer = thread == written.by;
             // A write that follows no barrier is not ordered behind what others did before the loop, or between two visits of it.
-            let is_apart = of_writer || written.behind > 0 || visits <= 1 && !before.iter().any(|step| touches(step));
+            let is_apart = of_writer || written.behind > 0 || visits <= 1 && !before.iter().any(touches);
             let has_order = |round: &Vec<Step<'_>>| {
                 let accesses: Vec<Step<'_>> = round.iter().copied().filter(touches).collect();
                 match of_writer {
