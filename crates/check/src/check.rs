@@ -21,6 +21,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
+use crate::histogram::Histogram;
 use crate::initial;
 use crate::joint;
 use crate::mixed;
@@ -86,7 +87,7 @@ pub(crate) struct Answers {
     /// Per question; None while nothing is known.
     pub(crate) findings: Vec<Option<Finding>>,
     pub(crate) executions: Option<Count>,
-    pub(crate) outcomes: Vec<(outcome::State, u64)>,
+    pub(crate) outcomes: Histogram,
     /// What the counted executions show, before it is believed.
     met: Met,
     pub(crate) races: RaceSet,
@@ -117,7 +118,7 @@ impl Answers {
         Answers {
             findings,
             executions: None,
-            outcomes: Vec::new(),
+            outcomes: Histogram::default(),
             met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
@@ -358,7 +359,7 @@ impl Job<'_> {
         totals.found.resize(targets.len(), None);
         let counted = Count { count: totals.executions, complete: why.is_none() };
         answers.executions = Some(counted);
-        answers.outcomes = totals.outcomes.into_iter().collect();
+        answers.outcomes = std::mem::take(&mut totals.outcomes);
         if answers.findings.is_empty() {
             let cut = why == Some(&Stop::Work.into());
             let answer = |(target, found): (&Target<'_>, Option<Execution>)| match (found, why) {

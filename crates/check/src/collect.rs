@@ -1,13 +1,13 @@
 //! What a complete exploration gathers: the histogram, the counts, the first execution for each question, and the races.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Term;
 use fencepost_program::unfolding::Unfolding;
 
-use crate::outcome::{Reader, State, holds};
+use crate::histogram::Histogram;
+use crate::outcome::{Reader, Scratch, holds};
 use crate::protocol::ProtocolSet;
 use crate::race::RaceSet;
 
@@ -20,13 +20,14 @@ pub(crate) struct Target<'a> {
 #[derive(Default)]
 pub(crate) struct Totals {
     pub(crate) executions: u64,
-    pub(crate) outcomes: BTreeMap<State, u64>,
+    pub(crate) outcomes: Histogram,
     /// Per target, the first execution with a final state that satisfies it.
     pub(crate) found: Vec<Option<Execution>>,
     pub(crate) races: RaceSet,
     pub(crate) protocol: ProtocolSet,
     /// Bytes held, roughly.
     held: u64,
+    scratch: Scratch,
     /// An execution without a final state, which is a defect.
     pub(crate) stateless: Option<Execution>,
     pub(crate) out_of_memory: bool,
@@ -46,29 +47,28 @@ pub(crate) struct Collector<'a> {
 
 impl Collector<'_> {
     pub(crate) fn add(&self, totals: &mut Totals, execution: &Execution) -> ControlFlow<()> {
-        let mut states = Reader::new(self.unfolding, execution).states(self.terms);
-        if let Some(filter) = self.filter {
-            states.retain(|state| holds(filter, self.terms, state));
-        }
-        if states.is_empty() {
+        let Totals { outcomes, found, held, scratch, .. } = totals;
+        found.resize(self.targets.len(), None);
+        let mut is_stateless = true;
+        Reader::new(self.unfolding, execution).each_state(self.terms, scratch, |state| {
+            if self.filter.is_some_and(|filter| !holds(filter, self.terms, state)) {
+                return;
+            }
+            is_stateless = false;
+            for (target, found) in self.targets.iter().zip(&mut *found) {
+                if found.is_none() && holds(target.condition, self.terms, state) {
+                    *found = Some(execution.clone());
+                }
+            }
+            if outcomes.add(state, execution.weight) {
+                *held += state.len() as u64 * 16 + 64;
+            }
+        });
+        if is_stateless {
             totals.stateless = Some(execution.clone());
             return ControlFlow::Break(());
         }
         totals.executions = totals.executions.saturating_add(execution.weight);
-        totals.found.resize(self.targets.len(), None);
-        for (target, found) in self.targets.iter().zip(&mut totals.found) {
-            if found.is_none() && states.iter().any(|state| holds(target.condition, self.terms, state)) {
-                *found = Some(execution.clone());
-            }
-        }
-        for state in states {
-            let size = state.len() as u64 * 16 + 64;
-            let count = totals.outcomes.entry(state).or_insert_with(|| {
-                totals.held += size;
-                0
-            });
-            *count = count.saturating_add(execution.weight);
-        }
         match self.memory {
             Some(limit) if totals.held > limit => {
                 totals.out_of_memory = true;

@@ -25,6 +25,7 @@ mod estimate;
 pub mod expectation;
 pub mod explain;
 pub mod hash;
+mod histogram;
 mod initial;
 mod joint;
 pub mod map;

@@ -43,7 +43,7 @@ pub(crate) fn showing_registers(test: &Test) -> Option<Test> {
 
 /// Judges a condition on a state; a term the state does not have makes it false, which cannot happen for terms of
 /// [`terms`].
-pub(crate) fn holds(condition: &Condition, terms: &[Term], state: &State) -> bool {
+pub(crate) fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
     let mut value = |term: &Term| terms.binary_search(term).ok().and_then(|at| state.get(at).copied());
     condition.evaluate(&mut value).unwrap_or(false)
 }
@@ -60,8 +60,16 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn value(&self, event: EventId) -> Option<Value> {
-        let at = self.execution.events.binary_search(&event).ok()?;
-        self.execution.values.get(at).copied().flatten()
+        self.execution.values.get(self.place(event)?).copied().flatten()
+    }
+
+    /// Where an event stands among those of the execution: at its own number, where no other trace lies before it.
+    fn place(&self, event: EventId) -> Option<usize> {
+        let events = &self.execution.events;
+        match events.get(event.index()) {
+            Some(own) if *own == event => Some(event.index()),
+            _ => events.binary_search(&event).ok(),
+        }
     }
 
     pub(crate) fn evaluate(&self, expression: &Expression) -> Option<Value> {
@@ -88,26 +96,6 @@ impl<'a> Reader<'a> {
         Some(operation.combine(members, set))
     }
 
-    /// The values a location may end with, ascending, each once.
-    fn finals(&self, location: LocationId) -> Vec<Value> {
-        let is_write = |event: &EventId| {
-            matches!(self.unfolding.events.get(event.index()).map(|event| &event.kind),
-                Some(EventKind::Write { location: written, .. }) if *written == location)
-        };
-        let events = &self.execution.events;
-        let mut last: Vec<bool> = events.iter().map(is_write).collect();
-        for (before, _) in self.execution.co.iter().filter(|(_, after)| is_write(after)) {
-            if let Ok(at) = events.binary_search(before) {
-                last[at] = false;
-            }
-        }
-        let values = self.execution.values.iter().zip(last).filter(|(_, last)| *last);
-        let mut values: Vec<Value> = values.filter_map(|(value, _)| *value).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    }
-
     fn register(&self, thread: ThreadId, register: RegisterId) -> Option<Value> {
         let trace = self.unfolding.traces.get(self.execution.traces.get(thread.index())?.index())?;
         self.evaluate(trace.registers.get(register.index())?)
@@ -116,33 +104,89 @@ impl<'a> Reader<'a> {
     /// Every final state, projected to the terms, ascending and each once. Empty if a term has no value, which is a
     /// defect of the execution.
     pub(crate) fn states(&self, terms: &[Term]) -> Vec<State> {
-        let mut states: Vec<State> = vec![Vec::with_capacity(terms.len())];
+        let mut states = Vec::new();
+        self.each_state(terms, &mut Scratch::default(), |state| states.push(state.to_vec()));
+        states
+    }
+
+    /// The same, one after the other, in buffers that serve the next execution too: thousands are read.
+    pub(crate) fn each_state(&self, terms: &[Term], scratch: &mut Scratch, mut visit: impl FnMut(&[Value])) {
+        let Scratch { overwritten, finals, choices, state } = scratch;
+        if terms.iter().any(|term| matches!(term, Term::Memory(_))) {
+            self.finals(overwritten, finals);
+        }
+        choices.clear();
+        state.clear();
         for term in terms {
             let only = match term {
                 Term::Constant(value) => Some(*value),
                 Term::Register(thread, register) => self.register(*thread, *register),
                 Term::Memory(location) => {
-                    states = self.with_finals(states, *location);
-                    continue;
+                    let from = finals.partition_point(|(own, _)| own < location);
+                    let own = finals[from..].iter().take_while(|(own, _)| own == location).count();
+                    if own > 1 {
+                        choices.push(Choice { term: state.len(), at: from, from, to: from + own });
+                    }
+                    finals.get(from).filter(|_| own > 0).map(|(_, value)| *value)
                 }
             };
-            let Some(only) = only else { return Vec::new() };
-            states.iter_mut().for_each(|state| state.push(only));
+            let Some(only) = only else { return };
+            state.push(only);
         }
-        states
+        loop {
+            visit(state);
+            // The next state: the last choice that has another value takes it, and those after it start again.
+            let Some(last) = choices.iter().rposition(|choice| choice.at + 1 < choice.to) else { return };
+            choices[last].at += 1;
+            choices[last + 1..].iter_mut().for_each(|choice| choice.at = choice.from);
+            for choice in &choices[last..] {
+                state[choice.term] = finals[choice.at].1;
+            }
+        }
     }
 
-    /// Each of the states with each value the location may end with.
-    fn with_finals(&self, mut states: Vec<State>, location: LocationId) -> Vec<State> {
-        let choices = self.finals(location);
-        if let [only] = choices[..] {
-            states.iter_mut().for_each(|state| state.push(only));
-            return states;
-        }
-        let extend = |state: &State| {
-            let grow = |value: &Value| state.iter().copied().chain([*value]).collect::<State>();
-            choices.iter().map(grow).collect::<Vec<State>>()
+    /// The values each location may end with: those of its writes that no other write of it comes after, ascending, each
+    /// once.
+    fn finals(&self, overwritten: &mut Vec<bool>, finals: &mut Vec<(LocationId, Value)>) {
+        let location = |event: EventId| match self.unfolding.events.get(event.index())?.kind {
+            EventKind::Write { location, .. } => Some(location),
+            _ => None,
         };
-        states.iter().flat_map(extend).collect()
+        overwritten.clear();
+        overwritten.resize(self.execution.events.len(), false);
+        for &(before, after) in &self.execution.co {
+            if let Some(at) = self.place(before)
+                && !overwritten[at]
+            {
+                overwritten[at] = location(before) == location(after);
+            }
+        }
+        finals.clear();
+        let events = self.execution.events.iter().zip(&self.execution.values).zip(overwritten);
+        for ((&event, value), _) in events.filter(|(_, overwritten)| !**overwritten) {
+            if let (Some(location), Some(value)) = (location(event), *value) {
+                finals.push((location, value));
+            }
+        }
+        finals.sort_unstable();
+        finals.dedup();
     }
+}
+
+/// What reading the final states of one execution needs.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    /// By event of the execution: a write of its location comes after it.
+    overwritten: Vec<bool>,
+    finals: Vec<(LocationId, Value)>,
+    choices: Vec<Choice>,
+    state: State,
+}
+
+/// A term with several values, by their places among the final ones: from the first, to before the last, at the present one.
+struct Choice {
+    term: usize,
+    at: usize,
+    from: usize,
+    to: usize,
 }

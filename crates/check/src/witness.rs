@@ -15,6 +15,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::is_assuming;
 use crate::check::{Answers, Finding, verdict};
+use crate::histogram::Histogram;
 use crate::models::LoadedModel;
 use crate::outcome::{Reader, State, holds};
 use crate::phrase::{self, Notation};
@@ -74,7 +75,7 @@ pub(crate) fn report(
         unsupported: Form::gather(&test.program.unsupported, &test.source),
         questions,
         executions: answers.executions,
-        outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, *count)).collect(),
+        outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, count)).collect(),
         races: racing.races(answers, assuming(undefined::race_filter(test, model))),
         protocol: Protocol {
             answer: answers.protocol_answer,
@@ -169,16 +170,16 @@ impl Writer<'_> {
     }
 
     /// How many (execution, final state) pairs satisfy the condition, and how many do not.
-    fn counts(&self, question: &Question, outcomes: &[(State, u64)]) -> (u64, u64) {
+    fn counts(&self, question: &Question, outcomes: &Histogram) -> (u64, u64) {
         let mut counts = (0u64, 0u64);
-        for (state, count) in outcomes {
+        for (state, count) in outcomes.unsorted() {
             let side = if holds(&question.condition, self.terms, state) { &mut counts.0 } else { &mut counts.1 };
-            *side = side.saturating_add(*count);
+            *side = side.saturating_add(count);
         }
         counts
     }
 
-    fn assignment(&self, state: &State) -> Assignment {
+    fn assignment(&self, state: &[Value]) -> Assignment {
         Assignment(self.names.iter().zip(state).map(|(name, value)| (Arc::clone(name), self.number(*value))).collect())
     }
 
@@ -188,7 +189,7 @@ impl Writer<'_> {
         named.map_or(Number::Known(value.0), |(_, name)| Number::Unknown(name.clone()))
     }
 
-    fn outcome(&self, state: &State, executions: u64) -> Outcome {
+    fn outcome(&self, state: &[Value], executions: u64) -> Outcome {
         Outcome { values: self.assignment(state), executions }
     }
 
