@@ -56,7 +56,7 @@ impl Type {
             return value;
         }
         let modulus = 1i128 << self.bits;
-        let low = value.0.rem_euclid(modulus);
+        let low = value.0 & (modulus - 1);
         if self.signed && low >= modulus / 2 { Value(low - modulus) } else { Value(low) }
     }
 }
