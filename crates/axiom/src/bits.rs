@@ -105,6 +105,38 @@ pub mod kernel {
         }
     }
 
+    /// Overwrites a value word by word; whether that changed it.
+    pub fn rewrite(out: &mut [u64], a: &[u64], b: &[u64], word: impl Fn(u64, u64) -> u64) -> bool {
+        let mut differences = 0;
+        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+            let new = word(a, b);
+            differences |= *out ^ new;
+            *out = new;
+        }
+        differences != 0
+    }
+
+    /// Of rows of one word: the union of those that the bits of `which` say.
+    pub fn union_of(rows: &[u64], which: u64) -> u64 {
+        let (mut rest, mut union) = (which, 0);
+        while rest != 0 {
+            union |= rows[rest.trailing_zeros() as usize];
+            rest &= rest - 1;
+        }
+        union
+    }
+
+    /// Of rows of one word: what can be reached from an event in one step or more.
+    pub fn reached(rows: &[u64], from: usize) -> u64 {
+        let (mut seen, mut rest) = (rows[from], rows[from]);
+        while rest != 0 {
+            let new = rows[rest.trailing_zeros() as usize] & !seen;
+            rest = rest & (rest - 1) | new;
+            seen |= new;
+        }
+        seen
+    }
+
     /// Of a set or of a relation: every row is complemented within the events of the candidate.
     pub fn complement(shape: Shape, out: &mut [u64], a: &[u64]) {
         if shape.words == 0 {
@@ -132,12 +164,7 @@ pub mod kernel {
     pub fn sequence_while(shape: Shape, out: &mut [u64], a: &[u64], b: &[u64], go_on: &mut dyn FnMut() -> bool) {
         if shape.words == 1 {
             for (out, &row) in out.iter_mut().zip(a) {
-                let (mut rest, mut union) = (row, 0);
-                while rest != 0 {
-                    union |= b[rest.trailing_zeros() as usize];
-                    rest &= rest - 1;
-                }
-                *out = union;
+                *out = union_of(b, row);
             }
             return;
         }
@@ -157,6 +184,16 @@ pub mod kernel {
 
     pub fn inverse(shape: Shape, out: &mut [u64], a: &[u64]) {
         out.fill(0);
+        if shape.words == 1 {
+            for (from, &row) in a.iter().enumerate() {
+                let mut rest = row;
+                while rest != 0 {
+                    out[rest.trailing_zeros() as usize] |= 1 << from;
+                    rest &= rest - 1;
+                }
+            }
+            return;
+        }
         for from in 0..shape.events {
             for to in ones(row(shape, a, from)) {
                 relate(shape, out, to, from);

@@ -13,6 +13,7 @@ mod plan;
 mod plans;
 mod polarity;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_program::unfolding::Unfolding;
@@ -211,20 +212,17 @@ impl<'m> Evaluator<'m> {
     /// Recomputes the nodes of these stages; the first violated check that counts for what is chosen, if any (the nodes
     /// after it are then stale). After a watch ended it, no check is violated.
     pub fn run(&mut self, from: Stage, to: Stage, chosen: Chosen) -> Option<CheckId> {
-        let plan = Arc::clone(&self.plan);
         for stage in from as usize..=to as usize {
-            for &step in &plan.steps[stage] {
-                if self.gives_up() {
-                    return None;
+            for index in 0..self.plan.steps[stage].len() {
+                let step = self.plan.steps[stage][index];
+                if let Step::Check { needs, .. } = step
+                    && chosen < needs
+                {
+                    continue;
                 }
-                match step {
-                    Step::Compute(slot, operation) => self.compute(slot, operation),
-                    Step::Group(group) => self.fixpoint(group as usize),
-                    Step::Check { check, needs } => {
-                        if chosen >= needs && self.violates(check) {
-                            return Some(check);
-                        }
-                    }
+                match self.step(step) {
+                    ControlFlow::Continue(()) => {}
+                    ControlFlow::Break(violated) => return violated,
                 }
             }
         }
@@ -233,22 +231,30 @@ impl<'m> Evaluator<'m> {
 
     /// The checks that only count once everything is chosen, and the nodes that only they need.
     pub fn run_final(&mut self) -> Option<CheckId> {
-        let plan = Arc::clone(&self.plan);
-        for &step in &plan.last {
-            if self.gives_up() {
-                return None;
-            }
-            match step {
-                Step::Compute(slot, operation) => self.compute(slot, operation),
-                Step::Group(group) => self.fixpoint(group as usize),
-                Step::Check { check, .. } => {
-                    if self.violates(check) {
-                        return Some(check);
-                    }
-                }
+        for index in 0..self.plan.last.len() {
+            match self.step(self.plan.last[index]) {
+                ControlFlow::Continue(()) => {}
+                ControlFlow::Break(violated) => return violated,
             }
         }
         None
+    }
+
+    /// Breaks with a check that is violated, or with none where the watch says so.
+    fn step(&mut self, step: Step) -> ControlFlow<Option<CheckId>> {
+        if self.gives_up() {
+            return ControlFlow::Break(None);
+        }
+        match step {
+            Step::Compute(slot, operation) => self.compute(slot, operation),
+            Step::Group(group) => self.fixpoint(group as usize),
+            Step::Check { check, .. } => {
+                if self.violates(check) {
+                    return ControlFlow::Break(Some(check));
+                }
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// The value of a relation node that the plan keeps (checks, demands and what they need).
@@ -352,13 +358,43 @@ impl<'m> Evaluator<'m> {
         if then > 0 && operation.operands().all(|operand| self.changed[operand.index()] <= then) {
             return;
         }
-        self.evaluate(slot, operation);
+        let changed = self.update(slot, operation);
         self.clock += 1;
         self.computed[slot.index()] = self.clock;
-        let own = self.range(slot);
-        if self.data[own.clone()] != self.fresh[..own.len()] {
-            self.data[own.clone()].copy_from_slice(&self.fresh[..own.len()]);
+        if changed {
             self.changed[slot.index()] = self.clock;
+        }
+    }
+
+    /// Gives the slot the value of its operation; whether that is another one. What goes word by word, or row by row of one
+    /// word, is written where it belongs: most evaluations are of few events, where a copy costs as much as the operation.
+    fn update(&mut self, slot: Slot, operation: Operation) -> bool {
+        let narrow = self.shape.words() == 1;
+        let own = self.range(slot);
+        // Operands come before their users.
+        let (before, rest) = self.data.split_at_mut(own.start);
+        let out = &mut rest[..own.len()];
+        let value = |slot: Slot| &before[self.offsets[slot.index()]..self.offsets[slot.index() + 1]];
+        match operation {
+            Operation::Union(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a | b),
+            Operation::Intersection(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a & b),
+            Operation::Difference(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a & !b),
+            Operation::Into(a, set) if narrow => {
+                let set = value(set)[0];
+                kernel::rewrite(out, value(a), value(a), |a, _| a & set)
+            }
+            Operation::Sequence(a, b) if narrow => {
+                let b = value(b);
+                kernel::rewrite(out, value(a), value(a), |row, _| kernel::union_of(b, row))
+            }
+            _ => {
+                self.evaluate(slot, operation);
+                let changed = self.data[own.clone()] != self.fresh[..own.len()];
+                if changed {
+                    self.data[own.clone()].copy_from_slice(&self.fresh[..own.len()]);
+                }
+                changed
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use super::orders::{Edge, Pair, State};
 use super::values::Consistent;
 use crate::bits::{Relation, kernel, ones};
 use crate::evaluate::{Chosen, Occurrence, Stage};
-use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction};
+use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction, NodeId};
 
 /// What a propagation step found.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -211,10 +211,7 @@ impl Search<'_, '_> {
                 continue;
             }
             if closed_node != Some(occurrence.node) {
-                closed.reset(self.candidate.shape);
-                closed.bits_mut().copy_from_slice(self.evaluator.relation(occurrence.node));
-                let watch = &self.budget.watch;
-                kernel::close_while(self.candidate.shape, closed.bits_mut(), &mut || !watch.is_over());
+                self.close(state, fences_open, occurrence.node, &mut closed);
                 closed_node = Some(occurrence.node);
             }
             match self.forced_at(state, occurrence, &closed) {
@@ -228,6 +225,25 @@ impl Search<'_, '_> {
         }
         self.orders.closure = closed;
         possible.then_some(step)
+    }
+
+    /// The transitive closure of a relation that must be acyclic; of rows of one word, those of events in open pairs.
+    fn close(&self, state: &State, fences_open: bool, node: NodeId, closed: &mut Relation) {
+        let shape = self.candidate.shape;
+        let relation = self.evaluator.relation(node);
+        closed.reset(shape);
+        if shape.words() != 1 {
+            closed.bits_mut().copy_from_slice(relation);
+            let watch = &self.budget.watch;
+            return kernel::close_while(shape, closed.bits_mut(), &mut || !watch.is_over());
+        }
+        let fences: &[Pair] = if fences_open { &self.orders.fence_pairs } else { &[] };
+        let mut rows = state.pairs.iter().chain(fences).fold(0u64, |rows, (a, b)| rows | 1 << a | 1 << b);
+        while rows != 0 {
+            let event = rows.trailing_zeros() as usize;
+            closed.bits_mut()[event] = kernel::reached(relation, event);
+            rows &= rows - 1;
+        }
     }
 
     /// Pairs of fences that are ordered through others.
