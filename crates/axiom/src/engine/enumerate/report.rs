@@ -85,7 +85,7 @@ impl Search<'_, '_> {
         fences.for_each(|from, to| execution.sync_fence.push((events[from], events[to])));
         execution.barriers.clone_from(&self.orders.matching);
         execution.values.clear();
-        execution.values.extend((0..events.len()).map(|event| self.values.of(event)));
+        execution.values.extend_from_slice(self.values.all());
         execution.weight = self.orders.weight;
     }
 }

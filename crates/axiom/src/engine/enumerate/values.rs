@@ -329,6 +329,11 @@ impl<'a> Values<'a> {
         self.values[event]
     }
 
+    /// The same of every local event.
+    pub(super) fn all(&self) -> &[Option<Value>] {
+        &self.values
+    }
+
     /// Whether every read, write and constraint has a value: if all is chosen and it has not, the value depends on
     /// itself.
     pub(super) fn all_known(&self, candidate: &Candidate, reads: impl IntoIterator<Item = usize>) -> bool {
