@@ -65,6 +65,11 @@ pub(crate) struct Reaches {
 }
 
 impl Reaches {
+    /// Of no register: where nobody will ask.
+    pub(crate) fn of_none() -> Reaches {
+        Reaches { registers: Vec::new() }
+    }
+
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
         let mut reaches = Reaches { registers: threads.iter().map(|thread| initial(names, thread)).collect() };
         let pointers = names.by_name.values().filter(|name| name.is_pointer);

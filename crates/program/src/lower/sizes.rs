@@ -14,7 +14,7 @@ use fencepost_syntax::litmus::Dialect;
 
 use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
 use crate::lower::reach::{Reach, Reaches};
-use crate::lower::touch::{Portion, Touches, touches};
+use crate::lower::touch::{Portion, Touch, Touches, touches};
 use crate::lower::{Findings, Names, ThreadBuilder, misfit};
 use crate::program::{AddressOperand, Feature, LocationRole, Space, Unsupported};
 use crate::value::{Type, Value};
@@ -106,14 +106,19 @@ pub(super) fn settle(
     findings: &mut Findings,
 ) {
     names.complete(findings);
-    let reaches = Reaches::new(names, threads);
+    let touched = threads
+        .iter()
+        .enumerate()
+        .flat_map(|(index, thread)| thread.code.iter().map(move |code| (index, touches(&code.operation), code.span)));
+    let touched: Vec<(usize, Touches<'_>, Span)> = touched.collect();
+    // Most litmus tests name every place, and nobody asks what a register holds.
+    let is_asked = touched.iter().flat_map(|(_, touches, _)| &touches.all).any(asks_registers);
+    let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
     let owners = threads.iter().map(|thread| thread.place).collect();
     let mut gathered =
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
-    for (index, thread) in threads.iter().enumerate() {
-        for code in &thread.code {
-            gathered.operation(index, &touches(&code.operation), code.span);
-        }
+    for (thread, touches, span) in &touched {
+        gathered.operation(*thread, touches, *span);
     }
     let Gathered { uses, links, fallback, .. } = gathered;
     let mut cut = Cut { uses, edges: BTreeMap::new(), fallback };
@@ -129,6 +134,11 @@ pub(super) fn settle(
     check(names, &cut, findings);
     names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
     super::atoms::make(names, &cut);
+}
+
+/// Whether where it lies, or how much it is, may rest on a register.
+fn asks_registers(touch: &Touch<'_>) -> bool {
+    matches!(touch.address, AddressOperand::Register(_)) || matches!(touch.portion, Portion::Bytes(_))
 }
 
 struct Gathered<'a> {
