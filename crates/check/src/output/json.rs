@@ -1,11 +1,14 @@
 //! One JSON object per report, one per line (`docs/schema/report.schema.json`).
 
+use std::io;
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::Row;
 use crate::expectation::Comparison;
 use crate::explain::Part;
-use crate::report::Report;
+use crate::report::{Number, Outcome, Report};
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -55,7 +58,40 @@ fn write(row: &Row<'_>, explanation: Option<&[Part]>) -> String {
     let required = required.map(|each| Required { property: each.name(), answer: each.met(row.report).word() });
     let required = required.collect();
     let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, required, explanation };
-    let mut text = serde_json::to_string(&line).expect("invariant: a report has string keys only");
-    text.push('\n');
-    text
+    let mut text = Text(Vec::with_capacity(room(row.report)));
+    serde_json::to_writer(&mut text, &line).expect("invariant: a report has string keys only, and memory takes all");
+    text.0.push(b'\n');
+    String::from_utf8(text.0).expect("invariant: JSON is UTF-8")
+}
+
+/// About how long the line will be. Thousands of outcomes make it long, and growing would copy it time and again.
+fn room(report: &Report) -> usize {
+    let name = |(name, _): &(Arc<str>, Number)| name.len() + 8;
+    let outcome = |outcome: &Outcome| outcome.values.0.iter().map(name).sum::<usize>() + 32;
+    4096 + report.outcomes.len() * report.outcomes.first().map_or(0, outcome)
+}
+
+/// A line that grows. Half of what is written are single characters between names and numbers, and a call for each would take
+/// as long as the rest.
+struct Text(Vec<u8>);
+
+impl io::Write for Text {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_all(bytes)?;
+        Ok(bytes.len())
+    }
+
+    #[inline]
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match bytes {
+            [one] => self.0.push(*one),
+            _ => self.0.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
