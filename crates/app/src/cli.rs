@@ -2,6 +2,7 @@
 
 mod deferred;
 pub(crate) mod map;
+pub(crate) mod plain;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

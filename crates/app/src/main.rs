@@ -15,6 +15,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(options) = cli::plain::check(std::env::args_os().skip(1)) {
+        return ExitCode::from(command::check::run(&options).code());
+    }
     let arguments = cli::Arguments::parse();
     let exit = match arguments.command {
         cli::Command::Check(options) => command::check::run(&options),
