@@ -177,6 +177,7 @@ struct Search<'a, 'v> {
     /// The flag that must be raised, if one must.
     wanted: Option<Wanted>,
     execution: Execution,
+    filled: report::Filled,
     /// The pairs that do not count as raising it.
     mask: Relation,
     candidate: Candidate,
@@ -212,6 +213,7 @@ impl<'a, 'v> Search<'a, 'v> {
             wanted,
             mask: Relation::default(),
             execution: report::empty(),
+            filled: report::Filled::default(),
             candidate,
             values,
             reads: Reads::default(),
@@ -246,6 +248,7 @@ impl<'a, 'v> Search<'a, 'v> {
             return Flow::Continue(());
         }
         self.candidate.choose(self.unfolding, traces);
+        self.filled.is_current = false;
         if let Some(wanted) = &self.wanted {
             self.mask = wanted.mask(&self.candidate);
         }

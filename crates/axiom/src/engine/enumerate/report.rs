@@ -11,6 +11,15 @@ use crate::bits::Relation;
 use crate::engine::Stop;
 use crate::execution::Execution;
 
+/// Of what the execution that was last handed out was made.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    /// It was one of the present choice of traces.
+    pub(super) is_current: bool,
+    co: Relation,
+    fences: Relation,
+}
+
 pub(super) fn empty() -> Execution {
     Execution {
         traces: Vec::new(),
@@ -71,19 +80,32 @@ impl Search<'_, '_> {
         })
     }
 
+    /// What is as it was in the last execution stays: two often differ in what is read alone.
     fn fill(&mut self, co: &Relation, fences: &Relation) {
         let events = &self.candidate.events;
         let named = |(from, to): (usize, usize)| (events[from], events[to]);
         let execution = &mut self.execution;
-        execution.traces.clone_from(&self.candidate.traces);
-        execution.events.clone_from(events);
+        let filled = &mut self.filled;
+        if !filled.is_current {
+            execution.traces.clone_from(&self.candidate.traces);
+            execution.events.clone_from(events);
+        }
+        if !filled.is_current || filled.co != *co {
+            execution.co.clear();
+            co.for_each(|from, to| execution.co.push(named((from, to))));
+            filled.co.assign(co);
+        }
+        if !filled.is_current || filled.fences != *fences {
+            execution.sync_fence.clear();
+            fences.for_each(|from, to| execution.sync_fence.push(named((from, to))));
+            filled.fences.assign(fences);
+        }
+        if !filled.is_current || self.orders.has_barriers {
+            execution.barriers.clone_from(&self.orders.matching);
+        }
+        filled.is_current = true;
         execution.rf.clear();
         execution.rf.extend(self.reads.all.iter().map(|&read| named((self.reads.source[read], read))));
-        execution.co.clear();
-        co.for_each(|from, to| execution.co.push((events[from], events[to])));
-        execution.sync_fence.clear();
-        fences.for_each(|from, to| execution.sync_fence.push((events[from], events[to])));
-        execution.barriers.clone_from(&self.orders.matching);
         execution.values.clear();
         execution.values.extend_from_slice(self.values.all());
         execution.weight = self.orders.weight;

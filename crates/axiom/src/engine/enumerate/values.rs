@@ -338,7 +338,7 @@ impl<'a> Values<'a> {
     /// itself.
     pub(super) fn all_known(&self, candidate: &Candidate, reads: impl IntoIterator<Item = usize>) -> bool {
         reads.into_iter().all(|read| self.values[read].is_some())
-            && (0..self.writes.len()).all(|write| self.writes[write].is_none() || self.values[write].is_some())
+            && self.writes.iter().zip(&self.values).all(|(write, value)| write.is_none() || value.is_some())
             && (0..self.constraints.len()).all(|index| self.constraint(candidate, index).is_some())
     }
 }
