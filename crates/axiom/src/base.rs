@@ -107,7 +107,7 @@ impl Candidate {
             BaseRelation::Sr => self.fill_pairs(unfolding, out, mutually_in_scope),
             BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
             BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
-            BaseRelation::Syncbar | BaseRelation::Exitbar => {}
+            BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations => {}
             beside => self.fill_beside(unfolding, beside, out),
         }
     }

@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_program::unfolding::{BarrierMatching, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{BarrierMatching, GenerationOrder, TraceEnd, Unfolding};
 use fencepost_program::{EventId, TraceId, barrier};
 use support::barriers::{Outcome, Rule, Site, Threads, threads};
 use support::random::Random;
@@ -31,7 +31,9 @@ fn matched(text: &str) -> BTreeSet<Outcome> {
             other => unreachable!("straight-line code ends with {other:?}"),
         };
         let ends: Vec<Option<usize>> = traces.iter().map(waits_at).collect();
-        let found = barrier::matchings(&unfolding, &traces, &mut |operand| operand.evaluate(&mut |_| None));
+        let found = barrier::matchings(&unfolding, &traces, GenerationOrder::Unordered, &mut |operand| {
+            operand.evaluate(&mut |_| None)
+        });
         for BarrierMatching { groups, synchronises, .. } in found {
             let group = |members: Vec<EventId>| members.iter().map(|member| sites[member]).collect::<Vec<Site>>();
             let mut groups: Vec<Vec<Site>> = groups.into_iter().map(group).collect();

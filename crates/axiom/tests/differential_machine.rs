@@ -14,20 +14,12 @@ use fencepost_program::program::{Operation, Program};
 use fencepost_program::unfolding::{FinalState, Unfolding};
 use support::generate::{Barriers, generate};
 use support::machine;
-use support::program::{Style, Test};
+use support::program::{Entry, Step, Style, Test, Thread};
 use support::random::Random;
 use support::shrink::shrink;
 use support::{Failure, Stage, Subject};
 
 const PROGRAMS: u64 = 800;
-
-/// Sequential consistency in which a barrier is where its group meets: what comes before an arrival comes before what
-/// comes after a completed wait.
-const SC_BARRIERS: &str = "SC
-let communication = rf | co | fr
-acyclic po | communication | (po?; syncbar; po) as sc
-empty rmw & (fre; coe) as atomicity
-";
 
 #[derive(Default, Debug)]
 struct Tally {
@@ -68,7 +60,6 @@ fn check(test: &Test, subject: &Subject, tally: &mut Tally) -> Result<(), Failur
         tally.skipped += 1;
         return Ok(());
     };
-    let has_barriers = has(&program, |_, operation| matches!(operation, Operation::Barrier(_)));
     let mut sides = vec![(Ends::Terminating, &outcomes.terminating)];
     // A loop without progress is no end of the machine's.
     if !has(&program, jumps_back) {
@@ -84,8 +75,7 @@ fn check(test: &Test, subject: &Subject, tally: &mut Tally) -> Result<(), Failur
             tally.outcomes += expected.len() as u64;
             tally.blocked += u64::from(ends == Ends::Stuck && !expected.is_empty());
             let missing = expected.difference(&states).next();
-            // That a barrier waits for a thread's exit orders nothing in a model: with barriers it may allow more.
-            let extra = states.difference(expected).next().filter(|_| !has_barriers);
+            let extra = states.difference(expected).next();
             if missing.is_some() || extra.is_some() {
                 let message = format!("{}, {ends:?}\nmissing {missing:?}\nextra {extra:?}", engine.name());
                 return Err(wrong(Stage::Engines, message));
@@ -95,25 +85,56 @@ fn check(test: &Test, subject: &Subject, tally: &mut Tally) -> Result<(), Failur
     Ok(())
 }
 
-#[allow(clippy::panic, clippy::print_stdout, reason = "a test may panic and print")]
+/// Threads that meet at barriers of two, more of them than two, and communicate before and behind.
+fn meetings(random: &mut Random) -> Test {
+    let declare = |text: &str| Entry { thread: None, text: text.to_string() };
+    let declarations = [".shared .u32 x = 0", ".shared .u32 y = 0"].map(declare).to_vec();
+    let count = random.pick(&["1", "2", "2", "2"]);
+    let mut threads = Vec::new();
+    for index in 0..random.pick(&[3, 4]) {
+        let mut code = Vec::new();
+        let mut left = 2;
+        for _ in 0..1 + random.below(4) {
+            let place = random.pick(&["x", "y"]);
+            let line = match random.below(8) {
+                0..4 => format!("bar.sync {}, {count};", random.pick(&["0", "0", "0", "1"])),
+                4 => format!("bar.arrive 0, {count};"),
+                _ if left == 0 => continue,
+                5 => format!("ld.relaxed.cta.shared.u32 %r{left}, [{place}];"),
+                _ => format!("st.relaxed.cta.shared.u32 [{place}], {};", index + 1),
+            };
+            left -= usize::from(!line.starts_with("bar"));
+            code.push(Step::new(1, &[line]));
+        }
+        threads.push(Thread { cta: 0, gpu: 0, code });
+    }
+    Test { style: Style::Ptx, declarations, threads, condition: Vec::new(), connective: "/\\", filter: Vec::new() }
+}
+
 fn run(style: Style, barriers: Barriers) -> Tally {
-    let subject = match barriers {
-        Barriers::Never => Subject::shipped("sc"),
-        _ => Subject::of_text("sc-barriers", SC_BARRIERS),
-    };
+    let name = format!("{style:?}, barriers {barriers:?}");
+    run_all(&name, &|random| generate(random, style, barriers))
+}
+
+#[allow(clippy::panic, clippy::print_stdout, reason = "a test may panic and print")]
+fn run_all(name: &str, make: &dyn Fn(&mut Random) -> Test) -> Tally {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (first, count) = (number("SEED", 0), number("PROGRAMS", PROGRAMS));
+    let subject = Subject::shipped("sc");
     let mut tally = Tally::default();
-    for seed in 0..PROGRAMS {
-        let mut test = generate(&mut Random::new(seed), style, barriers);
+    for seed in first..first + count {
+        let mut test = make(&mut Random::new(seed));
         // Without a question every register is looked at.
         test.condition.clear();
         test.filter.clear();
         if let Err(failure) = check(&test, &subject, &mut tally) {
             let (small, failure) =
                 shrink(test, failure, &mut |candidate| check(candidate, &subject, &mut Tally::default()).err());
-            panic!("seed {seed}\n{}\n{}", small.text(), failure.message);
+            panic!("{name}, seed {seed}\n{}\n{}", small.text(), failure.message);
         }
     }
-    println!("{style:?}, barriers {barriers:?}: {PROGRAMS} programs, {tally:?}");
+    println!("{name}: {count} programs, {tally:?}");
     assert!(tally.skipped * 10 < tally.compared, "{tally:?}");
     tally
 }
@@ -134,7 +155,22 @@ fn x86_has_the_outcomes_of_all_interleavings() {
 }
 
 #[test]
-fn ptx_barriers_lose_no_outcome_of_an_interleaving() {
+fn ptx_barriers_have_the_outcomes_of_all_interleavings() {
     let tally = run(Style::Ptx, Barriers::Always);
     assert!(tally.blocked > 20, "{tally:?}");
+}
+
+#[test]
+fn meetings_of_some_have_the_outcomes_of_all_interleavings() {
+    let tally = run_all("meetings", &meetings);
+    assert!(tally.blocked > 20, "{tally:?}");
+}
+
+#[test]
+fn meetings_of_some_have_the_executions_of_the_definitions() {
+    let mut tally = support::Tally::default();
+    for seed in 0..60 {
+        let text = meetings(&mut Random::new(seed)).text();
+        assert_eq!(support::run_text_under(&text, &[Subject::shipped("sc")], &mut tally), Ok(()), "seed {seed}");
+    }
 }

@@ -63,6 +63,7 @@ fn names_of_both_dialects_are_predefined() {
         "gridstart",
         "syncbar",
         "exitbar",
+        "generations",
         "sync_fence",
         "sync_barrier",
         "po-loc",

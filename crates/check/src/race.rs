@@ -344,6 +344,7 @@ impl FlagEvaluator<'_> {
             (BaseRelation::SyncFence, &execution.sync_fence),
             (BaseRelation::Syncbar, &execution.barriers.synchronises),
             (BaseRelation::Exitbar, &execution.barriers.exits),
+            (BaseRelation::Generations, &execution.barriers.generations),
         ];
         let shape = self.candidate.shape;
         for (relation, pairs) in relations {

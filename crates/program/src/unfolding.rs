@@ -294,6 +294,18 @@ pub struct BarrierMatching {
     /// Pairs `(x, y)`: y waited at a barrier that a thread was missing from because it had exited, and x is an event of that
     /// thread, in program order.
     pub exits: Vec<(EventId, EventId)>,
+    /// Pairs `(x, y)` of operations on one barrier: that of x completed before y arrived, in a later generation. Only of barriers
+    /// where the order is a choice, and only if it is asked for.
+    pub generations: Vec<(EventId, EventId)>,
+}
+
+/// Whether the order of a barrier's generations is part of a matching. Most models do not look at it, and it would multiply
+/// their executions.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum GenerationOrder {
+    #[default]
+    Unordered,
+    Ordered,
 }
 
 /// A value for every register of every thread, and every location: what a condition is judged on.

@@ -180,7 +180,8 @@ impl<'t> Search<'_, 't> {
     /// the violated axiom looks at, `Depends::ALL` where nothing is known.
     fn all_barriers(&mut self, fixed: &mut Fixed, rf: &[Pair], early: &Valuation) -> Result<Depends, Exploration> {
         let unfolding = self.unfolding;
-        for barriers in barrier::matchings(unfolding, &fixed.traces, &mut |operand| early.evaluate(operand)) {
+        let order = self.model.generation_order();
+        for barriers in barrier::matchings(unfolding, &fixed.traces, order, &mut |operand| early.evaluate(operand)) {
             self.candidate().set_barriers(&barriers);
             let depends = if fixed.has_barriers {
                 let values = Valuation::new(unfolding, &fixed.events, rf, Some(&barriers));

@@ -77,7 +77,7 @@ pub(super) fn polarities(model: &Model) -> Vec<Polarity> {
 fn polarity_of(operator: &Operator, known: &[Polarity]) -> Polarity {
     match operator {
         Operator::BaseRelation(BaseRelation::Rf) => Polarity { grows: RF, shrinks: 0 },
-        Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar) => {
+        Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations) => {
             Polarity { grows: SYNCBAR, shrinks: 0 }
         }
         Operator::BaseRelation(BaseRelation::SyncFence) => Polarity { grows: SYNC_FENCE, shrinks: 0 },

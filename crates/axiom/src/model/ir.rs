@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::GenerationOrder;
 use fencepost_syntax::{Source, Span};
 
 use crate::evaluate::Plans;
@@ -126,6 +127,12 @@ pub enum FenceOrder {
 }
 
 impl Model {
+    /// Whether the order of a barrier's generations is part of an execution: only where the model looks at it.
+    pub fn generation_order(&self) -> GenerationOrder {
+        let looks = |node: &Node| matches!(node.operator, Operator::BaseRelation(BaseRelation::Generations));
+        if self.nodes.iter().any(looks) { GenerationOrder::Ordered } else { GenerationOrder::Unordered }
+    }
+
     pub fn fence_order(&self) -> FenceOrder {
         let looks = |check: &Check| self.nodes.get(check.node.index()).is_some_and(|node| node.depends.sync_fence);
         if self.checks.iter().any(looks) { FenceOrder::Ordered } else { FenceOrder::Unordered }
@@ -273,6 +280,9 @@ pub enum BaseRelation {
     Syncbar,
     /// The events of a thread that has exited to the waits at barriers that completed without it.
     Exitbar,
+    /// The operations of a generation of a barrier to those of later generations of the same barrier, where the order is a
+    /// choice.
+    Generations,
     /// One orientation of every pair of `fence.sc` in `sr`; acyclic.
     SyncFence,
 }

@@ -58,6 +58,7 @@ fn relation(name: &str) -> Option<BaseRelation> {
         "home" => BaseRelation::Home,
         "syncbar" => BaseRelation::Syncbar,
         "exitbar" => BaseRelation::Exitbar,
+        "generations" => BaseRelation::Generations,
         "sync_fence" => BaseRelation::SyncFence,
         _ => return None,
     })
@@ -96,6 +97,7 @@ pub fn relation_name(relation: BaseRelation) -> &'static str {
         BaseRelation::Home => "home",
         BaseRelation::Syncbar => "syncbar",
         BaseRelation::Exitbar => "exitbar",
+        BaseRelation::Generations => "generations",
         BaseRelation::SyncFence => "sync_fence",
     }
 }

@@ -152,7 +152,9 @@ fn of_operator(operator: &Operator, below: &[Packed]) -> Packed {
         Operator::BaseRelation(BaseRelation::Rf) => Packed::positive(Packed::RF),
         Operator::BaseRelation(BaseRelation::Co) => Packed::positive(Packed::CO),
         Operator::BaseRelation(BaseRelation::SyncFence) => Packed::positive(Packed::SYNC_FENCE),
-        Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar) => Packed::positive(Packed::SYNCBAR),
+        Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations) => {
+            Packed::positive(Packed::SYNCBAR)
+        }
         // Final writes have no successor: more coherence, fewer of them.
         Operator::Base(BaseSet::FinalWrites) => Packed::positive(Packed::CO).flipped(),
         _ => Packed::default(),

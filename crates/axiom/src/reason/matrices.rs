@@ -20,12 +20,20 @@ pub struct Chosen {
     pub sync_fence: Relation,
     pub syncbar: Relation,
     pub exitbar: Relation,
+    pub generations: Relation,
 }
 
 impl Chosen {
     pub fn empty(shape: Shape) -> Chosen {
         let none = Relation::empty(shape);
-        Chosen { rf: none.clone(), co: none.clone(), sync_fence: none.clone(), syncbar: none.clone(), exitbar: none }
+        Chosen {
+            rf: none.clone(),
+            co: none.clone(),
+            sync_fence: none.clone(),
+            syncbar: none.clone(),
+            exitbar: none.clone(),
+            generations: none,
+        }
     }
 }
 
@@ -159,6 +167,7 @@ impl<'m> Matrices<'m> {
             Operator::BaseRelation(BaseRelation::SyncFence) => &chosen.sync_fence,
             Operator::BaseRelation(BaseRelation::Syncbar) => &chosen.syncbar,
             Operator::BaseRelation(BaseRelation::Exitbar) => &chosen.exitbar,
+            Operator::BaseRelation(BaseRelation::Generations) => &chosen.generations,
             Operator::Base(BaseSet::FinalWrites) => {
                 // Only writes have coherence predecessors or successors, and init writes precede all others.
                 let maximal = (0..self.shape.events()).filter(|event| {

@@ -242,7 +242,9 @@ impl Explainer<'_> {
             Operator::BaseRelation(BaseRelation::Rf) => Some(Choice::Rf(from, to)),
             Operator::BaseRelation(BaseRelation::Co) => Some(Choice::Co(from, to)),
             Operator::BaseRelation(BaseRelation::SyncFence) => Some(Choice::SyncFence(from, to)),
-            Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar) => Some(Choice::Syncbar(from, to)),
+            Operator::BaseRelation(BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations) => {
+                Some(Choice::Syncbar(from, to))
+            }
             Operator::Base(BaseSet::FinalWrites) => Some(Choice::Final(from)),
             _ => None,
         };

@@ -68,6 +68,7 @@ pub(crate) struct Candidate<'t> {
     sync_fence: RefCell<Rc<Pairs>>,
     syncbar: RefCell<Rc<Pairs>>,
     exitbar: RefCell<Rc<Pairs>>,
+    generations: RefCell<Rc<Pairs>>,
     versions: Cell<Versions>,
     /// What the traces fix, by name.
     fixed: RefCell<BTreeMap<String, Option<BaseValue>>>,
@@ -84,6 +85,7 @@ impl<'t> Candidate<'t> {
             sync_fence: RefCell::default(),
             syncbar: RefCell::default(),
             exitbar: RefCell::default(),
+            generations: RefCell::default(),
             versions: Cell::default(),
             fixed: RefCell::default(),
         }
@@ -120,6 +122,7 @@ impl<'t> Candidate<'t> {
     pub(crate) fn set_barriers(&self, barriers: &BarrierMatching) {
         self.replace(&self.syncbar, pairs(&barriers.synchronises), 1);
         self.replace(&self.exitbar, pairs(&barriers.exits), 1);
+        self.replace(&self.generations, pairs(&barriers.generations), 1);
     }
 
     pub(crate) fn set_sync_fence(&self, sync_fence: &[(EventId, EventId)]) {
@@ -161,6 +164,7 @@ impl<'t> Candidate<'t> {
             "sync_fence" => Some((chosen(&self.sync_fence), Depends::SYNC_FENCE)),
             "syncbar" => Some((chosen(&self.syncbar), Depends::BARRIERS)),
             "exitbar" => Some((chosen(&self.exitbar), Depends::BARRIERS)),
+            "generations" => Some((chosen(&self.generations), Depends::BARRIERS)),
             "FW" => Some((BaseValue::Events(Rc::new(self.final_writes())), Depends::CO)),
             _ => self.fixed(name).map(|value| (value, Depends::TRACES)),
         }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{FinalState, Trace, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, barrier, launch};
 
@@ -126,8 +126,13 @@ fn check_reads_from(unfolding: &Unfolding, execution: &Execution) -> Result<(), 
 fn check_barriers(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
     // Operands may be reductions of earlier barriers: known once all is matched.
     let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
-    let possible = barrier::matchings(unfolding, &execution.traces, &mut |operand| values.evaluate(operand));
-    if possible.contains(&execution.barriers) { Ok(()) } else { Err(Mismatch::Barriers) }
+    let possible = |order: GenerationOrder| {
+        let found = barrier::matchings(unfolding, &execution.traces, order, &mut |operand| values.evaluate(operand));
+        found.contains(&execution.barriers)
+    };
+    // Whether the order of generations is part of it is the model's.
+    let is_possible = possible(GenerationOrder::Unordered) || possible(GenerationOrder::Ordered);
+    if is_possible { Ok(()) } else { Err(Mismatch::Barriers) }
 }
 
 fn check_values(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {

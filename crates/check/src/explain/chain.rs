@@ -115,6 +115,7 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
         }
         Some(Telling::FenceSc) => format!("{a} precedes {b} in Fence-SC order and synchronises with it"),
         Some(Telling::Barrier) => format!("{a} synchronises with {b} at the barrier"),
+        Some(Telling::Generation) => format!("the barrier of {a} completes before {b} arrives there again"),
         Some(Telling::Exited) => {
             format!("the barrier of {b} completes because the thread of {a} has exited, which depends on {a}")
         }

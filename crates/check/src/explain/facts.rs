@@ -60,6 +60,7 @@ pub(super) fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
         sync_fence: relation(&execution.sync_fence),
         syncbar: relation(&execution.barriers.synchronises),
         exitbar: relation(&execution.barriers.exits),
+        generations: relation(&execution.barriers.generations),
     }
 }
 

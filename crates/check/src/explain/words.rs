@@ -32,6 +32,8 @@ pub(super) enum Telling {
     Done,
     /// A barrier completes without a thread that has exited.
     Exited,
+    /// A barrier completes before it is used again.
+    Generation,
     /// One kernel after another.
     Launch,
 }
@@ -77,6 +79,7 @@ const RELATIONS: &[Entry] = &[
     entry("syncbar", Telling::Barrier, "8.9.4"),
     entry("sync_barrier", Telling::Barrier, "8.9.4"),
     entry("exitbar", Telling::Exited, "9.7.15.1"),
+    entry("generations", Telling::Generation, "9.7.15.1"),
     entry("leaves-proxy", Telling::Proxy, "8.9.5"),
     entry("enters-proxy", Telling::Proxy, "8.9.5"),
     entry("issue", Telling::Issue, "8.9.1.1"),

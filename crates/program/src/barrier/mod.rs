@@ -13,7 +13,7 @@ pub(crate) use ptx::participants;
 use crate::expression::Expression;
 use crate::ids::{EventId, TraceId};
 use crate::program::{BarrierKind, BarrierRule, ReductionOperation};
-use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, TraceEnd, Unfolding};
+use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
 use crate::value::Value;
 
 /// What an expression comes to in the execution at hand.
@@ -22,7 +22,12 @@ pub type Evaluate<'a> = &'a mut dyn FnMut(&Expression) -> Option<Value>;
 /// Every way the barrier operations of these traces (one per thread) can meet such that each trace that runs past a
 /// waiting barrier had it completed, each `TraceEnd::Blocked` trace waits for good, and the completions can happen in
 /// some order (crossed barriers cannot). Empty if there is none. `value` gives operands; all are known.
-pub fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> Vec<BarrierMatching> {
+pub fn matchings(
+    unfolding: &Unfolding,
+    traces: &[TraceId],
+    order: GenerationOrder,
+    value: Evaluate<'_>,
+) -> Vec<BarrierMatching> {
     let is_barrier = |event: &EventId| matches!(unfolding.events[event.index()].kind, EventKind::Barrier(_));
     let without = traces.iter().all(|trace| !unfolding.traces[trace.index()].events.iter().any(is_barrier));
     if without {
@@ -30,7 +35,7 @@ pub fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>)
     }
     match unfolding.barrier_rule {
         BarrierRule::Dartagnan => dartagnan::matchings(unfolding, traces, value),
-        BarrierRule::Ptx => ptx::matchings(unfolding, traces, value),
+        BarrierRule::Ptx => ptx::matchings(unfolding, traces, order, value),
     }
 }
 
@@ -104,5 +109,6 @@ fn normalise(mut matching: BarrierMatching) -> BarrierMatching {
     matching.synchronises.sort();
     matching.exits.sort();
     matching.exits.dedup();
+    matching.generations.sort();
     matching
 }

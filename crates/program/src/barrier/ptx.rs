@@ -15,7 +15,7 @@ use crate::barrier::cluster::{self, Phase};
 use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, BarrierLevel, Place};
-use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, TraceEnd, Unfolding};
+use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
 use crate::value::Value;
 
 /// Where threads meet.
@@ -53,6 +53,7 @@ struct Run<'u> {
     places: Vec<Place>,
     /// Resources where it matters who comes first.
     contended: BTreeSet<Resource>,
+    order: GenerationOrder,
 }
 
 /// Where each thread is, who stands in which unfinished generation, and which are finished.
@@ -61,14 +62,20 @@ struct Moment {
     next: Vec<usize>,
     waiting: Vec<bool>,
     open: BTreeMap<Resource, Vec<(usize, EventId)>>,
-    done: BTreeSet<Vec<EventId>>,
+    /// In their order, or sorted where that is not asked for or no choice.
+    done: BTreeMap<Resource, Vec<Vec<EventId>>>,
 }
 
-pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> Vec<BarrierMatching> {
-    let run = Run::new(unfolding, traces, value);
+pub(crate) fn matchings(
+    unfolding: &Unfolding,
+    traces: &[TraceId],
+    order: GenerationOrder,
+    value: Evaluate<'_>,
+) -> Vec<BarrierMatching> {
+    let run = Run::new(unfolding, traces, order, value);
     let count = traces.len();
     let start =
-        Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeSet::new() };
+        Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeMap::new() };
     let mut seen = BTreeSet::new();
     let mut found = BTreeSet::new();
     let mut work = vec![start];
@@ -96,7 +103,7 @@ pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evalua
 }
 
 impl<'u> Run<'u> {
-    fn new(unfolding: &'u Unfolding, traces: &'u [TraceId], value: Evaluate<'_>) -> Run<'u> {
+    fn new(unfolding: &'u Unfolding, traces: &'u [TraceId], order: GenerationOrder, value: Evaluate<'_>) -> Run<'u> {
         let place = |trace: &TraceId| {
             let thread = unfolding.traces[trace.index()].thread;
             unfolding.threads[thread.index()].place
@@ -121,8 +128,13 @@ impl<'u> Run<'u> {
             }
             sequences.push(sequence);
         }
-        let contended = uses.into_iter().filter(|(_, (uses, least))| least.is_some_and(|least| *uses > least));
-        Run { unfolding, traces, sequences, places, contended: contended.map(|(resource, _)| resource).collect() }
+        // Who arrives at a barrier of one is alone there.
+        let is_contended = |(_, (uses, least)): &(Resource, (usize, Option<usize>))| {
+            least.is_some_and(|least| least > 1 && *uses > least)
+        };
+        let contended = uses.into_iter().filter(is_contended);
+        let contended = contended.map(|(resource, _)| resource).collect();
+        Run { unfolding, traces, sequences, places, contended, order }
     }
 
     fn ready(&self, moment: &Moment) -> Vec<usize> {
@@ -168,7 +180,11 @@ impl<'u> Run<'u> {
             }
             let mut group: Vec<EventId> = arrivals.into_iter().map(|(_, event)| event).collect();
             group.sort();
-            moment.done.insert(group);
+            let done = moment.done.entry(resource).or_default();
+            done.push(group);
+            if self.order == GenerationOrder::Unordered || !self.contended.contains(&resource) {
+                done.sort();
+            }
         }
     }
 
@@ -228,12 +244,29 @@ impl<'u> Run<'u> {
     fn matching(&self, moment: Moment) -> BarrierMatching {
         let mut matching = BarrierMatching::default();
         self.add_phases(&moment, &mut matching);
-        for group in moment.done {
+        self.add_generations(&moment, &mut matching);
+        for group in moment.done.into_values().flatten() {
             self.add_exits(&group, &mut matching);
             let released = group.clone();
             complete(self.unfolding, &mut matching, group, &released);
         }
         normalise(matching)
+    }
+
+    /// The generations of a barrier one after the other, and what stands at it for good after all of them. Where nobody can come
+    /// first, program order says as much.
+    fn add_generations(&self, moment: &Moment, matching: &mut BarrierMatching) {
+        if self.order == GenerationOrder::Unordered {
+            return;
+        }
+        for (resource, generations) in moment.done.iter().filter(|(resource, _)| self.contended.contains(resource)) {
+            let open = moment.open.get(resource).into_iter().flatten().map(|(_, event)| *event).collect();
+            let all: Vec<&Vec<EventId>> = generations.iter().chain([&open]).collect();
+            for (at, earlier) in all.iter().enumerate() {
+                let later = || all[at + 1..].iter().copied().flatten();
+                matching.generations.extend(earlier.iter().flat_map(|from| later().map(move |to| (*from, *to))));
+            }
+        }
     }
 
     /// A generation without a count completed without the members that are not in it because they had exited.

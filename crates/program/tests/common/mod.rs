@@ -14,7 +14,7 @@ use fencepost_program::lower::lower;
 use fencepost_program::program::{Operation, Program};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{UnfoldOptions, unfold};
-use fencepost_program::unfolding::{BarrierMatching, Unfolding};
+use fencepost_program::unfolding::{BarrierMatching, GenerationOrder, Unfolding};
 use fencepost_program::{TraceId, access};
 use fencepost_syntax::Diagnostic;
 
@@ -75,7 +75,9 @@ pub(crate) fn choices(unfolding: &Unfolding) -> Vec<Vec<TraceId>> {
 
 /// The matchings of a choice, operands being constants.
 pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<BarrierMatching> {
-    barrier::matchings(unfolding, traces, &mut |expression| expression.evaluate(&mut |_| None))
+    barrier::matchings(unfolding, traces, GenerationOrder::Unordered, &mut |expression| {
+        expression.evaluate(&mut |_| None)
+    })
 }
 
 pub(crate) fn tags_of(unfolding: &Unfolding) -> Vec<String> {

@@ -32,7 +32,8 @@ impl Search<'_, '_> {
             is_known &= value.is_some();
             value
         };
-        let mut matchings = barrier::matchings(self.unfolding, &candidate.traces, &mut value);
+        let order = self.model.generation_order();
+        let mut matchings = barrier::matchings(self.unfolding, &candidate.traces, order, &mut value);
         if !is_known {
             return true;
         }
@@ -41,6 +42,7 @@ impl Search<'_, '_> {
             self.set_barriers(matching);
             self.orders.met.assign(&self.orders.syncbar);
             self.orders.left.assign(&self.orders.exitbar);
+            self.orders.succeeded.assign(&self.orders.generations);
             self.orders.is_matched = true;
         }
         true
@@ -48,7 +50,11 @@ impl Search<'_, '_> {
 
     fn set_barriers(&mut self, matching: BarrierMatching) {
         let shape = self.candidate.shape;
-        let related = [(&mut self.orders.syncbar, &matching.synchronises), (&mut self.orders.exitbar, &matching.exits)];
+        let related = [
+            (&mut self.orders.syncbar, &matching.synchronises),
+            (&mut self.orders.exitbar, &matching.exits),
+            (&mut self.orders.generations, &matching.generations),
+        ];
         for (relation, pairs) in related {
             relation.reset(shape);
             for (from, to) in pairs {
@@ -90,7 +96,8 @@ impl Search<'_, '_> {
         }
         let (values, candidate) = (&self.values, &self.candidate);
         let mut value = |expression: &Expression| values.evaluate(candidate, expression);
-        for matching in barrier::matchings(self.unfolding, &candidate.traces, &mut value) {
+        let order = self.model.generation_order();
+        for matching in barrier::matchings(self.unfolding, &candidate.traces, order, &mut value) {
             self.meet(matching)?;
         }
         Flow::Continue(())

@@ -46,12 +46,15 @@ pub(super) struct Orders {
     pub(super) matching: BarrierMatching,
     pub(super) syncbar: Relation,
     pub(super) exitbar: Relation,
+    pub(super) generations: Relation,
     /// Whether the traces alone decide which barriers meet: `matching` and `syncbar` are set then ([`super::barriers`]).
     pub(super) is_matched: bool,
     /// Of `syncbar`, what is in every execution of these traces.
     pub(super) met: Relation,
     /// The same of `exitbar`.
     pub(super) left: Relation,
+    /// The same of `generations`.
+    pub(super) succeeded: Relation,
     pub(super) weight: u64,
     /// Writes that spinning reads observe: nothing may be coherence-after them.
     pub(super) maximal: Vec<usize>,
@@ -171,10 +174,12 @@ impl Search<'_, '_> {
         orders.nothing.reset(shape);
         orders.syncbar.reset(shape);
         orders.exitbar.reset(shape);
+        orders.generations.reset(shape);
         orders.matching = BarrierMatching::default();
         orders.is_matched = false;
         orders.met.reset(shape);
         orders.left.reset(shape);
+        orders.succeeded.reset(shape);
         orders.root.reset(shape);
         orders.writes.iter_mut().for_each(Vec::clear);
         orders.writes.resize(unfolding.locations.len(), Vec::new());
@@ -302,6 +307,7 @@ impl Search<'_, '_> {
         self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
         self.evaluator.set(BaseRelation::Syncbar, self.orders.syncbar.bits());
         self.evaluator.set(BaseRelation::Exitbar, self.orders.exitbar.bits());
+        self.evaluator.set(BaseRelation::Generations, self.orders.generations.bits());
         self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
         if self.evaluator.run(Stage::ReadsFrom, Stage::Fences, Chosen::ReadsFrom).is_some() {
             return Flow::Continue(());

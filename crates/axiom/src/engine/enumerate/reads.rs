@@ -184,6 +184,7 @@ impl Search<'_, '_> {
         self.evaluator.set(BaseRelation::Rf, self.reads.relation.bits());
         self.evaluator.set(BaseRelation::Syncbar, self.orders.met.bits());
         self.evaluator.set(BaseRelation::Exitbar, self.orders.left.bits());
+        self.evaluator.set(BaseRelation::Generations, self.orders.succeeded.bits());
         self.evaluator.set(BaseRelation::SyncFence, self.orders.nothing.bits());
         self.evaluator.set(BaseRelation::Co, co.bits());
         self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::Partly)

@@ -80,7 +80,7 @@ impl<'a> Search<'a> {
                 let fixed = operands.iter().find(|(known, _)| known == operand).map(|(_, value)| *value);
                 fixed.or_else(|| operand.evaluate(&mut |_| None))
             };
-            for matching in barrier::matchings(self.unfolding, choice, &mut value) {
+            for matching in barrier::matchings(self.unfolding, choice, self.model.generation_order(), &mut value) {
                 visit(self, &Space { traces: traces.clone(), matching, operands: operands.clone(), ending })?;
             }
         }

@@ -73,7 +73,8 @@ impl Raising {
         let Some(hopes) = self.hopes.get(&candidate.traces) else {
             // What meets at barriers is fixed for the whole problem.
             let (syncbar, exitbar) = (chosen.syncbar.clone(), chosen.exitbar.clone());
-            matrices.choose(&Chosen { syncbar, exitbar, ..Chosen::empty(candidate.shape) });
+            let generations = chosen.generations.clone();
+            matrices.choose(&Chosen { syncbar, exitbar, generations, ..Chosen::empty(candidate.shape) });
             let pairs: Vec<(usize, usize)> = (0..events.len()).flat_map(|from| raises(matrices, from)).collect();
             let hopes: Vec<Hope> = pairs.into_iter().map(|pair| (pair, encoding.solver.fresh())).collect();
             let mut some: Vec<Lit> = candidate.traces.iter().map(|trace| !encoding.taken[trace.index()]).collect();

@@ -163,6 +163,11 @@ impl<'m> Theory<'m> {
                 self.chosen.exitbar.insert(from, to);
             }
         }
+        for (a, b) in &encoding.space.matching.generations {
+            if let (Some(from), Some(to)) = (local(*a), local(*b)) {
+                self.chosen.generations.insert(from, to);
+            }
+        }
     }
 
     /// Coherence must be transitive and Fence-SC order acyclic; adds the clauses that are missing for it.

@@ -9,7 +9,7 @@ use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// By the number that stands for each.
-const RELATIONS: [BaseRelation; 31] = [
+const RELATIONS: [BaseRelation; 32] = [
     BaseRelation::Id,
     BaseRelation::Po,
     BaseRelation::Loc,
@@ -41,6 +41,7 @@ const RELATIONS: [BaseRelation; 31] = [
     BaseRelation::Syncbar,
     BaseRelation::Exitbar,
     BaseRelation::SyncFence,
+    BaseRelation::Generations,
 ];
 
 /// The sets that are no tags; these follow.
