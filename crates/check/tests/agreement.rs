@@ -32,7 +32,7 @@ fn tests() -> Vec<Test> {
 /// `ld.global.nc` reads what the kernel does not write, and no fence is about it. The mixed-proxy model of ptx-7.5 knows
 /// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
 /// And what is a dependency in name only is none under `ptx`.
-const APART: [&str; 9] = [
+const APART: [&str; 14] = [
     "Non-coherent-load-fenced.litmus",
     "LB+data+datafalse@ctas.litmus",
     "LB+datafalse+ctrl@ctas.litmus",
@@ -42,6 +42,11 @@ const APART: [&str; 9] = [
     "LB+branch-joined.litmus",
     "LB+branch-then-alike.litmus",
     "LB+branch-register-alike.litmus",
+    "LB+branch-in-loop.litmus",
+    "LB+guard-joined.litmus",
+    "LB+guard-other-memory.litmus",
+    "Bar-exit-same-barrier-on-both-ways.litmus",
+    "Bar-exit-other-branch-decides.litmus",
 ];
 
 #[test]

@@ -189,6 +189,16 @@ const MUTANTS: &[Mutant] = &[
         &["async/cluster/relaxed-barrier-deadlock", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
     ),
     (
+        "barrier-dependency",
+        "0",
+        &["barriers/Bar-thin-air-arrival", "barriers/Bar-thin-air-red", "barriers/Bar-exit-thin-air-two-meetings"],
+    ),
+    (
+        "exit-dependency",
+        "0",
+        &["barriers/Bar-exit-thin-air", "barriers/Bar-exit-thin-air-guarded", "barriers/Bar-exit-thin-air-memory"],
+    ),
+    (
         "kernel-order",
         "0",
         &["launch/wait-through-third-kernel", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
@@ -209,7 +219,7 @@ const MUTANTS: &[Mutant] = &[
         &[
             "launch/read-of-dependent-before-barrier-trigger",
             "launch/read-of-dependent-before-two-barriers",
-            "launch/trigger-behind-barrier-spin",
+            "launch/read-of-dependent-before-arrival-trigger",
         ],
     ),
     (

@@ -33,8 +33,8 @@ pub struct Unfolding {
     pub hazards: Vec<Hazard>,
     /// Traces that stand beside the same trace without an iteration of a spin loop (`unfold_accesses`).
     pub failing: Vec<FailingIteration>,
-    /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch whose ways had not met again.
-    /// A predicate of another instruction and the success of a compare-and-swap decide no exit.
+    /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch on one way of which the thread
+    /// need not exit, or takes part in other barriers first. Nothing else that happens or not before an exit decides it.
     pub exits: Vec<(TraceId, Vec<EventId>)>,
     /// Traces that end after an iteration which all threads of a CTA go through together ([`crate::unfold::Joint`]).
     pub joint: Vec<TraceId>,

@@ -54,12 +54,13 @@ fn a_branch_controls_everything_after_it() {
 }
 
 #[test]
-fn a_guard_controls_its_instruction_only() {
+fn a_guard_is_a_branch_around_its_instruction() {
     let code = ["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;", "@%p1 st.u32 [y], 1;", "st.u32 [y], 2;"];
     let unfolding = unfolded(&ptx("x = 0; y = 0;", &code), 1);
     let events = longest(&unfolding);
     assert_eq!(events[1].1.control_deps, [events[0].0]);
-    assert!(events[2].1.control_deps.is_empty());
+    assert_eq!(events[2].1.control_deps, [events[0].0]);
+    assert_eq!(real(&code), [0, 0]);
 }
 
 #[test]

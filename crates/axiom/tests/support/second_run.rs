@@ -213,10 +213,9 @@ impl Walk<'_> {
             guard = self.from[register.index()].clone();
             is_done = (self.registers[register.index()] != 0) == (polarity == Polarity::NonZero);
         }
+        // What is under a guard is behind a branch.
+        self.control.extend(&guard);
         let operation = &instruction.operation;
-        if matches!(operation, Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit) {
-            self.control.extend(&guard);
-        }
         self.at += 1;
         if !is_done {
             // It is what it was because it was not set.

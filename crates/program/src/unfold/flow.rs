@@ -15,7 +15,7 @@ pub(crate) struct Flow {
     pub(crate) heads: BTreeMap<usize, usize>,
     /// Per loop head: the registers whose value there can still matter.
     pub(crate) live: BTreeMap<usize, Vec<RegisterId>>,
-    /// Where the ways of branches meet; none where a branch decides all that follows.
+    /// Where the ways of branches meet.
     pub(crate) joins: Joins,
 }
 
@@ -38,11 +38,7 @@ impl Flow {
                 live.insert(head, sets[head].iter().copied().collect());
             }
         }
-        let joins = match dependencies {
-            Dependencies::Syntactic => Joins::new(),
-            Dependencies::Real => control::joins(thread),
-        };
-        Flow { heads, live, joins }
+        Flow { heads, live, joins: control::joins(program, id, dependencies) }
     }
 }
 

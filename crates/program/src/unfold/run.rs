@@ -151,9 +151,8 @@ impl<'a> Runner<'a> {
         if state.silent.is_some() && !matches!(end, TraceEnd::Spin { .. }) {
             return Ok(());
         }
-        control::meet(&mut state, &self.flow.joins);
-        let decided: Vec<EventId> = state.control.all().into_iter().collect();
         if end == TraceEnd::Exit {
+            control::meet_at_end(&mut state, &self.flow.joins);
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
@@ -167,7 +166,7 @@ impl<'a> Runner<'a> {
         if end == TraceEnd::Exit {
             let (allocated, deallocated) = (state.outstanding.allocated, state.outstanding.deallocated);
             self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
-            self.unfolding.exits.push((id, decided));
+            self.unfolding.exits.push((id, state.control.of_exit().into_iter().collect()));
         }
         if let Some(events) = state.kept_failing {
             self.unfolding.failing.push(FailingIteration { trace: id, events });
@@ -202,7 +201,7 @@ impl<'a> Runner<'a> {
         self.thread.code.get(at).map_or(Span::default(), |instruction| instruction.span)
     }
 
-    /// The guard first: a jump or exit under a guard is a branch; anything else under one is skipped or done.
+    /// The guard first: whatever is under one is skipped or done, as if behind a branch.
     fn step(&mut self, mut state: State, instruction: &Instruction) -> Result<(), UnfoldError> {
         let Some((register, polarity)) = instruction.guard else {
             return self.execute(state, instruction, Reads::new());
@@ -212,9 +211,7 @@ impl<'a> Runner<'a> {
             Polarity::NonZero => fold::is_true(slot.value),
             Polarity::Zero => fold::is_false(slot.value),
         };
-        if matches!(instruction.operation, Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit) {
-            state.control.decide(state.at, &slot.reads, &self.flow.joins);
-        }
+        state.control.decide(state.at, &slot.reads, &self.flow.joins);
         let skip = |runner: &mut Runner<'_>, mut skipped: State| {
             // The register is what the guard left it: it depends on the guard either way.
             for defined in flow::defined(&instruction.operation) {
