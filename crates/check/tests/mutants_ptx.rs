@@ -191,7 +191,11 @@ const MUTANTS: &[Mutant] = &[
     (
         "barrier-dependency",
         "0",
-        &["barriers/Bar-thin-air-arrival", "barriers/Bar-thin-air-red", "barriers/Bar-exit-thin-air-two-meetings"],
+        &[
+            "barriers/Bar-thin-air-arrival",
+            "barriers/Bar-thin-air-two-arrivals",
+            "barriers/Bar-exit-thin-air-two-meetings",
+        ],
     ),
     (
         "exit-dependency",
