@@ -66,7 +66,16 @@ fn round(random: &mut Random, barriers: usize, (written, read): (usize, usize), 
     for segment in 0..=barriers {
         if leads && segment == written {
             lines.push(ask(random));
-            lines.push("st.shared.u32 [g], %v;".to_owned());
+            match random.below(10) {
+                // Told only where the answer is yes.
+                0 => lines
+                    .extend(["setp.ne.u32 %q, %v, 0;", "@%q st.relaxed.cta.shared.u32 [g], %v;"].map(str::to_owned)),
+                // A way back that meets nobody.
+                1 => {
+                    lines.extend(["st.shared.u32 [g], %v;", "setp.eq.u32 %q, %v, 0;", "@%q bra L;"].map(str::to_owned))
+                }
+                _ => lines.push("st.shared.u32 [g], %v;".to_owned()),
+            }
         }
         if segment == read {
             lines.push("ld.shared.u32 %w, [g];".to_owned());

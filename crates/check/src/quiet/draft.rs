@@ -200,7 +200,7 @@ impl Draft {
                             ask(&mut text, &mut add);
                         }
                         // As behind the loop, what follows rests on the answer: ways that meet would decide nothing.
-                        text += &format!("@!{predicate} exit;\nD{thread}{at}:\n");
+                        text += &format!("N{thread}{at}: @!{predicate} bra N{thread}{at};\nD{thread}{at}:\n");
                         filter.push(format!("P{thread}:{predicate} = 1"));
                     }
                 }

@@ -21,7 +21,7 @@ pub(crate) const RANK_SHIFT: i128 = 24;
 pub(crate) const RANK_MASK: i128 = 0xf;
 const CLUSTER_BYTES: i128 = (RANK_MASK + 1) << RANK_SHIFT;
 /// Tensor memory has 512 columns; the bits above 16 of an address count lanes.
-const TENSOR_WINDOW: i128 = 0x0100_0000;
+pub(crate) const TENSOR_WINDOW: i128 = 0x0100_0000;
 /// The bits of an address in tensor memory that count lanes.
 pub(crate) const LANES: i128 = 0x00ff_0000;
 const LANE_SHIFT: i128 = 16;

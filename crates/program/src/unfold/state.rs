@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub(crate) outstanding: Outstanding,
     /// The failing iteration of a spin loop that the run has (see `visit`).
     pub(crate) kept_failing: Option<Vec<EventId>>,
+    /// Where on the path it began.
+    pub(crate) kept_from: Option<usize>,
     /// Memory that the thread has for itself (see `alone`).
     pub(crate) own: Own,
 }
@@ -104,6 +106,7 @@ impl State {
             rewrites: 0,
             outstanding: Outstanding::default(),
             kept_failing: None,
+            kept_from: None,
             own: Own::default(),
         }
     }

@@ -13,7 +13,7 @@ use crate::asynchronous::{Action, Lanes, Size};
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::lower::lanes::half;
-use crate::lower::layout::{HALF_SHIFT, LANES, lane};
+use crate::lower::layout::{HALF_SHIFT, LANES, TENSOR_WINDOW, lane};
 use crate::program::{AddressOperand, Operand, Operation, Place, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
@@ -62,7 +62,7 @@ impl Runner<'_> {
                 found.extend(self.stray(state)?);
                 continue;
             }
-            let value = fold::substitute(&slot.value, &state.known);
+            let value = self.in_window(fold::substitute(&slot.value, &state.known));
             let named = if let Expression::Constant(value) = &value { Some(lane(value.0)) } else { None };
             let value = without_lane(value);
             self.refuse_undeclared(&state, &value)?;
@@ -84,6 +84,19 @@ impl Runner<'_> {
             }
         }
         Ok((found, slot.reads))
+    }
+
+    /// The column and the lane alone, without what tells one CTA's tensor memory from another's here, are an address as well.
+    fn in_window(&self, value: Expression) -> Expression {
+        let Expression::Constant(constant) = &value else { return value };
+        let first =
+            self.columns_of(self.thread.place).first().map(|first| self.program.addresses[first.index()].value.0);
+        match first {
+            Some(first) if (0..TENSOR_WINDOW).contains(&constant.0) => {
+                Expression::constant(first - first % TENSOR_WINDOW + constant.0)
+            }
+            _ => value,
+        }
     }
 
     fn lane(&self, address: AddressId) -> u8 {

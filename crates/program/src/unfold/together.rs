@@ -11,7 +11,8 @@
 //! return nothing but the write of its own round. [`settle`] looks at all runs for it, and where it does not hold the loops
 //! are unrolled.
 //!
-//! That the threads leave in the same round is not seen here: an execution in which one thread leaves in the round
+//! At most one thread decides by anything else than boards and what `bar.red` returns: so no thread leaves because of what
+//! another does in a later round. That they leave in the same round is not seen here, still: an execution in which one thread leaves in the round
 //! after which another goes on must not exist. Whoever asks for joint rounds to be spins ([`Joint::Spins`]) has to look for one (a
 //! round that all go through before it can be left out, so one that begins with that round is enough).
 
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Arch;
 
-use crate::expression::Expression;
+use crate::expression::{Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use crate::program::{
     Barrier, BarrierKind, BarrierLevel, BarrierRule, Feature, LocationRole, Operation, Place, Program, Space, Thread,
@@ -126,6 +127,12 @@ impl Runner<'_> {
         }
     }
 
+    /// Whether effects since an arrival at a head, that a joint round may have, are those of one: it meets the others.
+    pub(crate) fn is_excused(&self, state: &State, (excused, path): (u32, usize)) -> bool {
+        let meets = |event: &EventId| is_meeting(&self.unfolding.events[event.index()]);
+        state.excused == excused || state.path[path..].iter().any(meets)
+    }
+
     /// The effects that tell one arrival at a head from another.
     pub(crate) fn effects_for(&self, head: usize, state: &State) -> u32 {
         match self.together.loops.contains_key(&head) {
@@ -169,7 +176,7 @@ pub(crate) fn settle(program: &Program, unfolding: &mut Unfolding, walks: &[Walk
     for at in places {
         let walks: Vec<&Walk> = walks.iter().filter(|walk| place(walk) == at).collect();
         let Some(group) = Group::new(program, unfolding, at, walks) else { return false };
-        if !group.walks.iter().all(|walk| group.admits(walk)) {
+        if !group.walks.iter().all(|walk| group.admits(walk)) || group.asking().len() > 1 {
             return false;
         }
         boards.extend(group.boards.into_keys());
@@ -300,6 +307,28 @@ impl<'a> Group<'a> {
             };
             is_apart && rounds.iter().all(has_order)
         })
+    }
+
+    /// The threads that decide what to do in a round by something else than a board or what `bar.red` returns. One may: if
+    /// two do, one may leave because of what the other does only in its next round, or when it has left.
+    fn asking(&self) -> BTreeSet<ThreadId> {
+        let asks = |walk: &&&Walk| {
+            let trace = &self.unfolding.traces[walk.trace.index()];
+            let Some(first) = walk.begun.first() else { return false };
+            let inside: BTreeSet<EventId> = trace.events[first.path..].iter().copied().collect();
+            let decides = |leaf: &Leaf| match leaf {
+                Leaf::Read(read) => {
+                    let event = &self.unfolding.events[read.index()];
+                    let is_told = event.location().is_some_and(|own| self.boards.contains_key(&own));
+                    inside.contains(read) && self.is_in_loop(trace.thread, event) && !is_told
+                }
+                Leaf::BarrierResult(_) => false,
+            };
+            let mut leaves = Vec::new();
+            trace.constraints.iter().chain(&trace.assumptions).for_each(|condition| condition.leaves(&mut leaves));
+            leaves.iter().any(decides)
+        };
+        self.walks.iter().filter(asks).map(|walk| self.thread(walk)).collect()
     }
 
     /// The barriers that a round passed, all that there can be if it is over. One that the trace ends at is not passed.

@@ -19,7 +19,7 @@
 //!
 //! For data races failing iterations matter ([`Failing::OneKept`]): they access memory. One per thread is enough. A race
 //! is between two threads, so each has at most one of its accesses in a failing iteration, and leaving the other failing
-//! iterations out takes order away and adds none. Loops that only wait on mbarriers mostly need none (see
+//! iterations out takes order away and adds none: those around it excepted, of loops that the loop is in. Loops that only wait on mbarriers mostly need none (see
 //! `wait::only_waits`).
 
 use crate::expression::Expression;
@@ -39,6 +39,7 @@ pub(crate) struct Visit {
     own: Vec<(LocationId, Expression)>,
     path: usize,
     effects: u32,
+    excused: u32,
     forks: u32,
     folded: u32,
     /// Iterations begun that count towards the bound, and those of a counted loop.
@@ -67,17 +68,19 @@ impl Runner<'_> {
             own: state.own.values(&state.known),
             path: state.path.len(),
             effects: self.effects_for(head, state),
+            excused: state.excused,
             forks: state.forks,
             folded: state.folded,
             begun: 1,
             counted: 0,
         };
         if let Some(previous) = state.visits.get(&head) {
-            if previous.effects == visit.effects && previous.live == visit.live && previous.own == visit.own {
+            let is_same = previous.effects == visit.effects && previous.live == visit.live && previous.own == visit.own;
+            if is_same && self.is_excused(state, (previous.excused, previous.path)) {
                 let end = self.spin(state, previous);
                 let is_of_no_use = || self.only_waits(&state.path, previous.path);
                 if self.failing == Failing::LeftOut
-                    || state.kept_failing.is_some()
+                    || state.kept_from.is_some_and(|kept| kept < previous.path)
                     || state.silent.is_some()
                     || is_of_no_use()
                 {
@@ -88,6 +91,7 @@ impl Runner<'_> {
                 visit.forks = previous.forks;
                 state.forks = previous.forks;
                 state.kept_failing = Some(state.path[previous.path..].to_vec());
+                state.kept_from = Some(previous.path);
                 state.enter(head, last_jump, visit);
                 self.note_begun(state, head, true);
                 return end.map_or(Arrival::Enter, Arrival::EndOrEnter);
