@@ -479,6 +479,10 @@ pub struct Termination {
     pub witness: Option<Witness>,
     /// The threads that are stuck in it, and where.
     pub stuck: Vec<Stuck>,
+    /// Why they wait for good, in words; empty where no small change is known that makes every fair execution end.
+    pub cause: String,
+    /// That change: the test was checked again with it. Where the test has races too, what leaves none and makes it end.
+    pub missing: Vec<Missing>,
     /// Where the answer is `depends`.
     pub depends: Option<Dependence>,
 }

@@ -125,6 +125,8 @@ impl Writer<'_> {
                 .as_ref()
                 .zip(self.unfolding)
                 .map_or(Vec::new(), |(execution, unfolding)| stuck(self.test, unfolding, execution)),
+            cause: String::new(),
+            missing: Vec::new(),
             depends: None,
         }
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fencepost_check::output::{Row, table};
-use fencepost_check::report::{Diagnosis, Report};
+use fencepost_check::report::{Diagnosis, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, check, explain, load};
 use fencepost_syntax::Source;
 
@@ -414,4 +414,105 @@ fn a_ring_without_a_fence_lacks_the_fence() {
         assert!(diagnosis.confirmed && missing.len() == 1, "{missing:?}");
         assert!(missing[0].contains("`fence.proxy.async.shared::cta` in P"), "{missing:?}");
     }
+}
+
+/// One mistake each in a loop over phases of an mbarrier, and what is missing.
+const PHASES: &[(&str, &str)] = &[
+    (
+        "ring-no-full-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [full], %ph` in P1 between lines 21 and 22",
+    ),
+    (
+        "ring-no-full-phase",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [full], %phase` in P1 between lines 20 and 21, \
+         with `mov.u32 %phase, 0` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 24",
+    ),
+    (
+        "ring-no-empty-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %ph` in P0 between lines 7 and 8",
+    ),
+    (
+        "ring-no-empty-phase",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %phase` in P0 between lines 6 and 7, \
+         with `mov.u32 %phase, 1` before the loop and `xor.b32 %phase, %phase, 1` in each round behind line 8",
+    ),
+    ("ring-no-empty-arrive", "`mbarrier.arrive.shared::cta.b64 _, [empty]` in P1 between lines 27 and 28"),
+    (
+        "ring-no-expect",
+        "`mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16` in P0 instead of `mbarrier.arrive.shared::cta.b64 _, [full]`",
+    ),
+    ("ring-no-arrive", "`mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16` in P0 between lines 10 and 11"),
+    ("ring-full-count", "an initial count of 1 for the mbarrier full"),
+    ("ring-no-fence", "`fence.proxy.async.shared::cta` in P1 between lines 26 and 27"),
+    ("ring-no-flip", "`xor.b32 %ph, %ph, 1` in P1 between lines 28 and 29"),
+    ("ring-producer-phase", "`mov.u32 %ph, 1` in P0 instead of `mov.u32 %ph, 0` (line 6)"),
+    (
+        "ring-constant-parity",
+        "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], %ph` in P1 instead of \
+         `mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0` (line 23)",
+    ),
+    (
+        "stages-no-full-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [%f], %ph` in P1 between lines 41 and 42",
+    ),
+    (
+        "stages-no-empty-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [%e], %ph` in P0 between lines 18 and 19",
+    ),
+    ("stages-no-empty-arrive", "`mbarrier.arrive.shared::cta.b64 _, [%e]` in P1 between lines 47 and 48"),
+    (
+        "stages-parity-per-round",
+        "`shr.u32 %ph, %i, 1; and.b32 %ph, %ph, 1` in P1 instead of `and.b32 %ph, %i, 1` (line 40)",
+    ),
+    ("stages-producer-parity", "`xor.b32 %ph, %ph, 1` in P0 between lines 17 and 18"),
+    (
+        "copies-plain-arrive",
+        "`cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full]` in P0 instead of `mbarrier.arrive.shared::cta.b64 _, [full]`",
+    ),
+    ("copies-no-full-arrive", "`cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full]` in P0 between lines 11 and 12"),
+    (
+        "tile-no-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [full], %ph` in P1 between lines 25 and 26",
+    ),
+    ("tile-no-flip", "`xor.b32 %ph, %ph, 1` in P1 between lines 32 and 33"),
+    (
+        "stores-no-empty-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %ph` in P0 between lines 8 and 9",
+    ),
+];
+
+/// Of races and of waits that never end alike, in every race of the test.
+#[test]
+fn a_loop_over_phases_names_what_each_round_lacks() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/algorithms/16-phases");
+    for (name, piece) in PHASES {
+        let (report, told, shown) = file(&corpus.join(format!("phases-{name}.litmus")));
+        for found in diagnoses(&report) {
+            assert!(found.confirmed && found.missing.len() == 1, "{name}: {found:#?}");
+            assert!(found.missing[0].text.starts_with(piece), "{name}: {found:#?}");
+        }
+        if report.termination.answer == TerminationAnswer::MayHang {
+            let [missing] = report.termination.missing.as_slice() else { panic!("{name}: {:?}", report.termination) };
+            assert!(missing.text.starts_with(piece) && !report.termination.cause.is_empty(), "{name}: {missing:?}");
+            assert!(!missing.section.is_empty(), "{name}");
+        }
+        if report.races.pairs.is_empty() {
+            let said = format!(
+                "missing: {} (PTX ISA 9.7.15.16); with it every fair execution ends",
+                report.termination.missing[0].text
+            );
+            assert!(shown.contains(&said), "{name}: {shown}");
+            assert!(told.contains("with it every fair execution ends"), "{name}: {told}");
+        }
+    }
+}
+
+/// Guesses are tried in three rounds first.
+#[test]
+fn many_rounds_are_told_from_few() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/algorithms/16-phases");
+    let ring = std::fs::read_to_string(corpus.join("phases-ring-no-empty-arrive.litmus")).expect("the file");
+    let report = text(&ring.replace("%i, 3;", "%i, 4;").replace("%sum = 3", "%sum = 4"));
+    let missing: Vec<&str> = report.termination.missing.iter().map(|missing| missing.text.as_str()).collect();
+    assert_eq!(missing, ["`mbarrier.arrive.shared::cta.b64 _, [empty]` in P1 between lines 27 and 28"]);
 }

@@ -101,7 +101,7 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, location: &LocationInfo) 
 }
 
 /// The rank of a CTA in its cluster: the smallest has rank 0.
-fn rank(scene: &Scene<'_>, cta: u32) -> usize {
+pub(super) fn rank(scene: &Scene<'_>, cta: u32) -> usize {
     let mut all: Vec<u32> = scene
         .unfolding
         .threads

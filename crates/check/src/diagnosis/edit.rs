@@ -1,17 +1,18 @@
 //! A piece that may be missing, as a change of the test's tree: an instruction that is put in, one that is moved, one
-//! with stronger words. Trees are changed and not programs, because the tables then decide what the changed text means.
+//! with stronger words. How it is made is `work`.
 
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
+use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, parse_named};
-use fencepost_syntax::{Span, Spanned};
+use fencepost_syntax::litmus::{Litmus, Statement};
 
 use crate::report::Missing;
 
 use super::anchor::{Anchor, Side, position};
+use super::phases::alternate::Alternate;
 use super::scene::Scene;
-use super::slots::settled;
+use super::work::{Work, counted};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Edit {
@@ -44,6 +45,18 @@ pub(super) enum Change {
         wait: String,
         label: String,
         polled: Polled,
+    },
+    /// A wait whose parity changes with the rounds of a loop.
+    Alternate(Alternate),
+    /// Another value of a register at the start.
+    Start {
+        thread: ThreadId,
+        register: String,
+        value: i128,
+    },
+    Remove {
+        thread: ThreadId,
+        span: Span,
     },
     /// Other semantics or a wider scope.
     Strengthen {
@@ -103,6 +116,8 @@ pub(super) enum Polled {
     Once,
     /// The thread has just waited on the same mbarrier and not used what it waited for: it would wait for what comes after.
     Again,
+    /// It stands in a loop: with one parity it is right in one of two rounds.
+    EveryRound,
 }
 
 /// What is moved: an author moves an access less gladly.
@@ -120,7 +135,6 @@ pub(super) enum Whole {
     Everything,
 }
 
-const SEMANTICS: &[&str] = &["weak", "relaxed", "acquire", "release", "acq_rel", "volatile"];
 pub(super) const SCOPES: &[&str] = &["cta", "cluster", "gpu", "sys"];
 
 impl Edit {
@@ -135,8 +149,14 @@ impl Edit {
     /// smaller one is told.
     pub(super) fn size(&self) -> u32 {
         match &self.change {
-            Change::Strengthen { semantics: Some(_), scope: Some(_), .. } | Change::Replace { .. } => 3,
-            Change::Strengthen { .. } | Change::Wait { .. } | Change::Return { .. } | Change::Count { .. } => 2,
+            Change::Strengthen { semantics: Some(_), scope: Some(_), .. }
+            | Change::Replace { .. }
+            | Change::Remove { .. } => 3,
+            Change::Strengthen { .. }
+            | Change::Wait { .. }
+            | Change::Return { .. }
+            | Change::Count { .. }
+            | Change::Start { .. } => 2,
             Change::Move { what: Moved::Synchronisation, .. } => 4,
             Change::Hand { .. } => 5,
             Change::Move { what: Moved::Access, .. } => 11,
@@ -146,7 +166,8 @@ impl Edit {
                 if at.len() == 1 { 4 + 2 * instructions } else { 6 + 4 * instructions }
             }
             Change::Poll { polled: Polled::Once, .. } => 7,
-            Change::Poll { polled: Polled::Again, .. } => 12,
+            Change::Poll { polled: Polled::Again | Polled::EveryRound, .. } => 12,
+            Change::Alternate(_) => 7,
             Change::Declare { .. } => 6,
             Change::Append { to, .. } => 6 * to.len() as u32,
         }
@@ -167,9 +188,12 @@ impl Edit {
             Change::Declare { .. } => None,
             Change::Append { to, .. } => to.first().map(|thread| (*thread, last(scene, *thread))),
             Change::Poll { at, .. } => Some((at.thread, at.span)),
+            Change::Alternate(alternate) => Some(alternate.place()),
+            Change::Start { .. } => None,
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
             | Change::Replace { thread, span, .. }
+            | Change::Remove { thread, span }
             | Change::Return { thread, span } => Some((*thread, *span)),
             Change::Move { span, to, .. } => Some((to.thread, *span)),
             Change::Hand { to, .. } => Some((to.thread, to.span)),
@@ -191,13 +215,17 @@ impl Edit {
             Change::Poll { at, wait, .. } => {
                 format!("a loop around `{}` {}", wait.replace('\n', " "), scene.place_words(at))
             }
+            Change::Alternate(alternate) => alternate.words(scene),
+            Change::Start { thread, register, value } => {
+                format!("`{}:{register} = {value}` in the declarations", scene.thread_name(*thread))
+            }
+            Change::Remove { thread, span } => {
+                format!("{}'s `{}` (line {}) has to go", scene.thread_name(*thread), text(span), line(span))
+            }
             Change::Strengthen { thread, span, semantics, scope } => {
-                let words: Vec<String> = semantics
-                    .map(semantics_word)
-                    .into_iter()
-                    .chain(scope.map(scope_word))
-                    .map(|word| format!(".{word}"))
-                    .collect();
+                let semantics = semantics.map(semantics_word).into_iter();
+                let words: Vec<String> =
+                    semantics.chain(scope.map(scope_word)).map(|word| format!(".{word}")).collect();
                 let name = scene.thread_name(*thread);
                 format!("`{}` on {name}'s `{}` (line {})", words.concat(), text(span), line(span))
             }
@@ -206,22 +234,13 @@ impl Edit {
                 format!("`{by}` in {} instead of line {}", scene.thread_name(*thread), line(span))
             }
             Change::Replace { thread, span, by } => {
-                let by = by.trim_end_matches(';');
+                let by = by.trim_end_matches(';').replace('\n', " ");
                 format!("`{by}` in {} instead of `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
             }
             Change::Return { thread, span } => {
                 format!("`atom` instead of {}'s `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
             }
-            Change::Move { span, to, .. } => {
-                let name = scene.thread_name(to.thread);
-                let side = if to.side == Side::After { "behind" } else { "before" };
-                let place = if line(span) == line(&to.span) {
-                    format!("`{}` of the same line", text(&to.span))
-                } else {
-                    format!("line {}", line(&to.span))
-                };
-                format!("{name}'s `{}` (line {}) belongs {side} {place}", text(span), line(span))
-            }
+            Change::Move { span, to, .. } => moved(scene, *span, to),
             Change::Hand { thread, span, to } => {
                 let (name, other) = (scene.thread_name(*thread), scene.thread_name(to.thread));
                 let (what, from, behind) = (text(span), line(span), line(&to.span));
@@ -234,6 +253,20 @@ impl Edit {
             }
         }
     }
+}
+
+/// "P1's `fence.proxy.async` (line 16) belongs before line 15".
+fn moved(scene: &Scene<'_>, span: Span, to: &Anchor) -> String {
+    let line = |span: Span| scene.test.source.position(span.start).line;
+    let text = |span: Span| scene.test.instruction_text(span).trim_end_matches(';').trim().to_owned();
+    let name = scene.thread_name(to.thread);
+    let side = if to.side == Side::After { "behind" } else { "before" };
+    let place = if line(span) == line(to.span) {
+        format!("`{}` of the same line", text(to.span))
+    } else {
+        format!("line {}", line(to.span))
+    };
+    format!("{name}'s `{}` (line {}) belongs {side} {place}", text(span), line(span))
 }
 
 /// "`bar.sync 0` in P0 between lines 4 and 5 and in P1 before line 9".
@@ -287,7 +320,7 @@ pub(super) fn scope_word(scope: Scope) -> &'static str {
     }
 }
 
-fn semantics_word(semantics: Semantics) -> &'static str {
+pub(super) fn semantics_word(semantics: Semantics) -> &'static str {
     match semantics {
         Semantics::Release => "release",
         Semantics::Acquire => "acquire",
@@ -295,238 +328,9 @@ fn semantics_word(semantics: Semantics) -> &'static str {
     }
 }
 
-/// A tree under change. Statements that are put in are kept aside until the end, so that positions stay.
-struct Work {
-    litmus: Litmus,
-    /// Per thread and statement: what comes before it, and what behind it.
-    around: Vec<Vec<(Vec<Statement>, Vec<Statement>)>>,
-    /// Moved away.
-    gone: Vec<(usize, usize)>,
-    /// Put at the end of threads.
-    behind: Vec<(usize, Vec<Statement>)>,
-}
-
-impl Work {
-    fn new(litmus: &Litmus) -> Work {
-        let around = litmus.threads.iter().map(|thread| vec![Default::default(); thread.body.len()]).collect();
-        Work { litmus: litmus.clone(), around, gone: Vec::new(), behind: Vec::new() }
-    }
-
-    fn apply(&mut self, change: &Change) -> Option<()> {
-        match change {
-            Change::Insert { at } => {
-                for (anchor, text) in at {
-                    self.put(anchor, parsed(text)?)?;
-                }
-            }
-            Change::Declare { text } => self.litmus.declarations.extend(declared(text)?),
-            Change::Append { to, text } => {
-                for thread in to {
-                    self.behind.push((thread.index(), parsed(text)?));
-                }
-            }
-            Change::Poll { at, wait, label, .. } => {
-                self.put(at, parsed(&format!("{label}: {wait};\n@!%waited bra {label};"))?)?;
-            }
-            Change::Strengthen { thread, span, semantics, scope } => {
-                strengthen(self.instruction(*thread, *span)?, *semantics, *scope)?;
-            }
-            Change::Wait { thread, span, newest, whole } => {
-                let instruction = self.instruction(*thread, *span)?;
-                let count = instruction.operands.last_mut()?;
-                count.node = Operand::Integer(*newest);
-                if *whole == Whole::Everything {
-                    instruction.modifiers.retain(|word| word.node != "read");
-                }
-            }
-            Change::Replace { thread, span, by } => {
-                let at = position(&self.litmus, *thread, *span)?;
-                let statements = parsed(by)?;
-                self.gone.push((thread.index(), at));
-                self.around.get_mut(thread.index())?.get_mut(at)?.0.extend(statements);
-            }
-            Change::Return { thread, span } => {
-                let instruction = self.instruction(*thread, *span)?;
-                instruction.opcode.node = "atom".to_owned();
-                let here = instruction.opcode.span;
-                instruction.operands.insert(0, Spanned::new(Operand::Register("%returned".to_owned()), here));
-            }
-            Change::Move { span, to, .. } => {
-                let at = position(&self.litmus, to.thread, *span)?;
-                let moved = self.litmus.threads.get(to.thread.index())?.body.get(at)?.clone();
-                self.gone.push((to.thread.index(), at));
-                self.put(to, vec![moved])?;
-            }
-            Change::Hand { thread, span, to } => {
-                let at = position(&self.litmus, *thread, *span)?;
-                let handed = self.litmus.threads.get(thread.index())?.body.get(at)?.clone();
-                self.gone.push((thread.index(), at));
-                self.put(to, vec![handed])?;
-            }
-            Change::Count { name, by, inits } if inits.is_empty() => *count_of(&mut self.litmus, name)? += by,
-            Change::Count { by, inits, .. } => {
-                for (thread, span) in inits {
-                    *initial(self.instruction(*thread, *span)?)? += by;
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn instruction(&mut self, thread: ThreadId, span: Span) -> Option<&mut Instruction> {
-        let at = position(&self.litmus, thread, span)?;
-        match self.litmus.threads.get_mut(thread.index())?.body.get_mut(at)? {
-            Statement::Instruction { instruction, .. } => Some(instruction),
-            Statement::Label(_) | Statement::C(_) => None,
-        }
-    }
-
-    fn put(&mut self, anchor: &Anchor, statements: Vec<Statement>) -> Option<()> {
-        let (at, side) = settled(&self.litmus, anchor)?;
-        let (before, after) = self.around.get_mut(anchor.thread.index())?.get_mut(at)?;
-        match side {
-            Side::Before => before.extend(statements),
-            Side::After => after.extend(statements),
-        }
-        Some(())
-    }
-
-    fn finish(self) -> Litmus {
-        let mut litmus = self.litmus;
-        for (thread, (body, around)) in
-            litmus.threads.iter_mut().map(|thread| &mut thread.body).zip(self.around).enumerate()
-        {
-            let old = std::mem::take(body);
-            for (at, (statement, (before, after))) in old.into_iter().zip(around).enumerate() {
-                body.extend(before);
-                if !self.gone.contains(&(thread, at)) {
-                    body.push(statement);
-                }
-                body.extend(after);
-            }
-            let end = body.len() - usize::from(body.last().is_some_and(leaves));
-            let own = self.behind.iter().filter(|(own, _)| *own == thread);
-            let put: Vec<Statement> = own.flat_map(|(_, statements)| statements.clone()).collect();
-            body.splice(end..end, put);
-        }
-        litmus
-    }
-}
-
-/// The number of arrivals that an `mbarrier.init` gives.
-fn initial(instruction: &mut Instruction) -> Option<&mut i128> {
-    match &mut instruction.operands.last_mut()?.node {
-        Operand::Integer(count) => Some(count),
-        _ => None,
-    }
-}
-
-/// The number of arrivals that an mbarrier is declared with; those of an array are all alike.
-fn count_of<'l>(litmus: &'l mut Litmus, name: &str) -> Option<&'l mut i128> {
-    let name = name.split(['[', '+']).next().unwrap_or(name);
-    for declaration in &mut litmus.declarations {
-        if let Declaration::Location { name: own, value: Some(value), .. } = &mut declaration.node
-            && own.node == name
-            && let InitialValue::Integer(count) = &mut value.node
-        {
-            return Some(count);
-        }
-    }
-    None
-}
-
-pub(super) fn counted(scene: &Scene<'_>, name: &str, inits: &[(ThreadId, Span)]) -> Option<i128> {
-    let mut work = Work::new(&scene.test.litmus);
-    match inits.first() {
-        Some((thread, span)) => initial(work.instruction(*thread, *span)?).copied(),
-        None => count_of(&mut work.litmus, name).copied(),
-    }
-}
-
-/// Whether nothing behind this statement is executed.
-fn leaves(statement: &Statement) -> bool {
-    matches!(statement, Statement::Instruction { instruction, .. }
-        if instruction.guard.is_none() && matches!(instruction.opcode.node.as_str(), "ret" | "exit"))
-}
-
 /// The last instruction of a thread.
 fn last(scene: &Scene<'_>, thread: ThreadId) -> Span {
     let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
     let mut spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
     spans.next_back().unwrap_or_default()
-}
-
-/// The declarations of a text.
-fn declared(text: &str) -> Option<Vec<Spanned<Declaration>>> {
-    let whole = format!("PTX piece\n{{ {text}; }}\nP0@cta 0, kernel 0 {{\n}}\nexists (true)\n");
-    let (mut trees, _) = parse_named("piece", &whole);
-    trees.pop().map(|tree| tree.declarations).filter(|found| !found.is_empty())
-}
-
-/// The statements of a text, as a thread would have them.
-fn parsed(text: &str) -> Option<Vec<Statement>> {
-    let whole = format!("PTX piece\n{{ }}\nP0@cta 0 {{\n{text}\n}}\nexists (true)\n");
-    let (mut trees, _) = parse_named("piece", &whole);
-    let mut body = trees.pop()?.threads.into_iter().next()?.body;
-    if body.is_empty() {
-        return None;
-    }
-    for statement in &mut body {
-        if let Statement::Instruction { instruction, .. } = statement {
-            blank(instruction);
-        }
-    }
-    Some(body)
-}
-
-/// A piece stands nowhere in the test's text.
-fn blank(instruction: &mut Instruction) {
-    instruction.opcode.span = Span::default();
-    instruction.modifiers.iter_mut().for_each(|word| word.span = Span::default());
-    instruction.operands.iter_mut().for_each(|operand| operand.span = Span::default());
-    if let Some(guard) = &mut instruction.guard {
-        guard.register.span = Span::default();
-    }
-}
-
-/// None where the instruction has no such form.
-fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope: Option<Scope>) -> Option<()> {
-    let at = semantics_position(instruction)?;
-    let here = instruction.opcode.span;
-    let is = |word: &Spanned<String>, words: &[&str]| words.contains(&word.node.as_str());
-    // A cluster barrier has no scope, and its level is spelled like one.
-    let scope = scope.filter(|_| instruction.opcode.node != "barrier").map(scope_word);
-    let (head, tail) = instruction.modifiers.split_at(at);
-    let old = tail.iter().find(|word| is(word, SEMANTICS)).map(|word| word.node.as_str());
-    let word = match (semantics.map(semantics_word), old) {
-        (Some("release"), Some("acquire" | "acq_rel")) | (Some("acquire"), Some("release" | "acq_rel")) => {
-            Some("acq_rel")
-        }
-        (Some(word), _) => Some(word),
-        (None, old) => old,
-    };
-    let own = tail.iter().find(|word| is(word, SCOPES)).map(|word| word.node.as_str());
-    let scope = scope.or(own.filter(|_| instruction.opcode.node != "barrier"));
-    let put = word.into_iter().chain(scope).map(|word| Spanned::new(word.to_owned(), here));
-    let kept = |word: &&Spanned<String>| !is(word, SEMANTICS) && (scope.is_none() || !is(word, SCOPES));
-    instruction.modifiers = head.iter().cloned().chain(put).chain(tail.iter().filter(kept).cloned()).collect();
-    Some(())
-}
-
-/// Behind which modifiers semantics and scope stand; None for an instruction that has none.
-fn semantics_position(instruction: &Instruction) -> Option<usize> {
-    let position = |head: &str| instruction.modifiers.iter().position(|word| word.node == head);
-    match instruction.opcode.node.as_str() {
-        "ld" | "st" | "atom" | "red" | "fence" => Some(0),
-        // `expect_tx` and `complete_tx` alone are always relaxed.
-        "mbarrier" => {
-            let arrives = position("arrive").or(position("arrive_drop"));
-            let arrives = arrives.map(|at| position("expect_tx").map_or(at, |bytes| at.max(bytes)));
-            let waits = position("try_wait").or(position("test_wait"));
-            let waits = waits.map(|at| position("parity").map_or(at, |parity| at.max(parity)));
-            arrives.or(waits).map(|at| at + 1)
-        }
-        "barrier" => position("arrive").or(position("wait")).map(|at| at + 1),
-        _ => None,
-    }
 }

@@ -15,12 +15,14 @@ mod edit;
 mod exit;
 mod flag;
 mod gates;
+mod hang;
 mod in_flight;
 mod life;
 mod meet;
 mod message;
 mod more;
 mod paths;
+mod phases;
 mod scene;
 mod search;
 mod slots;
@@ -31,6 +33,7 @@ mod visit;
 mod wait;
 mod warp;
 pub(crate) mod words;
+mod work;
 
 use fencepost_program::EventId;
 
@@ -55,8 +58,11 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let (used, cut) = (checked.model.clone(), checked.test.clone());
     let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);
-    if checked.evidence.races.is_empty() || !scene::has_strands(&model.model) {
+    if !scene::has_strands(&model.model) {
         return;
+    }
+    if checked.evidence.races.is_empty() {
+        return hang::apply(test, model, options, checked);
     }
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
@@ -98,6 +104,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
             diagnosis.confirmed = true;
         }
     }
+    hang::told(checked, cures.told);
 }
 
 /// What leaves no race of the test.
@@ -106,6 +113,8 @@ struct Cures {
     all: Vec<Vec<Edit>>,
     /// How many races have one.
     clean: usize,
+    /// What is said of the first.
+    told: Option<(String, Vec<Missing>)>,
 }
 
 /// The same for an example of a race, without the report around it.
@@ -155,6 +164,9 @@ fn diagnose(
     };
     if let Some((from, to, edits)) = told {
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
+    }
+    if cures.told.is_none() && cures.clean > 0 {
+        cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));
     }
     Some(diagnosis)
 }

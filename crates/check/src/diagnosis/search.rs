@@ -9,7 +9,7 @@ use super::edit::{Change, Edit, Moved, Polled};
 use super::paths::{Plan, plans};
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, meet, more, slots, small, unheard};
+use super::{arrive, meet, more, phases, slots, small, unheard};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -43,7 +43,11 @@ impl Cure {
     /// Whether the thread would use what comes next instead of what it waited for: the last thing that is meant.
     fn is_of_next(&self) -> bool {
         let next = |edit: &Edit| {
-            matches!(edit.change, Change::Poll { polled: Polled::Again, .. } | Change::Move { what: Moved::Access, .. })
+            matches!(
+                edit.change,
+                Change::Poll { polled: Polled::Again | Polled::EveryRound, .. }
+                    | Change::Move { what: Moved::Access, .. }
+            )
         };
         self.edits.iter().any(next)
     }
@@ -127,6 +131,7 @@ pub(super) fn search(
     }
     // What has another number than it should is seldom meant so.
     search.singles(small::overrun(scene));
+    search.guesses(phases::likely(scene, pair));
     search.singles(meet::likely(scene, pair));
     search.singles(unheard::likely(scene, pair));
     match search.best.take() {
@@ -160,6 +165,13 @@ impl Search<'_, '_> {
         self.verifier.check(&edits, self.pair, self.scene.unfolding)
     }
 
+    /// Whether it is a cure with more rounds too.
+    fn lasts(&self, cure: &Cure) -> bool {
+        let edits: Vec<&Edit> = cure.edits.iter().collect();
+        let race = verify::places(self.scene.unfolding, self.pair);
+        self.verifier.lasts(&edits, Some(race), phases::rounds::stages(self.scene))
+    }
+
     fn bound(&self) -> u32 {
         self.best.as_ref().map_or(u32::MAX, Cure::score)
     }
@@ -167,7 +179,9 @@ impl Search<'_, '_> {
     /// Checks a plan, cuts it down and keeps it if it is better than what there is.
     fn offer(&mut self, plan: &Plan) {
         let found = self.check(&plan.edits);
-        if found == Found::Unknown && self.undecided.is_none() {
+        let repeated = |at: &Anchor| phases::polled(self.scene, at) == Polled::EveryRound;
+        let wrong = |edit: &Edit| matches!(&edit.change, Change::Poll { at, .. } if repeated(at));
+        if found == Found::Unknown && self.undecided.is_none() && !plan.edits.iter().any(wrong) {
             self.undecided = Some(plan.clone());
         }
         if found.is_cure() {
@@ -199,7 +213,7 @@ impl Search<'_, '_> {
             self.cut(&mut cure);
         }
         self.shift(&mut cure);
-        if cure.score() < self.bound() {
+        if cure.score() < self.bound() && self.lasts(&cure) {
             self.best = Some(cure);
         }
     }
@@ -349,6 +363,19 @@ impl Search<'_, '_> {
         self.singles(small::handed(scene, pair));
         self.singles(small::halves(scene, pair));
         self.singles(meet::copies(scene, pair));
+    }
+
+    /// The same for what is likely, however much was looked at.
+    fn guesses(&mut self, edits: Vec<Edit>) {
+        let race = verify::places(self.scene.unfolding, self.pair);
+        let stages = phases::rounds::stages(self.scene);
+        let verifier = self.verifier;
+        for edit in edits.into_iter().filter(|edit| edit.size() <= LIKELY) {
+            if edit.size() < self.bound() && verifier.is_plausible(&[&edit], Some(race), stages) {
+                let (from, to) = self.pair;
+                verifier.hopefully(|| self.offer_quietly(&Plan { from, to, edits: vec![edit], cost: 0 }));
+            }
+        }
     }
 
     fn singles(&mut self, edits: Vec<Edit>) {

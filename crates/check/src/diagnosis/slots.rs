@@ -67,11 +67,24 @@ pub(super) fn settled(litmus: &Litmus, anchor: &Anchor) -> Option<(usize, Side)>
 pub(super) fn loop_end(body: &[Statement], label_at: usize, label: &str) -> Option<usize> {
     for (at, statement) in body.iter().enumerate().skip(label_at + 1).take(SHORT) {
         let found = instruction(statement)?;
+        if has_effect(found) {
+            return None;
+        }
         if leaves(found) {
             return goes_to(found, label).then_some(at);
         }
     }
     None
+}
+
+/// Whether a loop with it does more than to wait, or to try again.
+fn has_effect(instruction: &Instruction) -> bool {
+    let arrives = |word: &str| matches!(word, "arrive" | "arrive_drop" | "expect_tx" | "complete_tx");
+    match instruction.opcode.node.as_str() {
+        "bar" | "barrier" | "cp" | "red" | "st" | "tcgen05" | "wgmma" => true,
+        "mbarrier" => instruction.modifiers.iter().any(|word| arrives(&word.node)),
+        _ => false,
+    }
 }
 
 fn goes_to(instruction: &Instruction, label: &str) -> bool {

@@ -113,7 +113,7 @@ fn counts(scene: &Scene<'_>) -> Vec<Edit> {
 pub(super) fn overrun(scene: &Scene<'_>) -> Vec<Edit> {
     let exceeds = |edit: &Edit| match &edit.change {
         Change::Count { name, by, inits } => {
-            let count = super::edit::counted(scene, name, inits);
+            let count = super::work::counted(scene, name, inits);
             count.is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, BTreeSet::len) as i128)
         }
         _ => false,

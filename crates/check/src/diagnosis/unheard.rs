@@ -10,7 +10,8 @@ use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_syntax::Span;
 
 use super::anchor::{Anchor, Side, instruction, position};
-use super::edit::{Change, Edit, Polled};
+use super::edit::{Change, Edit};
+use super::phases;
 use super::scene::Scene;
 use super::slots;
 use super::small;
@@ -48,7 +49,8 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             );
             for place in places(scene, at) {
                 let wait = poll(scene, (told, at), name, 0);
-                let change = Change::Poll { at: place, wait, label: format!("WAIT{}", at.0), polled: Polled::Once };
+                let polled = phases::polled(scene, &place);
+                let change = Change::Poll { at: place, wait, label: format!("WAIT{}", at.0), polled };
                 found.push(Edit { change, reason: reason.clone(), section: "9.7.15.16", cost: COST });
             }
         }
@@ -57,7 +59,7 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 }
 
 /// Before the bytes of the access are announced, then before it, then further up.
-fn places(scene: &Scene<'_>, at: EventId) -> Vec<Anchor> {
+pub(super) fn places(scene: &Scene<'_>, at: EventId) -> Vec<Anchor> {
     let Some(anchor) = scene.anchor(at, Side::Before) else { return Vec::new() };
     let announced = announced(scene, at).map(|span| Anchor { span, ..anchor });
     let near = slots::near(&scene.test.litmus, &anchor, NEAR);

@@ -21,12 +21,13 @@ use crate::accesses;
 use crate::joint;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::{Flags, RaceSet};
+use crate::race::{Flags, RaceKey, RaceSet};
 use crate::report::Count;
 use crate::search::{is_large, longest};
 use crate::test::Test;
 
 use super::edit::Edit;
+use super::phases::rounds;
 use super::visit::{End, Until, Visit};
 
 /// Work for one changed test, in the engine's units.
@@ -44,6 +45,8 @@ const IN_VAIN: u64 = 1_000;
 
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);
+/// No race.
+const NOWHERE: Places = (u32::MAX, 0);
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Found {
@@ -90,6 +93,7 @@ struct Races {
     is_complete: bool,
     /// Some execution breaks a `forall` or reaches what must not be.
     broken: bool,
+    hangs: bool,
 }
 
 /// What was seen of a test beside its races.
@@ -125,12 +129,16 @@ pub(super) struct Verifier<'a> {
     before: OnceCell<Option<Manners>>,
     /// What a changed test has, by its text: several races have one cure.
     done: RefCell<BTreeMap<String, Decided>>,
+    /// Whether a changed test is as good with more rounds.
+    lasting: RefCell<BTreeMap<(String, Places), bool>>,
     left: RefCell<u32>,
     /// The effort so far: executions that were looked at, each by its weight.
     visited: Cell<u64>,
     weight: u64,
     /// The test has so many executions that a changed one would not be looked through either.
     is_hopeless: bool,
+    /// A guess is checked that is likely to leave few executions.
+    is_hopeful: Cell<bool>,
     /// The end of the user's time limit.
     deadline: Option<Instant>,
 }
@@ -160,7 +168,22 @@ impl<'a> Verifier<'a> {
         let flags = model.flags();
         let (done, left, before, visited) = (RefCell::default(), RefCell::new(MOST), OnceCell::new(), Cell::new(0));
         let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-        Verifier { test, model, options, flags, known, before, done, left, visited, weight, is_hopeless, deadline }
+        Verifier {
+            test,
+            model,
+            options,
+            flags,
+            known,
+            before,
+            done,
+            lasting: RefCell::default(),
+            left,
+            visited,
+            weight,
+            is_hopeless,
+            is_hopeful: Cell::new(false),
+            deadline,
+        }
     }
 
     fn work(&self, effort: u64) {
@@ -169,7 +192,7 @@ impl<'a> Verifier<'a> {
 
     /// Whether nothing more is checked.
     fn is_too_much(&self) -> bool {
-        self.is_hopeless || self.visited.get() > EXHAUSTED
+        !self.is_hopeful.get() && (self.is_hopeless || self.visited.get() > EXHAUSTED)
     }
 
     /// Whether so much was looked at that only what is likely is tried any more.
@@ -188,11 +211,74 @@ impl<'a> Verifier<'a> {
         if races.pairs.contains(&race) {
             return Found::Stays;
         }
-        match (races.pairs.is_empty(), races.broken) {
+        match (races.pairs.is_empty() && !races.hangs, races.broken) {
             (true, false) => Found::Clean,
             (false, false) => Found::Right,
             (_, true) => Found::Gone,
         }
+    }
+
+    /// The same for a test that may hang and has no race: whether it always ends.
+    pub(super) fn ends(&self, edits: &[&Edit], unfolding: &Unfolding) -> Found {
+        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
+        match self.races(&changed, unfolding, NOWHERE) {
+            Decided::Races(races) if races.hangs || !races.pairs.is_empty() => Found::Stays,
+            Decided::Races(races) if races.broken => Found::Gone,
+            Decided::Races(_) => Found::Clean,
+            Decided::Worse => Found::Stays,
+            Decided::Undecided => Found::Unknown,
+        }
+    }
+
+    /// Whether a guess may be a cure: it is one with fewer rounds, where a wrong one is refuted at little cost.
+    pub(super) fn is_plausible(&self, edits: &[&Edit], race: Option<Places>, stages: i128) -> bool {
+        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return false };
+        let Some(shorter) = rounds::shorter(&changed, stages) else { return true };
+        let seen = lower(&shorter).0.and_then(|program| self.seen(&program, Some(race.unwrap_or(NOWHERE))));
+        seen.is_some_and(|seen| {
+            let pairs = seen.races.races.keys().any(RaceKey::is_pair);
+            !pairs && !seen.stopped && seen.manners.stuck.is_empty() && seen.manners.rules.is_empty()
+        })
+    }
+
+    /// Does something for a guess that is plausible, however many executions the test without it has.
+    pub(super) fn hopefully<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.is_hopeful.set(true);
+        let done = work();
+        self.is_hopeful.set(false);
+        done
+    }
+
+    /// Whether a cure is one with more rounds of the test's loops too. What cannot be said of more rounds counts as that.
+    pub(super) fn lasts(&self, edits: &[&Edit], race: Option<Places>, stages: i128) -> bool {
+        let changed = Edit::apply_all(edits, &self.test.litmus);
+        let Some(longer) = changed.as_ref().and_then(|changed| rounds::longer(changed, stages)) else { return true };
+        let text = print(&longer);
+        let race = race.unwrap_or(NOWHERE);
+        if let Some(known) = self.lasting.borrow().get(&(text.clone(), race)) {
+            return *known;
+        }
+        let seen = lower(&longer).0.and_then(|program| self.seen(&program, Some(race)));
+        let before = self.manners();
+        let lasts = seen.is_none_or(|seen| {
+            !seen.stopped
+                && (seen.manners.stuck.is_empty() || before.is_some_and(|it| seen.manners.stuck.is_subset(&it.stuck)))
+                && (seen.manners.rules.is_empty() || before.is_some_and(|it| seen.manners.rules.is_subset(&it.rules)))
+        });
+        self.lasting.borrow_mut().insert((text, race), lasts);
+        lasts
+    }
+
+    /// Of the test as it is.
+    fn manners(&self) -> Option<&Manners> {
+        if self.is_hopeless {
+            return None;
+        }
+        let seen = || {
+            let program = lower(&self.test.litmus).0?;
+            self.seen(&program, None).map(|seen| seen.manners)
+        };
+        self.before.get_or_init(seen).as_ref()
     }
 
     /// An example of the race in a changed test that still has it.
@@ -246,7 +332,8 @@ impl<'a> Verifier<'a> {
         if pairs.iter().any(|pair| !self.known.contains(pair)) {
             return Decided::Worse;
         }
-        let races = Races { pairs, is_complete: !seen.stopped, broken: seen.manners.broken };
+        let hangs = !seen.manners.stuck.is_empty();
+        let races = Races { pairs, is_complete: !seen.stopped, broken: seen.manners.broken, hangs };
         if seen.stopped {
             return Decided::Races(races);
         }
@@ -255,13 +342,9 @@ impl<'a> Verifier<'a> {
 
     /// A change that cures a race is none if the test then does what it did not do.
     fn compared(&self, races: Races, manners: &Manners) -> Decided {
-        let before = self.before.get_or_init(|| {
-            let program = lower(&self.test.litmus).0?;
-            self.seen(&program, None).map(|seen| seen.manners)
-        });
         // Without a comparison, a test that hangs or breaks a rule is no better than the one that races.
         let nothing = Manners { broken: true, ..Manners::default() };
-        let before = before.as_ref().unwrap_or(&nothing);
+        let before = self.manners().unwrap_or(&nothing);
         let worse = !manners.stuck.is_subset(&before.stuck)
             || !manners.rules.is_subset(&before.rules)
             || manners.broken && !before.broken

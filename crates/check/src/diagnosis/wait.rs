@@ -11,6 +11,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Polled, Whole, scope_word};
 use super::paths::{Kind, Link, Node, end};
+use super::phases;
 use super::scene::Scene;
 use super::words;
 
@@ -98,7 +99,8 @@ pub(super) fn arrivals(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Lin
                 scene.name(arrive),
                 scene.line(arrive)
             );
-            let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", event.0), polled: Polled::Once };
+            let polled = phases::polled(scene, &anchor);
+            let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", event.0), polled };
             let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
             let (start, end) = (Node::Event(write), Node::Event(event));
             links.push(Link { from: start, to: end, kind: Kind::Arrival(write), cost: MBARRIER, edits: vec![edit] });
@@ -254,7 +256,7 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
         let wait = poll(scene, (completion, event), name, parity);
         let what = words::operation(scene, from);
         let reason = format!("{} does not wait until {what} is complete at {name}", scene.name(event));
-        let polled = polled(scene, from, event, completion);
+        let polled = polled(scene, from, (event, &anchor), completion);
         let change = Change::Poll { at: anchor, wait, label, polled };
         let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
         let (start, end) = (Node::Event(from), Node::Event(event));
@@ -265,21 +267,25 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
 
 /// A wait for what one event tells, before another: acquire in the scope of the CTA is what a wait is without words.
 pub(super) fn poll(scene: &Scene<'_>, (told, before): (EventId, EventId), name: &str, parity: u32) -> String {
+    format!("{} %waited, [{name}], {parity}", asks(scene, told, before))
+}
+
+pub(super) fn asks(scene: &Scene<'_>, told: EventId, before: EventId) -> String {
     let words = match scene.common(told, before) {
         Scope::Cta => String::new(),
         scope => format!(".acquire.{}", scope_word(scope)),
     };
-    format!("mbarrier.try_wait.parity{words}.shared::cta.b64 %waited, [{name}], {parity}")
+    format!("mbarrier.try_wait.parity{words}.shared::cta.b64")
 }
 
 /// Whether the thread has waited on the mbarrier, and not used what the operation accesses since.
-fn polled(scene: &Scene<'_>, from: EventId, event: EventId, completion: EventId) -> Polled {
+fn polled(scene: &Scene<'_>, from: EventId, (event, anchor): (EventId, &Anchor), completion: EventId) -> Polled {
     let own = |id: EventId| scene.event(id).location();
     let Some(thread) = scene.thread(event) else { return Polled::Once };
     let before = scene.main_events(thread).into_iter().filter(|id| *id < event);
     let waits = |id: EventId| scene.has(id, Tag::MbarrierWait) && own(id) == own(completion);
     let last = before.rev().find(|id| waits(*id) || own(*id) == own(from));
-    if last.is_some_and(waits) { Polled::Again } else { Polled::Once }
+    if last.is_some_and(waits) { Polled::Again } else { phases::polled(scene, anchor) }
 }
 
 pub(super) fn value(scene: &Scene<'_>, id: EventId) -> Option<fencepost_program::value::Value> {

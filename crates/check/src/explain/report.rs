@@ -9,7 +9,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use super::forbidden::{Search, Subject, forbidden, never_ends};
 use super::race::diagnosed;
-use super::{Context, Example, Explanation, Rejected, allowed, race, stuck};
+use super::{Context, Example, Explanation, Line, Rejected, allowed, race, stuck};
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::race::{IN_FLIGHT, TENSOR_MEMORY, is_of_one_thread, is_of_registers};
@@ -87,10 +87,25 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         if checked.report.termination.never_ends {
             explanation.summary = "No execution ends, even if every thread gets its turn; in this one:".to_owned();
         }
+        explanation.lines.extend(lacking(&context, report));
         let explanation = under(explanation, report.termination.depends.as_ref());
         Part { about: About::Termination, index: 0, explanation }
     }));
     parts
+}
+
+/// What a wait that never ends lacks, where no race has said so already.
+fn lacking(context: &Context<'_>, report: &Report) -> Vec<Line> {
+    if report.termination.missing.is_empty() || !report.races.pairs.is_empty() {
+        return Vec::new();
+    }
+    let line = |text: String, section: Option<String>| Line { text, section, ..Line::default() };
+    let mut lines = vec![line(report.termination.cause.clone(), None)];
+    for missing in &report.termination.missing {
+        lines.push(line(format!("missing: {}", missing.text), context.section(&missing.section)));
+    }
+    lines.push(line("with it every fair execution ends: the changed test was checked".to_owned(), None));
+    lines
 }
 
 /// The candidate with the shortest reason against it, of the first question that has one.

@@ -342,6 +342,16 @@ fn stuck_lines(text: &mut String, report: &Report) {
             None => writeln!(text, "    {} never starts", thread.thread),
         };
     }
+    // Beside a race it was told already.
+    if !report.races.pairs.is_empty() || report.termination.answer != TerminationAnswer::MayHang {
+        return;
+    }
+    if !report.termination.missing.is_empty() {
+        let _ = writeln!(text, "    {}", report.termination.cause);
+    }
+    for missing in &report.termination.missing {
+        let _ = writeln!(text, "    missing: {}; with it every fair execution ends", missing.sentence());
+    }
 }
 
 fn sentence(report: &Report, answer: &Answer) -> String {

@@ -1,0 +1,60 @@
+//! What kernels lack that go through the phases of an mbarrier in a loop (PTX ISA 9.7.15.16): a wait whose parity has to
+//! change from round to round, an arrival of every round, the bytes of a round, the parity that the first round starts with.
+//!
+//! One example of a race shows one pair of rounds, so that ways through it lead to waits for one phase only. Here the text of
+//! the loop is what is looked at: who waits on which mbarrier, who arrives, and where a parity comes from. Each guess is one
+//! forgotten or mistaken line, and is checked like any other change, with more rounds than the test has too (`rounds`).
+
+pub(super) mod alternate;
+mod arrivals;
+mod loops;
+mod parity;
+pub(super) mod rounds;
+mod uses;
+mod waits;
+
+use fencepost_program::EventId;
+
+use super::anchor::Anchor;
+use super::edit::{Edit, Polled};
+use super::scene::Scene;
+use loops::innermost;
+use uses::Uses;
+
+/// Changes that are tried for one race, and for one execution that never ends.
+const MOST: usize = 40;
+
+/// What a race in a loop may come from, the smallest first.
+pub(super) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let loops = loops::all(&scene.test.litmus);
+    let uses = Uses::new(scene);
+    if loops.is_empty() || uses.is_empty() {
+        return Vec::new();
+    }
+    let mut found = parity::mistaken(scene, &loops, &uses);
+    found.extend(arrivals::mistaken(scene, &uses));
+    found.extend(waits::missing(scene, &loops, &uses, pair));
+    found.truncate(MOST);
+    found
+}
+
+/// What a wait that never ends may come from, the smallest first.
+pub(super) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
+    let loops = loops::all(&scene.test.litmus);
+    let uses = Uses::new(scene);
+    let mut found = arrivals::counts(scene, &uses);
+    found.extend(parity::mistaken(scene, &loops, &uses));
+    found.extend(arrivals::mistaken(scene, &uses));
+    found.extend(arrivals::missing(scene, &uses));
+    found.sort_by_key(Edit::size);
+    found.truncate(MOST);
+    found
+}
+
+/// A wait with one parity that stands in a loop is right in one of two rounds only.
+pub(super) fn polled(scene: &Scene<'_>, anchor: &Anchor) -> Polled {
+    let litmus = &scene.test.litmus;
+    let at = super::anchor::position(litmus, anchor.thread, anchor.span);
+    let around = at.and_then(|at| innermost(&loops::all(litmus), anchor.thread, at));
+    if around.is_some() { Polled::EveryRound } else { Polled::Once }
+}

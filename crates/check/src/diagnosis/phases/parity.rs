@@ -1,0 +1,175 @@
+//! A wait of every round that asks with the wrong parity: one that never changes, one that starts with the other phase, one
+//! that changes with the round where it should with the use of a stage (PTX ISA 9.7.15.16).
+
+use fencepost_program::ThreadId;
+use fencepost_syntax::Spanned;
+use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::litmus::{Declaration, InitialValue};
+
+use super::super::anchor::{Anchor, Side, instruction};
+use super::super::edit::{Change, Edit};
+use super::super::scene::Scene;
+use super::alternate::{Alternate, Placed};
+use super::loops::{self, Loop, computed, flips, innermost, inside, is};
+use super::uses::{Kind, Uses};
+use super::waits::{Wanted, divided, sources};
+
+const SECTION: &str = "9.7.15.16";
+const COST: u32 = 0;
+
+/// A wait of a loop.
+struct Wait<'a> {
+    own: Loop,
+    at: usize,
+    instruction: &'a Instruction,
+    stages: usize,
+    name: &'a str,
+}
+
+pub(super) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Edit> {
+    let litmus = &scene.test.litmus;
+    let mut found = Vec::new();
+    for own in uses.all.iter().filter(|own| own.kind == Kind::Wait) {
+        let body = litmus.threads.get(own.thread.index()).map(|thread| &thread.body);
+        let statement = body.and_then(|body| body.get(own.at)).and_then(instruction);
+        let (Some(within), Some(instruction)) = (innermost(loops, own.thread, own.at), statement) else { continue };
+        let by_parity =
+            instruction.modifiers.iter().any(|word| word.node == "parity") && instruction.operands.len() == 3;
+        if instruction.guard.is_some() || !by_parity {
+            continue;
+        }
+        let stages = uses.stages(&own.name);
+        let wait = Wait { own: within, at: own.at, instruction, stages, name: &own.name };
+        match wait.instruction.operands.get(2).map(|operand| &operand.node) {
+            Some(Operand::Integer(_)) => found.extend(constant(scene, loops, &wait)),
+            Some(Operand::Register(register)) => found.extend(of_register(scene, &wait, register)),
+            _ => {}
+        }
+    }
+    found.sort_by_key(Edit::size);
+    found
+}
+
+fn edit(change: Change, reason: String) -> Edit {
+    Edit { change, reason, section: SECTION, cost: COST }
+}
+
+fn called(scene: &Scene<'_>, wait: &Wait<'_>) -> String {
+    let span = wait.instruction.span();
+    let line = scene.test.source.position(span.start).line;
+    format!("{}'s wait on {} in line {line}", scene.thread_name(wait.own.thread), wait.name)
+}
+
+/// `mbarrier.try_wait.parity… %p, [full], 0` in a loop.
+fn constant(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>) -> Vec<Edit> {
+    let span = wait.instruction.span();
+    let text = scene.test.instruction_text(span);
+    let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',') else { return Vec::new() };
+    let thread = wait.own.thread;
+    let place = Anchor { thread, span, side: Side::Before };
+    let reason =
+        format!("{} asks with one parity in every round, and phases alternate between 0 and 1", called(scene, wait));
+    let fills = matches!(wait.instruction.operands.last().map(|it| &it.node), Some(Operand::Integer(1)));
+    let wanted = Wanted { stages: wait.stages, before: place, fills };
+    let all = sources(scene, loops, wait.own, &wanted).into_iter();
+    let changed = all.map(|source| {
+        let placed = Placed::Instead { at: place, before: source.before, by: format!("{head}, {}", source.operand) };
+        edit(Change::Alternate(Alternate { place: placed, own: source.own }), reason.clone())
+    });
+    changed.collect()
+}
+
+fn of_register(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Vec<Edit> {
+    let litmus = &scene.test.litmus;
+    let all = inside(litmus, wait.own.thread, Some(wait.own));
+    let written: Vec<(usize, &Instruction)> =
+        all.into_iter().filter(|(_, instruction)| computed(instruction) == Some(register)).collect();
+    let turns = |(_, instruction): &(usize, &Instruction)| flips(instruction, register);
+    match () {
+        () if written.is_empty() => {
+            let mut found = never_changed(scene, wait, register).into_iter().collect::<Vec<_>>();
+            found.extend(started(scene, wait, register));
+            found
+        }
+        () if written.iter().all(turns) => started(scene, wait, register).into_iter().collect(),
+        () => computed_wrongly(scene, wait, register, &written),
+    }
+}
+
+fn never_changed(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Option<Edit> {
+    let tail = loops::tail(&scene.test.litmus, wait.own.thread, Some(wait.own))?;
+    let what = called(scene, wait);
+    let reason = format!("{what} asks with {register} in every round, which never changes, and phases alternate");
+    let text = format!("xor.b32 {register}, {register}, 1");
+    Some(Edit::insert(tail, &text, reason, SECTION, COST))
+}
+
+/// The other phase in the first round.
+fn started(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Option<Edit> {
+    let thread = wait.own.thread;
+    let what = called(scene, wait);
+    let reason = format!("{what} starts with the other phase: {register} is wrong in the first round");
+    let sets =
+        |(at, instruction): &(usize, &Instruction)| *at < wait.own.first && computed(instruction) == Some(register);
+    if let Some((_, set)) = inside(&scene.test.litmus, thread, None).into_iter().rfind(sets) {
+        let Operand::Integer(first) = set.operands.get(1)?.node else { return None };
+        if set.opcode.node != "mov" || set.guard.is_some() {
+            return None;
+        }
+        let text = scene.test.instruction_text(set.span());
+        let (head, _) = text.trim_end_matches(';').rsplit_once(',')?;
+        let by = format!("{head}, {};", (1 - first).rem_euclid(2));
+        return Some(edit(Change::Replace { thread, span: set.span(), by }, reason));
+    }
+    let value = declared(scene, thread, register)?;
+    let (register, value) = (register.to_owned(), (1 - value).rem_euclid(2));
+    Some(edit(Change::Start { thread, register, value }, reason))
+}
+
+/// The value that a register of the test starts with.
+fn declared(scene: &Scene<'_>, thread: ThreadId, register: &str) -> Option<i128> {
+    let is_own = |declaration: &Spanned<Declaration>| match &declaration.node {
+        Declaration::Register { thread: own, register: name, value } if name.node == register => match value.node {
+            InitialValue::Integer(value) => Some((*own, value)),
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut found = scene.test.litmus.declarations.iter().filter_map(is_own);
+    found.find(|(own, _)| *own as usize == thread.index()).map(|(_, value)| value)
+}
+
+/// A parity that is computed anew in each round.
+fn computed_wrongly(
+    scene: &Scene<'_>,
+    wait: &Wait<'_>,
+    register: &str,
+    written: &[(usize, &Instruction)],
+) -> Vec<Edit> {
+    let thread = wait.own.thread;
+    let what = called(scene, wait);
+    let mut found = Vec::new();
+    // By the stage and not by the round.
+    for (_, masks) in written.iter().filter(|(_, it)| it.opcode.node == "and" && it.guard.is_none() && wait.stages > 1)
+    {
+        let (Some(Operand::Register(counter)), Some(Operand::Integer(1))) =
+            (masks.operands.get(1).map(|it| &it.node), masks.operands.get(2).map(|it| &it.node))
+        else {
+            continue;
+        };
+        let lines = divided(register, counter, wait.stages);
+        let by = format!("{lines}and.b32 {register}, {register}, 1;");
+        let reason =
+            format!("{what} asks with the parity of the round, and a stage is used every {} rounds", wait.stages);
+        found.extend(
+            (!is(masks, 1, register)).then(|| edit(Change::Replace { thread, span: masks.span(), by }, reason)),
+        );
+    }
+    let reason = format!("{what} asks for the phase before: its answer is about another round");
+    for (_, turned) in written.iter().filter(|(at, it)| *at < wait.at && flips(it, register)) {
+        found.push(edit(Change::Remove { thread, span: turned.span() }, reason.clone()));
+    }
+    let place = Anchor { thread, span: wait.instruction.span(), side: Side::Before };
+    found.push(Edit::insert(place, &format!("xor.b32 {register}, {register}, 1"), reason, SECTION, COST));
+    found
+}
