@@ -39,7 +39,7 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let helps = |edit: &&Edit| {
         let one = [*edit];
         let ends = || verifier.ends(&one, unfolding) == Found::Clean && verifier.lasts(&one, None, stages);
-        !verifier.is_tired() && verifier.is_plausible(&one, None, stages) && verifier.hopefully(ends)
+        verifier.hopefully(|| verifier.is_plausible(&one, None, stages) && ends())
     };
     if let Some(edit) = guesses.iter().find(helps) {
         checked.report.termination.missing = vec![edit.missing(&scene)];

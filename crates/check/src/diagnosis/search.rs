@@ -371,9 +371,18 @@ impl Search<'_, '_> {
         let stages = phases::rounds::stages(self.scene);
         let verifier = self.verifier;
         for edit in edits.into_iter().filter(|edit| edit.size() <= LIKELY) {
-            if edit.size() < self.bound() && verifier.is_plausible(&[&edit], Some(race), stages) {
+            if edit.size() >= self.bound() {
+                continue;
+            }
+            let found = verifier.hopefully(|| match verifier.is_plausible(&[&edit], Some(race), stages) {
+                true => self.check(std::slice::from_ref(&edit)),
+                false => Found::Stays,
+            });
+            // One forgotten line is all that was wrong, or it was another.
+            if found == Found::Clean {
                 let (from, to) = self.pair;
-                verifier.hopefully(|| self.offer_quietly(&Plan { from, to, edits: vec![edit], cost: 0 }));
+                let plan = Plan { from, to, edits: vec![edit], cost: 0 };
+                verifier.hopefully(|| self.keep(&plan, plan.edits.clone(), found));
             }
         }
     }

@@ -187,6 +187,10 @@ impl<'a> Verifier<'a> {
     }
 
     fn work(&self, effort: u64) {
+        // Guesses are few, and leave the others their effort.
+        if self.is_hopeful.get() {
+            return;
+        }
         self.visited.set(self.visited.get() + effort);
     }
 
