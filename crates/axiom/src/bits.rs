@@ -126,6 +126,11 @@ pub mod kernel {
         union
     }
 
+    /// Of rows of one word: those that share a bit with `which`.
+    pub fn meeting(rows: &[u64], which: u64) -> u64 {
+        rows.iter().enumerate().fold(0, |meeting, (at, row)| meeting | u64::from(row & which != 0) << at)
+    }
+
     /// Of rows of one word: what can be reached from an event in one step or more.
     pub fn reached(rows: &[u64], from: usize) -> u64 {
         let (mut seen, mut rest) = (rows[from], rows[from]);

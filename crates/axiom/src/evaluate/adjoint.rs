@@ -17,7 +17,7 @@ use crate::model::{BaseRelation, CheckId};
 #[derive(Debug, Default)]
 pub struct Adjoint {
     shape: Shape,
-    /// By slot, with the evaluator's offsets: the pairs (or events) that may not be added.
+    /// By slot, where the evaluator has its value: the pairs (or events) that may not be added.
     bad: Vec<u64>,
     /// Whether the slot has any.
     any: Vec<bool>,
@@ -31,7 +31,7 @@ impl Adjoint {
         self.bad.clear();
         self.bad.resize(evaluator.data.len(), 0);
         self.any.clear();
-        self.any.resize(evaluator.offsets.len(), false);
+        self.any.resize(evaluator.slots.len(), false);
         for scratch in &mut self.scratch {
             scratch.resize(self.shape.matrix().max(self.shape.words()), 0);
         }

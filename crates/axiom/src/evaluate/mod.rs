@@ -5,15 +5,15 @@
 //! stage a check follows its node at once, so that a violation ends the evaluation early. All values lie in one
 //! allocation; `[S] ; r` and `r ; [S]` are masks, not compositions.
 //!
-//! A node is computed again only if the value of an operand has changed since: between two candidates that differ by an
-//! edge most of a large model stays as it was.
+//! A node is computed again only if the value of an operand has changed since, and of a small candidate only in the rows that
+//! can differ ([`update`]): between two candidates that differ by an edge most of a large model stays as it was.
 
 mod adjoint;
 mod plan;
 mod plans;
 mod polarity;
+mod update;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fencepost_program::unfolding::Unfolding;
@@ -29,6 +29,7 @@ pub use plan::{Occurrence, Plan, Pruning};
 pub(crate) use plans::Plans;
 
 use plan::{Operation, Slot, Step};
+use update::Held;
 
 /// What a node depends on at most: each stage includes those before it. The order is that of the search.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,15 +61,13 @@ pub struct Evaluator<'m> {
     plan: Arc<Plan>,
     shape: Shape,
     data: Vec<u64>,
-    /// Where each slot starts in `data`.
-    offsets: Vec<usize>,
+    slots: Vec<Held>,
     scratch: Vec<u64>,
     /// Where a value is computed before it is compared with the one it replaces.
     fresh: Vec<u64>,
     clock: u64,
-    /// By slot: when its value last changed, and when it was last computed; 0 is never.
-    changed: Vec<u64>,
-    computed: Vec<u64>,
+    /// By group: when it was last computed; 0 is never.
+    settled: Vec<u64>,
     /// By check: the time of the value it was last judged on, and whether that violates it.
     judged: Vec<(u64, bool)>,
     /// What may end an evaluation in the middle. The values are then not to be believed.
@@ -90,12 +89,11 @@ impl<'m> Evaluator<'m> {
             plan: model.plans.get(model, roots),
             shape: Shape::default(),
             data: Vec::new(),
-            offsets: Vec::new(),
+            slots: Vec::new(),
             scratch: Vec::new(),
             fresh: Vec::new(),
             clock: 0,
-            changed: Vec::new(),
-            computed: Vec::new(),
+            settled: Vec::new(),
             judged: Vec::new(),
             watch: Watch::default(),
         }
@@ -121,7 +119,7 @@ impl<'m> Evaluator<'m> {
 
     /// Bytes held for the current candidate.
     pub fn memory(&self) -> u64 {
-        (self.data.capacity() * 8 + self.offsets.capacity() * 8) as u64
+        (self.data.capacity() * 8 + self.slots.capacity() * size_of::<Held>()) as u64
     }
 
     /// Bytes needed for a candidate of this shape.
@@ -133,24 +131,22 @@ impl<'m> Evaluator<'m> {
     /// the traces alone violate one.
     pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) -> Option<CheckId> {
         self.shape = candidate.shape;
-        self.offsets.clear();
-        let mut at = 0;
+        self.slots.clear();
+        let mut start = 0;
         for kind in self.plan.kinds() {
-            self.offsets.push(at);
-            at += size(self.shape, kind);
+            let length = size(self.shape, kind);
+            self.slots.push(Held::new(start, length));
+            start += length;
         }
-        self.offsets.push(at);
         self.data.clear();
-        self.data.resize(at, 0);
+        self.data.resize(start, 0);
         self.scratch.clear();
         self.scratch.resize(self.shape.words(), 0);
         self.fresh.clear();
         self.fresh.resize(self.shape.matrix().max(self.shape.words()), 0);
-        self.clock = 1;
-        self.changed.clear();
-        self.changed.resize(self.offsets.len(), 1);
-        self.computed.clear();
-        self.computed.resize(self.offsets.len(), 0);
+        self.clock = update::FIRST;
+        self.settled.clear();
+        self.settled.resize(self.plan.groups.len(), 0);
         self.judged.clear();
         self.judged.resize(self.model.checks.len(), (0, false));
         for index in 0..self.plan.static_bases.len() {
@@ -203,9 +199,8 @@ impl<'m> Evaluator<'m> {
     fn replace(&mut self, slot: Slot, bits: &[u64]) {
         let range = self.range(slot);
         if self.data[range.clone()] != *bits {
-            self.data[range].copy_from_slice(bits);
-            self.clock += 1;
-            self.changed[slot.index()] = self.clock;
+            let rows = update::overwrite(self.shape, &mut self.data[range], bits);
+            self.note(slot, rows);
         }
     }
 
@@ -213,17 +208,8 @@ impl<'m> Evaluator<'m> {
     /// after it are then stale). After a watch ended it, no check is violated.
     pub fn run(&mut self, from: Stage, to: Stage, chosen: Chosen) -> Option<CheckId> {
         for stage in from as usize..=to as usize {
-            for index in 0..self.plan.steps[stage].len() {
-                let step = self.plan.steps[stage][index];
-                if let Step::Check { needs, .. } = step
-                    && chosen < needs
-                {
-                    continue;
-                }
-                match self.step(step) {
-                    ControlFlow::Continue(()) => {}
-                    ControlFlow::Break(violated) => return violated,
-                }
+            if let Some(violated) = self.steps(stage, chosen) {
+                return Some(violated);
             }
         }
         None
@@ -231,30 +217,25 @@ impl<'m> Evaluator<'m> {
 
     /// The checks that only count once everything is chosen, and the nodes that only they need.
     pub fn run_final(&mut self) -> Option<CheckId> {
-        for index in 0..self.plan.last.len() {
-            match self.step(self.plan.last[index]) {
-                ControlFlow::Continue(()) => {}
-                ControlFlow::Break(violated) => return violated,
-            }
-        }
-        None
+        self.steps(plan::LAST, Chosen::ReadsFrom)
     }
 
-    /// Breaks with a check that is violated, or with none where the watch says so.
-    fn step(&mut self, step: Step) -> ControlFlow<Option<CheckId>> {
-        if self.gives_up() {
-            return ControlFlow::Break(None);
-        }
-        match step {
-            Step::Compute(slot, operation) => self.compute(slot, operation),
-            Step::Group(group) => self.fixpoint(group as usize),
-            Step::Check { check, .. } => {
-                if self.violates(check) {
-                    return ControlFlow::Break(Some(check));
+    fn steps(&mut self, list: usize, chosen: Chosen) -> Option<CheckId> {
+        for index in 0..self.plan.list(list).len() {
+            if self.gives_up() {
+                return None;
+            }
+            match self.plan.list(list)[index] {
+                Step::Compute(slot, operation) => self.compute(slot, operation),
+                Step::Group(group) => self.fixpoint(group as usize),
+                Step::Check { check, needs } => {
+                    if chosen >= needs && self.violates(check) {
+                        return Some(check);
+                    }
                 }
             }
         }
-        ControlFlow::Continue(())
+        None
     }
 
     /// The value of a relation node that the plan keeps (checks, demands and what they need).
@@ -278,14 +259,15 @@ impl<'m> Evaluator<'m> {
     }
 
     fn range(&self, slot: Slot) -> std::ops::Range<usize> {
-        self.offsets[slot.index()]..self.offsets[slot.index() + 1]
+        self.slots[slot.index()].range()
     }
 
     fn violates(&mut self, id: CheckId) -> bool {
         let check = &self.model.checks[id.index()];
         let slot = self.plan.slot(check.node);
         let (then, answer) = self.judged[id.index()];
-        if then == self.changed[slot.index()] {
+        let changed = self.slots[slot.index()].changed;
+        if then == changed {
             return answer;
         }
         let range = self.range(slot);
@@ -296,15 +278,14 @@ impl<'m> Evaluator<'m> {
             CheckKind::Acyclic => kernel::is_acyclic(self.shape, value, &mut self.scratch),
         };
         let violated = holds == check.negated;
-        self.judged[id.index()] = (self.changed[slot.index()], violated);
+        self.judged[id.index()] = (changed, violated);
         violated
     }
 
     fn fixpoint(&mut self, group: usize) {
         let plan = &self.plan.groups[group];
-        let Some(&(first, _)) = plan.steps.first() else { return };
-        let then = self.computed[first.index()];
-        if then > 0 && plan.inputs.iter().all(|input| self.changed[input.index()] <= then) {
+        let then = self.settled[group];
+        if then > 0 && plan.inputs.iter().all(|input| self.slots[input.index()].changed <= then) {
             return;
         }
         let members: Vec<Slot> = plan.steps.iter().map(|(slot, _)| *slot).collect();
@@ -338,62 +319,17 @@ impl<'m> Evaluator<'m> {
                 break;
             }
         }
-        self.clock += 1;
+        self.settled[group] = self.clock;
         for (slot, before) in members.iter().zip(before) {
-            let same = then > 0 && self.data[self.range(*slot)] == before[..];
-            self.computed[slot.index()] = self.clock;
-            if !same {
-                self.changed[slot.index()] = self.clock;
+            if then == 0 || self.data[self.range(*slot)] != before[..] {
+                self.note(*slot, update::ALL);
             }
         }
         // A variable has the value of its body.
         for index in 0..self.plan.groups[group].variables.len() {
             let (variable, body) = self.plan.groups[group].variables[index];
-            self.changed[variable.index()] = self.changed[body.index()];
-        }
-    }
-
-    fn compute(&mut self, slot: Slot, operation: Operation) {
-        let then = self.computed[slot.index()];
-        if then > 0 && operation.operands().all(|operand| self.changed[operand.index()] <= then) {
-            return;
-        }
-        let changed = self.update(slot, operation);
-        self.clock += 1;
-        self.computed[slot.index()] = self.clock;
-        if changed {
-            self.changed[slot.index()] = self.clock;
-        }
-    }
-
-    /// Gives the slot the value of its operation; whether that is another one. What goes word by word, or row by row of one
-    /// word, is written where it belongs: most evaluations are of few events, where a copy costs as much as the operation.
-    fn update(&mut self, slot: Slot, operation: Operation) -> bool {
-        let narrow = self.shape.words() == 1;
-        let own = self.range(slot);
-        // Operands come before their users.
-        let (before, rest) = self.data.split_at_mut(own.start);
-        let out = &mut rest[..own.len()];
-        let value = |slot: Slot| &before[self.offsets[slot.index()]..self.offsets[slot.index() + 1]];
-        match operation {
-            Operation::Union(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a | b),
-            Operation::Intersection(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a & b),
-            Operation::Difference(a, b) => kernel::rewrite(out, value(a), value(b), |a, b| a & !b),
-            Operation::Into(a, set) if narrow => {
-                let set = value(set)[0];
-                kernel::rewrite(out, value(a), value(a), |a, _| a & set)
-            }
-            Operation::Sequence(a, b) if narrow => {
-                let b = value(b);
-                kernel::rewrite(out, value(a), value(a), |row, _| kernel::union_of(b, row))
-            }
-            _ => {
-                self.evaluate(slot, operation);
-                let changed = self.data[own.clone()] != self.fresh[..own.len()];
-                if changed {
-                    self.data[own.clone()].copy_from_slice(&self.fresh[..own.len()]);
-                }
-                changed
+            if self.slots[body.index()].changed > self.settled[group] {
+                self.note(variable, update::ALL);
             }
         }
     }
@@ -403,7 +339,7 @@ impl<'m> Evaluator<'m> {
         let shape = self.shape;
         let length = self.range(slot).len();
         let out = &mut self.fresh[..length];
-        let value = |slot: Slot| &self.data[self.offsets[slot.index()]..self.offsets[slot.index() + 1]];
+        let value = |slot: Slot| &self.data[self.slots[slot.index()].range()];
         let watch = &self.watch;
         let go_on = &mut || !watch.is_over();
         match operation {

@@ -126,7 +126,15 @@ pub enum Pruning {
     None,
 }
 
+/// The number of the last list of steps; those before it are the stages.
+pub(super) const LAST: usize = Stage::ALL.len();
+
 impl Plan {
+    /// A list of steps, by its number.
+    pub(super) fn list(&self, number: usize) -> &[Step] {
+        self.steps.get(number).unwrap_or(&self.last)
+    }
+
     /// Of the axioms and demands, and of these nodes too.
     pub fn new(model: &Model, roots: &[NodeId]) -> Plan {
         let polarity = polarities(model);
