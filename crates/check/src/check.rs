@@ -21,7 +21,6 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
-use crate::histogram::Histogram;
 use crate::initial;
 use crate::joint;
 use crate::mixed;
@@ -87,7 +86,7 @@ pub(crate) struct Answers {
     /// Per question; None while nothing is known.
     pub(crate) findings: Vec<Option<Finding>>,
     pub(crate) executions: Option<Count>,
-    pub(crate) outcomes: Histogram,
+    pub(crate) outcomes: crate::histogram::Histogram,
     /// What the counted executions show, before it is believed.
     met: Met,
     pub(crate) races: RaceSet,
@@ -118,7 +117,7 @@ impl Answers {
         Answers {
             findings,
             executions: None,
-            outcomes: Histogram::default(),
+            outcomes: Default::default(),
             met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
             races: RaceSet::default(),
             race_answer: RaceAnswer::NotAsked,
