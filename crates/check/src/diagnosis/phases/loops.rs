@@ -128,7 +128,7 @@ pub(super) fn parities(litmus: &Litmus, own: Loop) -> Vec<Parity> {
         let Some(register) = computed(instruction) else { continue };
         let masks = matches!(instruction.operands.last().map(|it| &it.node), Some(Operand::Integer(1)));
         let turned = flips(instruction, register);
-        if !turned && !(instruction.opcode.node == "and" && masks) {
+        if !(turned || instruction.opcode.node == "and" && masks) {
             continue;
         }
         match found.iter_mut().find(|parity| parity.register == register) {
