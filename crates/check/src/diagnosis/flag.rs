@@ -30,7 +30,7 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> 
         told && scene.is_main(*id) && scene.has(*id, Tag::Write) && is_flag(scene, *id, to)
     };
     for write in scene.execution.events.iter().copied().filter(is_flag) {
-        if reads(scene, waiter, write) {
+        if reads(scene, waiter, write) || is_heard_beside(scene, waiter, write) {
             continue;
         }
         let Some(start) = scene.before("release-pattern", write).into_iter().next() else { continue };
@@ -61,6 +61,15 @@ fn reads(scene: &Scene<'_>, thread: ThreadId, write: EventId) -> bool {
     let mut own = scene.main_events(thread).into_iter();
     let reads = |id: EventId| scene.has(id, Tag::Read) && !scene.has(id, Tag::NoReturn);
     own.any(|id| reads(id) && scene.event(id).location() == location)
+}
+
+/// Whether another thread of the CTA waits for it, on behalf of all: what is missing is a barrier with that one.
+fn is_heard_beside(scene: &Scene<'_>, waiter: ThreadId, write: EventId) -> bool {
+    let threads = &scene.unfolding.threads;
+    let place = |id: usize| threads.get(id).map(|thread| thread.place);
+    let is_beside = |id: &usize| *id != waiter.index() && place(*id) == place(waiter.index());
+    let others = (0..threads.len()).filter(is_beside).map(ThreadId::new);
+    others.filter(|id| scene.thread(write) != Some(*id)).any(|id| reads(scene, id, write))
 }
 
 /// Until the flag has the last value that it gets, or the first where the thread itself goes on with it.
