@@ -89,6 +89,9 @@ fn decisive(program: &Program, unfolding: &Unfolding) -> BTreeSet<EventId> {
         let conditions = trace.constraints.iter().chain(&trace.assumptions);
         let registers = observed[trace.thread.index()].iter().filter_map(|own| trace.registers.get(own.index()));
         found.extend(conditions.chain(registers).flat_map(reads_of));
+        if let TraceEnd::Bound { rests_on, .. } | TraceEnd::Wild { rests_on, .. } = &trace.end {
+            found.extend(rests_on);
+        }
     }
     for event in &unfolding.events {
         found.extend(&event.address_deps);
