@@ -83,7 +83,7 @@ fn the_older_models_are_contained() {
 /// Loops that try again are decided by asking the model for the beginning of an execution, which is for models whose axioms
 /// a beginning cannot break (`Model::is_prefix_closed`). `cmm` takes reads of a thread's own buffered writes out of rf, by
 /// a difference, and is not seen to be one. That the threads of a CTA leave a loop together is asked in the same way.
-const RETRIES: [&str; 13] = [
+const RETRIES: [&str; 14] = [
     "Retry-add",
     "Retry-add-unlucky",
     "Retry-push",
@@ -91,6 +91,7 @@ const RETRIES: [&str; 13] = [
     "Cta-lock",
     "Cta-lock-relaxed-unlock",
     "Cta-poll",
+    "Cta-poll-inner-spin",
     "Cta-poll-nobody",
     "Cta-poll-relaxed",
     "Cta-poll-told-first",
