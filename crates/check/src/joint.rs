@@ -12,7 +12,7 @@ mod compare;
 use std::collections::BTreeSet;
 
 use fencepost_axiom::engine::Reach;
-use fencepost_program::program::{Place, Program};
+use fencepost_program::program::Program;
 use fencepost_program::unfold::{Joint, UnfoldError, UnfoldOptions};
 use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
 use fencepost_program::{ThreadId, TraceId};
@@ -38,23 +38,23 @@ pub(crate) fn unfold(
 
 fn may_part(unfolding: &Unfolding, model: &LoadedModel, options: &Options<'_>) -> bool {
     let thread = |trace: &TraceId| unfolding.traces[trace.index()].thread;
-    let place = |thread: ThreadId| unfolding.threads[thread.index()].place;
+    let place = |thread: &ThreadId| unfolding.threads[thread.index()].place;
     let threads: BTreeSet<ThreadId> = unfolding.joint.iter().map(thread).collect();
-    threads.iter().any(|left| {
-        let parting = parting(unfolding, *left, place(*left));
+    let pairs = threads.iter().flat_map(|left| threads.iter().map(move |stays| (left, stays)));
+    pairs.filter(|(left, stays)| left != stays && place(left) == place(stays)).any(|(left, stays)| {
+        let parting = parting(unfolding, *left, *stays);
         Searcher::new(&parting, &model.model, options).reach() != Reach::Never
     })
 }
 
-/// The executions in which this thread does not go through a joint round; where another does, it is cut.
-fn parting(unfolding: &Unfolding, left: ThreadId, place: Place) -> Unfolding {
+/// The beginnings in which one thread does not go through a joint round and the other is at the end of one.
+fn parting(unfolding: &Unfolding, left: ThreadId, stays: ThreadId) -> Unfolding {
     let mut parting = unfolding.clone();
-    parting.threads[left.index()].traces.retain(|trace| !unfolding.joint.contains(trace));
-    for trace in &unfolding.joint {
-        let trace = &mut parting.traces[trace.index()];
-        if unfolding.threads[trace.thread.index()].place == place {
-            cut(trace);
-        }
+    let is_joint = |trace: &TraceId| unfolding.joint.contains(trace);
+    parting.threads[left.index()].traces.retain(|trace| !is_joint(trace));
+    parting.threads[stays.index()].traces.retain(is_joint);
+    for trace in &unfolding.threads[stays.index()].traces {
+        cut(&mut parting.traces[trace.index()]);
     }
     parting
 }
