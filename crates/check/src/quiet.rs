@@ -26,7 +26,7 @@
 #[cfg(test)]
 mod compare;
 #[cfg(test)]
-mod draft;
+pub(crate) mod draft;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

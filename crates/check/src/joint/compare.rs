@@ -10,6 +10,7 @@ use fencepost_syntax::Source;
 use crate::check::check_known;
 use crate::models::{LoadedModel, Models, Origin};
 use crate::options::{Deepening, Options, Outcomes};
+use crate::quiet::draft::Random;
 use crate::report::{RaceAnswer, Report, TerminationAnswer};
 use crate::test::Test;
 use crate::verdict::{Verdict, Why};
@@ -20,27 +21,6 @@ const PROGRAMS: u64 = 120;
 
 /// Bytes for a check: where it takes more, the program is not compared.
 const MEMORY: u64 = 500 << 20;
-
-/// splitmix64, the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
-    }
-
-    fn one_in(&mut self, many: usize) -> bool {
-        self.below(many) == 0
-    }
-
-    fn pick<'a>(&mut self, items: &[&'a str]) -> &'a str {
-        items[self.below(items.len())]
-    }
-}
 
 /// Lines per thread: of the CTA that goes round, and of one beside it.
 type Draft = Vec<Vec<String>>;
