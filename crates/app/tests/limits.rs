@@ -48,3 +48,26 @@ fn many_accesses_of_one_location_stay_within_the_limits() {
         }
     }
 }
+
+/// Six threads that meet in pairs three times: who meets whom has more ways than can be listed.
+#[test]
+fn ways_to_meet_at_a_counted_barrier_stay_within_the_limits() {
+    let folder = Folder::new();
+    let thread = |at: usize| {
+        let meets = "bar.sync 1, 64;\n".repeat(3);
+        format!("P{at}@cta 0, gpu 0 {{\n{meets}st.relaxed.cta.shared.u32 [x], {at};\n}}\n")
+    };
+    let threads: String = (0..6).map(thread).collect();
+    for (question, code) in [("exists (x=3)", 0), ("exists (x=9)", 3)] {
+        folder.write("pairs.litmus", format!("PTX pairs\n{{ x = 0; }}\n{threads}{question}\n"));
+        for limits in [["--time-limit", "1"], ["--memory-limit", "20M"]] {
+            for engine in ["enumerate", "sat"] {
+                let start = Instant::now();
+                let arguments = ["check", "pairs.litmus", "--model", "sc", "--engine", engine, limits[0], limits[1]];
+                let run = fencepost(&folder, &arguments);
+                assert_eq!(run.code, code, "{question} {engine} {limits:?}: {}{}", run.out, run.err);
+                assert!(start.elapsed() < Duration::from_secs(15), "{engine} {limits:?}: {:?}", start.elapsed());
+            }
+        }
+    }
+}

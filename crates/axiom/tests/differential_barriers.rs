@@ -1,4 +1,4 @@
-//! Which barrier operations meet: `program::barrier::matchings` against a machine that takes every interleaving, on random
+//! Which barrier operations meet: `program::barrier::Matchings` against a machine that takes every interleaving, on random
 //! programs of barriers only, under PTX's rule and Dartagnan's. Groups, what synchronises with what, and who waits for good
 //! must be the same.
 
@@ -6,8 +6,10 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_program::barrier::Matchings;
+use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{BarrierMatching, GenerationOrder, TraceEnd, Unfolding};
-use fencepost_program::{EventId, TraceId, barrier};
+use fencepost_program::{EventId, TraceId};
 use support::barriers::{Outcome, Rule, Site, Threads, threads};
 use support::random::Random;
 
@@ -31,9 +33,9 @@ fn matched(text: &str) -> BTreeSet<Outcome> {
             other => unreachable!("straight-line code ends with {other:?}"),
         };
         let ends: Vec<Option<usize>> = traces.iter().map(waits_at).collect();
-        let found = barrier::matchings(&unfolding, &traces, GenerationOrder::Unordered, &mut |operand| {
-            operand.evaluate(&mut |_| None)
-        });
+        let mut value = |operand: &Expression| operand.evaluate(&mut |_| None);
+        let found: Vec<_> = Matchings::new(&unfolding, &traces, GenerationOrder::Unordered, &mut value).collect();
+        asked_for(&unfolding, &traces);
         for BarrierMatching { groups, synchronises, .. } in found {
             let group = |members: Vec<EventId>| members.iter().map(|member| sites[member]).collect::<Vec<Site>>();
             let mut groups: Vec<Vec<Site>> = groups.into_iter().map(group).collect();
@@ -45,6 +47,32 @@ fn matched(text: &str) -> BTreeSet<Outcome> {
         }
     }
     outcomes
+}
+
+/// Whether a matching is one of these traces is answered by a search that is led to it: as the whole list answers it, for each
+/// that is in the list, and for each with a group dropped or with two members of different groups exchanged.
+fn asked_for(unfolding: &Unfolding, traces: &[TraceId]) {
+    for order in [GenerationOrder::Unordered, GenerationOrder::Ordered] {
+        let mut value = |operand: &Expression| operand.evaluate(&mut |_| None);
+        let mut matchings = || Matchings::new(unfolding, traces, order, &mut value);
+        let all: BTreeSet<BarrierMatching> = matchings().collect();
+        for matching in &all {
+            let mut others = vec![matching.clone()];
+            if let [first, .., last] = &*matching.groups {
+                let mut exchanged = matching.clone();
+                let at = matching.groups.len() - 1;
+                (exchanged.groups[0][0], exchanged.groups[at][0]) = (last[0], first[0]);
+                exchanged.groups.iter_mut().for_each(|group| group.sort());
+                exchanged.groups.sort();
+                let mut dropped = matching.clone();
+                dropped.groups.pop();
+                others.extend([exchanged, dropped]);
+            }
+            for other in others {
+                assert_eq!(matchings().has(&other, &mut |_| true), all.contains(&other), "{other:?} of {all:#?}");
+            }
+        }
+    }
 }
 
 fn choices(unfolding: &Unfolding) -> Vec<Vec<TraceId>> {

@@ -10,9 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use fencepost_program::barrier::Matchings;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd, Unfolding};
-use fencepost_program::{EventId, LocationId, TraceId, barrier, launch};
+use fencepost_program::{EventId, LocationId, TraceId, launch};
 use fencepost_syntax::{Span, cat};
 
 use super::{Ends, Engine, Exploration, Goal, Limits, Stop, Visitor, cut};
@@ -181,7 +182,8 @@ impl<'t> Search<'_, 't> {
     fn all_barriers(&mut self, fixed: &mut Fixed, rf: &[Pair], early: &Valuation) -> Result<Depends, Exploration> {
         let unfolding = self.unfolding;
         let order = self.model.generation_order();
-        for barriers in barrier::matchings(unfolding, &fixed.traces, order, &mut |operand| early.evaluate(operand)) {
+        let mut matchings = Matchings::new(unfolding, &fixed.traces, order, &mut |operand| early.evaluate(operand));
+        while let Some(barriers) = self.next_matching(&mut matchings)? {
             self.candidate().set_barriers(&barriers);
             let depends = if fixed.has_barriers {
                 let values = Valuation::new(unfolding, &fixed.events, rf, Some(&barriers));
@@ -197,6 +199,15 @@ impl<'t> Search<'_, 't> {
             }
         }
         Ok(Depends::ALL)
+    }
+
+    fn next_matching(&mut self, matchings: &mut Matchings<'_>) -> Result<Option<BarrierMatching>, Exploration> {
+        let mut limit = Ok(());
+        let found = matchings.next_while(&mut |_| {
+            limit = self.tick();
+            limit.is_ok()
+        });
+        limit.map(|()| found)
     }
 
     fn all_fence_orders(

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use fencepost_program::barrier::Matchings;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, LocationId, ThreadId, barrier, launch};
+use fencepost_program::{EventId, LocationId, ThreadId, launch};
 
 use super::base::{fence_sc_pairs, has, is_acyclic, location, occurring};
 use super::valuation::Valuation;
@@ -126,12 +127,11 @@ fn check_reads_from(unfolding: &Unfolding, execution: &Execution) -> Result<(), 
 fn check_barriers(unfolding: &Unfolding, execution: &Execution) -> Result<(), Mismatch> {
     // Operands may be reductions of earlier barriers: known once all is matched.
     let values = Valuation::new(unfolding, &execution.events, &execution.rf, Some(&execution.barriers));
-    let possible = |order: GenerationOrder| {
-        let found = barrier::matchings(unfolding, &execution.traces, order, &mut |operand| values.evaluate(operand));
-        found.contains(&execution.barriers)
-    };
     // Whether the order of generations is part of it is the model's.
-    let is_possible = possible(GenerationOrder::Unordered) || possible(GenerationOrder::Ordered);
+    let order =
+        if execution.barriers.generations.is_empty() { GenerationOrder::Unordered } else { GenerationOrder::Ordered };
+    let matchings = Matchings::new(unfolding, &execution.traces, order, &mut |operand| values.evaluate(operand));
+    let is_possible = matchings.has(&execution.barriers, &mut |_| true);
     if is_possible { Ok(()) } else { Err(Mismatch::Barriers) }
 }
 

@@ -6,9 +6,9 @@
 //! Two deviations from the peer, both of them defects there: barriers of different GPUs are never grouped, and an arrive
 //! never waits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
+use crate::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
 use crate::expression::Leaf;
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, Place};
@@ -37,41 +37,127 @@ struct Group {
 }
 
 /// What lets the waiting members of a group pass.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Release {
     /// When all of these have arrived.
     When(Vec<EventId>),
     Never,
+    /// When those at these positions have arrived: one choice of at least so many, at most so many.
+    Some {
+        members: Vec<EventId>,
+        chosen: Vec<usize>,
+        least: usize,
+        most: usize,
+    },
 }
 
-pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> Vec<BarrierMatching> {
-    let groups = groups(unfolding, traces, value);
-    let choices: Vec<Vec<Release>> = groups.values().map(releases).collect();
-    let group_of: BTreeMap<EventId, usize> = (groups.values().enumerate())
-        .flat_map(|(index, group)| group.members.iter().map(move |member| (*member, index)))
-        .collect();
-    let mut found = Vec::new();
-    let mut pick = vec![0; choices.len()];
-    loop {
-        let chosen: Vec<&Release> = choices.iter().zip(&pick).map(|(releases, &index)| &releases[index]).collect();
-        if let Some(released) = simulate(unfolding, traces, &group_of, &chosen) {
-            let mut matching = BarrierMatching::default();
-            for ((release, group), _) in
-                chosen.iter().zip(groups.values()).zip(released).filter(|(_, released)| *released)
-            {
-                if let Release::When(members) = release {
-                    complete(unfolding, &mut matching, members.clone(), &group.members);
-                }
-            }
-            found.push(normalise(matching));
-        }
-        let Some(next) = (0..pick.len()).find(|&at| pick[at] + 1 < choices[at].len()) else { break };
-        pick[next] += 1;
-        pick[..next].fill(0);
+pub(super) struct Matchings<'u> {
+    unfolding: &'u Unfolding,
+    traces: Vec<TraceId>,
+    groups: Vec<Group>,
+    group_of: BTreeMap<EventId, usize>,
+    /// One per group; all choices of all of them are tried. Empty once they have been.
+    releases: Option<Vec<Release>>,
+    found: BTreeSet<BarrierMatching>,
+    held: u64,
+}
+
+impl<'u> Matchings<'u> {
+    pub(super) fn new(unfolding: &'u Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> Matchings<'u> {
+        let groups: Vec<Group> = groups(unfolding, traces, value).into_values().collect();
+        let group_of = (groups.iter().enumerate())
+            .flat_map(|(index, group)| group.members.iter().map(move |member| (*member, index)))
+            .collect();
+        let releases = Some(groups.iter().map(Release::first).collect());
+        let traces = traces.to_vec();
+        Matchings { unfolding, traces, groups, group_of, releases, found: BTreeSet::new(), held: 0 }
     }
-    found.sort();
-    found.dedup();
-    found
+
+    /// Of a group that was released in this matching, only that release is of interest.
+    pub(super) fn lead_to(&mut self, matching: &BarrierMatching) {
+        for (release, group) in self.releases.iter_mut().flatten().zip(&self.groups) {
+            let is_of = |wanted: &&Vec<EventId>| wanted.iter().all(|event| group.members.contains(event));
+            let wanted = matching.groups.iter().filter(|wanted| !wanted.is_empty()).find(is_of);
+            if let (Release::Some { least, most, .. }, Some(wanted)) = (&*release, wanted)
+                && (*least..=*most).contains(&wanted.len())
+            {
+                *release = Release::When(wanted.clone());
+            }
+        }
+    }
+
+    pub(super) fn next_while(&mut self, go_on: GoOn<'_>) -> Option<BarrierMatching> {
+        while go_on(self.held)
+            && let Some(releases) = &mut self.releases
+        {
+            let chosen: Vec<Option<Vec<EventId>>> = releases.iter().map(Release::members).collect();
+            if !releases.iter_mut().any(Release::advance) {
+                self.releases = None;
+            }
+            let Some(matching) = self.matching(chosen) else { continue };
+            if self.found.insert(matching.clone()) {
+                self.held += barrier::bytes(&matching);
+                return Some(matching);
+            }
+        }
+        None
+    }
+
+    fn matching(&self, chosen: Vec<Option<Vec<EventId>>>) -> Option<BarrierMatching> {
+        let released = simulate(self.unfolding, &self.traces, &self.group_of, &chosen)?;
+        let mut matching = BarrierMatching::default();
+        for ((members, group), _) in
+            chosen.into_iter().zip(&self.groups).zip(released).filter(|(_, released)| *released)
+        {
+            complete(self.unfolding, &mut matching, members.unwrap_or_default(), &group.members);
+        }
+        Some(normalise(matching))
+    }
+}
+
+impl Release {
+    fn first(group: &Group) -> Release {
+        let members = || group.members.clone();
+        let count = group.members.len();
+        match group.quorum {
+            None if group.is_missing => Release::Never,
+            None => Release::When(members()),
+            Some(Value(quorum)) => match usize::try_from(quorum) {
+                Ok(least) if least <= count => {
+                    let most = if count > MOST_MEMBERS { least } else { count };
+                    Release::Some { members: members(), chosen: (0..least).collect(), least, most }
+                }
+                // A negative quorum is reached by no one in particular: everyone passes, no one synchronises.
+                Err(_) if quorum < 0 => Release::When(Vec::new()),
+                _ => Release::Never,
+            },
+        }
+    }
+
+    /// Who has to arrive; None if nobody can make it pass.
+    fn members(&self) -> Option<Vec<EventId>> {
+        match self {
+            Release::When(members) => Some(members.clone()),
+            Release::Never => None,
+            Release::Some { members, chosen, .. } => Some(chosen.iter().map(|at| members[*at]).collect()),
+        }
+    }
+
+    /// The next choice: the subsets of a size in order, then those with one member more. False, and the first again, after
+    /// the last.
+    fn advance(&mut self) -> bool {
+        let Release::Some { members, chosen, least, most } = self else { return false };
+        let size = chosen.len();
+        let room = members.len() - size;
+        if let Some(at) = (0..size).rev().find(|&at| chosen[at] < room + at) {
+            let next = chosen[at] + 1;
+            (chosen[at..].iter_mut()).zip(next..).for_each(|(position, value)| *position = value);
+            return true;
+        }
+        let is_last = size == *most;
+        *chosen = (0..if is_last { *least } else { size + 1 }).collect();
+        !is_last
+    }
 }
 
 fn groups(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> BTreeMap<Key, Group> {
@@ -124,54 +210,22 @@ fn source(unfolding: &Unfolding, event: EventId) -> (Option<ThreadId>, fencepost
     (event.thread, event.span, event.iteration)
 }
 
-fn releases(group: &Group) -> Vec<Release> {
-    let count = group.members.len();
-    match group.quorum {
-        None if group.is_missing => vec![Release::Never],
-        None => vec![Release::When(group.members.clone())],
-        Some(Value(quorum)) => match usize::try_from(quorum) {
-            Ok(quorum) if quorum <= count => {
-                let sizes = if count > MOST_MEMBERS { quorum..=quorum } else { quorum..=count };
-                sizes.flat_map(|size| subsets(&group.members, size)).map(Release::When).collect()
-            }
-            // A negative quorum is reached by no one in particular: everyone passes, no one synchronises.
-            Err(_) if quorum < 0 => vec![Release::When(Vec::new())],
-            _ => vec![Release::Never],
-        },
-    }
-}
-
-/// The subsets of that size, in order.
-fn subsets(members: &[EventId], size: usize) -> Vec<Vec<EventId>> {
-    if size == 0 {
-        return vec![Vec::new()];
-    }
-    let mut found = Vec::new();
-    for (at, &first) in members.iter().enumerate() {
-        for mut rest in subsets(&members[at + 1..], size - 1) {
-            rest.insert(0, first);
-            found.push(rest);
-        }
-    }
-    found
-}
-
 /// Lets every thread run as far as it can. Arriving and completing are monotone, so the order does not matter. None if a
 /// trace does not end as it says; else which groups were released.
 fn simulate(
     unfolding: &Unfolding,
     traces: &[TraceId],
     group_of: &BTreeMap<EventId, usize>,
-    releases: &[&Release],
+    releases: &[Option<Vec<EventId>>],
 ) -> Option<Vec<bool>> {
     let sequences: Vec<Vec<(EventId, BarrierKind)>> = (traces.iter())
         .map(|&trace| barrier::operations(unfolding, trace).map(|(event, barrier)| (event, barrier.kind)).collect())
         .collect();
     let mut passed = vec![0; sequences.len()];
     let mut arrived = Vec::new();
-    let is_released = |group: usize, arrived: &[EventId]| match releases[group] {
-        Release::When(members) => members.iter().all(|member| arrived.contains(member)),
-        Release::Never => false,
+    let is_released = |group: usize, arrived: &[EventId]| {
+        let members = releases[group].as_ref();
+        members.is_some_and(|members| members.iter().all(|member| arrived.contains(member)))
     };
     loop {
         let mut progress = false;

@@ -19,23 +19,70 @@ use crate::value::Value;
 /// What an expression comes to in the execution at hand.
 pub type Evaluate<'a> = &'a mut dyn FnMut(&Expression) -> Option<Value>;
 
-/// Every way the barrier operations of these traces (one per thread) can meet such that each trace that runs past a
-/// waiting barrier had it completed, each `TraceEnd::Blocked` trace waits for good, and the completions can happen in
-/// some order (crossed barriers cannot). Empty if there is none. `value` gives operands; all are known.
-pub fn matchings(
-    unfolding: &Unfolding,
-    traces: &[TraceId],
-    order: GenerationOrder,
-    value: Evaluate<'_>,
-) -> Vec<BarrierMatching> {
-    let is_barrier = |event: &EventId| matches!(unfolding.events[event.index()].kind, EventKind::Barrier(_));
-    let without = traces.iter().all(|trace| !unfolding.traces[trace.index()].events.iter().any(is_barrier));
-    if without {
-        return vec![BarrierMatching::default()];
+/// Asked before each step of a search, with the bytes it holds: whether it may go on.
+pub type GoOn<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// Every way the barrier operations of some traces (one per thread) can meet such that each trace that runs past a waiting
+/// barrier had it completed, each `TraceEnd::Blocked` trace waits for good, and the completions can happen in some order
+/// (crossed barriers cannot). None if there is no way. There may be more of them than anybody can wait for or hold, so
+/// they are found one at a time.
+pub struct Matchings<'u>(Search<'u>);
+
+enum Search<'u> {
+    /// Nothing meets.
+    Without(Option<BarrierMatching>),
+    Dartagnan(dartagnan::Matchings<'u>),
+    Ptx(ptx::Matchings<'u>),
+}
+
+impl<'u> Matchings<'u> {
+    /// `value` gives operands; all are known.
+    pub fn new(
+        unfolding: &'u Unfolding,
+        traces: &[TraceId],
+        order: GenerationOrder,
+        value: Evaluate<'_>,
+    ) -> Matchings<'u> {
+        let is_barrier = |event: &EventId| matches!(unfolding.events[event.index()].kind, EventKind::Barrier(_));
+        if traces.iter().all(|trace| !unfolding.traces[trace.index()].events.iter().any(is_barrier)) {
+            return Matchings(Search::Without(Some(BarrierMatching::default())));
+        }
+        Matchings(match unfolding.barrier_rule {
+            BarrierRule::Dartagnan => Search::Dartagnan(dartagnan::Matchings::new(unfolding, traces, value)),
+            BarrierRule::Ptx => Search::Ptx(ptx::Matchings::new(unfolding, traces, order, value)),
+        })
     }
-    match unfolding.barrier_rule {
-        BarrierRule::Dartagnan => dartagnan::matchings(unfolding, traces, value),
-        BarrierRule::Ptx => ptx::matchings(unfolding, traces, order, value),
+
+    /// The next one. None after the last, and as soon as `go_on` says no: whoever said so knows.
+    pub fn next_while(&mut self, go_on: GoOn<'_>) -> Option<BarrierMatching> {
+        match &mut self.0 {
+            Search::Without(matching) => matching.take(),
+            Search::Dartagnan(matchings) => matchings.next_while(go_on),
+            Search::Ptx(matchings) => matchings.next_while(go_on),
+        }
+    }
+
+    /// Whether this is one of them: the search leaves out all that cannot lead to it.
+    pub fn has(mut self, matching: &BarrierMatching, go_on: GoOn<'_>) -> bool {
+        match &mut self.0 {
+            Search::Without(_) => {}
+            Search::Dartagnan(matchings) => matchings.lead_to(matching),
+            Search::Ptx(matchings) => matchings.lead_to(matching),
+        }
+        while let Some(found) = self.next_while(go_on) {
+            if found == *matching {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Iterator for Matchings<'_> {
+    type Item = BarrierMatching;
+
+    fn next(&mut self) -> Option<BarrierMatching> {
+        self.next_while(&mut |_| true)
     }
 }
 
@@ -111,4 +158,11 @@ fn normalise(mut matching: BarrierMatching) -> BarrierMatching {
     matching.exits.dedup();
     matching.generations.sort();
     matching
+}
+
+/// About the bytes that a list of pairs and groups takes.
+fn bytes(matching: &BarrierMatching) -> u64 {
+    let pairs = matching.synchronises.len() + matching.exits.len() + matching.generations.len();
+    let members: usize = matching.groups.iter().map(|group| group.len() + 6).sum();
+    (size_of::<BarrierMatching>() + pairs * size_of::<(EventId, EventId)>() + members * size_of::<EventId>()) as u64
 }

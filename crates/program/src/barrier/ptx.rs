@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::barrier::cluster::{self, Phase};
-use crate::barrier::{self, Evaluate, blocks_at, complete, normalise};
+use crate::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, BarrierLevel, Place};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
@@ -48,7 +48,7 @@ struct Arrival {
 /// The chosen traces as sequences of arrivals.
 struct Run<'u> {
     unfolding: &'u Unfolding,
-    traces: &'u [TraceId],
+    traces: Vec<TraceId>,
     sequences: Vec<Vec<Arrival>>,
     places: Vec<Place>,
     /// Resources where it matters who comes first.
@@ -66,30 +66,60 @@ struct Moment {
     done: BTreeMap<Resource, Vec<Vec<EventId>>>,
 }
 
-pub(crate) fn matchings(
-    unfolding: &Unfolding,
-    traces: &[TraceId],
-    order: GenerationOrder,
-    value: Evaluate<'_>,
-) -> Vec<BarrierMatching> {
-    let run = Run::new(unfolding, traces, order, value);
-    let count = traces.len();
-    let start =
-        Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeMap::new() };
-    let mut seen = BTreeSet::new();
-    let mut found = BTreeSet::new();
-    let mut work = vec![start];
-    while let Some(mut moment) = work.pop() {
-        run.release(&mut moment);
-        let ready = run.ready(&moment);
-        if ready.is_empty() {
-            if run.ends_as_said(&moment) {
-                found.insert(run.matching(moment));
+pub(super) struct Matchings<'u> {
+    run: Run<'u>,
+    /// What the search is to lead to, if only that is of interest.
+    wanted: Option<BarrierMatching>,
+    work: Vec<Moment>,
+    seen: BTreeSet<Moment>,
+    found: BTreeSet<BarrierMatching>,
+    held: u64,
+}
+
+impl<'u> Matchings<'u> {
+    pub(super) fn new(
+        unfolding: &'u Unfolding,
+        traces: &[TraceId],
+        order: GenerationOrder,
+        value: Evaluate<'_>,
+    ) -> Matchings<'u> {
+        let run = Run::new(unfolding, traces, order, value);
+        let count = traces.len();
+        let start =
+            Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeMap::new() };
+        Matchings { run, wanted: None, work: vec![start], seen: BTreeSet::new(), found: BTreeSet::new(), held: 0 }
+    }
+
+    pub(super) fn lead_to(&mut self, matching: &BarrierMatching) {
+        self.wanted = Some(matching.clone());
+    }
+
+    pub(super) fn next_while(&mut self, go_on: GoOn<'_>) -> Option<BarrierMatching> {
+        while go_on(self.held)
+            && let Some(mut moment) = self.work.pop()
+        {
+            self.run.release(&mut moment);
+            if self.wanted.as_ref().is_some_and(|wanted| !self.run.may_lead_to(&moment, wanted)) {
+                continue;
             }
-            continue;
+            let ready = self.run.ready(&moment);
+            if !ready.is_empty() {
+                self.go_on_from(moment, ready);
+            } else if self.run.ends_as_said(&moment) {
+                let matching = self.run.matching(moment);
+                if self.found.insert(matching.clone()) {
+                    self.held += barrier::bytes(&matching);
+                    return Some(matching);
+                }
+            }
         }
-        if !seen.insert(moment.clone()) {
-            continue;
+        None
+    }
+
+    fn go_on_from(&mut self, moment: Moment, ready: Vec<usize>) {
+        let run = &self.run;
+        if self.seen.contains(&moment) {
+            return;
         }
         let is_free =
             |thread: &&usize| !run.contended.contains(&run.sequences[**thread][moment.next[**thread]].resource);
@@ -97,13 +127,24 @@ pub(crate) fn matchings(
             Some(&thread) => vec![thread],
             None => ready,
         };
-        work.extend(movers.into_iter().map(|thread| run.arrive(&moment, thread)));
+        // What is still to be done is dropped sooner or later; what was seen stays.
+        self.held += moment.bytes();
+        self.work.extend(movers.into_iter().map(|thread| run.arrive(&moment, thread)));
+        self.seen.insert(moment);
     }
-    found.into_iter().collect()
+}
+
+impl Moment {
+    fn bytes(&self) -> u64 {
+        let threads = self.next.len() * (size_of::<usize>() + size_of::<bool>());
+        let open: usize = self.open.values().map(|arrivals| arrivals.len() + 6).sum();
+        let done: usize = self.done.values().flatten().map(|group| group.len() + 6).sum();
+        (size_of::<Moment>() + threads + open * size_of::<(usize, EventId)>() + done * size_of::<EventId>()) as u64
+    }
 }
 
 impl<'u> Run<'u> {
-    fn new(unfolding: &'u Unfolding, traces: &'u [TraceId], order: GenerationOrder, value: Evaluate<'_>) -> Run<'u> {
+    fn new(unfolding: &'u Unfolding, traces: &[TraceId], order: GenerationOrder, value: Evaluate<'_>) -> Run<'u> {
         let place = |trace: &TraceId| {
             let thread = unfolding.traces[trace.index()].thread;
             unfolding.threads[thread.index()].place
@@ -134,7 +175,7 @@ impl<'u> Run<'u> {
         };
         let contended = uses.into_iter().filter(is_contended);
         let contended = contended.map(|(resource, _)| resource).collect();
-        Run { unfolding, traces, sequences, places, contended, order }
+        Run { unfolding, traces: traces.to_vec(), sequences, places, contended, order }
     }
 
     fn ready(&self, moment: &Moment) -> Vec<usize> {
@@ -239,6 +280,24 @@ impl<'u> Run<'u> {
             BarrierLevel::Warp => has_mask(self.unfolding, id, *resource),
             BarrierLevel::Cta | BarrierLevel::Cluster => self.places[thread] == resource.place,
         }
+    }
+
+    /// Whether what is complete and who stands together is so in the matching, and in its order.
+    fn may_lead_to(&self, moment: &Moment, wanted: &BarrierMatching) -> bool {
+        let is_wanted = |group: &Vec<EventId>| wanted.groups.binary_search(group).is_ok();
+        let may_meet = |arrivals: &Vec<(usize, EventId)>| {
+            let events = || arrivals.iter().map(|(_, event)| event);
+            let group = wanted.groups.iter().find(|group| events().any(|event| group.contains(event)));
+            group.is_none_or(|group| events().all(|event| group.contains(event)))
+        };
+        let in_order = |(resource, generations): (&Resource, &Vec<Vec<EventId>>)| {
+            let is_choice = self.order == GenerationOrder::Ordered && self.contended.contains(resource);
+            let follows = |pair: &[Vec<EventId>]| wanted.generations.binary_search(&(pair[0][0], pair[1][0])).is_ok();
+            !is_choice || generations.windows(2).all(follows)
+        };
+        moment.done.values().flatten().all(is_wanted)
+            && moment.open.values().all(may_meet)
+            && moment.done.iter().all(in_order)
     }
 
     fn matching(&self, moment: Moment) -> BarrierMatching {

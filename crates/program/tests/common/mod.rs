@@ -9,7 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_program::barrier;
+use fencepost_program::barrier::Matchings;
+use fencepost_program::expression::Expression;
 use fencepost_program::lower::lower;
 use fencepost_program::program::{Operation, Program};
 use fencepost_program::tag::Tag;
@@ -73,11 +74,12 @@ pub(crate) fn choices(unfolding: &Unfolding) -> Vec<Vec<TraceId>> {
     found
 }
 
-/// The matchings of a choice, operands being constants.
+/// The matchings of a choice, operands being constants, sorted.
 pub(crate) fn matchings(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<BarrierMatching> {
-    barrier::matchings(unfolding, traces, GenerationOrder::Unordered, &mut |expression| {
-        expression.evaluate(&mut |_| None)
-    })
+    let mut value = |expression: &Expression| expression.evaluate(&mut |_| None);
+    let mut found: Vec<_> = Matchings::new(unfolding, traces, GenerationOrder::Unordered, &mut value).collect();
+    found.sort();
+    found
 }
 
 pub(crate) fn tags_of(unfolding: &Unfolding) -> Vec<String> {

@@ -6,17 +6,24 @@
 //! because the same function of the same traces and operands would be asked at the end: what is known early is what every
 //! execution of these traces has, and checks of partial choices may use any part of what all completions have.
 //!
-//! Where several matchings are possible, or an operand rests on a read, it is decided when all reads are chosen.
+//! Where several matchings are possible, or an operand rests on a read, it is decided when all reads are chosen. They are
+//! taken one at a time as they are found, because threads that take turns at a counted barrier can meet in more ways than
+//! any limit allows to list.
 
 use fencepost_program::EventId;
-use fencepost_program::barrier;
+use fencepost_program::barrier::Matchings;
 use fencepost_program::expression::Expression;
 use fencepost_program::unfolding::{BarrierMatching, EventKind};
 
+use std::ops::ControlFlow;
+
 use super::Search;
-use super::budget::Flow;
+use super::budget::{End, Flow};
 use super::values::Consistent;
 use crate::engine::Stop;
+
+/// What takes more steps of the search for ways to meet is not known early.
+const EARLY_STEPS: u32 = 4096;
 
 impl Search<'_, '_> {
     /// Decides what meets, if the traces do; false if nothing can.
@@ -33,17 +40,28 @@ impl Search<'_, '_> {
             value
         };
         let order = self.model.generation_order();
-        let mut matchings = barrier::matchings(self.unfolding, &candidate.traces, order, &mut value);
+        let mut matchings = Matchings::new(self.unfolding, &candidate.traces, order, &mut value);
         if !is_known {
             return true;
         }
-        let Some(matching) = matchings.pop() else { return false };
-        if matchings.is_empty() {
-            self.set_barriers(matching);
-            self.orders.met.assign(&self.orders.syncbar);
-            self.orders.left.assign(&self.orders.exitbar);
-            self.orders.succeeded.assign(&self.orders.generations);
-            self.orders.is_matched = true;
+        let mut steps = 0;
+        let mut go_on = |_| {
+            steps += 1;
+            steps < EARLY_STEPS
+        };
+        let first = matchings.next_while(&mut go_on);
+        let second = matchings.next_while(&mut go_on);
+        match (first, second) {
+            _ if steps >= EARLY_STEPS => {}
+            (None, _) => return false,
+            (Some(matching), None) => {
+                self.set_barriers(matching);
+                self.orders.met.assign(&self.orders.syncbar);
+                self.orders.left.assign(&self.orders.exitbar);
+                self.orders.succeeded.assign(&self.orders.generations);
+                self.orders.is_matched = true;
+            }
+            (Some(_), Some(_)) => {}
         }
         true
     }
@@ -97,10 +115,25 @@ impl Search<'_, '_> {
         let (values, candidate) = (&self.values, &self.candidate);
         let mut value = |expression: &Expression| values.evaluate(candidate, expression);
         let order = self.model.generation_order();
-        for matching in barrier::matchings(self.unfolding, &candidate.traces, order, &mut value) {
+        let mut matchings = Matchings::new(self.unfolding, &candidate.traces, order, &mut value);
+        while let Some(matching) = self.next_matching(&mut matchings)? {
             self.meet(matching)?;
         }
         Flow::Continue(())
+    }
+
+    fn next_matching(&mut self, matchings: &mut Matchings<'_>) -> ControlFlow<End, Option<BarrierMatching>> {
+        let mut flow = Flow::Continue(());
+        let found = matchings.next_while(&mut |bytes| {
+            flow = self.budget.tick(1);
+            if flow.is_continue() {
+                flow = self.budget.enter(bytes);
+                self.budget.leave(bytes);
+            }
+            flow.is_continue()
+        });
+        flow?;
+        ControlFlow::Continue(found)
     }
 
     /// Which barriers meet depends on their operands, never on what a reduction contributes.

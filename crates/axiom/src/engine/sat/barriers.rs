@@ -1,12 +1,13 @@
 //! Which barrier operations meet, chosen outside the solver: one space per choice of traces, of operand values, and of a
 //! way to meet. Spaces are disjoint, so no execution is reported twice. Programs without barriers are one space.
 
+use fencepost_program::barrier::Matchings;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::BarrierRule;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, TraceId, barrier, launch};
+use fencepost_program::{EventId, TraceId, launch};
 
 use crate::engine::{Exploration, Stop};
 
@@ -80,11 +81,22 @@ impl<'a> Search<'a> {
                 let fixed = operands.iter().find(|(known, _)| known == operand).map(|(_, value)| *value);
                 fixed.or_else(|| operand.evaluate(&mut |_| None))
             };
-            for matching in barrier::matchings(self.unfolding, choice, self.model.generation_order(), &mut value) {
+            let mut matchings = Matchings::new(self.unfolding, choice, self.model.generation_order(), &mut value);
+            while let Some(matching) = self.next_matching(&mut matchings)? {
                 visit(self, &Space { traces: traces.clone(), matching, operands: operands.clone(), ending })?;
             }
         }
         Ok(())
+    }
+
+    fn next_matching(&self, matchings: &mut Matchings<'_>) -> Result<Option<BarrierMatching>, Exploration> {
+        let mut limit = Ok(());
+        let found = matchings.next_while(&mut |bytes| {
+            self.watch.is_too_much(bytes);
+            limit = self.tick();
+            limit.is_ok()
+        });
+        limit.map(|()| found)
     }
 
     /// Every combination of values of the operands that are not constant.
