@@ -166,6 +166,22 @@ fn who_hangs_is_told_and_where() {
 }
 
 #[test]
+fn who_goes_round_with_its_cta_does_not_wait() {
+    let folder = Folder::new();
+    let told = "bar.sync 0;\nld.shared.u32 %r2, [go];\nbar.sync 0;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra L;\n}\n";
+    let asks = "L:\nld.acquire.gpu.global.u32 %r1, [flag];\nst.shared.u32 [go], %r1;\n";
+    let head = "PTX t\n{ .global .u32 flag = 0; .shared .u32 go = 0; }\n";
+    folder.write("round.litmus", format!("{head}P0@cta 0 {{\n{asks}{told}P1@cta 0 {{\nL:\n{told}forall (true)\n"));
+    let out = fencepost(&folder, &["check", "round.litmus"]).out;
+    assert!(out.contains("P0 line 5: waits for ever at `ld.acquire.gpu.global.u32 %r1, [flag]`"), "{out}");
+    assert!(out.contains("P1 line 15: goes round for ever with the other threads of its CTA"), "{out}");
+    let json = fencepost(&folder, &["check", "round.litmus", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    let goes_round = [0, 1].map(|at| json["termination"]["stuck"][at]["goes_round"].as_bool());
+    assert_eq!(goes_round, [Some(false), Some(true)], "{json}");
+}
+
+#[test]
 fn a_copy_past_the_first_caches_has_16_bytes() {
     let folder = Folder::new();
     let text = "PTX t\n{ .global .b64 g[2] = 1; .shared .b64 s[2] = 0; }\nP0@cta 0 {\ncp.async.cg.shared.global [s], [g], 8;\n}\nforall (true)\n";

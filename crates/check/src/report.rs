@@ -495,6 +495,8 @@ pub struct Stuck {
     pub line: Option<u32>,
     /// The instruction it waits at; empty where it never starts.
     pub text: String,
+    /// It waits nowhere: the threads of its CTA go round a loop together, and what they go round for never comes.
+    pub goes_round: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]

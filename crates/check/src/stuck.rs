@@ -8,8 +8,8 @@ use crate::test::Test;
 
 pub(crate) fn stuck(test: &Test, unfolding: &Unfolding, execution: &Execution) -> Vec<Stuck> {
     let mut found = Vec::new();
-    for (thread, trace) in unfolding.threads.iter().zip(&execution.traces) {
-        let Some(trace) = unfolding.traces.get(trace.index()) else { continue };
+    for (thread, id) in unfolding.threads.iter().zip(&execution.traces) {
+        let Some(trace) = unfolding.traces.get(id.index()) else { continue };
         let at = match &trace.end {
             TraceEnd::Blocked { barrier } => Some(unfolding.event(*barrier).span),
             TraceEnd::Spin { reads, span } => Some(reads.last().map_or(*span, |read| unfolding.event(*read).span)),
@@ -21,6 +21,7 @@ pub(crate) fn stuck(test: &Test, unfolding: &Unfolding, execution: &Execution) -
             thread: thread.name.clone(),
             line: at.map(|span| test.source.position(span.start).line),
             text: at.map(text).unwrap_or_default(),
+            goes_round: unfolding.goes_round(*id),
         });
     }
     found

@@ -41,6 +41,12 @@ pub struct Unfolding {
 }
 
 impl Unfolding {
+    /// Whether it ends with its CTA's going round for ever without asking for anything itself.
+    pub fn goes_round(&self, trace: TraceId) -> bool {
+        let end = self.traces.get(trace.index()).map(|trace| &trace.end);
+        matches!(end, Some(TraceEnd::Spin { reads, .. }) if reads.is_empty()) && self.joint.contains(&trace)
+    }
+
     /// The reads that decided that the thread of this trace exits.
     pub fn deciding_reads(&self, trace: TraceId) -> &[EventId] {
         let at = self.exits.binary_search_by_key(&trace, |(exits, _)| *exits);

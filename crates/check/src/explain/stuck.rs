@@ -32,7 +32,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                 lines.push(line);
             }
             TraceEnd::Spin { reads, span } => lines.push(Line {
-                text: match reads.is_empty() && context.unfolding.joint.contains(id) {
+                text: match context.unfolding.goes_round(*id) {
                     true => "goes round for ever with the other threads of its CTA".to_owned(),
                     false => spin(context, execution, reads),
                 },

@@ -338,6 +338,13 @@ fn stuck_lines(text: &mut String, report: &Report) {
     let stuck = report.termination.stuck.iter().filter(|_| report.termination.answer == TerminationAnswer::MayHang);
     for thread in stuck {
         let _ = match thread.line {
+            Some(line) if thread.goes_round => {
+                writeln!(
+                    text,
+                    "    {} line {line}: goes round for ever with the other threads of its CTA",
+                    thread.thread
+                )
+            }
             Some(line) => writeln!(text, "    {} line {line}: waits for ever at `{}`", thread.thread, thread.text),
             None => writeln!(text, "    {} never starts", thread.thread),
         };
