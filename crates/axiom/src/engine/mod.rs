@@ -7,6 +7,7 @@ mod cut;
 pub mod decide;
 pub mod enumerate;
 mod may;
+mod meeting;
 mod raised;
 pub mod sat;
 

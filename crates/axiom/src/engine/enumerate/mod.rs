@@ -40,6 +40,7 @@ use self::reads::Reads;
 use self::values::{Consistent, Values};
 use crate::base::Candidate;
 use crate::bits::Relation;
+use crate::engine::meeting::Meetings;
 use crate::engine::raised::{Wanted, exceeds};
 use crate::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Stop, Visitor, cut};
 use crate::evaluate::Evaluator;
@@ -146,7 +147,8 @@ fn explore(
     let choices = traces::choices(unfolding, &question, goal.ends);
     let mut search = Search::new(unfolding, model, (question, wanted), goal.ends, budget, visit);
     search.foresight = foresight;
-    match search.choose_traces(&choices, &mut Vec::new()) {
+    let mut meetings = Meetings::new(unfolding);
+    match search.choose_traces(&choices, &mut meetings, &mut Vec::new()) {
         ControlFlow::Break(End::Stopped) => Exploration::Stopped,
         ControlFlow::Break(End::Incomplete(stop)) => Exploration::Incomplete(stop),
         ControlFlow::Continue(()) => search.conclude(cut::doubt(unfolding, goal.ends)),
@@ -229,13 +231,21 @@ impl<'a, 'v> Search<'a, 'v> {
     }
 
     /// One trace per thread.
-    fn choose_traces(&mut self, threads: &[Vec<TraceId>], chosen: &mut Vec<TraceId>) -> Flow {
+    fn choose_traces(
+        &mut self,
+        threads: &[Vec<TraceId>],
+        meetings: &mut Meetings<'_>,
+        chosen: &mut Vec<TraceId>,
+    ) -> Flow {
         let Some((first, rest)) = threads.split_first() else {
             return self.candidate(chosen);
         };
         for trace in first {
             chosen.push(*trace);
-            let flow = self.choose_traces(rest, chosen);
+            let flow = match meetings.are_possible(chosen) {
+                true => self.choose_traces(rest, meetings, chosen),
+                false => self.budget.tick(1),
+            };
             chosen.pop();
             flow?;
         }

@@ -9,6 +9,7 @@ use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, TraceId, launch};
 
+use crate::engine::meeting::Meetings;
 use crate::engine::{Exploration, Stop};
 
 use super::Search;
@@ -22,6 +23,9 @@ const MOST_ASSIGNMENTS: usize = 4096;
 
 /// What is done with each space.
 pub(super) type Visit<'v, 'a> = dyn FnMut(&mut Search<'a>, &Space) -> Result<(), Exploration> + 'v;
+
+/// What is done with each choice of traces.
+type Take<'t, 'a> = dyn FnMut(&mut Search<'a>, &[TraceId]) -> Result<(), Exploration> + 't;
 
 impl<'a> Search<'a> {
     /// Visits the spaces that together are all executions with this ending.
@@ -37,20 +41,32 @@ impl<'a> Search<'a> {
         if !traces.iter().flatten().any(chosen_apart) {
             return visit(self, &Space { traces, matching: BarrierMatching::default(), operands: Vec::new(), ending });
         }
-        let mut digits = vec![0; traces.len()];
-        loop {
-            self.tick()?;
-            let choice: Vec<TraceId> = digits.iter().zip(&traces).map(|(digit, of)| of[*digit]).collect();
-            if launch::admits(self.unfolding, &choice) {
-                self.all_matchings(&choice, ending, visit)?;
+        self.choose_traces(&traces, &mut Meetings::new(self.unfolding), &mut Vec::new(), &mut |search, choice| {
+            match launch::admits(search.unfolding, choice) {
+                true => search.all_matchings(choice, ending, visit),
+                false => Ok(()),
             }
-            let Some(position) = (0..digits.len()).find(|position| digits[*position] + 1 < traces[*position].len())
-            else {
-                return Ok(());
-            };
-            digits[..position].fill(0);
-            digits[position] += 1;
+        })
+    }
+
+    /// One trace per thread, of those that can meet.
+    fn choose_traces(
+        &mut self,
+        threads: &[Vec<TraceId>],
+        meetings: &mut Meetings<'_>,
+        chosen: &mut Vec<TraceId>,
+        take: &mut Take<'_, 'a>,
+    ) -> Result<(), Exploration> {
+        self.tick()?;
+        let Some((first, rest)) = threads.split_first() else { return take(self, chosen) };
+        for trace in first {
+            chosen.push(*trace);
+            if meetings.are_possible(chosen) {
+                self.choose_traces(rest, meetings, chosen, take)?;
+            }
+            chosen.pop();
         }
+        Ok(())
     }
 
     fn barriers(&self, trace: TraceId) -> impl Iterator<Item = EventId> + use<'a> {
