@@ -182,6 +182,39 @@ fn nvlitmus_without_a_template() {
     assert_eq!(test.questions[0].name.as_ref().map(|name| name.node.as_str()), Some("first"));
 }
 
+/// NVLitmus continues a thread that stands a second time, and calls the constant proxy's references `.conref`.
+#[test]
+fn nvlitmus_continues_threads() {
+    let text = ".global x;\n.conref c virtually aliases x;\nd0.b0.t0 { st [x], 1; }\nd0.b1.t0 { ld r1, [x]; }\n\
+                d0.b0.t0 { ldc r0, [c]; }\npermit (r0 == 1) as p;";
+    let test = good(text);
+    let names: Vec<&str> = test.threads.iter().map(|thread| thread.name.node.as_str()).collect();
+    assert_eq!(names, ["d0.b0.t0", "d0.b1.t0"]);
+    assert_eq!((instructions(&test, 0).len(), instructions(&test, 1).len()), (2, 1));
+    let is_constant =
+        |declaration: &&Declaration| matches!(declaration, Declaration::Alias { kind: AliasKind::Constant, .. });
+    assert_eq!(test.declarations.iter().map(|it| &it.node).filter(is_constant).count(), 1);
+}
+
+/// herd's grammar: `=>` binds tighter than `/\` and `\/`, and to the right.
+#[test]
+fn implications_bind_tighter_than_conjunctions() {
+    let condition = |condition: &str| {
+        let (test, diagnostics) = parse(&format!("X86 t\n{{}}\nP0 ;\nmov [x],1 ;\nforall ({condition})"));
+        let test = test.expect("a test");
+        (test.questions[0].condition.node.clone(), diagnostics.len())
+    };
+    let same = |ours: &str, meant: &str, warnings: usize| {
+        assert_eq!(condition(ours).0, condition(meant).0, "{ours}");
+        assert_eq!(condition(ours).1, warnings, "{ours}");
+    };
+    same("x=1 /\\ y=1 => z=1", "x=1 /\\ (~y=1 \\/ z=1)", 1);
+    same("x=1 => y=1 \\/ z=1", "(~x=1 \\/ y=1) \\/ z=1", 1);
+    same("(x=1 /\\ y=1) => z=1", "~(x=1 /\\ y=1) \\/ z=1", 0);
+    same("~x=1 => y=1 => z=1", "~(~x=1) \\/ ~y=1 \\/ z=1", 0);
+    same("(x=1 => y=1) /\\ z=1", "(~x=1 \\/ y=1) /\\ z=1", 0);
+}
+
 #[test]
 fn kernels_hosts_and_launches() {
     let text = "PTX t\n{ .launch 0 -> 1; .launch 1 => 2; x = 0; }\n P0@cta 0, gpu 0, kernel 2 | P1@host ;\n st.u32 [x], 1 | launch 2 ;\n";

@@ -1,6 +1,7 @@
 //! Conditions over final registers and memory: herd's `/\ \/ ~`, C's `&& || !`, and six comparisons.
 //!
-//! `~` binds tightest, then `/\`, then `\/`, then herd's `=>`, which is read as a disjunction. Parentheses leave no trace except where they change the grouping.
+//! `~` binds tightest, then herd's `=>`, which is read as a disjunction, then `/\`, then `\/`. Parentheses leave no trace except where they
+//! change the grouping. Most people expect `=>` to bind least, so beside `/\` or `\/` it is warned of.
 
 use super::parse::Parser;
 use super::tree::{Arch, Comparison, Condition, Term};
@@ -13,16 +14,22 @@ type Parsed = Option<Spanned<Condition>>;
 
 impl Parser<'_> {
     pub(super) fn condition(&mut self) -> Parsed {
-        self.implication(0)
+        self.disjunction(0)
     }
 
     /// `a => b => c` is `~a \/ (~b \/ c)`, in one disjunction.
     fn implication(&mut self, depth: u32) -> Parsed {
-        let mut items = vec![self.disjunction(depth)?];
+        let mut items = vec![self.unary(depth)?];
         while self.cursor.at("=") && self.cursor.is(1, ">") && !self.cursor.ahead(1).spaced {
+            let sign = self.cursor.here();
             self.cursor.bump();
+            let sign = sign.to(self.cursor.here());
             self.cursor.bump();
-            items.push(self.disjunction(depth)?);
+            items.push(self.unary(depth)?);
+            self.bare_implication = Some(sign);
+        }
+        if items.len() == 1 {
+            return items.pop();
         }
         let last = items.len() - 1;
         let negated = |(index, item): (usize, Spanned<Condition>)| match index == last {
@@ -37,7 +44,18 @@ impl Parser<'_> {
         while self.eat_or() {
             items.push(self.conjunction(depth)?);
         }
+        self.warn_of_implication(&items);
         Some(grouped(items, Condition::Or))
+    }
+
+    fn warn_of_implication(&mut self, items: &[Spanned<Condition>]) {
+        if items.len() > 1
+            && let Some(sign) = self.bare_implication.take()
+        {
+            let warning = Diagnostic::warning(sign, "`=>` binds tighter than `/\\` and `\\/`, as in herd");
+            self.cursor
+                .report(warning.label("only its neighbours belong to it").help("put parentheses to say what is meant"));
+        }
     }
 
     /// `\/` or `||`; the lexer leaves `|` single because columns use it.
@@ -51,10 +69,11 @@ impl Parser<'_> {
     }
 
     fn conjunction(&mut self, depth: u32) -> Parsed {
-        let mut items = vec![self.unary(depth)?];
+        let mut items = vec![self.implication(depth)?];
         while self.cursor.eat("/\\").or_else(|| self.cursor.eat("&&")).is_some() {
-            items.push(self.unary(depth)?);
+            items.push(self.implication(depth)?);
         }
+        self.warn_of_implication(&items);
         Some(grouped(items, Condition::And))
     }
 
@@ -81,7 +100,8 @@ impl Parser<'_> {
             return Some(Spanned::new(Condition::Not(Box::new(inner)), span));
         }
         if self.cursor.eat("(").is_some() {
-            let inner = self.implication(depth + 1)?;
+            let inner = self.disjunction(depth + 1)?;
+            self.bare_implication = None;
             self.word_for_a_sign()?;
             let end = self.cursor.expect(")", "to close the parenthesis")?;
             return Some(Spanned::new(inner.node, start.to(end)));

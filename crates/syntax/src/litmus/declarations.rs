@@ -14,7 +14,7 @@ pub(super) type Declarations = Vec<Spanned<Declaration>>;
 const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
 const PROXIES: [&str; 5] = ["generic", "constant", "texture", "surface", "multimem"];
 const DIRECTIVES: [&str; 15] = [
-    "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "constref", "version", "target",
+    "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "conref", "version", "target",
     "launch", "stream", "event",
 ];
 
@@ -335,7 +335,7 @@ impl Parser<'_> {
         let kind = match word.as_str() {
             "texref" => Some(AliasKind::Texture),
             "surfref" => Some(AliasKind::Surface),
-            "constref" => Some(AliasKind::Constant),
+            "conref" => Some(AliasKind::Constant),
             _ => None,
         };
         if let Some(kind) = kind {

@@ -47,7 +47,7 @@ fn starts_nvlitmus(rest: &str) -> bool {
         .strip_prefix('d')
         .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix(".b"));
     thread.is_some()
-        || [".global", ".shared", ".texref", ".surfref", ".constref"].iter().any(|word| rest.starts_with(word))
+        || [".global", ".shared", ".texref", ".surfref", ".conref"].iter().any(|word| rest.starts_with(word))
 }
 
 /// A file that is no text at all gets one message, not one per broken word.

@@ -2,8 +2,6 @@
 //!
 //! `ld r0, [x] == 1` assumes the loaded value; registers are unique in the file, so conditions do not name threads.
 
-use std::collections::BTreeSet;
-
 use super::parse::Parser;
 use super::template::Instance;
 use super::tree::{Arch, Dialect, Layout, Litmus, Placement, Question, QuestionKind, Statement, Thread};
@@ -45,15 +43,14 @@ impl Parser<'_> {
             }
         }
         let mut threads: Vec<Thread> = Vec::new();
-        let mut names = BTreeSet::new();
         while !self.cursor.at_end() && !self.at_command() {
             let before = self.cursor.position();
             if let Some(thread) = self.nv_thread() {
-                if !names.insert(thread.name.node.clone()) {
-                    let message = format!("thread `{}` stands here a second time", thread.name.node);
-                    self.cursor.report(Diagnostic::error(thread.name.span, message).label("second"));
+                match threads.iter_mut().find(|other| other.name.node == thread.name.node) {
+                    // A thread that stands twice goes on where it stopped.
+                    Some(begun) => begun.body.extend(thread.body),
+                    None => threads.push(thread),
                 }
-                threads.push(thread);
             } else {
                 self.skip_thread(before);
             }

@@ -20,6 +20,8 @@ pub(super) struct Parser<'a> {
     pub(super) x86_marks: Marks,
     /// NVLitmus: conditions name registers without their threads.
     pub(super) registers_are_unique: bool,
+    /// The last `=>` of the condition at hand that stands in no parentheses.
+    pub(super) bare_implication: Option<Span>,
 }
 
 /// The litmus test in `text`: None if there is any error. A test whose text has no name (NVLitmus) is called `test`.
@@ -92,7 +94,14 @@ fn with_header(text: &str, header: Header) -> (Option<Litmus>, Vec<Diagnostic>) 
 
 impl<'a> Parser<'a> {
     pub(super) fn new(cursor: Cursor<'a>, arch: Arch) -> Parser<'a> {
-        Parser { cursor, arch, marks: Marks::default(), x86_marks: Marks::default(), registers_are_unique: false }
+        Parser {
+            cursor,
+            arch,
+            marks: Marks::default(),
+            x86_marks: Marks::default(),
+            registers_are_unique: false,
+            bare_implication: None,
+        }
     }
 
     fn test(&mut self, header: Header) -> Litmus {

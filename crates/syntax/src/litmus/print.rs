@@ -120,7 +120,7 @@ fn alias(name: &str, kind: AliasKind, target: &str, dialect: Dialect) -> String 
             AliasKind::Generic => ("global", "physically"),
             AliasKind::Texture => ("texref", "virtually"),
             AliasKind::Surface => ("surfref", "virtually"),
-            AliasKind::Constant => ("constref", "virtually"),
+            AliasKind::Constant => ("conref", "virtually"),
         };
         return format!(".{space} {name} {how} aliases {target}");
     }
