@@ -1,5 +1,5 @@
 //! Accesses of different sizes that overlap in part. If two of them race in some execution, the axioms of the memory model
-//! do not apply to the program (PTX ISA 8.7.1): an answer that rests on them is no answer. All that is left is that
+//! do not apply to the program (PTX ISA 8.7.2): an answer that rests on them is no answer. All that is left is that
 //! overlapping atomics in each other's scope do not interleave.
 
 use std::collections::BTreeMap;

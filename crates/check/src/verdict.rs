@@ -63,7 +63,7 @@ pub enum Why {
     Bound(Span),
     /// The program has something that is not modelled, or that this memory model does not know.
     Unsupported { span: Span, what: String },
-    /// Accesses of different sizes race: the axioms do not apply (PTX ISA 8.7.1). Where, and which accesses.
+    /// Accesses of different sizes race: the axioms do not apply (PTX ISA 8.7.2). Where, and which accesses.
     MixedSize { span: Span, what: String },
     /// The unrolled program is larger than anything the engines are meant for.
     Size(String),

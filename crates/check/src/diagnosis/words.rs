@@ -247,7 +247,7 @@ pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Op
 
 pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     format!(
-        "{} and {} overlap only in part: the memory model gives such a race no meaning (PTX ISA 8.7.1)",
+        "{} and {} overlap only in part: the memory model gives such a race no meaning (PTX ISA 8.7.2)",
         access(scene, first),
         access(scene, second)
     )

@@ -13,6 +13,7 @@ use crate::unfold::state::{Reads, Slot, State};
 use crate::unfold::strand::{How, Opened};
 use crate::unfold::strand_region::Located;
 use crate::unfold::{UnfoldError, fold};
+use crate::unfolding::Extent;
 use crate::value::Type;
 
 impl Runner<'_> {
@@ -76,7 +77,15 @@ impl Runner<'_> {
         }
         if sources <= 1 {
             let values = self.copied(state, start, located, opened, (*source, *destination, *valid, 0))?;
-            return self.spread(state, opened, to, &values, *combine);
+            let written = self.spread(state, opened, to, &values, *combine)?;
+            if combine.is_none() {
+                let reads = values.iter().map_while(|(_, _, read)| *read).collect();
+                self.join_elements(&start.regions[source.0], located.first(*source), reads);
+                for (copy, events) in to.1.iter().zip(&written) {
+                    self.join_elements(to.0, copy, events.clone());
+                }
+            }
+            return Ok(written);
         }
         // A pair of CTAs: each from its own memory to its own.
         let mut written = Vec::new();
@@ -85,6 +94,33 @@ impl Runner<'_> {
             written.extend(self.spread(state, opened, (to.0, copies), &values, *combine)?);
         }
         Ok(written)
+    }
+
+    /// A strong bulk copy is one of elements of 16 bytes, each accessed as a whole (`.b128`, PTX ISA 9.7.10.28.4.1).
+    fn join_elements(&mut self, region: &Region, targets: &[AddressId], events: Vec<EventId>) {
+        const ELEMENT: i128 = 16;
+        if !region.tags.has(Tag::Relaxed) {
+            return;
+        }
+        let mut rest: &[AddressId] = targets;
+        let mut events = events.into_iter();
+        while !rest.is_empty() {
+            let ends = rest.iter().scan(0, |end, target| {
+                *end += self.width(*target);
+                Some(*end)
+            });
+            let count = ends.take_while(|end| *end <= ELEMENT).count().max(1);
+            let (element, behind) = rest.split_at(count);
+            rest = behind;
+            let events: Vec<EventId> = events.by_ref().take(count).collect();
+            let (Some(operation), true) = (events.first().copied(), count > 1 && events.len() == count) else {
+                continue;
+            };
+            let extent = Extent { operation, first: self.location_of(element[0]), count: count as u32 };
+            for event in events {
+                self.unfolding.events[event.index()].extent = Some(extent);
+            }
+        }
     }
 
     fn load_strand(
