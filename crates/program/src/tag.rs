@@ -126,7 +126,7 @@ tags! {
     /// `fence.mbarrier_init`.
     MbarrierInitFence = "MBAR_INIT_FENCE",
     /// A proxy fence about earlier reads only; a load of memory that is only read (`ld.global.nc`), which no proxy fence is
-    /// about.
+    /// about; what a tensor copy reads of a map in memory that kernels only read.
     ReadsOnly = "READS_ONLY",
     BarrierCluster = "BAR_CLUSTER",
     BarrierWarp = "BAR_WARP",

@@ -182,6 +182,50 @@ fn nvlitmus_without_a_template() {
     assert_eq!(test.questions[0].name.as_ref().map(|name| name.node.as_str()), Some("first"));
 }
 
+/// Forms of herd's that are rarely met: types in `locations`, `<>`, a condition without a quantifier, `observed`.
+#[test]
+fn rare_forms_of_herd() {
+    let condition = |rest: &str| {
+        let test =
+            good(&format!("X86 t\n{{ int t[2] = {{1, 2}}; x=0; }}\n P0 | P1 ;\n MOV [x],$1 | MOV EAX,[x] ;\n{rest}\n"));
+        let question = &test.questions[0];
+        assert_eq!(question.kind, QuestionKind::Exists, "{rest}");
+        (test.locations.len(), question.condition.node.clone())
+    };
+    let plain = |text: &str| condition(&format!("exists ({text})")).1;
+    assert_eq!(condition("locations [x int; 1:EAX uint32_t*; t]\nexists (x=1)"), (3, plain("x=1")));
+    assert_eq!(condition("(x=1)").1, plain("x=1"));
+    assert_eq!(condition("exists (1:EAX <> 0)").1, plain("1:EAX != 0"));
+    assert_eq!(condition("exists (t <> {2,3})").1, plain("~(t[0]=2 /\\ t[1]=3)"));
+    let observed = "observed 1:EAX=0; x=1; and 1:EAX=1; x=1;";
+    assert_eq!(condition(observed).1, plain("(1:EAX=0 /\\ x=1) \\/ (1:EAX=1 /\\ x=1)"));
+}
+
+/// In AT&T's notation a name alone would be memory to an assembler; herd does not read it.
+#[test]
+fn a_bare_name_in_att_is_refused() {
+    let (test, diagnostics) = parse("X86_64 t\n{ x=7; }\n P0 ;\n movl x,%eax ;\nforall (0:rax=7)\n");
+    assert!(test.is_none() && diagnostics.iter().any(|it| it.message.contains("a name alone")), "{diagnostics:?}");
+    let test = good(
+        "X86_64 t\n{ x=7; uint64_t t[2]={3,4}; 0:rdi=t; }\n P0 ;\n movq $x,%rax ;\n movq 8[%rdi],%rbx ;\nforall (0:rbx=4)\n",
+    );
+    assert_eq!(instructions(&test, 0).len(), 2);
+}
+
+/// The exact forms of floating-point constants are bits.
+#[test]
+fn initial_values_may_be_floats() {
+    let test = good(
+        "PTX t\n{ .global .f32 y = 0f3F800000; }\nP0@cta 0 {\nld.global.f32 %f1, [y];\n}\nforall (y = 0x3F800000)",
+    );
+    let value = |declaration: &Declaration| match declaration {
+        Declaration::Location { value: Some(value), .. } => Some(value.node.clone()),
+        _ => None,
+    };
+    let found: Vec<InitialValue> = test.declarations.iter().filter_map(|it| value(&it.node)).collect();
+    assert!(matches!(found.as_slice(), [InitialValue::Integer(0x3f80_0000)]), "{found:?}");
+}
+
 /// NVLitmus continues a thread that stands a second time, and calls the constant proxy's references `.conref`.
 #[test]
 fn nvlitmus_continues_threads() {

@@ -307,7 +307,7 @@ fn write_graphs(path: &Path, files: &[File], exit: &mut Exit) {
     match missing {
         0 => {}
         _ if results.len() == 1 => {
-            terminal::err("note: no execution to draw: nothing was found that satisfies the condition\n");
+            terminal::err("note: no execution to draw was found\n");
         }
         _ => terminal::err(&format!("note: {missing} of {} checks have no execution to draw\n", results.len())),
     }

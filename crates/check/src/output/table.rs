@@ -307,6 +307,7 @@ fn closing(report: &Report) -> String {
     let races = match report.races.answer {
         RaceAnswer::None if report.races.assuming => "no data race in the executions that pass the filter",
         RaceAnswer::None => "no data race",
+        RaceAnswer::Unknown if !report.races.pairs.is_empty() => "other data races were not decided",
         RaceAnswer::Unknown => "data races were not decided",
         RaceAnswer::Found | RaceAnswer::Depends | RaceAnswer::NotDefined | RaceAnswer::NotAsked => "",
     };

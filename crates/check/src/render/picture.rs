@@ -1,8 +1,12 @@
 //! Which execution of a checked test the picture shows: a witness of the first question that has one, one with a race, one
-//! that never ends, or for an unreachable outcome the candidate that comes closest. Pairs that race in it are marked.
+//! that never ends, or for an unreachable outcome the candidate that comes closest; any execution where none of these is.
+//! Pairs that race in it are marked.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::{Ends, Engine, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Question;
 use fencepost_program::tag::Tag;
@@ -23,6 +27,8 @@ use super::{Options, RacingPair, marks, text};
 const MOST_RACES: usize = 12;
 /// So many of them are told in words under it.
 const MOST_TOLD: usize = 3;
+/// The search for any execution ends after a few seconds.
+const WORK_FOR_ANY: u64 = 1_000_000;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Format {
@@ -121,11 +127,26 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
         let caption = vec!["A fair execution that never ends".to_owned()];
         return Some(Chosen { unfolding, execution, options: Options { caption, ..Options::default() } });
     }
-    let Some(rejected) = crate::explain::closest(test, model, checked) else { return race() };
+    let Some(rejected) = crate::explain::closest(test, model, checked) else {
+        return race().or_else(|| any(model, checked, unfolding));
+    };
     let mut caption = vec![format!("Forbidden by {}", rejected.title())];
     caption.extend(rejected.lines.last().map(|line| sentence(&line.text)));
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
+}
+
+/// Any execution, where none stands out: nothing is asked, or all is well.
+fn any<'a>(model: &LoadedModel, checked: &Checked, unfolding: &'a Unfolding) -> Option<Chosen<'a>> {
+    let model = checked.model.as_deref().unwrap_or(model);
+    let mut found = None;
+    let limits = Limits { deadline: None, memory: None, cancelled: None, work: Some(WORK_FOR_ANY) };
+    Enumerate.explore(unfolding, &model.model, &Goal::new(Ends::Terminating), &limits, &mut |execution| {
+        found = Some(execution.clone());
+        ControlFlow::Break(())
+    });
+    let caption = vec!["One of the executions".to_owned()];
+    Some(Chosen { unfolding, execution: found?, options: Options { caption, ..Options::default() } })
 }
 
 /// What a race means where it leaves nothing defined.

@@ -9,7 +9,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::AddressId;
 use crate::lower::{Context, Findings, Names, Refusal, ThreadBuilder};
-use crate::program::{AddressOperand, Operation, Space};
+use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::table::modifier::spelled;
 
 /// `.shared` of an access, and who says so.
@@ -127,7 +127,10 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mu
                 findings.refuse(refusal);
             }
         }
-        read_only(names, thread, findings);
+        // A host writes it before the launch.
+        if thread.place != Place::Host {
+            read_only(names, thread, findings);
+        }
     }
 }
 

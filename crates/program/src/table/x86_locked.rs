@@ -210,10 +210,14 @@ fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Ref
 }
 
 /// `cmpxchg [m], r`: if the accumulator equals [m], [m] becomes r; the accumulator becomes the old value; ZF says which.
-/// The locked form always writes (SDM vol. 2A): the old value where the comparison fails.
+/// The locked form always writes (SDM vol. 2A): the old value where the comparison fails. herd has the operands of AT&T's
+/// notation in Intel's order here; the other way round there would be no meaning.
 fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
-    let (left, right) = (place(context, left)?, place(context, right)?);
+    let (mut left, mut right) = (place(context, left)?, place(context, right)?);
+    if !matches!(left, Place::Memory(_)) {
+        (left, right) = (right, left);
+    }
     let ty = x86::width(context, tree, &[&right])?;
     let (Place::Memory(address), Some((new, _))) = (&left, staged(context, &right)) else {
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));

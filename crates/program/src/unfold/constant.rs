@@ -1,12 +1,13 @@
 //! Memory that keeps its initial values: `.param` and `.const` (PTX ISA 5.1.3, 5.1.6), and pointers that no thread writes.
 //!
 //! What a run reads of it is known at once, so that a kernel that takes its pointers and counts from parameters has one
-//! trace. The read stays an event. That nothing writes a pointer is assumed, and looked at when all threads have run.
+//! trace. The read stays an event. That nothing writes a pointer, nor a host what kernels only read, is assumed, and looked at
+//! when all threads have run.
 
 use std::collections::BTreeSet;
 
 use crate::ids::LocationId;
-use crate::program::{LocationRole, Program, Space};
+use crate::program::{LocationRole, Place, Program, Space};
 use crate::unfolding::{EventKind, Unfolding};
 use crate::value::Value;
 
@@ -19,15 +20,16 @@ pub(crate) struct Constants {
 impl Constants {
     pub(crate) fn new(program: &Program) -> Constants {
         let addresses: BTreeSet<Value> = program.addresses.iter().map(|address| address.value).collect();
+        let has_host = program.threads.iter().any(|thread| thread.place == Place::Host);
         let mut constants = Constants::default();
         for (index, location) in program.locations.iter().enumerate() {
-            if location.role != LocationRole::Data || location.is_unknown {
+            let id = LocationId::new(index);
+            if location.is_unknown {
                 continue;
             }
-            let id = LocationId::new(index);
             if matches!(location.space, Some(Space::Param | Space::Const)) {
-                constants.sure.insert(id);
-            } else if addresses.contains(&location.initial) {
+                if has_host { constants.assumed.insert(id) } else { constants.sure.insert(id) };
+            } else if location.role == LocationRole::Data && addresses.contains(&location.initial) {
                 constants.assumed.insert(id);
             }
         }

@@ -174,15 +174,16 @@ impl Runner<'_> {
         // What the map holds decides where the copy goes.
         let target = located.first(map).first().copied().expect("invariant: a map is one location");
         let region = &start.regions[map.0];
-        let read =
-            self.strand_read(&mut state, &mut opened, How { target, tags: region.tags, scope: region.scope }, &[])?;
+        let location = self.location_of(target);
+        let own = &self.program.locations[location.index()];
+        let is_read_only = matches!(own.space, Some(Space::Param | Space::Const));
+        let tags = if is_read_only { region.tags.with(Tag::ReadsOnly) } else { region.tags };
+        // What nothing writes holds what it held at the start: no run forks on it.
+        let initial = Expression::Constant(own.initial);
+        let is_constant = is_read_only && self.constants.contains(location);
+        let read = self.strand_read(&mut state, &mut opened, How { target, tags, scope: region.scope }, &[])?;
         opened.address.insert(read);
-        // What nothing can write holds what it held at the start: no run forks on it.
-        let own = &self.program.locations[self.location_of(target).index()];
-        let value = match own.space {
-            Some(Space::Param | Space::Const) => Expression::Constant(own.initial),
-            _ => Expression::Read(read),
-        };
+        let value = if is_constant { initial } else { Expression::Read(read) };
         for (state, range, bytes) in self.tensor(state, &located, &value, wanted)? {
             let mut located = located.clone();
             located.regions[index] = vec![range];

@@ -36,6 +36,8 @@ pub(crate) struct Marks {
     pub(crate) guard: Option<Span>,
     /// Of x86: a constant before other operands.
     pub(crate) constant_first: Option<Span>,
+    /// Of x86: a name in no brackets and without `$`, where no jump leads.
+    pub(crate) bare_symbol: Option<Span>,
 }
 
 /// Whether the cursor stands where an instruction may end.

@@ -35,7 +35,12 @@ impl X86Reader<'_, '_> {
         if !at_end_of_instruction(self.cursor, self.ends) {
             loop {
                 size = self.size().or(size);
-                operands.push(self.operand()?);
+                let is_value = self.cursor.str(self.cursor.peek()).starts_with('$') || opcode.node.starts_with('j');
+                let operand = self.operand()?;
+                if !is_value && matches!(operand.node, Operand::Symbol(_)) {
+                    self.marks.bare_symbol.get_or_insert(operand.span);
+                }
+                operands.push(operand);
                 if self.cursor.eat(",").is_none() {
                     break;
                 }
@@ -104,8 +109,9 @@ impl X86Reader<'_, '_> {
             (Kind::Word, _) => self.named(),
             (Kind::Number, _) => {
                 let value = self.integer()?;
-                // `8(%rax)`: the offset comes first in AT&T's notation.
-                if self.cursor.at("(") { self.parenthesised(value.node, start) } else { Some(as_operand(value)) }
+                // `8(%rax)`: the offset comes first in AT&T's notation; herd reads `8[%rax]` too.
+                let is_address = self.cursor.at("(") || (self.cursor.at("[") && !self.cursor.peek().spaced);
+                if is_address { self.parenthesised(value.node, start) } else { Some(as_operand(value)) }
             }
             (Kind::Mark, "-") => {
                 let value = self.integer()?;
@@ -220,11 +226,12 @@ impl X86Reader<'_, '_> {
     /// `(x)`, `(%rax)`, after its offset.
     fn parenthesised(&mut self, offset: i128, start: Span) -> Parsed {
         let open = self.cursor.here();
+        let closing = if self.cursor.at("[") { "]" } else { ")" };
         self.cursor.bump();
         self.marks.paren.get_or_insert(open);
         let base = self.base()?;
         let rest = if self.cursor.at(",") { self.index()? } else { Vec::new() };
-        let close = self.cursor.expect(")", "to close the address")?;
+        let close = self.cursor.expect(closing, "to close the address")?;
         Some(address(base, offset, rest, start.to(close)))
     }
 
@@ -268,7 +275,14 @@ pub(crate) fn settle(marks: &Marks, header: Header) -> Result<Order, Diagnostic>
         (Some(span), Some(_)) => Err(Diagnostic::error(span, "this test mixes AT&T's and Intel's notation")
             .label("AT&T's notation, source operand first")
             .help("write memory as `[x]` and registers without `%` (Intel), or `(x)` and `%eax` (AT&T) throughout")),
-        (Some(_), None) => Ok(Order::AttReversed),
+        (Some(_), None) => match marks.bare_symbol {
+            Some(span) => {
+                Err(Diagnostic::error(span, "a name alone is memory to an assembler and an address to others")
+                    .label("which of the two?")
+                    .help("write `(x)` for memory and `$x` for its address"))
+            }
+            None => Ok(Order::AttReversed),
+        },
         (None, _) => Ok(Order::Intel),
     }
 }

@@ -8,7 +8,7 @@ use super::tree::{Arch, Comparison, Condition, Term};
 use crate::assembly::{instance, is_numbered_register, ptx::bad_number, x86};
 use crate::diagnostic::Diagnostic;
 use crate::span::Spanned;
-use crate::text::{DEPTH_LIMIT, Kind, LeadingZero, integer, nearest};
+use crate::text::{DEPTH_LIMIT, Kind, LeadingZero, float_bits, integer, nearest};
 
 type Parsed = Option<Spanned<Condition>>;
 
@@ -118,7 +118,13 @@ impl Parser<'_> {
     fn comparison(&mut self) -> Parsed {
         let left = self.term()?;
         let token = self.cursor.peek();
+        // herd's other sign for `!=`.
+        let is_angled = self.cursor.at("<") && self.cursor.is(1, ">") && !self.cursor.ahead(1).spaced;
+        if is_angled {
+            self.cursor.bump();
+        }
         let op = match self.cursor.str(token) {
+            _ if is_angled => Comparison::NotEqual,
             "=" | "==" => Comparison::Equal,
             "!=" => Comparison::NotEqual,
             "<" => Comparison::Less,
@@ -132,13 +138,33 @@ impl Parser<'_> {
             }
         };
         self.cursor.bump();
-        if let (Term::Location { name, index: None }, Comparison::Equal, true) = (&left.node, op, self.cursor.at("{")) {
+        if let (Term::Location { name, index: None }, Comparison::Equal | Comparison::NotEqual, true) =
+            (&left.node, op, self.cursor.at("{"))
+        {
             let name = name.clone();
-            return self.elements(&name, left.span);
+            let equal = self.elements(&name, left.span)?;
+            let span = equal.span;
+            let negated = || Spanned::new(Condition::Not(Box::new(equal.clone())), span);
+            return Some(if op == Comparison::Equal { equal } else { negated() });
         }
         let right = self.term()?;
         let span = left.span.to(right.span);
         Some(Spanned::new(Condition::Compare { op, left, right }, span))
+    }
+
+    /// `0:EAX=0; x=1; and 0:EAX=1;`: final states, one of which is meant.
+    pub(super) fn observed(&mut self) -> Parsed {
+        let mut states = Vec::new();
+        loop {
+            let mut state = vec![self.comparison()?];
+            while self.cursor.eat(";").is_some() && !self.cursor.at("and") && !self.cursor.at_end() {
+                state.push(self.comparison()?);
+            }
+            states.push(grouped(state, Condition::And));
+            if self.cursor.eat("and").is_none() {
+                return Some(grouped(states, Condition::Or));
+            }
+        }
     }
 
     /// `t = {1, 2}`: every element of an array.
@@ -308,7 +334,8 @@ impl Parser<'_> {
         }
         let token = self.cursor.bump();
         let span = start.to(self.cursor.span(token));
-        let value = integer(self.cursor.str(token), LeadingZero::Decimal);
+        let text = self.cursor.str(token);
+        let value = integer(text, LeadingZero::Decimal).or_else(|| float_bits(text).filter(|_| !minus));
         if value.is_none() {
             self.cursor.report(bad_number(self.cursor.str(token), span));
         }

@@ -1,15 +1,16 @@
-//! What follows the threads: `locations [...]`, `filter …`, and one of `exists`, `~exists`, `forall`, `final`.
+//! What follows the threads: `locations [...]`, `filter …`, and one of `exists`, `~exists`, `forall`, `final`, `observed`.
 //!
-//! `final` is what herd's ancestor called an unquantified condition; the peer tools decide it like `exists`. A `with`
+//! `final` is what herd's ancestor called an unquantified condition; the peer tools decide it like `exists`, and herd reads a
+//! condition in parentheses alone so too. `observed` lists final states, one of which is asked for. A `with`
 //! list after it (`tso: ~exists;`) records what other models were expected to say, and is read and dropped.
 
 use super::parse::Parser;
-use super::tree::{Condition, Question, QuestionKind, Term};
+use super::tree::{Arch, Condition, Question, QuestionKind, Term};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
 
-const KEYWORDS: [&str; 5] = ["exists", "forall", "filter", "final", "locations"];
+const KEYWORDS: [&str; 6] = ["exists", "forall", "filter", "final", "observed", "locations"];
 
 #[derive(Default)]
 pub(super) struct Sections {
@@ -25,7 +26,12 @@ impl Parser<'_> {
         let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists") && !self.cursor.is(2, ":"));
         // `exists:` would be a label.
         let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
-        negated || keyword || self.misspelt_section().is_some()
+        negated || keyword || self.at_bare_condition() || self.misspelt_section().is_some()
+    }
+
+    /// `(x=1)` on a line of its own, as herd reads it: no instruction of x86 begins so.
+    fn at_bare_condition(&self) -> bool {
+        matches!(self.arch, Arch::X86 | Arch::X86_64) && self.cursor.at("(") && self.cursor.peek().newline
     }
 
     /// An instruction that would read as the start of a condition elsewhere on the page.
@@ -71,6 +77,9 @@ impl Parser<'_> {
     }
 
     fn section_keyword(&mut self) -> Option<&'static str> {
+        if self.at_bare_condition() {
+            return Some("final");
+        }
         let exact = KEYWORDS.into_iter().find(|keyword| self.cursor.at(keyword));
         if exact.is_none() {
             let near = self.misspelt_section()?;
@@ -104,7 +113,7 @@ impl Parser<'_> {
                     _ if negated => QuestionKind::NotExists,
                     _ => QuestionKind::Exists,
                 };
-                let condition = self.condition()?;
+                let condition = if keyword == "observed" { self.observed()? } else { self.condition()? };
                 if !sections.questions.is_empty() {
                     self.twice(span, "condition");
                 }
@@ -124,6 +133,11 @@ impl Parser<'_> {
         self.cursor.expect("[", "after `locations`")?;
         while self.cursor.eat("]").is_none() {
             locations.push(self.term()?);
+            // herd's types of what it prints: `x int`, `p int*`, `p *`.
+            if self.cursor.at_kind(Kind::Word) {
+                self.cursor.bump();
+            }
+            self.cursor.eat("*");
             if self.cursor.eat(";").is_none() && !self.cursor.at("]") {
                 self.cursor.unexpected("`;` or `]` after a location");
                 return None;

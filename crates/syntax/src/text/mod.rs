@@ -11,7 +11,7 @@ pub(crate) use crate::suggest::nearest;
 pub(crate) use cursor::{Cursor, finish};
 pub(crate) use lexer::{Comments, Kind, Token, lex};
 pub(crate) use map::{Piece, SpanMap, View};
-pub(crate) use number::{LeadingZero, integer, is_float};
+pub(crate) use number::{LeadingZero, float_bits, integer, is_float};
 
 /// No parser reports more than this many errors of one text: what follows them is noise.
 pub(crate) const DIAGNOSTIC_LIMIT: usize = 50;

@@ -22,6 +22,12 @@ pub(crate) fn integer(text: &str, zero: LeadingZero) -> Option<i128> {
     i128::from_str_radix(digits, radix).ok()
 }
 
+/// The bits of `0f3F800000` and `0d3FF0000000000000`.
+pub(crate) fn float_bits(text: &str) -> Option<i128> {
+    let is_exact = matches!(text.as_bytes(), [b'0', b'f' | b'F' | b'd' | b'D', ..]) && is_float(text);
+    i128::from_str_radix(text.get(2..)?, 16).ok().filter(|_| is_exact)
+}
+
 /// `0f3F800000`, `0d3FF0000000000000` (PTX's exact forms), `1.5`, `1.0e-3`.
 pub(crate) fn is_float(text: &str) -> bool {
     let bits = |digits: &str, length: usize| digits.len() == length && digits.bytes().all(|b| b.is_ascii_hexdigit());
