@@ -93,6 +93,13 @@ pub mod kernel {
         }
     }
 
+    /// Adds what is in `a`.
+    pub fn add(out: &mut [u64], a: &[u64]) {
+        for (out, a) in out.iter_mut().zip(a) {
+            *out |= a;
+        }
+    }
+
     pub fn intersection(out: &mut [u64], a: &[u64], b: &[u64]) {
         for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
             *out = a & b;

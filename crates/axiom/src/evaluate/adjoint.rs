@@ -36,7 +36,7 @@ impl Adjoint {
             scratch.resize(self.shape.matrix().max(self.shape.words()), 0);
         }
         for stage in (Stage::ReadsFrom as usize..=Stage::Coherence as usize).rev() {
-            for step in evaluator.plan.steps[stage].iter().rev() {
+            for step in evaluator.live[stage].iter().rev() {
                 if evaluator.gives_up() {
                     return;
                 }
@@ -63,7 +63,7 @@ impl Adjoint {
         let check = &evaluator.model.checks[check.index()];
         let slot = evaluator.plan.slot(check.node);
         let range = evaluator.range(slot);
-        if check.negated || !evaluator.plan.is_dynamic(slot) {
+        if check.negated || !evaluator.varies[slot.index()] {
             return;
         }
         let shape = self.shape;
@@ -131,8 +131,8 @@ impl Adjoint {
             return false;
         }
         let mut more = false;
-        for (position, operand) in operation.operands().enumerate() {
-            if evaluator.plan.is_dynamic(operand) {
+        for (position, operand) in operation.operands(&evaluator.plan.united).enumerate() {
+            if evaluator.varies[operand.index()] {
                 self.backwards(evaluator, slot, operation, position);
                 more |= self.add(evaluator, operand);
             }
@@ -147,7 +147,9 @@ impl Adjoint {
         let bad = &self.bad[evaluator.range(slot)];
         let [out, left, right] = &mut self.scratch;
         match (operation, position) {
-            (Operation::Union(..) | Operation::Optional(_), _) => out[..bad.len()].copy_from_slice(bad),
+            (Operation::Union(..) | Operation::Unions(_) | Operation::Optional(_), _) => {
+                out[..bad.len()].copy_from_slice(bad)
+            }
             (Operation::Intersection(_, other), 0) | (Operation::Intersection(other, _), _) => {
                 kernel::intersection(&mut out[..bad.len()], bad, value(other));
             }

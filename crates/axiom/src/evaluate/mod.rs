@@ -6,12 +6,15 @@
 //! allocation; `[S] ; r` and `r ; [S]` are masks, not compositions.
 //!
 //! A node is computed again only if the value of an operand has changed since, and of a small candidate only in the rows that
-//! can differ ([`update`]): between two candidates that differ by an edge most of a large model stays as it was.
+//! can differ ([`update`]): between two candidates that differ by an edge most of a large model stays as it was. What no
+//! choice can change is not looked at again at all ([`settled`]).
 
 mod adjoint;
 mod plan;
 mod plans;
 mod polarity;
+mod settled;
+mod unions;
 mod update;
 
 use std::sync::Arc;
@@ -70,6 +73,9 @@ pub struct Evaluator<'m> {
     settled: Vec<u64>,
     /// By check: the time of the value it was last judged on, and whether that violates it.
     judged: Vec<(u64, bool)>,
+    /// By slot: whether its value depends on what is chosen, and the steps that are left to do for every choice.
+    varies: Vec<bool>,
+    live: [Vec<Step>; plan::LISTS],
     /// What may end an evaluation in the middle. The values are then not to be believed.
     watch: Watch<'m>,
 }
@@ -95,6 +101,8 @@ impl<'m> Evaluator<'m> {
             clock: 0,
             settled: Vec::new(),
             judged: Vec::new(),
+            varies: Vec::new(),
+            live: Default::default(),
             watch: Watch::default(),
         }
     }
@@ -149,6 +157,9 @@ impl<'m> Evaluator<'m> {
         self.settled.resize(self.plan.groups.len(), 0);
         self.judged.clear();
         self.judged.resize(self.model.checks.len(), (0, false));
+        self.varies.clear();
+        self.varies.resize(self.slots.len(), false);
+        self.live.iter_mut().for_each(Vec::clear);
         for index in 0..self.plan.static_bases.len() {
             let (slot, base) = self.plan.static_bases[index];
             let range = self.range(slot);
@@ -160,7 +171,12 @@ impl<'m> Evaluator<'m> {
                 plan::Base::Relation(relation) => candidate.fill_relation(unfolding, relation, &mut self.data[range]),
             }
         }
-        self.run(Stage::Static, Stage::Static, Chosen::Partly)
+        let plan = Arc::clone(&self.plan);
+        let violated = self.steps(plan.list(Stage::Static as usize), Chosen::Partly);
+        if violated.is_none() {
+            self.settle(unfolding, candidate);
+        }
+        violated
     }
 
     /// Replaces a chosen relation; coherence must be transitively closed. Nothing is recomputed until
@@ -198,6 +214,10 @@ impl<'m> Evaluator<'m> {
 
     fn replace(&mut self, slot: Slot, bits: &[u64]) {
         let range = self.range(slot);
+        debug_assert!(
+            self.varies[slot.index()] || kernel::is_empty(bits),
+            "a relation holds what no choice puts into it"
+        );
         if self.data[range.clone()] != *bits {
             let rows = update::overwrite(self.shape, &mut self.data[range], bits);
             self.note(slot, rows);
@@ -207,25 +227,27 @@ impl<'m> Evaluator<'m> {
     /// Recomputes the nodes of these stages; the first violated check that counts for what is chosen, if any (the nodes
     /// after it are then stale). After a watch ended it, no check is violated.
     pub fn run(&mut self, from: Stage, to: Stage, chosen: Chosen) -> Option<CheckId> {
-        for stage in from as usize..=to as usize {
-            if let Some(violated) = self.steps(stage, chosen) {
-                return Some(violated);
-            }
-        }
-        None
+        (from as usize..=to as usize).find_map(|stage| self.run_list(stage, chosen))
     }
 
     /// The checks that only count once everything is chosen, and the nodes that only they need.
     pub fn run_final(&mut self) -> Option<CheckId> {
-        self.steps(plan::LAST, Chosen::ReadsFrom)
+        self.run_list(plan::LAST, Chosen::ReadsFrom)
     }
 
-    fn steps(&mut self, list: usize, chosen: Chosen) -> Option<CheckId> {
-        for index in 0..self.plan.list(list).len() {
+    fn run_list(&mut self, list: usize, chosen: Chosen) -> Option<CheckId> {
+        let steps = std::mem::take(&mut self.live[list]);
+        let violated = self.steps(&steps, chosen);
+        self.live[list] = steps;
+        violated
+    }
+
+    fn steps(&mut self, steps: &[Step], chosen: Chosen) -> Option<CheckId> {
+        for step in steps {
             if self.gives_up() {
                 return None;
             }
-            match self.plan.list(list)[index] {
+            match *step {
                 Step::Compute(slot, operation) => self.compute(slot, operation),
                 Step::Group(group) => self.fixpoint(group as usize),
                 Step::Check { check, needs } => {
@@ -345,6 +367,10 @@ impl<'m> Evaluator<'m> {
         match operation {
             Operation::Empty => out.fill(0),
             Operation::Union(a, b) => kernel::union(out, value(a), value(b)),
+            Operation::Unions(part) => {
+                out.fill(0);
+                part.of(&self.plan.united).iter().for_each(|&slot| kernel::add(out, value(slot)));
+            }
             Operation::Intersection(a, b) => kernel::intersection(out, value(a), value(b)),
             Operation::Difference(a, b) => kernel::difference(out, value(a), value(b)),
             Operation::Complement(a) => kernel::complement(shape, out, value(a)),

@@ -32,6 +32,8 @@ pub(super) enum Base {
 pub(super) enum Operation {
     Empty,
     Union(Slot, Slot),
+    /// Of several: a part of [`Plan::united`].
+    Unions(Part),
     Intersection(Slot, Slot),
     Difference(Slot, Slot),
     Complement(Slot),
@@ -50,10 +52,28 @@ pub(super) enum Operation {
     Product(Slot, Slot),
 }
 
+/// Where something lies in a list.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    from: u32,
+    to: u32,
+}
+
+impl Part {
+    pub(super) fn of(self, list: &[Slot]) -> &[Slot] {
+        &list[self.from as usize..self.to as usize]
+    }
+}
+
 impl Operation {
-    pub(super) fn operands(self) -> impl Iterator<Item = Slot> {
+    pub(super) fn operands(self, united: &[Slot]) -> impl Iterator<Item = Slot> {
+        let mut several: &[Slot] = &[];
         let (first, second) = match self {
             Operation::Empty => (None, None),
+            Operation::Unions(part) => {
+                several = part.of(united);
+                (None, None)
+            }
             Operation::Complement(a)
             | Operation::Domain(a)
             | Operation::Range(a)
@@ -70,7 +90,7 @@ impl Operation {
             | Operation::Into(a, b)
             | Operation::Product(a, b) => (Some(a), Some(b)),
         };
-        first.into_iter().chain(second)
+        first.into_iter().chain(second).chain(several.iter().copied())
     }
 }
 
@@ -105,17 +125,20 @@ pub struct Occurrence {
 pub struct Plan {
     slots: Vec<Slot>,
     slot_kinds: Vec<NodeKind>,
-    dynamic: Vec<bool>,
     stages: Vec<Stage>,
     polarity: Vec<Polarity>,
     pub(super) steps: [Vec<Step>; 5],
     pub(super) last: Vec<Step>,
     pub(super) groups: Vec<GroupPlan>,
+    /// The operands of unions of several, one after the other.
+    pub(super) united: Vec<Slot>,
     pub(super) static_bases: Vec<(Slot, Base)>,
     pub(super) chosen_bases: Vec<(Slot, Base)>,
     /// The slot of `W`, where `FW` is used.
     pub(super) writes: Option<Slot>,
     occurrences: Vec<Occurrence>,
+    /// The slots that are looked at from outside, beside those of the checks.
+    pub(super) asked: Vec<Slot>,
     prunes_reads_from: Pruning,
 }
 
@@ -128,11 +151,16 @@ pub enum Pruning {
 
 /// The number of the last list of steps; those before it are the stages.
 pub(super) const LAST: usize = Stage::ALL.len();
+pub(super) const LISTS: usize = LAST + 1;
 
 impl Plan {
     /// A list of steps, by its number.
     pub(super) fn list(&self, number: usize) -> &[Step] {
         self.steps.get(number).unwrap_or(&self.last)
+    }
+
+    pub(super) fn list_mut(&mut self, number: usize) -> &mut Vec<Step> {
+        self.steps.get_mut(number).unwrap_or(&mut self.last)
     }
 
     /// Of the axioms and demands, and of these nodes too.
@@ -142,36 +170,32 @@ impl Plan {
         let mut plan = Plan {
             slots: vec![Slot(u32::MAX); model.nodes.len()],
             slot_kinds: Vec::new(),
-            dynamic: Vec::new(),
             stages,
             polarity,
             steps: Default::default(),
             last: Vec::new(),
             groups: Vec::new(),
+            united: Vec::new(),
             static_bases: Vec::new(),
             chosen_bases: Vec::new(),
             writes: None,
             occurrences: Vec::new(),
+            asked: Vec::new(),
             prunes_reads_from: Pruning::None,
         };
         let (wanted, last_only) = plan.live(model, roots);
         plan.assign_slots(model, &wanted);
-        plan.dynamic = vec![false; plan.slot_kinds.len()];
-        for (index, slot) in plan.slots.iter().enumerate().filter(|(index, _)| wanted[*index]) {
-            plan.dynamic[slot.index()] |= plan.stages[index] > Stage::Static;
-        }
         plan.schedule(model, &wanted, &last_only);
         plan.find_occurrences(model);
+        let masks = plan.occurrences.iter().flat_map(|occurrence| &occurrence.masks);
+        let asked = model.demands.iter().map(|demand| &demand.wanted).chain(roots).chain(masks);
+        plan.asked = asked.map(|node| plan.slot(*node)).collect();
+        super::unions::join(&mut plan, model);
         plan
     }
 
     pub(super) fn slot(&self, node: NodeId) -> Slot {
         self.slots[node.index()]
-    }
-
-    /// Whether the value of a slot depends on what is chosen.
-    pub(super) fn is_dynamic(&self, slot: Slot) -> bool {
-        self.dynamic[slot.index()]
     }
 
     pub(super) fn kinds(&self) -> impl Iterator<Item = NodeKind> + '_ {
@@ -252,6 +276,13 @@ impl Plan {
             self.static_bases.push((slot, Base::Set(BaseSet::Tagged(Tag::Write))));
             self.writes = Some(slot);
         }
+    }
+
+    /// A union of these, as an operation.
+    pub(super) fn unite(&mut self, slots: &[Slot]) -> Operation {
+        let from = self.united.len() as u32;
+        self.united.extend(slots);
+        Operation::Unions(Part { from, to: self.united.len() as u32 })
     }
 
     fn new_slot(&mut self, kind: NodeKind) -> Slot {
@@ -339,7 +370,8 @@ impl Plan {
             variables.map(|(variable, body)| (self.slot(*variable), self.slot(*body))).collect();
         let own =
             |slot: &Slot| steps.iter().any(|(own, _)| own == slot) || variables.iter().any(|(own, _)| own == slot);
-        let inputs = steps.iter().flat_map(|(_, operation)| operation.operands()).filter(|slot| !own(slot)).collect();
+        let inputs =
+            steps.iter().flat_map(|(_, operation)| operation.operands(&[])).filter(|slot| !own(slot)).collect();
         self.groups.push(GroupPlan { steps, variables, inputs });
         let late = members.iter().all(|&index| last_only[index]) && self.stages[any] >= Stage::Fences;
         let number = self.groups.len() as u32 - 1;

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::Evaluator;
-use super::plan::{Operation, Slot};
+use super::plan::{Operation, Part, Slot};
 use crate::bits::{Shape, kernel};
 
 /// Rows of a relation, as bits; of a wide relation, or of a set, none or some.
@@ -68,6 +68,7 @@ impl Evaluator<'_> {
             Operation::Union(a, b) => self.word_by_word(slot, a, b, |a, b| a | b),
             Operation::Intersection(a, b) => self.word_by_word(slot, a, b, |a, b| a & b),
             Operation::Difference(a, b) => self.word_by_word(slot, a, b, |a, b| a & !b),
+            Operation::Unions(part) if self.shape.words() == 1 => self.unite(slot, part),
             Operation::Into(a, set) if self.shape.words() == 1 => self.into(slot, a, set),
             Operation::Sequence(a, b) if self.shape.words() == 1 => self.sequence(slot, a, b),
             _ => self.whole(slot, operation),
@@ -112,6 +113,19 @@ impl Evaluator<'_> {
     }
 
     #[inline(always)]
+    fn unite(&mut self, slot: Slot, part: Part) -> Rows {
+        let (operands, slots) = (part.of(&self.plan.united), &self.slots);
+        let own = &slots[slot.index()];
+        let rows = operands.iter().fold(0, |rows, operand| rows | slots[operand.index()].since(own.computed));
+        let (before, rest) = self.data.split_at_mut(own.start);
+        // Of a set, one row is all there is.
+        let rows = if own.length == 1 && rows != 0 { ALL } else { rows };
+        row_by_row(rows, &mut rest[..own.length], |row| {
+            operands.iter().fold(0, |union, operand| union | before[slots[operand.index()].start + row])
+        })
+    }
+
+    #[inline(always)]
     fn into(&mut self, slot: Slot, a: Slot, set: Slot) -> Rows {
         let (first, second) = self.since(slot, a, set);
         let (out, a, set) = self.split(slot, a, set);
@@ -134,7 +148,7 @@ impl Evaluator<'_> {
     fn whole(&mut self, slot: Slot, operation: Operation) -> Rows {
         let own = self.slots[slot.index()];
         let is_current = |operand: Slot| self.slots[operand.index()].changed <= own.computed;
-        if own.computed > 0 && operation.operands().all(is_current) {
+        if own.computed > 0 && operation.operands(&self.plan.united).all(is_current) {
             return 0;
         }
         self.evaluate(slot, operation);
