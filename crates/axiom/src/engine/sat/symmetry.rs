@@ -84,14 +84,19 @@ impl<'m> Always<'m> {
     }
 }
 
-/// Threads that any exchange leaves the question unchanged for, each class ascending.
+/// Threads that any exchange leaves the question unchanged for, each class ascending. Those that write nothing are left out:
+/// nothing of them is ordered.
 fn classes(unfolding: &Unfolding, space: &Space, goal: &Goal<'_>, watch: &Watch<'_>) -> Vec<Vec<ThreadId>> {
+    let is_write = |event: &EventId| matches!(unfolding.events[event.index()].kind, EventKind::Write { .. });
+    let writes = |thread: &ThreadId| {
+        let mut traces = space.traces[thread.index()].iter();
+        traces.any(|trace| unfolding.traces[trace.index()].events.iter().any(is_write))
+    };
     let mut classes: Vec<Vec<ThreadId>> = Vec::new();
-    for index in 0..unfolding.threads.len() {
+    for thread in (0..unfolding.threads.len()).map(ThreadId::new).filter(writes) {
         if watch.is_over() {
             return Vec::new();
         }
-        let thread = ThreadId::new(index);
         let home = classes.iter().position(|class| {
             let last = class.last().expect("invariant: classes are not empty");
             interchangeable(unfolding, space, *last, thread)
