@@ -55,13 +55,15 @@ impl Collector<'_> {
                 return;
             }
             is_stateless = false;
+            // A state that was met before was judged then.
+            if !outcomes.add(state, execution.weight) {
+                return;
+            }
+            *held += state.len() as u64 * 16 + 64;
             for (target, found) in self.targets.iter().zip(&mut *found) {
                 if found.is_none() && holds(target.condition, self.terms, state) {
                     *found = Some(execution.clone());
                 }
-            }
-            if outcomes.add(state, execution.weight) {
-                *held += state.len() as u64 * 16 + 64;
             }
         });
         if is_stateless {

@@ -8,7 +8,7 @@ use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
+use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 
 use crate::compare;
 use crate::test::Test;
@@ -44,7 +44,13 @@ pub(crate) fn showing_registers(test: &Test) -> Option<Test> {
 /// Judges a condition on a state; a term the state does not have makes it false, which cannot happen for terms of
 /// [`terms`].
 pub(crate) fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
-    let mut value = |term: &Term| terms.binary_search(term).ok().and_then(|at| state.get(at).copied());
+    let mut next = 0;
+    let mut value = |term: &Term| {
+        // Conditions mostly name the terms in their order.
+        let at = if terms.get(next) == Some(term) { next } else { terms.binary_search(term).ok()? };
+        next = at + 1;
+        state.get(at).copied()
+    };
     condition.evaluate(&mut value).unwrap_or(false)
 }
 
@@ -96,9 +102,14 @@ impl<'a> Reader<'a> {
         Some(operation.combine(members, set))
     }
 
-    fn register(&self, thread: ThreadId, register: RegisterId) -> Option<Value> {
+    /// What a register is at the end.
+    fn expression(&self, thread: ThreadId, register: RegisterId) -> Option<&'a Expression> {
         let trace = self.unfolding.traces.get(self.execution.traces.get(thread.index())?.index())?;
-        self.evaluate(trace.registers.get(register.index())?)
+        trace.registers.get(register.index())
+    }
+
+    fn register(&self, thread: ThreadId, register: RegisterId) -> Option<Value> {
+        self.evaluate(self.expression(thread, register)?)
     }
 
     /// Every final state, projected to the terms, ascending and each once. Empty if a term has no value, which is a
@@ -111,17 +122,19 @@ impl<'a> Reader<'a> {
 
     /// The same, one after the other, in buffers that serve the next execution too: thousands are read.
     pub(crate) fn each_state(&self, terms: &[Term], scratch: &mut Scratch, mut visit: impl FnMut(&[Value])) {
-        let Scratch { overwritten, finals, choices, state } = scratch;
+        scratch.find(terms, self);
+        let Scratch { overwritten, finals, choices, state, places, .. } = scratch;
         if terms.iter().any(|term| matches!(term, Term::Memory(_))) {
             self.finals(overwritten, finals);
         }
         choices.clear();
         state.clear();
-        for term in terms {
-            let only = match term {
-                Term::Constant(value) => Some(*value),
-                Term::Register(thread, register) => self.register(*thread, *register),
-                Term::Memory(location) => {
+        for (term, place) in terms.iter().zip(places) {
+            let only = match (term, place) {
+                (Term::Constant(value), _) => Some(*value),
+                (Term::Register(..), Some(place)) => self.execution.values.get(*place).copied().flatten(),
+                (Term::Register(thread, register), None) => self.register(*thread, *register),
+                (Term::Memory(location), _) => {
                     let from = finals.partition_point(|(own, _)| own < location);
                     let own = finals[from..].iter().take_while(|(own, _)| own == location).count();
                     if own > 1 {
@@ -181,6 +194,28 @@ pub(crate) struct Scratch {
     finals: Vec<(LocationId, Value)>,
     choices: Vec<Choice>,
     state: State,
+    /// By term: where its value stands in every execution of these traces, if it is what one event read.
+    places: Vec<Option<usize>>,
+    traces: Vec<TraceId>,
+}
+
+impl Scratch {
+    /// Where the terms stand, if the last execution was of other traces. The events of an execution are those of its traces.
+    fn find(&mut self, terms: &[Term], reader: &Reader<'_>) {
+        if self.places.len() == terms.len() && self.traces == reader.execution.traces {
+            return;
+        }
+        let place = |term: &Term| match term {
+            Term::Register(thread, register) => match reader.expression(*thread, *register)? {
+                Expression::Read(event) => reader.place(*event),
+                _ => None,
+            },
+            Term::Constant(_) | Term::Memory(_) => None,
+        };
+        self.places.clear();
+        self.places.extend(terms.iter().map(place));
+        self.traces.clone_from(&reader.execution.traces);
+    }
 }
 
 /// A term with several values, by their places among the final ones: from the first, to before the last, at the present one.
