@@ -87,12 +87,7 @@ impl Test {
 
     /// The fingerprint of the test without its name and comments; see [`crate::hash`].
     pub fn hash(&self) -> &str {
-        self.hash.get_or_init(|| {
-            let mut anonymous = self.litmus.clone();
-            anonymous.name.node = "test".to_owned();
-            anonymous.comments.clear();
-            fingerprint(&litmus::print(&anonymous))
-        })
+        self.hash.get_or_init(|| fingerprint(&litmus::print_as(&self.litmus, "test", &[])))
     }
 
     /// An instruction on one line, as the author wrote it.

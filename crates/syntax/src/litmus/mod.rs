@@ -21,6 +21,6 @@ mod threads;
 pub mod tree;
 
 pub use parse::{parse, parse_named, template_of};
-pub use print::print;
+pub use print::{print, print_as};
 pub use template::{Instance, Template, expand};
 pub use tree::*;

@@ -12,10 +12,15 @@ use crate::text::DEPTH_LIMIT;
 
 /// The text of a litmus test. NVLitmus has no place for the name: it is the file's.
 pub fn print(litmus: &Litmus) -> String {
+    print_as(litmus, &litmus.name.node, &litmus.comments)
+}
+
+/// The same test under another name and with other comments.
+pub fn print_as(litmus: &Litmus, name: &str, comments: &[String]) -> String {
     match litmus.layout {
         Layout::NvLitmus => nvlitmus(litmus),
         Layout::Columns | Layout::Blocks => {
-            let mut text = header(litmus);
+            let mut text = header(litmus, name, comments);
             match litmus.layout {
                 Layout::Columns => columns(litmus, &mut text),
                 _ => blocks(litmus, &mut text),
@@ -26,15 +31,15 @@ pub fn print(litmus: &Litmus) -> String {
     }
 }
 
-fn header(litmus: &Litmus) -> String {
+fn header(litmus: &Litmus, name: &str, comments: &[String]) -> String {
     let arch = match litmus.arch {
         Arch::Ptx => "PTX",
         Arch::X86 => "X86",
         Arch::X86_64 => "X86_64",
         Arch::C => "C",
     };
-    let mut text = format!("{arch} {}\n", litmus.name.node);
-    for comment in &litmus.comments {
+    let mut text = format!("{arch} {name}\n");
+    for comment in comments {
         text.push_str(comment);
         text.push('\n');
     }
