@@ -21,7 +21,7 @@ use crate::model::{BaseRelation, CheckId};
 const PAIRWISE_UPDATES_FROM: u64 = 64;
 const PAIRWISE_FROM: u64 = 4096;
 /// Checking the model on a partial choice costs as much as on a complete one: not for the last few.
-const CHECK_FROM: u64 = 8;
+const CHECK_FROM: u64 = 16;
 
 /// What one choice of traces leaves to choose.
 #[derive(Debug, Default)]
