@@ -31,8 +31,9 @@ fn tests() -> Vec<Test> {
 
 /// `ld.global.nc` reads what the kernel does not write, and no fence is about it. The mixed-proxy model of ptx-7.5 knows
 /// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
-/// And what is a dependency in name only is none under `ptx`.
-const APART: [&str; 14] = [
+/// And what is a dependency in name only is none under `ptx`, where a write that is not made for its address or for what it is
+/// compared with is one.
+const APART: [&str; 34] = [
     "Non-coherent-load-fenced.litmus",
     "LB+data+datafalse@ctas.litmus",
     "LB+datafalse+ctrl@ctas.litmus",
@@ -47,6 +48,26 @@ const APART: [&str; 14] = [
     "LB+guard-other-memory.litmus",
     "Bar-exit-same-barrier-on-both-ways.litmus",
     "Bar-exit-other-branch-decides.litmus",
+    "LB+left-out-overwritten.litmus",
+    "LB+left-out-unused.litmus",
+    "LB+left-out-elsewhere.litmus",
+    "LB+left-out-concurrent.litmus",
+    "LB+left-out-flag-relaxed.litmus",
+    "LB+left-out-alike-behind.litmus",
+    "LB+left-out-pointer.litmus",
+    "LB+left-out-pointer-barrier.litmus",
+    "LB+left-out-swap.litmus",
+    "LB+left-out-swap-barrier.litmus",
+    "LB+guard-overwritten.litmus",
+    "LB+guard-known-pointer.litmus",
+    "LB+guard-pointer-elsewhere.litmus",
+    "LB+guards-alike.litmus",
+    "LB+guards-alike-fence.litmus",
+    "LB+guards-alike-load.litmus",
+    "LB+guards-alike-red.litmus",
+    "LB+branches-alike.litmus",
+    "Bar-arrive-guards-alike.litmus",
+    "Bar-red-used-in-name.litmus",
 ];
 
 #[test]

@@ -139,6 +139,7 @@ fn check_mutants(name: &str) {
     for (definition, expression) in [
         ("fence-sc-order", "0"),
         ("exit-dependency", "0"),
+        ("result-dependency", "0"),
         ("related-by-scope", "[strong-operation]; ext; [strong-operation]"),
         ("observation", "morally-strong & rf"),
         ("release-fence", "memory-fence & (REL | ACQ_REL)"),

@@ -11,7 +11,7 @@ use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplic
 use fencepost_axiom::model::{self, CheckId, Model, compile};
 use fencepost_check::{Test, load};
 use fencepost_program::program::Condition;
-use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfold::{Dependencies, UnfoldOptions, unfold};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -202,6 +202,14 @@ const MUTANTS: &[Mutant] = &[
         "0",
         &["barriers/Bar-exit-thin-air", "barriers/Bar-exit-thin-air-guarded", "barriers/Bar-exit-thin-air-memory"],
     ),
+    ("result-dependency", "0", &["barriers/Bar-red-used", "barriers/Bar-red-popc-used", "barriers/Bar-red-exit"]),
+    ("overlooked", "0", &["lb/LB+left-out-barrier", "lb/LB+left-out-flag", "lb/LB+left-out-mbarrier"]),
+    (
+        "overlooked",
+        "omission",
+        &["lb/LB+left-out-behind", "lb/LB+left-out-flag-relaxed", "lb/LB+left-out-alike-behind"],
+    ),
+    ("older", "_ * _", &["lb/LB+left-out-overwritten", "lb/LB+guard-overwritten", "lb/LB+left-out-concurrent"]),
     (
         "kernel-order",
         "0",
@@ -333,7 +341,8 @@ fn test(path: &str) -> Test {
 
 /// Whether an execution meets the goal.
 fn found(test: &Test, model: &Model, goal: &Goal<'_>) -> bool {
-    let unfolding = unfold(&test.program, &UnfoldOptions::default()).expect("an unfolding");
+    let options = UnfoldOptions { dependencies: Dependencies::Real, ..UnfoldOptions::default() };
+    let unfolding = unfold(&test.program, &options).expect("an unfolding");
     let limits = Limits { deadline: None, memory: None, cancelled: None, work: None };
     let mut found = false;
     let mut visit = |_: &_| {

@@ -36,6 +36,8 @@ pub struct Unfolding {
     /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch on one way of which the thread
     /// need not exit, or takes part in other barriers first. Nothing else that happens or not before an exit decides it.
     pub exits: Vec<(TraceId, Vec<EventId>)>,
+    /// Writes that a trace left out, by trace, ascending.
+    pub omissions: Vec<Omission>,
     /// Traces that end after an iteration which all threads of a CTA go through together ([`crate::unfold::Joint`]).
     pub joint: Vec<TraceId>,
 }
@@ -52,6 +54,25 @@ impl Unfolding {
         let at = self.exits.binary_search_by_key(&trace, |(exits, _)| *exits);
         at.map_or(&[], |at| self.exits[at].1.as_slice())
     }
+
+    /// The writes that this trace left out.
+    pub fn omissions_of(&self, trace: TraceId) -> &[Omission] {
+        let from = self.omissions.partition_point(|omission| omission.trace < trace);
+        let count = self.omissions[from..].partition_point(|omission| omission.trace == trace);
+        &self.omissions[from..from + count]
+    }
+}
+
+/// A write that the thread would have made had it read other values. It is no event; but whoever would have read it
+/// depends on why it is none. Only of an unfolding with real dependencies.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Omission {
+    pub trace: TraceId,
+    pub location: LocationId,
+    /// The last event of the trace before its place in program order.
+    pub after: Option<EventId>,
+    /// The reads that decided that it is not made.
+    pub reads: Vec<EventId>,
 }
 
 /// An iteration of a spin loop that a trace has for its accesses only.
@@ -257,6 +278,8 @@ pub struct BarrierEvent {
     pub count: Option<Expression>,
     /// `bar.red`: what this thread contributes; the result is [`Expression::BarrierResult`].
     pub reduction: Option<(ReductionOperation, Expression)>,
+    /// The reads that the contribution depends on. Results depend on it, and nothing else behind the barrier does.
+    pub contributed: Vec<EventId>,
 }
 
 #[derive(Clone, Debug)]

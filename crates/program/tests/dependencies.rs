@@ -5,7 +5,7 @@ mod common;
 use common::{dartagnan, ptx, unfolded};
 use fencepost_program::EventId;
 use fencepost_program::unfold::{Dependencies, UnfoldOptions, unfold};
-use fencepost_program::unfolding::{Event, Trace, Unfolding};
+use fencepost_program::unfolding::{Event, Omission, Trace, Unfolding};
 
 /// The events of the only trace that ran through, init writes left out, and the id of the first.
 fn longest(unfolding: &Unfolding) -> Vec<(EventId, &Event)> {
@@ -135,4 +135,45 @@ fn ways_are_alike_at_their_ends_in_what_they_did_not_set() {
     let guarded = ["@%p2 st.u32 [y], 1;"];
     assert_eq!(with(&guarded, &guarded), [0, 0]);
     assert_eq!(with(&["setp.eq.u32 %p2, 1, 1;", guarded[0]], &guarded), [1, 1]);
+}
+
+#[test]
+fn guards_on_a_predicate_and_its_negation_are_the_ways_of_a_branch() {
+    let test = ["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;"];
+    let with = |rest: &[&str]| real(&[&test[..], rest].concat());
+    assert_eq!(with(&["@%p1 st.u32 [y], 1;", "@!%p1 st.u32 [y], 1;"]), [0, 0]);
+    assert_eq!(with(&["@%p1 st.u32 [y], 1;", "@!%p1 st.u32 [y], 2;"]), [1, 1]);
+    let around = ["@!%p1 bra L0;", "st.u32 [y], 1;", "L0:", "@%p1 bra L1;", "st.u32 [y], 1;", "L1:"];
+    assert_eq!(with(&around), [0, 0]);
+    let set = ["@%p1 mov.u32 %r2, 1;", "@!%p1 mov.u32 %r2, 1;", "st.u32 [y], %r2;"];
+    assert_eq!(with(&set), [0, 0]);
+    // The predicate is another one behind what sets it.
+    assert_eq!(with(&["@%p1 st.u32 [z], 1;", "@!%p1 setp.eq.u32 %p1, 0, 0;", "@!%p1 st.u32 [z], 1;"]), [1, 1]);
+}
+
+/// The locations of the writes that some trace left out, each with the number of reads that decided it.
+fn omitted(code: &[&str], dependencies: Dependencies) -> Vec<(String, usize)> {
+    let program = common::program(&ptx("x = 0; y = 0; z = 0; .global .u32 w[2]; P0:%rd1 = z;", code));
+    let unfolding =
+        unfold(&program, &UnfoldOptions { dependencies, ..UnfoldOptions::default() }).expect("an unfolding");
+    let name = |omission: &Omission| unfolding.locations[omission.location.index()].name.clone();
+    unfolding.omissions.iter().map(|omission| (name(omission), omission.reads.len())).collect()
+}
+
+#[test]
+fn writes_that_are_not_made_are_noted() {
+    let of = |rest: &[&str]| {
+        let code = [&["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;"][..], rest].concat();
+        assert!(omitted(&code, Dependencies::Syntactic).is_empty());
+        omitted(&code, Dependencies::Real)
+            .into_iter()
+            .map(|(name, reads)| format!("{name} {reads}"))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(&["@%p1 st.u32 [z], 1;", "st.u32 [y], 1;"]), ["z 1"]);
+    assert_eq!(of(&["@%p1 st.u32 [%rd1], 1;", "st.u32 [y], 1;"]), ["z 1"]);
+    assert_eq!(of(&["@%p1 bra L0;", "st.u32 [z], 1;", "L0:", "st.u32 [y], 1;"]), ["z 1"]);
+    assert_eq!(of(&["@%p1 st.u32 [z], 1;", "@!%p1 st.u32 [z], 1;", "st.u32 [y], 1;"]), [""; 0]);
+    assert_eq!(of(&["atom.relaxed.gpu.cas.b32 %r2, [z], %r1, 1;", "st.u32 [y], 1;"]), ["z 1"]);
+    assert_eq!(of(&["atom.relaxed.gpu.cas.b32 %r2, [z], 0, 1;", "st.u32 [y], 1;"]), [""; 0]);
 }

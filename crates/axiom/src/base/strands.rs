@@ -38,7 +38,35 @@ impl Candidate {
             BaseRelation::Gridwait => self.fill_ids(unfolding, out, |_| true, access::awaited_by),
             BaseRelation::Gridstart => self.fill_ids(unfolding, out, |_| true, access::lets_start),
             BaseRelation::Home => self.fill_ids(unfolding, out, |_| true, access::at_home),
+            BaseRelation::Contributed => self.fill_sources(unfolding, out, |event| match &event.kind {
+                EventKind::Barrier(barrier) => &barrier.contributed,
+                _ => &[],
+            }),
+            BaseRelation::Omission | BaseRelation::BeforeOmission | BaseRelation::AfterOmission => {
+                self.fill_omissions(unfolding, which, out);
+            }
             _ => {}
+        }
+    }
+
+    /// About writes that are not made, to the reads of their locations.
+    fn fill_omissions(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
+        for (thread, trace) in self.traces.iter().enumerate() {
+            for omission in unfolding.omissions_of(*trace) {
+                let is_behind = |id: EventId| omission.after.is_none_or(|after| id > after);
+                let main = self.thread_events(thread).filter(|at| unfolding.event(self.events[*at]).is_main());
+                let from: Vec<usize> = match which {
+                    BaseRelation::Omission => omission.reads.iter().filter_map(|read| self.local(*read)).collect(),
+                    BaseRelation::BeforeOmission => main.filter(|at| !is_behind(self.events[*at])).collect(),
+                    _ => main.filter(|at| is_behind(self.events[*at])).collect(),
+                };
+                for (to, id) in self.events.iter().enumerate() {
+                    let event = unfolding.event(*id);
+                    if event.is_read() && event.location() == Some(omission.location) {
+                        from.iter().for_each(|from| kernel::relate(self.shape, out, *from, to));
+                    }
+                }
+            }
         }
     }
 

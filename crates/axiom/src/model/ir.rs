@@ -276,6 +276,14 @@ pub enum BaseRelation {
     Gridstart,
     /// An access to the memory of a CTA to the main events of that CTA's threads.
     Home,
+    /// The reads that decided that a write is not made to the reads of its location.
+    Omission,
+    /// The main events before such a write, had it been made, to the reads of its location.
+    BeforeOmission,
+    /// Those behind it.
+    AfterOmission,
+    /// The reads that what a thread gives to a `bar.red` depends on to its event.
+    Contributed,
     /// Barrier operations that met, into those that wait.
     Syncbar,
     /// The events of a thread that has exited to the waits at barriers that completed without it.

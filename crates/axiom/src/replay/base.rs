@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
+use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Omission, Unfolding};
 use fencepost_program::{AddressId, EventId, LocationId, TraceId};
 
 use super::beside;
@@ -196,12 +196,27 @@ impl<'t> Candidate<'t> {
             "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
+            "omission" => self.omissions(|omission, x, _| omission.reads.contains(&x)),
+            "before_omission" => self.omissions(|omission, x, a| is_before(omission, x, a)),
+            "after_omission" => self.omissions(|omission, x, a| a.strand.is_none() && !is_before(omission, x, a)),
             _ => {
                 let relation = beside::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
             }
         };
         Some(BaseValue::Pairs(Rc::new(relation)))
+    }
+
+    /// Pairs of an event of the thread that leaves a write out, for which this holds, and a read of the location.
+    fn omissions(&self, holds: impl Fn(&Omission, EventId, &Event) -> bool) -> Pairs {
+        let traces = self.traces.borrow();
+        let occurring = |omission: &&Omission| traces.contains(&omission.trace);
+        let omissions: Vec<&Omission> = self.unfolding.omissions.iter().filter(occurring).collect();
+        let thread = |omission: &Omission| Some(self.unfolding.traces[omission.trace.index()].thread);
+        self.relate(|x, a, _, b| {
+            let reads = |omission: &Omission| has(b, Tag::Read) && location(b) == Some(omission.location);
+            omissions.iter().any(|omission| reads(omission) && a.thread == thread(omission) && holds(omission, x, a))
+        })
     }
 
     /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4), and of a read-modify-write
@@ -276,6 +291,11 @@ impl<'t> Candidate<'t> {
         })
         .count()
     }
+}
+
+/// Events of a trace have ascending numbers.
+fn is_before(omission: &Omission, event: EventId, tells: &Event) -> bool {
+    tells.strand.is_none() && matches!(omission.after, Some(after) if event <= after)
 }
 
 fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {

@@ -46,6 +46,10 @@ pub(super) fn relation(name: &str) -> Option<Holds> {
                     && kernels(unfolding, a, b).is_some_and(|pair| unfolding.dependent_launches.contains(&pair))
             }
         },
+        "contributed" => |_, (x, _), (_, b)| match &b.kind {
+            EventKind::Barrier(barrier) => barrier.contributed.contains(&x),
+            _ => false,
+        },
         "home" => |unfolding, (_, a), (_, b)| {
             let owner = location(a).and_then(|at| unfolding.locations[at.index()].owner);
             owner.is_some() && b.strand.is_none() && place(unfolding, b) == owner

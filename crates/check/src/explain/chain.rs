@@ -120,6 +120,7 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
             format!("the barrier of {b} completes because the thread of {a} has exited, which depends on {a}")
         }
         Some(Telling::Dependency(what)) => format!("the {what} of {b} depends on {a}, by the text of the program"),
+        Some(Telling::Omission) => format!("{b} finds a write missing that is not made for what {a} returned"),
         Some(Telling::Atomic) => format!("{a} and {b} are one atomic operation"),
         Some(Telling::Proxy) if context.is_proxy_fence(to) => {
             format!("{a} is followed by {after}, which orders it with the generic proxy")

@@ -21,6 +21,8 @@ pub(super) enum Telling {
     FenceSc,
     Barrier,
     Dependency(&'static str),
+    /// On a write that was not made.
+    Omission,
     Atomic,
     /// An access leaves or enters its proxy at a fence.
     Proxy,
@@ -67,6 +69,7 @@ const RELATIONS: &[Entry] = &[
     entry("data", Telling::Dependency("value"), "8.10.4"),
     entry("ctrl", Telling::Dependency("execution"), "8.10.4"),
     entry("dependency", Telling::Dependency("outcome"), "8.10.4"),
+    entry("overlooked", Telling::Omission, "8.10.4"),
     entry("observation", Telling::Observation, "8.9.2"),
     entry("obs", Telling::Observation, "8.9.2"),
     entry("pattern-synchronizes", Telling::Pattern, "8.8, 8.9.4"),

@@ -170,8 +170,15 @@ impl Builder {
     }
 
     pub fn barrier(mut self, text: &str, kind: BarrierKind) -> Builder {
-        let event =
-            BarrierEvent { kind, level: BarrierLevel::Cta, instance: None, id: None, count: None, reduction: None };
+        let event = BarrierEvent {
+            kind,
+            level: BarrierLevel::Cta,
+            instance: None,
+            id: None,
+            count: None,
+            reduction: None,
+            contributed: Vec::new(),
+        };
         self.push(self.last_thread(), EventKind::Barrier(event), text, None);
         self
     }

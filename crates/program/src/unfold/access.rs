@@ -24,7 +24,9 @@ impl Runner<'_> {
             _ => return Ok(()),
         };
         let bytes = i128::from(ty.bits / 8) * count as i128;
-        let (alternatives, address_reads) = self.range(state, address, bytes)?;
+        let elsewhere = self.elsewhere(&state, (address, bytes), &instruction.operation);
+        let (mut alternatives, address_reads) = self.range(state, address, bytes)?;
+        self.omit_elsewhere(&mut alternatives, &elsewhere, &address_reads);
         for (state, targets) in alternatives {
             self.check_alignment(&targets, bytes, state.at)?;
             let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };
@@ -274,7 +276,7 @@ impl Runner<'_> {
         let compare = self.operand(&state, *expected);
         let mut data = compare.reads.clone();
         data.extend(self.operand(&state, *new).reads);
-        let outcome = |on| Outcome { expected: compare.value.clone(), on, data: data.clone() };
+        let outcome = |on| Outcome { expected: compare.clone(), on, data: data.clone() };
         let new = self.operand(&state, *new).value;
         if new == compare.value && self.follows_rewrites(&state, targets) {
             self.swap(self.without_write(&state), operation, targets, &deps, outcome(Swap::Unchanged(Write::LeftOut)))?;
@@ -322,12 +324,12 @@ impl Runner<'_> {
         };
         let half = Half { ty: *ty, tags, scope: *scope };
         let (events, mut old) = self.read_events(&mut state, targets, half, &copy(Reads::new()), &mut None)?;
-        let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected.clone());
+        let equal = fold::binary(BinaryOperator::Equal, *ty, old.clone(), outcome.expected.value.clone());
         let is_equal = success || matches!(outcome.on, Swap::SpuriousFailure);
         self.constrain(&mut state, if is_equal { equal } else { fold::is_false(equal) });
         if matches!(outcome.on, Swap::SpuriousFailure) {
             // The same value: a loop that tries again with it is where it was.
-            old = outcome.expected;
+            old = outcome.expected.value;
             state.spurious = Some(state.path.len());
         }
         if let Some(failed) = flow::spurious(update) {
@@ -335,6 +337,9 @@ impl Runner<'_> {
             self.set(&mut state, failed, Slot { value: Expression::constant(i128::from(!success)), reads })?;
         }
         assume_value(&mut state, old.clone(), *assume);
+        if matches!(outcome.on, Swap::Failure) {
+            self.omit_swap(&mut state, targets, &outcome.expected.reads);
+        }
         let written = match outcome.on {
             Swap::Success(new) => {
                 state.effects += 1;
@@ -444,7 +449,7 @@ pub(crate) struct Half {
 }
 
 struct Outcome {
-    expected: Expression,
+    expected: Slot,
     on: Swap,
     /// Reads behind the operands.
     data: Reads,

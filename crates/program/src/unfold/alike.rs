@@ -252,8 +252,10 @@ fn replace(unfolding: &mut Unfolding, stands: &Stands) {
         if let Some(strand) = &mut event.strand {
             exchange(&mut strand.after);
         }
-        if let EventKind::Write { value, .. } = &mut event.kind {
-            exchange_reads(value, stands);
+        match &mut event.kind {
+            EventKind::Write { value, .. } => exchange_reads(value, stands),
+            EventKind::Barrier(barrier) => exchange(&mut barrier.contributed),
+            EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
     for trace in &mut unfolding.traces {
@@ -265,6 +267,10 @@ fn replace(unfolding: &mut Unfolding, stands: &Stands) {
     }
     unfolding.failing.iter_mut().for_each(|iteration| exchange(&mut iteration.events));
     unfolding.exits.iter_mut().for_each(|(_, reads)| exchange(reads));
+    for omission in &mut unfolding.omissions {
+        omission.after = kept_parent(omission.after);
+        exchange(&mut omission.reads);
+    }
 }
 
 /// A value that nobody looks at may be made of any.

@@ -40,12 +40,16 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
                 let operands = [&mut barrier.instance, &mut barrier.id, &mut barrier.count].into_iter().flatten();
                 let predicate = barrier.reduction.as_mut().map(|(_, predicate)| predicate);
                 operands.chain(predicate).for_each(|operand| rename_expression(operand, &rename));
+                barrier.contributed.iter_mut().for_each(rename);
             }
             EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
     unfolding.failing.iter_mut().flat_map(|iteration| &mut iteration.events).for_each(rename);
     unfolding.exits.iter_mut().flat_map(|(_, reads)| reads).for_each(rename);
+    for omission in &mut unfolding.omissions {
+        omission.reads.iter_mut().chain(&mut omission.after).for_each(rename);
+    }
     for trace in &mut unfolding.traces {
         trace.events.iter_mut().for_each(rename);
         let expressions = trace.constraints.iter_mut().chain(&mut trace.assumptions).chain(&mut trace.registers);

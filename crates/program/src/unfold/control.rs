@@ -7,11 +7,12 @@
 //! (the same instructions at their beginnings, or at their ends and with registers that neither set before) depends on it no
 //! more than what is behind. All ways out of a thread meet at its end.
 //!
-//! A way that writes memory leaves to the branch what the thread reads there later: there is no event for a write that was
-//! not made.
+//! There is no event for a write that is on the other way and was not made. It is noted where it would have come (see
+//! `omission`); who depends on that is the model's to say.
 //!
 //! A way that need not come to the meeting point leaves everything behind to the branch: a jump back, a wait, and an access
-//! through a register, which may be one to nowhere, unless both ways have it. So a loop decides what follows it.
+//! through a register of unknown value, which may be one to nowhere, unless both ways have it. So a loop decides what
+//! follows it.
 //!
 //! An exit depends, in every model, on the branches that decide whether the thread gets there and which barriers it takes
 //! part in before ([`leaves`]): all else that a way does happens or not beside an exit that comes in any case.
@@ -19,35 +20,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{LocationId, RegisterId, ThreadId};
-use crate::program::{AddressOperand, Feature, FenceCover, Instruction, Operation, Program};
+use crate::program::{AddressOperand, FenceCover, Instruction, Operation, Program};
 use crate::unfold::Dependencies;
+use crate::unfold::converted::{self, Run};
 use crate::unfold::flow::{defined, target, used};
 use crate::unfold::state::{Reads, State};
 
-/// A location, or None where it may be any.
-type Somewhere = Option<LocationId>;
-
 /// Where the ways of a branch meet.
 #[derive(Clone, Default, Debug)]
-struct Join {
+pub(super) struct Join {
     at: usize,
     /// Registers whose value there depends on the way.
     registers: BTreeSet<RegisterId>,
     /// Instructions on the ways that both have.
     alike: BTreeSet<usize>,
-    /// What one of the ways writes and the other does not.
-    writes: BTreeSet<Somewhere>,
+    /// By way, the last of those that both have at their beginnings.
+    begin: [Option<usize>; 2],
+    /// By way, the others.
+    pub(super) apart: [BTreeSet<usize>; 2],
+    /// The ways are under guards (see `converted`).
+    is_converted: bool,
 }
 
 /// The joins of a thread, by branch.
 #[derive(Clone, Debug)]
 pub(crate) struct Joins {
     /// None where every branch decides all that follows.
-    events: BTreeMap<usize, Join>,
+    pub(super) events: BTreeMap<usize, Join>,
     /// Of the branches that do not decide whether or how the thread exits: where their ways meet.
     exits: BTreeMap<usize, usize>,
-    /// What may read memory, and where.
-    readers: BTreeMap<usize, Somewhere>,
+    /// Where the predicate of a branch that was turned into guards is looked at again, for events and for the exit: that branch.
+    parts: BTreeMap<usize, usize>,
+    exit_parts: BTreeMap<usize, usize>,
     /// Where the thread ends.
     end: usize,
 }
@@ -58,28 +62,39 @@ pub(crate) struct Control {
     /// For whatever follows.
     lasting: Reads,
     /// Of branches whose ways have not met yet.
-    pending: Vec<(usize, Reads)>,
-    /// For what reads memory there.
-    memory: BTreeMap<Somewhere, Reads>,
+    pending: Vec<Pending>,
     /// For the exit: lasting, and of branches whose ways have not met yet.
     exit: Reads,
     before_exit: Vec<(usize, Reads)>,
+}
+
+#[derive(Clone)]
+struct Pending {
+    branch: usize,
+    reads: Reads,
+    /// What the way that was not taken writes, not noted yet, and the last instruction on the one taken that comes before it.
+    left_out: Vec<LocationId>,
+    behind: Option<usize>,
+}
+
+/// Whether the accesses on the ways of a branch, where it is decided, are known to be to memory of the program.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Accesses {
+    Known,
+    Anywhere,
 }
 
 impl Control {
     /// The reads that this instruction depends on.
     pub(crate) fn of(&self, at: usize, joins: &Joins) -> Reads {
         let is_alike = |branch: &usize| joins.events.get(branch).is_some_and(|join| join.alike.contains(&at));
-        let pending = self.pending.iter().filter(|(branch, _)| !is_alike(branch)).flat_map(|(_, reads)| reads);
-        let reader = joins.readers.get(&at);
-        let is_read = |place: &Somewhere| reader.is_some_and(|read| may_meet(*place, *read));
-        let memory = self.memory.iter().filter(|(place, _)| is_read(place)).flat_map(|(_, reads)| reads);
-        self.lasting.iter().chain(pending).chain(memory).copied().collect()
+        let pending = self.pending.iter().filter(|pending| !is_alike(&pending.branch));
+        self.lasting.iter().chain(pending.flat_map(|pending| &pending.reads)).copied().collect()
     }
 
     /// Those that decided where the thread is, whatever the instruction.
     pub(crate) fn all(&self) -> Reads {
-        self.lasting.iter().chain(self.pending.iter().flat_map(|(_, reads)| reads)).copied().collect()
+        self.lasting.iter().chain(self.pending.iter().flat_map(|pending| &pending.reads)).copied().collect()
     }
 
     /// Those that decided that the thread, which is at its end, has exited as it did.
@@ -88,20 +103,54 @@ impl Control {
     }
 
     /// A branch is taken or not, or an instruction under a guard done or not.
-    pub(crate) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins) {
+    pub(super) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins, accesses: Accesses) {
         if reads.is_empty() {
             return;
         }
-        if joins.events.contains_key(&branch) {
-            self.pending.push((branch, reads.clone()));
+        if self.is_part(branch, joins) {
+            // Decided with the first.
+        } else if joins.events.contains_key(&branch) && accesses == Accesses::Known {
+            self.pending.push(Pending { branch, reads: reads.clone(), left_out: Vec::new(), behind: None });
         } else {
             self.lasting.extend(reads);
+        }
+        let is_of = |first: &usize| self.before_exit.iter().any(|(branch, _)| branch == first);
+        if joins.exit_parts.get(&branch).is_some_and(is_of) {
+            return;
         }
         if joins.exits.contains_key(&branch) {
             self.before_exit.push((branch, reads.clone()));
         } else {
             self.exit.extend(reads);
         }
+    }
+
+    /// Whether this is part of a branch that was decided before and whose ways have not met yet.
+    fn is_part(&self, at: usize, joins: &Joins) -> bool {
+        let first = joins.parts.get(&at);
+        first.is_some_and(|first| self.pending.iter().any(|pending| pending.branch == *first))
+    }
+
+    /// Whether what stands under the guard here stands on a way of such a branch, so that the guard adds nothing.
+    pub(super) fn is_converted(&self, at: usize, joins: &Joins) -> bool {
+        let is_first = || joins.events.get(&at).is_some_and(|join| join.is_converted);
+        self.is_part(at, joins) || (is_first() && self.pending.last().is_some_and(|pending| pending.branch == at))
+    }
+
+    /// The branch was decided just now, for this way; the other one would write there.
+    pub(super) fn leave_out(&mut self, branch: usize, way: usize, left_out: Vec<LocationId>, joins: &Joins) {
+        let behind = joins.events.get(&branch).and_then(|join| join.begin[way]);
+        if let Some(pending) = self.pending.last_mut().filter(|pending| pending.branch == branch) {
+            (pending.left_out, pending.behind) = (left_out, behind);
+        }
+    }
+
+    /// The writes whose place, had they been made, is before this instruction and behind the last one, with the reads that
+    /// decided against them.
+    pub(super) fn left_out_before(&mut self, at: usize) -> Vec<(Vec<LocationId>, Reads)> {
+        let is_due = |pending: &&mut Pending| pending.behind.is_none_or(|behind| at > behind);
+        let due = self.pending.iter_mut().filter(|pending| !pending.left_out.is_empty()).filter(is_due);
+        due.map(|pending| (std::mem::take(&mut pending.left_out), pending.reads.clone())).collect()
     }
 }
 
@@ -120,36 +169,43 @@ fn meet_at(state: &mut State, at: usize, joins: &Joins) {
     if state.control.pending.is_empty() {
         return;
     }
-    for (branch, reads) in std::mem::take(&mut state.control.pending) {
-        let Some(join) = joins.events.get(&branch).filter(|join| join.at == at) else {
-            state.control.pending.push((branch, reads));
+    for pending in std::mem::take(&mut state.control.pending) {
+        let Some(join) = joins.events.get(&pending.branch).filter(|join| join.at == at) else {
+            state.control.pending.push(pending);
             continue;
         };
         for register in &join.registers {
-            state.registers[register.index()].reads.extend(&reads);
-        }
-        for place in &join.writes {
-            state.control.memory.entry(*place).or_default().extend(&reads);
+            state.registers[register.index()].reads.extend(&pending.reads);
         }
     }
 }
 
-fn may_meet(one: Somewhere, other: Somewhere) -> bool {
-    one.is_none() || other.is_none() || one == other
-}
-
 /// Where the ways of each branch of a thread meet, of those where they must.
 pub(crate) fn joins(program: &Program, id: ThreadId, dependencies: Dependencies) -> Joins {
-    let code = &Code::new(program, id);
-    let end = code.instructions.len();
-    let branches = || (0..end).filter_map(|at| Some((at, ways(&code.instructions[at], at, end)?)));
+    let code = &program.threads[id.index()].code;
+    let end = code.len();
+    let branches: Vec<(usize, Ways)> =
+        (0..end).filter_map(|at| Some((at, Ways::new(code, at, ways(&code[at], at, end)?)?))).collect();
+    let joined = |surely| branches.iter().filter_map(move |(at, ways)| Some((*at, join(code, ways, surely)?)));
     let events = match dependencies {
         Dependencies::Syntactic => BTreeMap::new(),
-        Dependencies::Real => branches().filter_map(|(at, ways)| Some((at, code.join(at, ways, goes_on)?))).collect(),
+        Dependencies::Real => joined(goes_on as Surely).collect(),
     };
-    let exits = branches().filter_map(|(at, ways)| Some((at, code.join(at, ways, leaves)?.at))).collect();
-    let readers = (0..end).filter_map(|at| Some((at, code.reads(at)?))).collect();
-    Joins { events, exits, readers, end }
+    let exits = joined(leaves).map(|(at, join)| (at, join.at)).collect();
+    let mut joins = Joins { events, exits, parts: BTreeMap::new(), exit_parts: BTreeMap::new(), end };
+    for Run { heads, ways } in converted::runs(code) {
+        let Some((&first, others)) = heads.split_first() else { continue };
+        let parts = || others.iter().map(|at| (*at, first));
+        if let Some(join) = join(code, &ways, goes_on).filter(|_| dependencies == Dependencies::Real) {
+            joins.events.insert(first, join);
+            joins.parts.extend(parts());
+        }
+        if let Some(join) = join(code, &ways, leaves) {
+            joins.exits.insert(first, join.at);
+            joins.exit_parts.extend(parts());
+        }
+    }
+    joins
 }
 
 /// Where it goes on if the condition fails and if it holds. The way through what is under a guard begins with itself.
@@ -164,11 +220,10 @@ fn ways(instruction: &Instruction, at: usize, end: usize) -> Option<(usize, usiz
     }
 }
 
-/// Where the ways of a branch meet for the first time, and what lies between. Jumps go forward between a branch and its
-/// join, so that the first of the places reached that are not followed yet is behind no other.
-fn follow(code: &[Instruction], branch: usize, ways: (usize, usize)) -> Option<(usize, Vec<usize>)> {
+/// Where the ways of a branch meet for the first time. Jumps go forward between a branch and its join, so that the first of
+/// the places reached that are not followed yet is behind no other.
+fn follow(code: &[Instruction], branch: usize, ways: (usize, usize)) -> Option<usize> {
     let mut reached = BTreeSet::from([ways.0, ways.1]);
-    let mut between = Vec::new();
     loop {
         let at = reached.pop_first()?;
         // A jump back; what is under a guard is its own first way.
@@ -176,121 +231,115 @@ fn follow(code: &[Instruction], branch: usize, ways: (usize, usize)) -> Option<(
             return None;
         }
         if reached.is_empty() {
-            return Some((at, between));
+            return Some(at);
         }
         let instruction = code.get(at)?;
-        between.push(at);
         reached.extend(onward(instruction, at, code.len())?);
     }
 }
 
-/// The instructions of a thread.
-struct Code<'p> {
-    program: &'p Program,
-    instructions: &'p [Instruction],
-    /// Whether an access is one of one location.
-    is_scalar: bool,
+/// The two ways of a branch.
+pub(super) struct Ways {
+    /// Where they meet for the first time.
+    pub(super) at: usize,
+    /// What lies on each before.
+    pub(super) between: [BTreeSet<usize>; 2],
+    /// The same in order and without jumps, where neither has a branch.
+    pub(super) straight: Option<[Vec<usize>; 2]>,
+    /// They are under guards, which are no difference between them.
+    pub(super) is_converted: bool,
 }
 
-impl<'p> Code<'p> {
-    fn new(program: &'p Program, id: ThreadId) -> Code<'p> {
-        let is_scalar = program.features.iter().all(|feature| feature.node != Feature::Span);
-        Code { program, instructions: &program.threads[id.index()].code, is_scalar }
+impl Ways {
+    fn new(code: &[Instruction], branch: usize, starts: (usize, usize)) -> Option<Ways> {
+        let at = follow(code, branch, starts)?;
+        let straight = way(code, starts.0, at).zip(way(code, starts.1, at)).map(|(one, other)| [one, other]);
+        Some(Ways {
+            at,
+            between: [starts.0, starts.1].map(|from| reached(code, from, at)),
+            straight,
+            is_converted: false,
+        })
     }
+}
 
-    /// Where the ways of a branch meet, if both surely get there but for what both have.
-    fn join(&self, branch: usize, ways: (usize, usize), surely: fn(&Operation) -> bool) -> Option<Join> {
-        let code = self.instructions;
-        let (at, between) = follow(code, branch, ways)?;
-        let registers = between.iter().flat_map(|at| defined(&code[*at].operation)).collect();
-        let mut join = Join { at, registers, ..Join::default() };
-        self.alike(ways, &mut join);
-        let apart: Vec<usize> = between.into_iter().filter(|at| !join.alike.contains(at)).collect();
-        join.writes = apart.iter().filter_map(|at| self.writes(*at)).collect();
-        apart.iter().all(|at| surely(&code[*at].operation)).then_some(join)
-    }
-
-    /// Where an instruction may write memory.
-    fn writes(&self, at: usize) -> Option<Somewhere> {
-        let operation = &self.instructions[at].operation;
-        may_write(operation).then(|| self.place(operation))
-    }
-
-    /// Where it may read memory.
-    fn reads(&self, at: usize) -> Option<Somewhere> {
-        let operation = &self.instructions[at].operation;
-        may_read(operation).then(|| self.place(operation))
-    }
-
-    fn place(&self, operation: &Operation) -> Somewhere {
-        match operation {
-            Operation::Load { address: AddressOperand::Static(address), .. }
-            | Operation::Store { address: AddressOperand::Static(address), .. }
-            | Operation::ReadModifyWrite { address: AddressOperand::Static(address), .. }
-                if self.is_scalar =>
-            {
-                Some(self.program.addresses[address.index()].location)
-            }
-            _ => None,
+/// What can be reached before the place where the ways meet, to which all jumps go forward.
+fn reached(code: &[Instruction], from: usize, to: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut todo = vec![from];
+    while let Some(at) = todo.pop() {
+        if at != to && found.insert(at) {
+            todo.extend(code.get(at).and_then(|instruction| onward(instruction, at, code.len())).into_iter().flatten());
         }
     }
+    found
+}
 
-    /// Finds what both ways have, where neither has a branch.
-    fn alike(&self, ways: (usize, usize), join: &mut Join) {
-        let code = self.instructions;
-        let (Some(one), Some(other)) = (way(code, ways.0, join.at), way(code, ways.1, join.at)) else { return };
-        let is_same = |(one, other): &(&usize, &usize)| same(&code[**one], &code[**other]);
-        let begin = one.iter().zip(&other).take_while(is_same).count();
-        let rest = one.len().min(other.len()) - begin;
-        let end = one.iter().rev().zip(other.iter().rev()).take(rest).take_while(is_same).count();
-        join.alike.extend(one[..begin].iter().chain(&other[..begin]));
-        join.registers.clear();
-        let mut written = BTreeSet::new();
-        for way in [&one, &other] {
-            let between = &way[begin..way.len() - end];
-            join.registers.extend(between.iter().flat_map(|at| defined(&code[*at].operation)));
-            written.extend(between.iter().filter_map(|at| self.writes(*at)));
-        }
-        for (one, other) in one[one.len() - end..].iter().zip(&other[other.len() - end..]) {
-            let instruction = &code[*one];
-            let read = self.reads(*one);
-            let is_apart = used(instruction).iter().any(|register| join.registers.contains(register))
-                || read.is_some_and(|read| written.iter().any(|place| may_meet(*place, read)));
-            for register in defined(&instruction.operation) {
-                if is_apart {
-                    join.registers.insert(register);
-                } else if instruction.guard.is_none() {
-                    join.registers.remove(&register);
-                }
-            }
+/// Whether a thread goes on from an instruction, which it comes to without any of these registers changed.
+type Surely = fn(&Operation, &BTreeSet<RegisterId>) -> bool;
+
+/// Where the ways of a branch meet, if both surely get there but for what both have.
+fn join(code: &[Instruction], ways: &Ways, surely: Surely) -> Option<Join> {
+    let all = || ways.between.iter().flatten();
+    let set: BTreeSet<RegisterId> = all().flat_map(|at| defined(&code[*at].operation)).collect();
+    let mut join = Join { at: ways.at, registers: set.clone(), is_converted: ways.is_converted, ..Join::default() };
+    if let Some([one, other]) = &ways.straight {
+        alike(code, one, other, &mut join);
+    }
+    let is_apart = |at: &usize| !join.alike.contains(at);
+    join.apart = [0, 1].map(|way| ways.between[way].iter().copied().filter(is_apart).collect());
+    let goes_on = |at: &usize| join.alike.contains(at) || surely(&code[*at].operation, &set);
+    all().all(goes_on).then_some(join)
+}
+
+/// Finds what both ways have.
+fn alike(code: &[Instruction], one: &[usize], other: &[usize], join: &mut Join) {
+    let is_converted = join.is_converted;
+    let is_same = |(one, other): &(&usize, &usize)| {
+        let (one, other) = (&code[**one], &code[**other]);
+        (is_converted || one.guard == other.guard) && one.operation == other.operation
+    };
+    let begin = one.iter().zip(other).take_while(is_same).count();
+    let rest = one.len().min(other.len()) - begin;
+    let end = one.iter().rev().zip(other.iter().rev()).take(rest).take_while(is_same).count();
+    join.alike.extend(one[..begin].iter().chain(&other[..begin]));
+    join.begin = [one, other].map(|way| way[..begin].last().copied());
+    join.registers.clear();
+    for way in [one, other] {
+        let between = &way[begin..way.len() - end];
+        join.registers.extend(between.iter().flat_map(|at| defined(&code[*at].operation)));
+    }
+    for (one, other) in one[one.len() - end..].iter().zip(&other[other.len() - end..]) {
+        let instruction = &code[*one];
+        let is_apart = used(instruction).iter().any(|register| join.registers.contains(register));
+        for register in defined(&instruction.operation) {
             if is_apart {
-                written.extend(self.writes(*one));
-            } else {
-                join.alike.extend([*one, *other]);
+                join.registers.insert(register);
+            } else if is_converted || instruction.guard.is_none() {
+                join.registers.remove(&register);
             }
+        }
+        if !is_apart {
+            join.alike.extend([*one, *other]);
         }
     }
 }
 
-/// Whatever is not known to leave memory alone may access it.
-fn accesses_memory(operation: &Operation) -> bool {
+/// Whatever is not known to leave memory alone may write it.
+pub(super) fn may_write(operation: &Operation) -> bool {
     let is_jump =
         matches!(operation, Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit | Operation::Trap);
     let is_local = matches!(operation, Operation::Barrier(_) | Operation::Local { .. } | Operation::Nothing);
-    !is_jump && !is_local && !matches!(operation, Operation::Fence { .. })
+    let is_read = matches!(operation, Operation::Load { .. } | Operation::VectorLoad { .. });
+    !is_jump && !is_local && !is_read && !matches!(operation, Operation::Fence { .. })
 }
 
-fn may_write(operation: &Operation) -> bool {
-    accesses_memory(operation) && !matches!(operation, Operation::Load { .. } | Operation::VectorLoad { .. })
-}
-
-fn may_read(operation: &Operation) -> bool {
-    accesses_memory(operation) && !matches!(operation, Operation::Store { .. } | Operation::VectorStore { .. })
-}
-
-/// Whether a thread surely goes on from it.
-fn goes_on(operation: &Operation) -> bool {
-    let is_fixed = |address: &AddressOperand| matches!(address, AddressOperand::Static(_));
+/// Whether a thread surely goes on from it, if the address of an access is one.
+fn goes_on(operation: &Operation, set: &BTreeSet<RegisterId>) -> bool {
+    let is_fixed = |address: &AddressOperand| match address {
+        AddressOperand::Static(_) => true,
+        AddressOperand::Register(register) => !set.contains(register),
+    };
     match operation {
         Operation::Load { address, assume: None, .. }
         | Operation::ReadModifyWrite { address, assume: None, .. }
@@ -306,7 +355,7 @@ fn goes_on(operation: &Operation) -> bool {
 
 /// Whether it neither keeps a thread from its end nor lets it take part in a barrier. An access to nowhere ends the whole
 /// program.
-fn leaves(operation: &Operation) -> bool {
+fn leaves(operation: &Operation, _: &BTreeSet<RegisterId>) -> bool {
     match operation {
         Operation::Load { assume, .. } | Operation::ReadModifyWrite { assume, .. } => assume.is_none(),
         Operation::Barrier(_) | Operation::MbarrierWait(_) | Operation::Mark { .. } | Operation::Trap => false,
@@ -347,8 +396,4 @@ fn way(code: &[Instruction], from: usize, to: usize) -> Option<Vec<usize>> {
         }
     }
     Some(found)
-}
-
-fn same(one: &Instruction, other: &Instruction) -> bool {
-    one.guard == other.guard && one.operation == other.operation
 }

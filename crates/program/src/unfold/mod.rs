@@ -10,12 +10,14 @@ mod alone;
 mod compact;
 mod constant;
 mod control;
+mod converted;
 mod fence;
 mod flow;
 mod fold;
 mod launch;
 mod multimem;
 mod objects;
+mod omission;
 mod opaque;
 mod poll;
 mod rewrite;
@@ -402,6 +404,7 @@ fn beginning(program: &Program) -> Unfolding {
         hazards: Vec::new(),
         failing: Vec::new(),
         exits: Vec::new(),
+        omissions: Vec::new(),
         joint: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     }

@@ -139,6 +139,7 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
+            self.note_omissions(&mut state);
             control::meet(&mut state, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
@@ -168,6 +169,7 @@ impl<'a> Runner<'a> {
             self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
             self.unfolding.exits.push((id, state.control.of_exit().into_iter().collect()));
         }
+        self.record_omissions(&state.omitted, id);
         if let Some(events) = state.kept_failing {
             self.unfolding.failing.push(FailingIteration { trace: id, events });
         }
@@ -211,19 +213,23 @@ impl<'a> Runner<'a> {
             Polarity::NonZero => fold::is_true(slot.value),
             Polarity::Zero => fold::is_false(slot.value),
         };
-        state.control.decide(state.at, &slot.reads, &self.flow.joins);
+        self.decided(&mut state, &slot.reads);
+        let is_converted = state.control.is_converted(state.at, &self.flow.joins);
+        let reads = if is_converted { Reads::new() } else { slot.reads };
         let skip = |runner: &mut Runner<'_>, mut skipped: State| {
             // The register is what the guard left it: it depends on the guard either way.
             for defined in flow::defined(&instruction.operation) {
-                skipped.registers[defined.index()].reads.extend(&slot.reads);
+                skipped.registers[defined.index()].reads.extend(&reads);
             }
+            runner.went(&mut skipped, 0);
             skipped.at += 1;
             runner.stack.push(skipped);
         };
         match state.decide(&condition) {
             Decision::Always => {
                 state.folded += 1;
-                self.execute(state, instruction, slot.reads.clone())
+                self.went(&mut state, 1);
+                self.execute(state, instruction, reads.clone())
             }
             Decision::Never => {
                 state.folded += 1;
@@ -235,7 +241,8 @@ impl<'a> Runner<'a> {
                 self.constrain(&mut skipped, no);
                 skip(self, skipped);
                 self.constrain(&mut state, yes);
-                self.execute(state, instruction, slot.reads.clone())
+                self.went(&mut state, 1);
+                self.execute(state, instruction, reads.clone())
             }
         }
     }
@@ -271,7 +278,7 @@ impl<'a> Runner<'a> {
             Operation::BranchIf { comparison, ty, left, right, target } => {
                 let (left, right) = (self.operand(&state, *left), self.operand(&state, *right));
                 let reads = left.reads.union(&right.reads).copied().collect();
-                state.control.decide(here, &reads, &self.flow.joins);
+                self.decided(&mut state, &reads);
                 let condition = fold::binary(comparison_operator(*comparison), *ty, left.value, right.value);
                 self.branch(state, &condition, target.0 as usize);
                 return Ok(());
@@ -292,18 +299,22 @@ impl<'a> Runner<'a> {
         match state.decide(condition) {
             Decision::Always => {
                 state.folded += 1;
+                self.went(&mut state, 1);
                 state.at = target;
             }
             Decision::Never => {
                 state.folded += 1;
+                self.went(&mut state, 0);
                 state.at += 1;
             }
             Decision::Open(yes, no) => {
                 let mut taken = state.clone();
                 self.constrain(&mut taken, yes);
+                self.went(&mut taken, 1);
                 taken.at = target;
                 self.stack.push(taken);
                 self.constrain(&mut state, no);
+                self.went(&mut state, 0);
                 state.at += 1;
             }
         }
@@ -327,13 +338,16 @@ impl<'a> Runner<'a> {
         if leaves.iter().any(|leaf| matches!(leaf, Leaf::BarrierResult(_))) {
             return Err(UnfoldError::BarrierOperand { span: self.span_at(state.at) });
         }
-        let predicate = read(barrier.reduction.as_ref().map(|reduction| reduction.predicate));
+        let predicate = barrier.reduction.as_ref().map(|reduction| self.operand(&state, reduction.predicate));
+        let contributed: Reads = predicate.iter().flat_map(|slot| &slot.reads).copied().collect();
         let operation = barrier.reduction.as_ref().map(|reduction| reduction.operation);
         let (kind, level) = (barrier.kind, barrier.level);
         if level == BarrierLevel::Cluster {
             self.note_cluster(&mut state, kind);
         }
-        let event = BarrierEvent { kind, level, instance, id, count, reduction: operation.zip(predicate) };
+        let reduction = operation.zip(predicate.map(|slot| slot.value));
+        let reads: Vec<EventId> = contributed.iter().copied().collect();
+        let event = BarrierEvent { kind, level, instance, id, count, reduction, contributed: reads };
         let tag = match barrier.kind {
             BarrierKind::Sync => Tag::BarrierSync,
             BarrierKind::Arrive => Tag::BarrierArrive,
@@ -345,7 +359,6 @@ impl<'a> Runner<'a> {
             BarrierLevel::Warp => Some(Tag::BarrierWarp),
         };
         let tags = [Tag::Barrier, tag].into_iter().chain(level).fold(barrier.tags, Tags::with);
-        let reads = data.clone();
         let deps = Deps { data, guard, ..Deps::default() };
         let event = self.event(&mut state, EventKind::Barrier(event), tags, None, deps)?;
         state.effects += u32::from(!self.alone.meets_nobody(barrier));
@@ -354,6 +367,8 @@ impl<'a> Runner<'a> {
             self.finish(state.clone(), TraceEnd::Blocked { barrier: event })?;
         }
         if let Some(reduction) = &barrier.reduction {
+            // On what the others contributed too, which the barrier stands for.
+            let reads = contributed.into_iter().chain([event]).collect();
             let slot = Slot { value: Expression::BarrierResult(event), reads };
             self.set(&mut state, reduction.destination, slot)?;
         }

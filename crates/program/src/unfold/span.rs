@@ -39,7 +39,7 @@ impl Runner<'_> {
 
     /// The canonical addresses of the locations that are exactly so many bytes from this one on; 0 bytes are one location
     /// of a dialect without sizes, or an mbarrier.
-    fn locations_from(&self, first: AddressId, bytes: i128) -> Option<Vec<AddressId>> {
+    pub(crate) fn locations_from(&self, first: AddressId, bytes: i128) -> Option<Vec<AddressId>> {
         let addresses = &self.program.addresses;
         let width = |address: AddressId| {
             let location = &self.program.locations[addresses[address.index()].location.index()];

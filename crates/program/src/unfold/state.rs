@@ -8,6 +8,7 @@ use crate::program::{Initial, Program, Thread};
 use crate::unfold::alone::Own;
 use crate::unfold::control::Control;
 use crate::unfold::fold;
+use crate::unfold::omission::Omitted;
 use crate::unfold::strand_group::Outstanding;
 use crate::unfold::together::Begun;
 use crate::unfold::visit::Visit;
@@ -63,6 +64,8 @@ pub(crate) struct State {
     pub(crate) kept_from: Option<usize>,
     /// Memory that the thread has for itself (see `alone`).
     pub(crate) own: Own,
+    /// Writes left out so far.
+    pub(crate) omitted: Vec<Omitted>,
 }
 
 /// What a condition comes to on this run.
@@ -108,6 +111,7 @@ impl State {
             kept_failing: None,
             kept_from: None,
             own: Own::default(),
+            omitted: Vec::new(),
         }
     }
 

@@ -1,0 +1,154 @@
+//! Writes that are not made.
+//!
+//! A write on the way of a branch that was not taken is no event, and yet who reads another value there for want of it
+//! depends on what decided the branch. So it is noted, with its location and its place in program order
+//! ([`crate::unfolding::Omission`]). So are the places that a store through a register may be to where it is to another,
+//! and the write of a compare-and-swap that fails.
+
+use std::collections::BTreeSet;
+
+use crate::expression::Expression;
+use crate::ids::{AddressId, EventId, LocationId, TraceId};
+use crate::program::{Address, AddressOperand, Operation};
+use crate::unfold::control::{self, Accesses};
+use crate::unfold::run::Runner;
+use crate::unfold::state::{Reads, State};
+use crate::unfold::{Dependencies, fold};
+use crate::unfolding::Omission;
+
+/// See the head of the file. As [`Omission`], before the trace has a number.
+#[derive(Clone)]
+pub(crate) struct Omitted {
+    location: LocationId,
+    after: Option<EventId>,
+    reads: Reads,
+}
+
+impl Runner<'_> {
+    /// A branch is taken or not, or an instruction under a guard done or not, by a value that depends on these reads.
+    pub(crate) fn decided(&self, state: &mut State, reads: &Reads) {
+        let join = self.flow.joins.events.get(&state.at);
+        let mut apart = join.into_iter().flat_map(|join| join.apart.iter().flatten());
+        let is_known = apart.all(|at| match self.accessed(*at) {
+            Some((AddressOperand::Register(_), _)) => self.places(state, *at).is_some(),
+            _ => true,
+        });
+        let accesses = if is_known { Accesses::Known } else { Accesses::Anywhere };
+        state.control.decide(state.at, reads, &self.flow.joins, accesses);
+    }
+
+    /// Which way it went there, 1 if the condition held. The run is where it was decided.
+    pub(crate) fn went(&self, state: &mut State, way: usize) {
+        let branch = state.at;
+        let Some(join) = self.flow.joins.events.get(&branch) else { return };
+        let is_write = |at: &&usize| control::may_write(&self.thread.code[**at].operation);
+        let writes = join.apart[1 - way].iter().filter(is_write);
+        let places: Vec<AddressId> = writes.filter_map(|at| self.places(state, *at)).flatten().collect();
+        let locations = self.locations(&places).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        state.control.leave_out(branch, way, locations, &self.flow.joins);
+    }
+
+    /// Notes the writes that would have come before this instruction.
+    pub(crate) fn note_omissions(&self, state: &mut State) {
+        for (locations, reads) in state.control.left_out_before(state.at) {
+            locations.into_iter().for_each(|location| omit(state, location, &reads));
+        }
+    }
+
+    /// Where a store through a register would be to, had the thread read other values, whatever it has found out about them.
+    pub(crate) fn elsewhere(
+        &self,
+        state: &State,
+        (address, bytes): (&AddressOperand, i128),
+        operation: &Operation,
+    ) -> BTreeSet<LocationId> {
+        let AddressOperand::Register(register) = address else { return BTreeSet::new() };
+        let slot = &state.registers[register.index()];
+        let is_constant = |read: &EventId| self.is_constant(*read);
+        let is_syntactic = self.options.dependencies == Dependencies::Syntactic;
+        if is_syntactic || slot.reads.iter().all(is_constant) || !control::may_write(operation) {
+            return BTreeSet::new();
+        }
+        let known = state.known.iter().filter(|(read, _)| is_constant(read)).map(|(read, value)| (*read, *value));
+        let free = State { known: known.collect(), ..State::new(self.program, self.thread) };
+        let value = fold::substitute(&slot.value, &free.known);
+        let fits = |runner: &Self, target| runner.locations_from(target, bytes).is_some();
+        let (alternatives, _) = self.alternatives(free, &value, fits);
+        let places = alternatives.iter().filter_map(|(_, target)| self.locations_from(*target, bytes)).flatten();
+        places.map(|place| self.program.addresses[place.index()].location).collect()
+    }
+
+    /// Whether a read returns what nothing writes.
+    fn is_constant(&self, read: EventId) -> bool {
+        let location = self.unfolding.events[read.index()].location();
+        location.is_some_and(|location| self.constants.contains(location))
+    }
+
+    /// Of runs in which a store through a register is to different places: each leaves out those to the others.
+    pub(crate) fn omit_elsewhere(
+        &self,
+        alternatives: &mut [(State, Vec<AddressId>)],
+        elsewhere: &BTreeSet<LocationId>,
+        reads: &Reads,
+    ) {
+        for (state, targets) in alternatives {
+            let own = self.locations(targets);
+            elsewhere.iter().filter(|other| !own.contains(other)).for_each(|other| omit(state, *other, reads));
+        }
+    }
+
+    /// A compare-and-swap has failed that compared with what depends on these reads.
+    pub(crate) fn omit_swap(&self, state: &mut State, targets: &[AddressId], reads: &Reads) {
+        if self.options.dependencies == Dependencies::Real && !reads.is_empty() {
+            self.locations(targets).into_iter().for_each(|location| omit(state, location, reads));
+        }
+    }
+
+    fn locations(&self, places: &[AddressId]) -> Vec<LocationId> {
+        places.iter().map(|place| self.program.addresses[place.index()].location).collect()
+    }
+
+    pub(crate) fn record_omissions(&mut self, omitted: &[Omitted], trace: TraceId) {
+        self.unfolding.omissions.extend(omitted.iter().map(|Omitted { location, after, reads }| Omission {
+            trace,
+            location: *location,
+            after: *after,
+            reads: reads.iter().copied().collect(),
+        }));
+    }
+
+    /// The address and the size of an access that a way of a branch may have.
+    fn accessed(&self, at: usize) -> Option<(&AddressOperand, i128)> {
+        let (address, ty, count) = match &self.thread.code[at].operation {
+            Operation::Load { address, ty, .. }
+            | Operation::Store { address, ty, .. }
+            | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
+            Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
+            Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
+            Operation::VectorUpdate(update) => (&update.address, &update.ty, update.values.len()),
+            _ => return None,
+        };
+        Some((address, i128::from(ty.bits / 8) * count as i128))
+    }
+
+    /// What it accesses, where that is known here already.
+    fn places(&self, state: &State, at: usize) -> Option<Vec<AddressId>> {
+        let (address, bytes) = self.accessed(at)?;
+        let first = match address {
+            AddressOperand::Static(address) => *address,
+            AddressOperand::Register(register) => {
+                let slot = &state.registers[register.index()];
+                let Expression::Constant(value) = fold::substitute(&slot.value, &state.known) else { return None };
+                let is_known = slot.reads.iter().all(|read| self.is_constant(*read));
+                let is_there = |address: &Address| address.value == value && address.within == 0;
+                AddressId::new(self.program.addresses.iter().position(is_there).filter(|_| is_known)?)
+            }
+        };
+        self.locations_from(first, bytes)
+    }
+}
+
+fn omit(state: &mut State, location: LocationId, reads: &Reads) {
+    let after = state.path.last().copied();
+    state.omitted.push(Omitted { location, after, reads: reads.clone() });
+}
