@@ -148,8 +148,8 @@ impl Search<'_, '_> {
     /// The open read with the fewest sources, where one counts twice whose value is not known: that no value rules it out
     /// yet says little. In a ring of one stage, what the arrivals of the next round find is known only after the waits at the
     /// other mbarrier have ordered the rounds; chosen before, each order of all arrivals is searched (six rounds: 0.1 s
-    /// against minutes). Reads that only look come after those that decide something: whatever they see, the rest stays
-    /// possible. The order of choices is no part of what is found.
+    /// against half a minute and more). Reads that only look come after those that decide something: whatever they see, the
+    /// rest stays possible. The order of choices is no part of what is found.
     fn next_read(&self, level: &Level) -> Option<usize> {
         let open = (0..level.sources.len()).filter(|&open| self.reads.source[self.reads.open[open].0] == usize::MAX);
         open.min_by_key(|&open| {
