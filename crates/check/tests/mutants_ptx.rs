@@ -202,7 +202,7 @@ const MUTANTS: &[Mutant] = &[
         "0",
         &["barriers/Bar-exit-thin-air", "barriers/Bar-exit-thin-air-guarded", "barriers/Bar-exit-thin-air-memory"],
     ),
-    ("result-dependency", "0", &["barriers/Bar-red-used", "barriers/Bar-red-popc-used", "barriers/Bar-red-exit"]),
+    ("result-dependency", "0", &["barriers/Bar-red-used", "barriers/Bar-red-and-used", "barriers/Bar-red-exit"]),
     ("overlooked", "0", &["lb/LB+left-out-barrier", "lb/LB+left-out-flag", "lb/LB+left-out-mbarrier"]),
     (
         "overlooked",

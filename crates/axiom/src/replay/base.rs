@@ -197,7 +197,7 @@ impl<'t> Candidate<'t> {
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
             "omission" => self.omissions(|omission, x, _| omission.reads.contains(&x)),
-            "before_omission" => self.omissions(|omission, x, a| is_before(omission, x, a)),
+            "before_omission" => self.omissions(is_before),
             "after_omission" => self.omissions(|omission, x, a| a.strand.is_none() && !is_before(omission, x, a)),
             _ => {
                 let relation = beside::relation(name)?;

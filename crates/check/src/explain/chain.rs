@@ -83,12 +83,11 @@ fn after(context: &Context<'_>, first: EventId, second: EventId) -> String {
 
 fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: EventId, to: EventId) -> Line {
     let entry = words::relation(&step.name);
-    let inverse = step.inverse;
     let (a, b) = (context.called(from), context.called(to));
     let after = after(context, from, to);
     let (telling, mut section) = told(context, execution, step, entry);
     let text = match telling {
-        _ if inverse => format!("{a} comes after {b} in `{}`", &step.name),
+        _ if step.inverse => format!("{a} comes after {b} in `{}`", &step.name),
         Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
         Some(Telling::ProgramOrder) => match beside::gate(context, to) {
             Some(gate) => format!("{a} comes before {after}, {gate}"),
