@@ -140,7 +140,8 @@ impl Adjoint {
         more
     }
 
-    /// What is bad at an operand because of what is bad at the node, into the first scratch buffer.
+    /// What is bad at an operand because of what is bad at the node, into the first scratch buffer. Of a closure, the
+    /// node's own value is what leads from one edge to the other.
     fn backwards(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation, position: usize) {
         let shape = self.shape;
         let value = |slot: Slot| &evaluator.data[evaluator.range(slot)];
@@ -174,7 +175,6 @@ impl Adjoint {
             }
             (Operation::Inverse(_), _) => kernel::inverse(shape, out, bad),
             (Operation::Plus(_) | Operation::Star(_), _) => {
-                // The node's own value is the closure.
                 kernel::inverse(shape, left, value(slot));
                 kernel::add_identity(shape, left);
                 kernel::sequence(shape, right, left, bad);
@@ -194,8 +194,7 @@ impl Adjoint {
                 kernel::range(shape, &mut out[..shape.words()], left);
             }
             (Operation::Domain(_), _) => {
-                right[..shape.words()].fill(0);
-                kernel::complement(shape, &mut left[..shape.words()], &right[..shape.words()]);
+                kernel::universe(shape, &mut left[..shape.words()]);
                 kernel::product(shape, out, bad, &left[..shape.words()]);
             }
             (Operation::Range(_), _) => every_row(shape, out, bad),
