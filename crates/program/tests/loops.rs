@@ -147,3 +147,12 @@ fn a_failing_iteration_is_kept_where_accesses_matter() {
     let expected = [("exit", 2), ("exit", 4), ("spin on 2", 2), ("spin on 2", 4)];
     assert_eq!(ends(&accesses), expected.map(|(end, count)| (end.to_string(), count)));
 }
+
+/// An arrive leaves no object as it is, so that a run of a loop is not split at each (rings of three rounds would have a
+/// hundred runs per thread).
+#[test]
+fn an_arrive_in_a_loop_is_one_run() {
+    let text = "PTX t\n{ .shared .mbarrier b = 1; }\nP0@cta 0 {\nmov.u32 %i, 0;\nLOOP: mbarrier.arrive.shared::cta.b64 _, [b];\n\
+                add.u32 %i, %i, 1;\nsetp.lt.u32 %q, %i, 3;\n@%q bra LOOP;\n}\nforall (true)\n";
+    assert_eq!(unfolded(text, 5).traces.len(), 1);
+}

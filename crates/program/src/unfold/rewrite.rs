@@ -51,6 +51,8 @@ pub(crate) fn may_rewrite(update: &Update) -> bool {
         Update::Apply(BinaryOperator::Add | BinaryOperator::Subtract, operand) => {
             *operand == Operand::Constant(Value(0))
         }
+        // An arrival changes the object, unless that is broken already: then nobody spins for a change of it.
+        Update::Apply(BinaryOperator::Mbarrier(_), _) => false,
         Update::Apply(..) => true,
         Update::Increment(_) | Update::Decrement(_) => false,
     }
