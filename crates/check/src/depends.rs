@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal};
 use fencepost_program::unfolding::TraceEnd;
@@ -30,13 +30,19 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     let start = Instant::now();
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let (mut checked, bound) = deepen::check(options, start, |options| check_readings(test, model, options));
+    let answering = Options { time_limit: options.time_limit.map(|limit| for_answer(limit, model)), ..options.clone() };
+    let (mut checked, bound) = deepen::check(&answering, start, |options| check_readings(test, model, options));
     let options = &Options { bound, ..options.clone() };
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
     diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
     diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
     checked
+}
+
+/// The share of a time limit that the answer has: a race without what it lacks is half an answer.
+fn for_answer(limit: Duration, model: &LoadedModel) -> Duration {
+    if diagnosis::is_for(model) { limit - limit / 6 } else { limit }
 }
 
 /// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on

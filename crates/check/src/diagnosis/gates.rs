@@ -119,7 +119,7 @@ pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
     }
 }
 
-fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
+pub(super) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
     let (first, second) = (words::proxy(scene.event(from)), words::proxy(scene.event(to)));
     let place = |id: EventId| words::place(scene, id);
     format!("no fence leads from its {first} to the {second} of {}", place(to))
@@ -128,7 +128,8 @@ fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
 /// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).
 fn tensor(scene: &Scene<'_>, from: EventId, to: EventId, (leave, enter): (Anchor, Anchor), gates: &mut Gates) {
     let section = "9.7.18.6.4";
-    if scene.thread(from) != scene.thread(to) {
+    // A commit that tells of the end of the operation implies it: then there is no place for it in the thread.
+    if scene.thread(from) != scene.thread(to) && scene.thread(from) == Some(leave.thread) {
         let reason = format!("{}'s tcgen05 operations are not ordered before its synchronisation", scene.name(from));
         gates.leaving.push(Edit::insert(leave, "tcgen05.fence::before_thread_sync", reason, section, FENCE));
     }

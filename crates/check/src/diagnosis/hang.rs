@@ -11,7 +11,7 @@ use crate::test::Test;
 use super::edit::Edit;
 use super::phases;
 use super::scene::{self, Scene};
-use super::verify::{Found, Verifier};
+use super::verify::Verifier;
 
 /// What leaves no race leaves nothing to wait for in vain either: a cause, and what is missing.
 pub(super) fn told(checked: &mut Checked, cure: Option<(String, Vec<Missing>)>) {
@@ -36,11 +36,7 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     }
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
     let stages = phases::rounds::stages(&scene);
-    let helps = |edit: &&Edit| {
-        let one = [*edit];
-        let ends = || verifier.ends(&one, unfolding) == Found::Clean && verifier.lasts(&one, None, stages);
-        verifier.hopefully(|| verifier.is_plausible(&one, None, stages) && ends())
-    };
+    let helps = |edit: &&Edit| verifier.mends(&[*edit], stages);
     if let Some(edit) = guesses.iter().find(helps) {
         checked.report.termination.missing = vec![edit.missing(&scene)];
         checked.report.termination.cause = edit.reason.clone();

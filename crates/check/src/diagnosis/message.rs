@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
 
 use super::anchor::{Anchor, Side, instruction};
@@ -223,7 +223,7 @@ fn later_sends(scene: &Scene<'_>, message: Message, from: EventId) -> Vec<Link> 
     for point in over(scene, from) {
         let early = scene.thread(point) == scene.thread(write) && write < point;
         let (event, Some(thread)) = (scene.event(write), scene.thread(write)) else { continue };
-        if !early || scene.event(point).span == event.span {
+        if !early || !comes_before(scene, thread, event.span, scene.event(point).span) {
             continue;
         }
         for (end, acquired) in ends(scene, read) {
@@ -251,6 +251,9 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
         return Vec::new();
     }
     let Some(behind) = loop_end(scene, read) else { return Vec::new() };
+    if !comes_before(scene, thread, scene.event(access).span, behind) {
+        return Vec::new();
+    }
     let mut links = Vec::new();
     for (start, released) in starts(scene, write) {
         let acquired = scene.holds("acquire-pattern", read, read);
@@ -263,6 +266,12 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
         links.push(Link { from: Node::Event(start), to: Node::Event(to), kind: Kind::Move(read), cost, edits });
     }
     links
+}
+
+/// Whether an instruction stands before another in the text: in a loop what comes earlier may stand behind it already.
+fn comes_before(scene: &Scene<'_>, thread: ThreadId, first: Span, second: Span) -> bool {
+    let at = |span: Span| super::anchor::position(&scene.test.litmus, thread, span);
+    at(first).zip(at(second)).is_some_and(|(first, second)| first < second)
 }
 
 /// Whether a loop repeats the read.

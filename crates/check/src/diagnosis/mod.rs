@@ -15,11 +15,13 @@ mod edit;
 mod exit;
 mod flag;
 mod gates;
+mod guess;
 mod hang;
 mod in_flight;
 mod life;
 mod meet;
 mod message;
+mod mirror;
 mod more;
 mod paths;
 mod phases;
@@ -53,12 +55,17 @@ use verify::Verifier;
 /// Races of one test that are diagnosed; further ones are mostly more of the same.
 pub(crate) const MOST_RACES: usize = 16;
 
+/// Whether anything is said of races under this model.
+pub(crate) fn is_for(model: &LoadedModel) -> bool {
+    scene::has_strands(&model.model)
+}
+
 /// Says of each race of the report what is missing, where the model knows asynchronous operations.
 pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
     let (used, cut) = (checked.model.clone(), checked.test.clone());
     let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);
-    if !scene::has_strands(&model.model) {
+    if !is_for(model) {
         return;
     }
     if checked.evidence.races.is_empty() {
@@ -152,7 +159,7 @@ fn diagnose(
             plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Unsolved => {
-            diagnosis.why = words::unsolved(scene, pair);
+            diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
             diagnosis.missing = vec![words::order(scene, pair)];
             None
         }

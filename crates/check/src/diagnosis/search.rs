@@ -7,9 +7,10 @@ use fencepost_program::EventId;
 use super::anchor::Anchor;
 use super::edit::{Change, Edit, Moved, Polled};
 use super::paths::{Plan, plans};
+use super::phases::loops;
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, meet, more, phases, slots, small, unheard};
+use super::{arrive, guess, meet, more, phases, slots, small, unheard};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -69,12 +70,25 @@ impl Cure {
     }
 }
 
-fn size(edits: &[Edit]) -> u32 {
+pub(super) fn size(edits: &[Edit]) -> u32 {
     edits.iter().map(Edit::size).sum()
 }
 
 fn moves_fence(scene: &Scene<'_>, edit: &Edit) -> bool {
     matches!(edit.change, Change::Move { span, .. } if scene.test.instruction_text(span).starts_with("fence."))
+}
+
+/// The pieces of a plan that the text does not have: what was not checked must not deny what is there.
+fn lacking(scene: &Scene<'_>, plan: &Plan) -> Plan {
+    let has = |anchor: &Anchor, text: &str| {
+        let mut own = small::all(scene).into_iter().filter(|here| here.thread == anchor.thread);
+        own.any(|here| small::spelled(scene, here) == text.trim_end_matches(';').trim())
+    };
+    let is_there = |edit: &Edit| match &edit.change {
+        Change::Insert { at } => at.iter().all(|(anchor, text)| has(anchor, text)),
+        _ => false,
+    };
+    Plan { edits: plan.edits.iter().filter(|edit| !is_there(edit)).cloned().collect(), ..plan.clone() }
 }
 
 pub(super) struct Search<'s, 'a> {
@@ -126,12 +140,18 @@ pub(super) fn search(
         }
     }
     match search.best.take() {
-        Some(cure) if cure.score() <= SMALL => return Outcome::Cured(cure),
+        Some(cure) if cure.score() <= SMALL || cure.is_clean() && !loops::all(&scene.test.litmus).is_empty() => {
+            return Outcome::Cured(cure);
+        }
+        best => search.best = best,
+    }
+    search.guesses(guess::all(scene, pair));
+    match search.best.take() {
+        Some(cure) if cure.is_clean() => return Outcome::Cured(cure),
         best => search.best = best,
     }
     // What has another number than it should is seldom meant so.
     search.singles(small::overrun(scene));
-    search.guesses(phases::likely(scene, pair));
     search.singles(meet::likely(scene, pair));
     search.singles(unheard::likely(scene, pair));
     match search.best.take() {
@@ -169,7 +189,7 @@ impl Search<'_, '_> {
     fn lasts(&self, cure: &Cure) -> bool {
         let edits: Vec<&Edit> = cure.edits.iter().collect();
         let race = verify::places(self.scene.unfolding, self.pair);
-        self.verifier.lasts(&edits, Some(race), phases::rounds::stages(self.scene))
+        self.verifier.lasts(&edits, race, phases::rounds::stages(self.scene))
     }
 
     fn bound(&self) -> u32 {
@@ -179,10 +199,10 @@ impl Search<'_, '_> {
     /// Checks a plan, cuts it down and keeps it if it is better than what there is.
     fn offer(&mut self, plan: &Plan) {
         let found = self.check(&plan.edits);
-        let repeated = |at: &Anchor| phases::polled(self.scene, at) == Polled::EveryRound;
-        let wrong = |edit: &Edit| matches!(&edit.change, Change::Poll { at, .. } if repeated(at));
-        if found == Found::Unknown && self.undecided.is_none() && !plan.edits.iter().any(wrong) {
-            self.undecided = Some(plan.clone());
+        // What orders two accesses of an example need not order those of another round.
+        let is_one_round = loops::all(&self.scene.test.litmus).is_empty();
+        if found == Found::Unknown && self.undecided.is_none() && is_one_round {
+            self.undecided = Some(lacking(self.scene, plan)).filter(|plan| !plan.edits.is_empty());
         }
         if found.is_cure() {
             self.keep(plan, plan.edits.clone(), found);
@@ -365,25 +385,15 @@ impl Search<'_, '_> {
         self.singles(meet::copies(scene, pair));
     }
 
-    /// The same for what is likely, however much was looked at.
-    fn guesses(&mut self, edits: Vec<Edit>) {
-        let race = verify::places(self.scene.unfolding, self.pair);
+    /// One forgotten line is all that was wrong, or it was another.
+    fn guesses(&mut self, all: Vec<Vec<Edit>>) {
         let stages = phases::rounds::stages(self.scene);
+        let (from, to) = self.pair;
         let verifier = self.verifier;
-        for edit in edits.into_iter().filter(|edit| edit.size() <= LIKELY) {
-            if edit.size() >= self.bound() {
-                continue;
-            }
-            let found = verifier.hopefully(|| match verifier.is_plausible(&[&edit], Some(race), stages) {
-                true => self.check(std::slice::from_ref(&edit)),
-                false => Found::Stays,
-            });
-            // One forgotten line is all that was wrong, or it was another.
-            if found == Found::Clean {
-                let (from, to) = self.pair;
-                let plan = Plan { from, to, edits: vec![edit], cost: 0 };
-                verifier.hopefully(|| self.keep(&plan, plan.edits.clone(), found));
-            }
+        let mends = |edits: &Vec<Edit>| verifier.mends(&edits.iter().collect::<Vec<_>>(), stages);
+        let bound = self.bound();
+        if let Some(edits) = all.into_iter().find(|edits| size(edits) < bound && mends(edits)) {
+            self.best = Some(Cure { from, to, edits, found: Found::Clean });
         }
     }
 

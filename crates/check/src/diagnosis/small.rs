@@ -43,7 +43,7 @@ pub(super) enum Role {
 #[derive(Copy, Clone)]
 pub(super) struct Here<'t> {
     pub(super) thread: ThreadId,
-    at: usize,
+    pub(super) at: usize,
     pub(super) instruction: &'t Instruction,
 }
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
@@ -21,7 +21,8 @@ use crate::accesses;
 use crate::joint;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::{Flags, RaceKey, RaceSet};
+use crate::quiet::{self, Part};
+use crate::race::{EXIT, Flags, RaceKey, RaceSet};
 use crate::report::Count;
 use crate::search::{is_large, longest};
 use crate::test::Test;
@@ -34,6 +35,10 @@ use super::visit::{End, Until, Visit};
 const WORK: u64 = 100_000;
 /// Changed tests that are checked for one report.
 const MOST: u32 = 400;
+/// Guesses of one forgotten or mistaken line that are checked for one report, and the events of an execution above which none
+/// is.
+const GUESSES: u32 = 160;
+const LARGEST: usize = 240;
 /// Executions of changed tests, of all together, behind which no more guesses are made.
 const TIRED: u64 = 2_000;
 /// And behind which nothing more is checked.
@@ -45,8 +50,6 @@ const IN_VAIN: u64 = 1_000;
 
 /// Two places of the source, in order: what a race is known by.
 pub(super) type Places = (u32, u32);
-/// No race.
-const NOWHERE: Places = (u32::MAX, 0);
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Found {
@@ -131,6 +134,10 @@ pub(super) struct Verifier<'a> {
     done: RefCell<BTreeMap<String, Decided>>,
     /// Whether a changed test is as good with more rounds.
     lasting: RefCell<BTreeMap<(String, Places), bool>>,
+    /// Whether a changed test has nothing wrong any more.
+    mended: RefCell<BTreeMap<String, bool>>,
+    /// Guesses that may still be checked.
+    guesses: Cell<u32>,
     left: RefCell<u32>,
     /// The effort so far: executions that were looked at, each by its weight.
     visited: Cell<u64>,
@@ -177,6 +184,8 @@ impl<'a> Verifier<'a> {
             before,
             done,
             lasting: RefCell::default(),
+            mended: RefCell::default(),
+            guesses: Cell::new(if longest(unfolding) > LARGEST { 0 } else { GUESSES }),
             left,
             visited,
             weight,
@@ -222,47 +231,47 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// The same for a test that may hang and has no race: whether it always ends.
-    pub(super) fn ends(&self, edits: &[&Edit], unfolding: &Unfolding) -> Found {
-        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
-        match self.races(&changed, unfolding, NOWHERE) {
-            Decided::Races(races) if races.hangs || !races.pairs.is_empty() => Found::Stays,
-            Decided::Races(races) if races.broken => Found::Gone,
-            Decided::Races(_) => Found::Clean,
-            Decided::Worse => Found::Stays,
-            Decided::Undecided => Found::Unknown,
+    /// Whether a change leaves nothing wrong: no race, nobody who waits for good, no broken rule, and every question with the
+    /// answer that it should have; the first three with fewer and with more rounds of the loops too. Fewer come first: a wrong
+    /// guess is refuted there at little cost, by the first thing that is wrong.
+    pub(super) fn mends(&self, edits: &[&Edit], stages: i128) -> bool {
+        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return false };
+        let text = print(&changed);
+        if let Some(known) = self.mended.borrow().get(&text) {
+            return *known;
         }
+        let Some(rest) = self.guesses.get().checked_sub(1) else { return false };
+        self.guesses.set(rest);
+        self.is_hopeful.set(true);
+        let right = |litmus: Option<Litmus>| litmus.is_none_or(|litmus| self.is_right(&litmus, Until::Wrong));
+        let mends = right(rounds::shorter(&changed, stages))
+            && self.is_right(&changed, Until::WrongOrBroken)
+            && right(rounds::longer(&changed, stages));
+        self.is_hopeful.set(false);
+        self.mended.borrow_mut().insert(text, mends);
+        mends
     }
 
-    /// Whether a guess may be a cure: it is one with fewer rounds, where a wrong one is refuted at little cost.
-    pub(super) fn is_plausible(&self, edits: &[&Edit], race: Option<Places>, stages: i128) -> bool {
-        let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return false };
-        let Some(shorter) = rounds::shorter(&changed, stages) else { return true };
-        let seen = lower(&shorter).0.and_then(|program| self.seen(&program, Some(race.unwrap_or(NOWHERE))));
+    fn is_right(&self, litmus: &Litmus, until: Until<'_>) -> bool {
+        let (program, diagnostics) = lower(litmus);
+        let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != fencepost_syntax::Severity::Error);
+        let program = program.filter(|program| sound && program.unsupported.is_empty());
+        let seen = program.and_then(|program| self.seen(&program, until));
         seen.is_some_and(|seen| {
-            let pairs = seen.races.races.keys().any(RaceKey::is_pair);
-            !pairs && !seen.stopped && seen.manners.stuck.is_empty() && seen.manners.rules.is_empty()
+            let races = seen.races.has_more() || seen.races.races.keys().any(RaceKey::is_pair);
+            !seen.stopped && !races && seen.manners.stuck.is_empty() && seen.manners.ended > 0
         })
     }
 
-    /// Does something for a guess that is plausible, however many executions the test without it has.
-    pub(super) fn hopefully<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.is_hopeful.set(true);
-        let done = work();
-        self.is_hopeful.set(false);
-        done
-    }
-
     /// Whether a cure is one with more rounds of the test's loops too. What cannot be said of more rounds counts as that.
-    pub(super) fn lasts(&self, edits: &[&Edit], race: Option<Places>, stages: i128) -> bool {
+    pub(super) fn lasts(&self, edits: &[&Edit], race: Places, stages: i128) -> bool {
         let changed = Edit::apply_all(edits, &self.test.litmus);
         let Some(longer) = changed.as_ref().and_then(|changed| rounds::longer(changed, stages)) else { return true };
         let text = print(&longer);
-        let race = race.unwrap_or(NOWHERE);
         if let Some(known) = self.lasting.borrow().get(&(text.clone(), race)) {
             return *known;
         }
-        let seen = lower(&longer).0.and_then(|program| self.seen(&program, Some(race)));
+        let seen = lower(&longer).0.and_then(|program| self.seen(&program, self.until(race)));
         let before = self.manners();
         let lasts = seen.is_none_or(|seen| {
             !seen.stopped
@@ -280,7 +289,7 @@ impl<'a> Verifier<'a> {
         }
         let seen = || {
             let program = lower(&self.test.litmus).0?;
-            self.seen(&program, None).map(|seen| seen.manners)
+            self.seen(&program, Until::Never).map(|seen| seen.manners)
         };
         self.before.get_or_init(seen).as_ref()
     }
@@ -291,7 +300,7 @@ impl<'a> Verifier<'a> {
             return None;
         }
         let program = lower(changed).0?;
-        let Some(seen) = self.seen(&program, None) else {
+        let Some(seen) = self.seen(&program, Until::Never) else {
             self.work(IN_VAIN);
             return None;
         };
@@ -323,8 +332,12 @@ impl<'a> Verifier<'a> {
         races
     }
 
+    fn until(&self, race: Places) -> Until<'_> {
+        Until::Race { race, known: &self.known }
+    }
+
     fn explored(&self, program: &Program, race: Places) -> Decided {
-        let Some(seen) = self.seen(program, Some(race)) else {
+        let Some(seen) = self.seen(program, self.until(race)) else {
             self.work(IN_VAIN);
             return Decided::Undecided;
         };
@@ -362,25 +375,49 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// With an example of each race, until one is this race or none of the test's; None where the effort ends.
-    fn seen(&self, program: &Program, race: Option<Places>) -> Option<Seen> {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+    /// Whether the user's time limit was reached.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// With an example of each race, until enough is known; None where the effort ends.
+    fn seen(&self, program: &Program, until: Until<'_>) -> Option<Seen> {
+        if self.is_late() {
             return None;
         }
         let (plain, limits) = joint::unfold(program, self.model, self.options).ok()?;
         let waits = accesses::can_wait(&plain);
         let unfolding = if waits { unfold_accesses(program, &limits).ok()? } else { plain };
-        let until = race.map(|race| Until { race, known: &self.known });
         let mut visit = Visit::new(program, &unfolding, self.flags, until);
         let filter = program.filter.as_ref().map(|filter| &filter.node);
-        let ending = Goal { filter, ..Goal::new(Ends::Terminating) };
-        let mut stopped = self.explore(&unfolding, &ending, |execution| visit.add(execution, End::Reached))?;
-        if filter.is_none() && !stopped {
-            let stuck = Goal::new(Ends::Stuck);
-            stopped = self.explore(&unfolding, &stuck, |execution| visit.add(execution, End::Never))?;
+        let mut stopped = false;
+        for part in quiet::parts(&unfolding) {
+            let ends = [(Ends::Terminating, End::Reached), (Ends::Stuck, End::Never)];
+            // An execution that never ends has no final state to pass a filter with.
+            for (ends, end) in ends.into_iter().filter(|(ends, _)| *ends == Ends::Terminating || filter.is_none()) {
+                let goal = Goal { filter: filter.filter(|_| ends == Ends::Terminating), ..Goal::new(ends) };
+                if !stopped && (visit.objects_race() || !self.is_clear(&part, &goal)) {
+                    stopped = self.explore(&part.unfolding, &goal, |execution| visit.add(execution, end))?;
+                }
+            }
         }
         let (races, manners) = visit.finish();
         Some(Seen { unfolding, races, manners, stopped })
+    }
+
+    /// Whether a part that is about waits which answer no has nothing flagged that touches one ([`crate::quiet`]).
+    fn is_clear(&self, part: &Part<'_>, goal: &Goal<'_>) -> bool {
+        if part.about.is_empty() {
+            return false;
+        }
+        let beyond = part.left_out();
+        let mut flags = self.flags.each().filter(|flag| flag.is_race() || flag.name == EXIT);
+        flags.all(|flag| {
+            let raised = Some(Raised { flag: flag.check, beyond: &beyond });
+            let goal = Goal { raised, multiplicity: Multiplicity::First, ..goal.clone() };
+            let searched = self.explore(&part.unfolding, &goal, |_| ControlFlow::Break(()));
+            searched == Some(false)
+        })
     }
 
     /// Whether the visitor has seen enough; None if the executions are too many.

@@ -4,7 +4,9 @@
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
 use fencepost_program::program::{Program, Term};
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -20,16 +22,25 @@ pub(super) struct Visit<'a> {
     evaluator: FlagEvaluator<'a>,
     examiner: Examiner<'a>,
     terms: Vec<Term>,
-    until: Option<Until<'a>>,
+    until: Until<'a>,
     races: RaceSet,
     rules: ProtocolSet,
     manners: Manners,
 }
 
-/// When enough is known: this race is still there, or one that the test does not have.
-pub(super) struct Until<'a> {
-    pub(super) race: Places,
-    pub(super) known: &'a [Places],
+/// When enough is known.
+#[derive(Copy, Clone)]
+pub(super) enum Until<'a> {
+    Never,
+    /// This race is still there, or one that the test does not have.
+    Race {
+        race: Places,
+        known: &'a [Places],
+    },
+    /// There is a race, a broken rule, or a thread that waits for good.
+    Wrong,
+    /// Or a question has the answer that it should not have.
+    WrongOrBroken,
 }
 
 /// How the executions end that are visited.
@@ -40,12 +51,7 @@ pub(super) enum End {
 }
 
 impl<'a> Visit<'a> {
-    pub(super) fn new(
-        program: &'a Program,
-        unfolding: &'a Unfolding,
-        flags: &'a Flags,
-        until: Option<Until<'a>>,
-    ) -> Self {
+    pub(super) fn new(program: &'a Program, unfolding: &'a Unfolding, flags: &'a Flags, until: Until<'a>) -> Self {
         Visit {
             program,
             unfolding,
@@ -75,14 +81,37 @@ impl<'a> Visit<'a> {
             }
             End::Never => self.stuck(execution),
         }
-        ControlFlow::Continue(())
+        match self.is_wrong() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Whether something beside races is known to be wrong, where that is enough.
+    fn is_wrong(&self) -> bool {
+        let broken = self.manners.broken && matches!(self.until, Until::WrongOrBroken);
+        let wrong = !self.manners.stuck.is_empty() || self.rules.errors.keys().any(|key| key.kind.is_error());
+        broken || wrong && matches!(self.until, Until::Wrong | Until::WrongOrBroken)
+    }
+
+    /// Whether an mbarrier itself is raced for: a wait that answers no may then show what no later one does.
+    pub(super) fn objects_race(&self) -> bool {
+        let is_of_one =
+            |event: EventId| self.unfolding.events.get(event.index()).is_some_and(|event| event.has(Tag::Mbarrier));
+        let mut races = self.races.races.iter().filter(|(key, _)| key.is_pair());
+        races.any(|(_, example)| is_of_one(example.pair.0) || is_of_one(example.pair.1))
     }
 
     fn is_enough(&self) -> bool {
-        let Some(until) = &self.until else { return false };
-        let pairs = self.races.races.iter().filter(|(key, _)| key.is_pair());
-        let mut places = pairs.map(|(_, example)| places(self.unfolding, example.pair));
-        places.any(|race| race == until.race || !until.known.contains(&race))
+        let mut pairs = self.races.races.iter().filter(|(key, _)| key.is_pair());
+        match self.until {
+            Until::Never => false,
+            Until::Wrong | Until::WrongOrBroken => pairs.next().is_some(),
+            Until::Race { race, known } => pairs.any(|(_, example)| {
+                let found = places(self.unfolding, example.pair);
+                found == race || !known.contains(&found)
+            }),
+        }
     }
 
     fn stuck(&mut self, execution: &Execution) {

@@ -21,11 +21,22 @@ const COMMIT: u32 = 2100;
 const MBARRIER: u32 = 2200;
 
 /// What groups of a family are called.
-struct Group {
+pub(super) struct Group {
     tag: Tag,
-    commit: &'static str,
-    wait: &'static str,
-    section: &'static str,
+    pub(super) commit: &'static str,
+    pub(super) wait: &'static str,
+    pub(super) section: &'static str,
+}
+
+impl Group {
+    /// The wait without its number: of copies that only read what is raced for, until they have read.
+    pub(super) fn waits_until(&self, has_written: bool) -> String {
+        let wait = self.wait.trim_end_matches('0').trim();
+        match self.tag == Tag::Bulk && !has_written {
+            true => wait.replace("wait_group", "wait_group.read"),
+            false => wait.to_owned(),
+        }
+    }
 }
 
 const GROUPS: &[Group] = &[
@@ -48,6 +59,19 @@ const GROUPS: &[Group] = &[
         section: "9.7.17.7",
     },
 ];
+
+/// The groups that an instruction starts an operation of, if it does.
+pub(super) fn group_of(instruction: &Instruction) -> Option<&'static Group> {
+    let has = |word: &str| instruction.modifiers.iter().any(|found| found.node == word);
+    let starts = instruction.operands.len() > 1;
+    let tag = match instruction.opcode.node.as_str() {
+        "cp" if starts && has("bulk") && has("bulk_group") => Tag::Bulk,
+        "cp" if starts && has("async") && !has("bulk") && !has("mbarrier") => Tag::CpAsync,
+        "wgmma" if has("mma_async") => Tag::Wgmma,
+        _ => return None,
+    };
+    GROUPS.iter().find(|group| group.tag == tag)
+}
 
 /// Ways out of the strand of this event that a change would open.
 pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
@@ -142,7 +166,7 @@ fn inserted(
     points.filter_map(link).collect()
 }
 
-fn is_commit(instruction: &Instruction, group: &Group) -> bool {
+pub(super) fn is_commit(instruction: &Instruction, group: &Group) -> bool {
     let mut words = vec![instruction.opcode.node.as_str()];
     words.extend(instruction.modifiers.iter().map(|word| word.node.as_str()));
     let commit: Vec<&str> = group.commit.split('.').collect();

@@ -132,7 +132,7 @@ pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Ed
 }
 
 /// There are ways that small changes would open, and none of them orders the two.
-pub(super) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+pub(super) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId), is_late: bool) -> String {
     for (from, to) in [(first, second), (second, first)] {
         if scene.holds("base-causality", from, to) {
             let first = place(scene, from);
@@ -141,13 +141,22 @@ pub(super) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId)) -
             );
         }
     }
+    let what = both(scene, (first, second));
+    match is_late {
+        true => format!("nothing orders {what} (PTX ISA 8.9.5); the time limit left no time for what would"),
+        false => format!("nothing orders {what}, and no small change that was tried does (PTX ISA 8.9.5)"),
+    }
+}
+
+/// Two accesses, or one of two rounds.
+fn both(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     let [one, other] = [first, second].map(|id| place(scene, id));
-    format!("nothing orders {one} and {other}, and no small change that was tried does (PTX ISA 8.9.5)")
+    if one == other { format!("{one} in one round and in another") } else { format!("{one} and {other}") }
 }
 
 /// What is missing where no change is known that brings it.
 pub(super) fn order(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
-    let text = format!("an order between {} and {}", place(scene, first), place(scene, second));
+    let text = format!("an order between {}", both(scene, (first, second)));
     let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
     Missing { text, thread, line, section: "8.9.5".to_owned() }
 }

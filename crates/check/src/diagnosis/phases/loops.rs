@@ -8,7 +8,7 @@ use super::super::anchor::{Anchor, Side, instruction};
 
 /// From a label to the last branch back to it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Loop {
+pub(in super::super) struct Loop {
     pub(super) thread: ThreadId,
     /// Of the thread's statements.
     pub(super) first: usize,
@@ -16,7 +16,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn contains(&self, thread: ThreadId, at: usize) -> bool {
+    pub(in super::super) fn contains(&self, thread: ThreadId, at: usize) -> bool {
         self.thread == thread && (self.first..=self.last).contains(&at)
     }
 
@@ -49,7 +49,7 @@ const QUIET: &[&str] = &[
     "xor",
 ];
 
-pub(super) fn all(litmus: &Litmus) -> Vec<Loop> {
+pub(in super::super) fn all(litmus: &Litmus) -> Vec<Loop> {
     let mut found = Vec::new();
     for (thread, own) in litmus.threads.iter().enumerate() {
         for (first, statement) in own.body.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(super) fn all(litmus: &Litmus) -> Vec<Loop> {
     found
 }
 
-pub(super) fn innermost(loops: &[Loop], thread: ThreadId, at: usize) -> Option<Loop> {
+pub(in super::super) fn innermost(loops: &[Loop], thread: ThreadId, at: usize) -> Option<Loop> {
     loops.iter().filter(|own| own.contains(thread, at)).min_by_key(|own| own.size()).copied()
 }
 
@@ -84,12 +84,12 @@ fn works(instruction: &Instruction) -> bool {
     !asks && !is_quiet(instruction)
 }
 
-pub(super) fn is_quiet(instruction: &Instruction) -> bool {
+pub(in super::super) fn is_quiet(instruction: &Instruction) -> bool {
     QUIET.contains(&instruction.opcode.node.as_str())
 }
 
 /// The register that an instruction computes.
-pub(super) fn computed(instruction: &Instruction) -> Option<&str> {
+pub(in super::super) fn computed(instruction: &Instruction) -> Option<&str> {
     match &instruction.operands.first()?.node {
         Operand::Register(name) if is_quiet(instruction) && instruction.opcode.node != "bra" => Some(name),
         _ => None,
@@ -97,7 +97,7 @@ pub(super) fn computed(instruction: &Instruction) -> Option<&str> {
 }
 
 /// The instructions of a loop, or of a whole thread.
-pub(super) fn inside(litmus: &Litmus, thread: ThreadId, within: Option<Loop>) -> Vec<(usize, &Instruction)> {
+pub(in super::super) fn inside(litmus: &Litmus, thread: ThreadId, within: Option<Loop>) -> Vec<(usize, &Instruction)> {
     let Some(own) = litmus.threads.get(thread.index()) else { return Vec::new() };
     let (first, last) = within.map_or((0, own.body.len()), |own| (own.first, own.last));
     let all = own.body.iter().enumerate().filter(|(at, _)| (first..=last).contains(at));
@@ -105,13 +105,13 @@ pub(super) fn inside(litmus: &Litmus, thread: ThreadId, within: Option<Loop>) ->
 }
 
 /// `xor R, R, 1`, in any type.
-pub(super) fn flips(instruction: &Instruction, register: &str) -> bool {
+pub(in super::super) fn flips(instruction: &Instruction, register: &str) -> bool {
     let is_register = |at: usize| is(instruction, at, register);
     let one = matches!(instruction.operands.get(2).map(|it| &it.node), Some(Operand::Integer(1)));
     instruction.opcode.node == "xor" && is_register(0) && is_register(1) && one
 }
 
-pub(super) fn is(instruction: &Instruction, at: usize, register: &str) -> bool {
+pub(in super::super) fn is(instruction: &Instruction, at: usize, register: &str) -> bool {
     matches!(instruction.operands.get(at).map(|it| &it.node), Some(Operand::Register(name)) if name == register)
 }
 
@@ -141,7 +141,7 @@ pub(super) fn parities(litmus: &Litmus, own: Loop) -> Vec<Parity> {
 }
 
 /// The register that counts the rounds.
-pub(super) fn counter(litmus: &Litmus, own: Loop) -> Option<String> {
+pub(in super::super) fn counter(litmus: &Litmus, own: Loop) -> Option<String> {
     let counts = |instruction: &Instruction| {
         let register = computed(instruction)?;
         let one = matches!(instruction.operands.get(2).map(|it| &it.node), Some(Operand::Integer(1)));
@@ -151,14 +151,14 @@ pub(super) fn counter(litmus: &Litmus, own: Loop) -> Option<String> {
 }
 
 /// Behind the last instruction of a round that does more than to compute.
-pub(super) fn tail(litmus: &Litmus, thread: ThreadId, own: Option<Loop>) -> Option<Anchor> {
+pub(in super::super) fn tail(litmus: &Litmus, thread: ThreadId, own: Option<Loop>) -> Option<Anchor> {
     let all = inside(litmus, thread, own);
     let last = all.iter().rev().find(|(_, instruction)| !is_quiet(instruction)).or(all.last())?;
     Some(Anchor { thread, span: last.1.span(), side: Side::After })
 }
 
 /// The statement before which all rounds are to come: an outer loop does not start the phases anew.
-pub(super) fn head(loops: &[Loop], own: Loop) -> usize {
+pub(in super::super) fn head(loops: &[Loop], own: Loop) -> usize {
     let around = loops.iter().filter(|outer| outer.contains(own.thread, own.first));
     around.map(|outer| outer.first).min().unwrap_or(own.first)
 }

@@ -7,7 +7,8 @@
 
 pub(super) mod alternate;
 mod arrivals;
-mod loops;
+pub(super) mod loops;
+mod objects;
 mod parity;
 pub(super) mod rounds;
 mod uses;
@@ -22,17 +23,16 @@ use loops::innermost;
 use uses::Uses;
 
 /// Changes that are tried for one race, and for one execution that never ends.
-const MOST: usize = 40;
+const MOST: usize = 64;
 
-/// What a race in a loop may come from, the smallest first.
+/// What a race in a loop may come from.
 pub(super) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let loops = loops::all(&scene.test.litmus);
     let uses = Uses::new(scene);
     if loops.is_empty() || uses.is_empty() {
         return Vec::new();
     }
-    let mut found = parity::mistaken(scene, &loops, &uses);
-    found.extend(arrivals::mistaken(scene, &uses));
+    let mut found = mistaken(scene, &loops, &uses);
     found.extend(waits::missing(scene, &loops, &uses, pair));
     found.truncate(MOST);
     found
@@ -43,11 +43,21 @@ pub(super) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let loops = loops::all(&scene.test.litmus);
     let uses = Uses::new(scene);
     let mut found = arrivals::counts(scene, &uses);
-    found.extend(parity::mistaken(scene, &loops, &uses));
-    found.extend(arrivals::mistaken(scene, &uses));
+    found.extend(parity::constants(scene, &loops, &uses));
+    found.extend(mistaken(scene, &loops, &uses));
     found.extend(arrivals::missing(scene, &uses));
     found.sort_by_key(Edit::size);
     found.truncate(MOST);
+    found
+}
+
+/// One line that is not as it should be.
+fn mistaken(scene: &Scene<'_>, loops: &[loops::Loop], uses: &Uses) -> Vec<Edit> {
+    let mut found = parity::mistaken(scene, loops, uses);
+    found.extend(arrivals::mistaken(scene, uses));
+    found.extend(rounds::apart(scene));
+    found.extend(objects::mistaken(scene, loops, uses));
+    found.extend(objects::asked_once(scene, uses));
     found
 }
 

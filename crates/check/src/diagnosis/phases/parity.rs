@@ -9,6 +9,7 @@ use fencepost_syntax::litmus::{Declaration, InitialValue};
 use super::super::anchor::{Anchor, Side, instruction};
 use super::super::edit::{Change, Edit};
 use super::super::scene::Scene;
+use super::super::small;
 use super::alternate::{Alternate, Placed};
 use super::loops::{self, Loop, computed, flips, innermost, inside, is};
 use super::uses::{Kind, Uses};
@@ -48,6 +49,15 @@ pub(super) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
     }
     found.sort_by_key(Edit::size);
     found
+}
+
+/// Waits outside of loops that ask with the other parity than that which is meant.
+pub(super) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Edit> {
+    let straight = |here: &small::Here<'_>| {
+        let mut own = uses.of_kind(Kind::Wait).filter(|own| own.thread == here.thread && own.at == here.at);
+        own.any(|own| innermost(loops, own.thread, own.at).is_none())
+    };
+    small::all(scene).into_iter().filter(straight).filter_map(|here| small::parity(scene, here)).collect()
 }
 
 fn edit(change: Change, reason: String) -> Edit {

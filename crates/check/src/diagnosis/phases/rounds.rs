@@ -7,6 +7,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
 
 use super::super::anchor::instruction;
+use super::super::edit::{Change, Edit};
 use super::super::scene::Scene;
 use super::loops::{self, Loop, inside, is};
 use super::uses::Uses;
@@ -19,7 +20,7 @@ pub(in super::super) fn stages(scene: &Scene<'_>) -> i128 {
 /// The same test with fewer rounds, if it has more than enough to use each stage again.
 pub(in super::super) fn shorter(litmus: &Litmus, stages: i128) -> Option<Litmus> {
     let ends = ends(litmus)?;
-    let enough = stages + 2;
+    let enough = stages + 1;
     ends.iter().all(|end| end.number > enough).then(|| with(litmus, &ends, enough))?
 }
 
@@ -32,6 +33,34 @@ pub(in super::super) fn longer(litmus: &Litmus, stages: i128) -> Option<Litmus> 
     (number < enough).then(|| with(litmus, &ends, enough.min(number + stages)))?
 }
 
+/// Loops of several threads that do not count to the same number: each to that of another.
+pub(super) fn apart(scene: &Scene<'_>) -> Vec<Edit> {
+    let litmus = &scene.test.litmus;
+    let ends: Vec<End> = outer(litmus).into_iter().filter_map(|own| end(litmus, own)).collect();
+    let mut found = Vec::new();
+    for end in &ends {
+        let others = ends.iter().filter(|other| other.own.thread != end.own.thread && other.number != end.number);
+        let thread = end.own.thread;
+        let body = litmus.threads.get(thread.index()).map(|thread| &thread.body);
+        let Some(compares) = body.and_then(|body| body.get(end.at)).and_then(instruction) else { continue };
+        let text = scene.test.instruction_text(compares.span());
+        let Some((head, _)) = text.rsplit_once(',') else { continue };
+        for other in others {
+            let (name, its) = (scene.thread_name(thread), scene.thread_name(other.own.thread));
+            let reason = format!(
+                "{name}'s loop counts to {} (line {}), and {its}'s to {}",
+                end.number,
+                scene.test.source.position(compares.span().start).line,
+                other.number
+            );
+            let by = format!("{head}, {};", other.number);
+            let change = Change::Replace { thread, span: compares.span(), by };
+            found.push(Edit { change, reason, section: "9.7.15.16", cost: 0 });
+        }
+    }
+    found
+}
+
 /// What ends a counted loop: the comparison, and the number.
 struct End {
     own: Loop,
@@ -42,12 +71,17 @@ struct End {
 /// Of all loops. None where they do not count to the same number, or threads use mbarriers outside of loops too: more rounds of
 /// some without others would be another program.
 fn ends(litmus: &Litmus) -> Option<Vec<End>> {
-    let loops = loops::all(litmus);
-    let is_outer = |own: &&Loop| !loops.iter().any(|other| *other != **own && other.contains(own.thread, own.first));
-    let outer: Vec<Loop> = loops.iter().filter(is_outer).copied().collect();
+    let outer = outer(litmus);
     let ends = outer.iter().map(|own| end(litmus, *own)).collect::<Option<Vec<End>>>()?;
     let number = ends.first().map(|end| end.number)?;
     (ends.iter().all(|end| end.number == number) && is_inside(litmus, &outer)).then_some(ends)
+}
+
+/// Loops that are in no other.
+fn outer(litmus: &Litmus) -> Vec<Loop> {
+    let loops = loops::all(litmus);
+    let is_outer = |own: &&Loop| !loops.iter().any(|other| *other != **own && other.contains(own.thread, own.first));
+    loops.iter().filter(is_outer).copied().collect()
 }
 
 fn with(litmus: &Litmus, ends: &[End], number: i128) -> Option<Litmus> {

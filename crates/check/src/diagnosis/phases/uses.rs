@@ -102,6 +102,10 @@ impl Uses {
         self.all.iter().filter(move |own| own.name == name && own.kind == kind)
     }
 
+    pub(super) fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Use> {
+        self.all.iter().filter(move |own| own.kind == kind)
+    }
+
     pub(super) fn has(&self, name: &str, kind: Kind, thread: ThreadId, within: Option<Loop>) -> bool {
         let inside = |own: &Use| within.is_none_or(|within| within.contains(thread, own.at));
         self.of(name, kind).any(|own| own.thread == thread && inside(own))
