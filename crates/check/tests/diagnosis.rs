@@ -479,7 +479,52 @@ const PHASES: &[(&str, &str)] = &[
         "stores-no-empty-wait",
         "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [empty], %ph` in P0 between lines 8 and 9",
     ),
+    ("chain-early-release", "P1's `mbarrier.arrive.shared::cta.b64 _, [es]` (line 26) belongs behind line 27"),
+    (
+        "chain-no-empty-wait",
+        "a loop around `mbarrier.try_wait.parity.shared::cta.b64 %waited, [es], %phase` in P0 between lines 8 and 9",
+    ),
+    ("chain-wrong-empty", "`mbarrier.arrive.shared::cta.b64 _, [et]` in P2 instead of"),
+    ("ring-asked-once", "`@!%p bra FULL` in P1 between lines 23 and 24"),
+    ("ring-bytes", "`mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 16` in P0 instead of"),
+    ("ring-consumer-rounds", "`setp.lt.u32 %q, %i, 3` in P1 instead of"),
+    (
+        "ring-copy-before-wait",
+        "P0's `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full]` (line 8) belongs behind line 11",
+    ),
+    ("ring-wait-on-empty", "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], %ph` in P1 instead of"),
 ];
+
+/// The same of several pieces, or of no mbarrier.
+const ROUNDS: &[(&str, &[&str])] = &[
+    ("groups-no-second-barrier", &["`bar.sync 0` in P0 between lines 20 and 21 and in P1 between lines 43 and 44"]),
+    ("groups-no-wait", &["`cp.async.wait_group 1` in P0 between lines 17 and 18 and in P1 between lines 40 and 41"]),
+    ("groups-wait-two", &["`cp.async.wait_group 1` in P0 instead of", "`cp.async.wait_group 1` in P1 instead of"]),
+    ("drain-no-commit", &["`cp.async.bulk.commit_group` in P0 between lines 12 and 13"]),
+    ("drain-no-wait", &["`cp.async.bulk.wait_group.read 0` in P0 between lines 8 and 9"]),
+    ("tile-no-barrier", &["`bar.sync 0` in P0 between lines 15 and 16 and in P1 between lines 30 and 31"]),
+    (
+        "ring-fence-and-arrive-early",
+        &[
+            "P1's `fence.proxy.async.shared::cta` (line 25) belongs behind line 27",
+            "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs behind line 27",
+        ],
+    ),
+];
+
+#[test]
+fn a_loop_names_all_that_each_round_lacks() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/algorithms/16-phases");
+    for (name, pieces) in ROUNDS {
+        let (report, ..) = file(&corpus.join(format!("phases-{name}.litmus")));
+        assert!(!report.races.pairs.is_empty(), "{name}");
+        for found in diagnoses(&report) {
+            assert!(found.confirmed && found.missing.len() == pieces.len(), "{name}: {found:#?}");
+            let starts = found.missing.iter().zip(*pieces).all(|(missing, piece)| missing.text.starts_with(piece));
+            assert!(starts, "{name}: {found:#?}");
+        }
+    }
+}
 
 /// Of races and of waits that never end alike, in every race of the test.
 #[test]

@@ -3,7 +3,7 @@
 //! in fewer and in more rounds too ([`super::verify::Verifier::mends`]). The smallest come first, and the first that mends
 //! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
 
-use fencepost_program::EventId;
+use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Instruction;
 
 use super::anchor::{Anchor, Side, instruction, position};
@@ -17,6 +17,8 @@ use super::{mirror, search};
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.
 const TOGETHER: usize = 3;
+/// How far behind a wait the branch back may stand.
+const NEAR: usize = 4;
 
 /// For tests with loops that do more than to wait.
 pub(super) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
@@ -25,13 +27,17 @@ pub(super) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     }
     let mut single = small::overrun(scene);
     single.extend(phases::likely(scene, pair));
-    single.extend(small::words(scene, pair));
+    let words = small::words(scene, pair);
+    let said_alike = said_alike(scene, &words);
+    single.extend(words);
     single.extend(fences(scene, pair));
     single.extend(small::moves(scene, pair));
     single.extend(late(scene, pair));
     let mut found: Vec<Vec<Edit>> = single.into_iter().map(|edit| vec![edit]).collect();
+    found.extend(said_alike);
     found.extend(together(scene, pair));
     found.extend(mirror::all(scene, pair));
+    found.extend(met(scene, pair).map(|edit| vec![edit]));
     found.retain(|edits| !edits.is_empty());
     found.sort_by_key(|edits| search::size(edits));
     found
@@ -43,6 +49,20 @@ fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(
     let at = position(litmus, thread, scene.event(scene.at(access)).span)?;
     let body = litmus.threads.get(thread.index())?.body.iter().enumerate();
     Some((at, body.filter_map(|(at, statement)| Some((at, instruction(statement)?))).collect()))
+}
+
+/// The same word on the same instruction of several threads: those that take turns with a lock have the same text.
+fn said_alike(scene: &Scene<'_>, words: &[Edit]) -> Vec<Vec<Edit>> {
+    let mut found: Vec<(String, Vec<Edit>)> = Vec::new();
+    for edit in words {
+        let Change::Strengthen { span, semantics, scope, .. } = &edit.change else { continue };
+        let said = format!("{:?} {:?} {}", semantics, scope, scene.test.instruction_text(*span));
+        match found.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, alike)) => alike.push(edit.clone()),
+            None => found.push((said, vec![edit.clone()])),
+        }
+    }
+    found.into_iter().map(|(_, alike)| alike).filter(|alike| alike.len() > 1).collect()
 }
 
 /// The fence that the proxies of the accesses need, behind the one through the generic proxy and before what tells of it.
@@ -96,6 +116,26 @@ fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
     found
 }
 
+/// A barrier at the end of each round of all threads of the CTA.
+fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
+    let litmus = &scene.test.litmus;
+    if scene.thread(pair.0) == scene.thread(pair.1) || scene.place(pair.0) != scene.place(pair.1) {
+        return None;
+    }
+    let place = scene.place(pair.0);
+    let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
+    let loops = loops::all(litmus);
+    let tail = |(at, _)| {
+        let thread = ThreadId::new(at);
+        let own = loops.iter().find(|own| own.thread == thread)?;
+        loops::tail(litmus, thread, Some(*own)).map(|anchor| (anchor, "bar.sync 0;".to_owned()))
+    };
+    let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
+    let (one, other) = (scene.name(pair.0), scene.name(pair.1));
+    let reason = format!("nothing synchronises {one} with {other} before the next round");
+    Some(Edit { change: Change::Insert { at }, reason, section: "9.7.15.1", cost: COST })
+}
+
 /// An access before the wait that it needs: behind the next waits of its round.
 fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let mut found = Vec::new();
@@ -104,8 +144,10 @@ fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let own = scene.event(scene.at(access)).span;
         let waits =
             |it: &Instruction| it.modifiers.iter().any(|word| matches!(word.node.as_str(), "try_wait" | "test_wait"));
-        for (_, wait) in body.iter().filter(|(its, it)| *its > at && waits(it)) {
-            let to = Anchor { thread, span: wait.span(), side: Side::After };
+        for (its, wait) in body.iter().filter(|(its, it)| *its > at && waits(it)) {
+            let near = body.iter().filter(|(next, it)| (*its..*its + NEAR).contains(next) && it.opcode.node == "bra");
+            let behind = near.map(|(_, it)| it.span()).next().unwrap_or(wait.span());
+            let to = Anchor { thread, span: behind, side: Side::After };
             let line = scene.test.source.position(wait.span().start).line;
             let reason = format!("{} comes before the wait for it in line {line}", scene.called(scene.at(access)));
             let change = Change::Move { span: own, to, what: Moved::Access };

@@ -4,7 +4,7 @@
 
 use fencepost_program::EventId;
 
-use super::anchor::Anchor;
+use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Moved, Polled};
 use super::paths::{Plan, plans};
 use super::phases::loops;
@@ -88,7 +88,16 @@ fn lacking(scene: &Scene<'_>, plan: &Plan) -> Plan {
         Change::Insert { at } => at.iter().all(|(anchor, text)| has(anchor, text)),
         _ => false,
     };
-    Plan { edits: plan.edits.iter().filter(|edit| !is_there(edit)).cloned().collect(), ..plan.clone() }
+    // A wait for operations on tensor memory stands best behind them: a fence that is there may need it.
+    let behind = scene.anchor(scene.at(plan.from), Side::After);
+    let placed = |edit: &Edit| match (&edit.change, behind) {
+        (Change::Insert { at }, Some(behind)) if at.iter().any(|(_, text)| text.starts_with("tcgen05.wait")) => {
+            let at = at.iter().map(|(_, text)| (behind, text.clone())).collect();
+            Edit { change: Change::Insert { at }, ..edit.clone() }
+        }
+        _ => edit.clone(),
+    };
+    Plan { edits: plan.edits.iter().filter(|edit| !is_there(edit)).map(placed).collect(), ..plan.clone() }
 }
 
 pub(super) struct Search<'s, 'a> {

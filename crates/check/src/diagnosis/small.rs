@@ -180,7 +180,9 @@ fn speaks(here: Here<'_>) -> bool {
 /// A scope that leaves one of the two threads out.
 fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     let is_half = here.opcode() == "fence" && here.has("proxy");
-    if !speaks(here) && !is_half {
+    // What an asynchronous operation tells has the scope of its instruction.
+    let is_strand = matches!(here.opcode(), "st" | "red") && here.has("async");
+    if !speaks(here) && !is_half && !is_strand {
         return None;
     }
     let own = here.instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
@@ -190,11 +192,20 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     }
     let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
     let (thread, span) = (here.thread, here.span());
-    let change = match is_half {
+    let change = match is_half || is_strand {
         true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
         false => Change::Strengthen { thread, span, semantics: None, scope: Some(common) },
     };
     Some(Edit { change, reason, section: if is_half { "9.7.15.4, 8.5" } else { section }, cost: COST })
+}
+
+/// Asynchronous stores and reductions of the two threads whose scope is too narrow for them.
+pub(super) fn strands(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let common = scene.common(pair.0, pair.1);
+    let own = |here: &Here<'_>| {
+        here.has("async") && [pair.0, pair.1].iter().any(|access| scene.thread(*access) == Some(here.thread))
+    };
+    all(scene).into_iter().filter(own).filter_map(|here| scope(scene, here, common)).collect()
 }
 
 /// The instruction with another scope.

@@ -39,6 +39,8 @@ const MOST: u32 = 400;
 /// is.
 const GUESSES: u32 = 160;
 const LARGEST: usize = 240;
+/// Executions that are looked at for guesses.
+const GUESSED: u64 = 24_000;
 /// Executions of changed tests, of all together, behind which no more guesses are made.
 const TIRED: u64 = 2_000;
 /// And behind which nothing more is checked.
@@ -136,8 +138,9 @@ pub(super) struct Verifier<'a> {
     lasting: RefCell<BTreeMap<(String, Places), bool>>,
     /// Whether a changed test has nothing wrong any more.
     mended: RefCell<BTreeMap<String, bool>>,
-    /// Guesses that may still be checked.
+    /// Guesses that may still be checked, and the effort that they took.
     guesses: Cell<u32>,
+    guessed: Cell<u64>,
     left: RefCell<u32>,
     /// The effort so far: executions that were looked at, each by its weight.
     visited: Cell<u64>,
@@ -185,6 +188,7 @@ impl<'a> Verifier<'a> {
             done,
             lasting: RefCell::default(),
             mended: RefCell::default(),
+            guessed: Cell::new(0),
             guesses: Cell::new(if longest(unfolding) > LARGEST { 0 } else { GUESSES }),
             left,
             visited,
@@ -196,11 +200,9 @@ impl<'a> Verifier<'a> {
     }
 
     fn work(&self, effort: u64) {
-        // Guesses are few, and leave the others their effort.
-        if self.is_hopeful.get() {
-            return;
-        }
-        self.visited.set(self.visited.get() + effort);
+        // Guesses leave the others their effort.
+        let spent = if self.is_hopeful.get() { &self.guessed } else { &self.visited };
+        spent.set(spent.get() + effort);
     }
 
     /// Whether nothing more is checked.
@@ -240,27 +242,32 @@ impl<'a> Verifier<'a> {
         if let Some(known) = self.mended.borrow().get(&text) {
             return *known;
         }
-        let Some(rest) = self.guesses.get().checked_sub(1) else { return false };
+        let rest = self.guesses.get().checked_sub(1).filter(|_| self.guessed.get() <= GUESSED);
+        let Some(rest) = rest else { return false };
         self.guesses.set(rest);
         self.is_hopeful.set(true);
-        let right = |litmus: Option<Litmus>| litmus.is_none_or(|litmus| self.is_right(&litmus, Until::Wrong));
-        let mends = right(rounds::shorter(&changed, stages))
-            && self.is_right(&changed, Until::WrongOrBroken)
-            && right(rounds::longer(&changed, stages));
+        // What cannot be said of more rounds counts as right there.
+        let shown = |litmus: Option<Litmus>| litmus.and_then(|litmus| self.is_right(&litmus, Until::Wrong));
+        let mends = shown(rounds::shorter(&changed, stages)) != Some(false)
+            && self.is_right(&changed, Until::WrongOrBroken) == Some(true)
+            && shown(rounds::longer(&changed, stages)) != Some(false);
         self.is_hopeful.set(false);
         self.mended.borrow_mut().insert(text, mends);
         mends
     }
 
-    fn is_right(&self, litmus: &Litmus, until: Until<'_>) -> bool {
+    /// None where it is too much to say.
+    fn is_right(&self, litmus: &Litmus, until: Until<'_>) -> Option<bool> {
         let (program, diagnostics) = lower(litmus);
         let sound = diagnostics.iter().all(|diagnostic| diagnostic.severity != fencepost_syntax::Severity::Error);
         let program = program.filter(|program| sound && program.unsupported.is_empty());
-        let seen = program.and_then(|program| self.seen(&program, until));
-        seen.is_some_and(|seen| {
-            let races = seen.races.has_more() || seen.races.races.keys().any(RaceKey::is_pair);
-            !seen.stopped && !races && seen.manners.stuck.is_empty() && seen.manners.ended > 0
-        })
+        let Some(program) = program else { return Some(false) };
+        let Some(seen) = self.seen(&program, until) else {
+            self.work(3 * IN_VAIN);
+            return None;
+        };
+        let races = seen.races.has_more() || seen.races.races.keys().any(RaceKey::is_pair);
+        Some(!seen.stopped && !races && seen.manners.stuck.is_empty() && seen.manners.ended > 0)
     }
 
     /// Whether a cure is one with more rounds of the test's loops too. What cannot be said of more rounds counts as that.

@@ -13,7 +13,7 @@ use super::super::scene::Scene;
 use super::super::work::counted;
 use super::super::{arrive, small, wait};
 use super::loops::{self, Loop, innermost, inside};
-use super::uses::{Kind, Uses, address, is_wait, name_of};
+use super::uses::{Kind, Use, Uses, address, is_wait, name_of};
 
 const SECTION: &str = "9.7.15.16";
 const COST: u32 = 0;
@@ -49,13 +49,7 @@ fn parts(scene: &Scene<'_>) -> Vec<Part> {
 fn copied<'s>(scene: &'s Scene<'_>, part: Part) -> Vec<(String, &'s Instruction, i128)> {
     let mut found: Vec<(String, &Instruction, i128)> = Vec::new();
     for (_, instruction) in inside(&scene.test.litmus, part.thread, part.within) {
-        let tells = instruction.modifiers.iter().any(|word| word.node.starts_with("mbarrier::complete_tx"));
-        let bytes = instruction.operands.iter().find_map(|operand| match operand.node {
-            Operand::Integer(bytes) => Some(bytes),
-            _ => None,
-        });
-        let copy = instruction.opcode.node == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
-        let (Some(bytes), Some(operand), true) = (bytes, address(scene, instruction), tells && copy) else { continue };
+        let Some((operand, bytes)) = copies(scene, instruction) else { continue };
         match found.iter_mut().find(|(known, ..)| *known == operand) {
             Some((_, _, all)) => *all += bytes,
             None => found.push((operand, instruction, bytes)),
@@ -64,11 +58,35 @@ fn copied<'s>(scene: &'s Scene<'_>, part: Part) -> Vec<(String, &'s Instruction,
     found
 }
 
+/// The bytes of the copies between an arrival and the next on the same mbarrier.
+fn copied_behind(scene: &Scene<'_>, part: Part, own: &Instruction, operand: &str) -> i128 {
+    let all = inside(&scene.test.litmus, part.thread, part.within).into_iter().map(|(_, instruction)| instruction);
+    let arrives = |it: &&Instruction| arrives_on(scene, it, operand);
+    let behind = all.skip_while(|it| it.span() != own.span()).skip(1).take_while(|it| !arrives(it));
+    behind.filter_map(|it| copies(scene, it)).filter(|(to, _)| to == operand).map(|(_, bytes)| bytes).sum()
+}
+
+/// The mbarrier that a bulk copy tells of its bytes, and how many.
+fn copies(scene: &Scene<'_>, instruction: &Instruction) -> Option<(String, i128)> {
+    let tells = instruction.modifiers.iter().any(|word| word.node.starts_with("mbarrier::complete_tx"));
+    let bytes = instruction.operands.iter().find_map(|operand| match operand.node {
+        Operand::Integer(bytes) => Some(bytes),
+        _ => None,
+    });
+    let copy = instruction.opcode.node == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
+    (tells && copy).then_some(())?;
+    Some((address(scene, instruction)?, bytes?))
+}
+
+fn arrives_on(scene: &Scene<'_>, it: &Instruction, operand: &str) -> bool {
+    let arrives = it.opcode.node == "mbarrier" && (has(it, "arrive") || has(it, "expect_tx"));
+    arrives && address(scene, it).as_deref() == Some(operand)
+}
+
 /// Arrivals of a part on an mbarrier that is written so, as instructions of its own.
 fn arrivals<'s>(scene: &'s Scene<'_>, part: Part, operand: &str) -> Vec<&'s Instruction> {
     let all = inside(&scene.test.litmus, part.thread, part.within).into_iter().map(|(_, instruction)| instruction);
-    let arrives = |it: &&Instruction| it.opcode.node == "mbarrier" && (has(it, "arrive") || has(it, "expect_tx"));
-    all.filter(arrives).filter(|it| address(scene, it).as_deref() == Some(operand)).collect()
+    all.filter(|it| arrives_on(scene, it, operand)).collect()
 }
 
 fn edit(change: Change, reason: String) -> Edit {
@@ -80,9 +98,11 @@ pub(super) fn mistaken(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     let mut found = Vec::new();
     for part in parts(scene) {
         for (operand, _, bytes) in copied(scene, part) {
-            found.extend(
-                arrivals(scene, part, &operand).into_iter().filter_map(|own| announced(scene, part, own, bytes)),
-            );
+            for own in arrivals(scene, part, &operand) {
+                let near = copied_behind(scene, part, own, &operand);
+                let all = [near, bytes].into_iter().filter(|bytes| *bytes > 0);
+                found.extend(all.filter_map(|bytes| announced(scene, part, own, bytes)));
+            }
         }
         found.extend(told_too_early(scene, uses, part));
     }
@@ -175,6 +195,7 @@ pub(super) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
         let mut last = Vec::new();
         for part in parts(scene) {
             if uses.has(name, Kind::Arrive, part.thread, part.within) {
+                found.extend(repeated(scene, uses, (part, name), &reason));
                 continue;
             }
             let Some(operand) = uses.operand(scene, name, part.thread, part.within) else { continue };
@@ -197,6 +218,25 @@ pub(super) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
         found.extend(last);
     }
     found
+}
+
+/// A thread without loops that arrives once too few: the same again, before one of its waits or at its end.
+fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: &str) -> Vec<Edit> {
+    let all = inside(&scene.test.litmus, part.thread, part.within);
+    let own = |kind: Kind, at: usize, name: Option<&str>| {
+        let is = |it: &Use| it.thread == part.thread && it.at == at && name.is_none_or(|name| it.name == name);
+        uses.of_kind(kind).any(is)
+    };
+    let arrival = all.iter().find(|(at, _)| own(Kind::Arrive, *at, Some(name))).map(|(_, it)| it.span());
+    let (Some(arrival), true) = (arrival, part.within.is_none()) else { return Vec::new() };
+    let text = scene.test.instruction_text(arrival);
+    let waits = all.iter().filter(|(at, _)| own(Kind::Wait, *at, None)).map(|(_, it)| (it.span(), Side::Before));
+    let end = all.last().map(|(_, it)| (it.span(), Side::After));
+    let put = |(span, side)| {
+        let at = Anchor { thread: part.thread, span, side };
+        Edit::insert(at, text.trim_end_matches(';').trim(), reason.to_owned(), SECTION, COST)
+    };
+    waits.chain(end).map(put).collect()
 }
 
 fn place(scene: &Scene<'_>, thread: ThreadId) -> Place {

@@ -9,7 +9,7 @@ use super::super::anchor::{Anchor, Side, instruction};
 /// From a label to the last branch back to it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(in super::super) struct Loop {
-    pub(super) thread: ThreadId,
+    pub(in super::super) thread: ThreadId,
     /// Of the thread's statements.
     pub(super) first: usize,
     pub(super) last: usize,

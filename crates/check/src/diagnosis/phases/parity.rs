@@ -57,7 +57,15 @@ pub(super) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<E
         let mut own = uses.of_kind(Kind::Wait).filter(|own| own.thread == here.thread && own.at == here.at);
         own.any(|own| innermost(loops, own.thread, own.at).is_none())
     };
-    small::all(scene).into_iter().filter(straight).filter_map(|here| small::parity(scene, here)).collect()
+    let asks = |here: small::Here<'_>| {
+        let line = scene.test.source.position(here.span().start).line;
+        let reason = format!(
+            "{}'s wait in line {line} asks with the parity of a phase that does not come",
+            scene.thread_name(here.thread)
+        );
+        small::parity(scene, here).map(|edit| Edit { reason, ..edit })
+    };
+    small::all(scene).into_iter().filter(straight).filter_map(asks).collect()
 }
 
 fn edit(change: Change, reason: String) -> Edit {
