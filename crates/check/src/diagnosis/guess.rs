@@ -40,7 +40,7 @@ pub(super) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     found.extend(met(scene, pair).map(|edit| vec![edit]));
     found.retain(|edits| !edits.is_empty());
     found.sort_by_key(|edits| search::size(edits));
-    found
+    phases::odd(scene).into_iter().map(|edit| vec![edit]).chain(found).collect()
 }
 
 fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(usize, &'s Instruction)>)> {

@@ -24,6 +24,19 @@ use uses::Uses;
 
 /// Changes that are tried for one race, and for one execution that never ends.
 const MOST: usize = 64;
+/// Of those that are tried before smaller ones.
+const FIRST: usize = 6;
+
+/// What is odd in the text by itself: a number of bytes that is not what is copied, loops that count to different numbers, a wait
+/// whose answer nobody looks at.
+pub(super) fn odd(scene: &Scene<'_>) -> Vec<Edit> {
+    let uses = Uses::new(scene);
+    let mut found = objects::asked_once(scene, &uses);
+    found.extend(rounds::apart(scene));
+    found.extend(arrivals::mistaken(scene, &uses));
+    found.truncate(FIRST);
+    found
+}
 
 /// What a race in a loop may come from.
 pub(super) fn likely(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
@@ -48,7 +61,7 @@ pub(super) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     found.extend(arrivals::missing(scene, &uses));
     found.sort_by_key(Edit::size);
     found.truncate(MOST);
-    found
+    odd(scene).into_iter().chain(found).collect()
 }
 
 /// One line that is not as it should be.
