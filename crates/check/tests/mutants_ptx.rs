@@ -207,9 +207,8 @@ const MUTANTS: &[Mutant] = &[
     (
         "overlooked",
         "omission",
-        &["lb/LB+left-out-behind", "lb/LB+left-out-flag-relaxed", "lb/LB+left-out-alike-behind"],
+        &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-overwritten", "lb/LB+left-out-concurrent"],
     ),
-    ("older", "_ * _", &["lb/LB+left-out-overwritten", "lb/LB+guard-overwritten", "lb/LB+left-out-concurrent"]),
     (
         "kernel-order",
         "0",
