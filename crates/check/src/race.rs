@@ -103,9 +103,15 @@ pub(crate) const TENSOR_MEMORY: [&str; 2] = [UNALLOCATED, DEALLOCATED_TWICE];
 pub(crate) const UNALLOCATED: &str = "unallocated-access-race";
 pub(crate) const DEALLOCATED_TWICE: &str = "deallocated-twice-race";
 
+/// The flag of a request to cancel a launch behind a refusal (PTX ISA 9.7.15.18.1): undefined in the same way.
+pub(crate) const CANCEL_AGAIN: &str = "cancel-after-refusal";
+
 /// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
 pub(crate) fn is_of_one_thread(flag: &str) -> bool {
-    is_of_registers(flag) || CLUSTER.contains(&flag) || flag == MISPLACED || TENSOR_MEMORY.contains(&flag)
+    is_of_registers(flag)
+        || CLUSTER.contains(&flag)
+        || TENSOR_MEMORY.contains(&flag)
+        || [MISPLACED, CANCEL_AGAIN].contains(&flag)
 }
 
 /// Whether an access goes through something that is no address of tensor memory, or a thread deallocates a column twice.
@@ -261,10 +267,11 @@ impl Flags {
             };
             self.flags.iter().any(|found| found.name == flag)
         };
-        let knows_tensor_memory = || self.flags.iter().any(|flag| TENSOR_MEMORY.contains(&flag.name.as_str()));
+        let knows = |names: &[&str]| self.flags.iter().any(|flag| names.contains(&flag.name.as_str()));
         self.undefine()
             || unfolding.hazards.iter().any(of_one_thread)
-            || may_misuse_tensor_memory(unfolding) && knows_tensor_memory()
+            || may_misuse_tensor_memory(unfolding) && knows(&TENSOR_MEMORY)
+            || unfolding.events.iter().any(|event| event.has(Tag::Refused)) && knows(&[CANCEL_AGAIN])
     }
 
     pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {

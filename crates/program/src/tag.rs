@@ -2,7 +2,7 @@
 
 /// A set of tags.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Tags(pub u64);
+pub struct Tags(pub u128);
 
 impl Tags {
     pub const NONE: Tags = Tags(0);
@@ -148,4 +148,8 @@ tags! {
     Mfence = "MFENCE",
     Sfence = "SFENCE",
     Lfence = "LFENCE",
+    /// The issue of `clusterlaunchcontrol.try_cancel`.
+    Cancel = "CLC",
+    /// An answer to it that nothing was cancelled.
+    Refused = "CLC_REFUSED",
 }

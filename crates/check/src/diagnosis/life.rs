@@ -6,7 +6,7 @@ use fencepost_program::tag::Tag;
 
 use super::scene::Scene;
 use super::words;
-use crate::race::{ARRIVE_TWICE, MISPLACED, WAIT_ALONE};
+use crate::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE};
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
@@ -29,6 +29,11 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
             Some(format!("{} {} (PTX ISA {section})", words::place(scene, second), rule.words()))
         }
+        CANCEL_AGAIN => Some(format!(
+            "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
+            words::place(scene, second),
+            words::place(scene, first)
+        )),
         "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
             let (dealloc, other) = match (freed(first), freed(second)) {

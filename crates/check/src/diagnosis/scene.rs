@@ -139,7 +139,7 @@ impl<'a> Scene<'a> {
         let event = self.unfolding.events.get(id.index())?;
         let is_none = |event: &Event| {
             let tags = event.tags;
-            tags.has(Tag::Exit) || event.is_barrier() || tags.has(Tag::Issue) && tags.has(Tag::Stray)
+            tags.has(Tag::Exit) || event.is_barrier() || tags.has(Tag::Issue)
         };
         Some(RacingAccess {
             what: words::verb(self, id),

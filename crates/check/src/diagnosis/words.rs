@@ -87,6 +87,9 @@ pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
     if event.is_barrier() {
         return "is at the barrier of its cluster".to_owned();
     }
+    if event.tags.has(Tag::Cancel) {
+        return "asks to cancel a launch".to_owned();
+    }
     if event.tags.has(Tag::Issue) && event.tags.has(Tag::Stray) {
         return "starts an asynchronous operation".to_owned();
     }

@@ -14,7 +14,7 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
-use crate::race::{CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, TENSOR_MEMORY, is_of_one_thread};
+use crate::race::{CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, TENSOR_MEMORY, is_of_one_thread};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -117,6 +117,9 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         }
         flag if TENSOR_MEMORY.contains(&flag) => {
             "Tensor memory is used through no address of it, or given back twice, so behaviour is undefined:".to_owned()
+        }
+        CANCEL_AGAIN => {
+            "A launch is asked to be cancelled after a refusal was seen, so behaviour is undefined:".to_owned()
         }
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),

@@ -147,7 +147,9 @@ fn cause(checked: &Checked) -> &'static str {
         () if flags.iter().all(|flag| flag == IN_FLIGHT) => "register that is used too early",
         () if flags.iter().all(|flag| is_of_registers(flag)) => "missing fence of registers",
         () if flags.iter().all(|flag| TENSOR_MEMORY.contains(&flag.as_str())) => "misuse of tensor memory",
-        () if flags.iter().all(|flag| is_of_one_thread(flag)) => "misuse of the cluster's barrier or of registers",
+        () if flags.iter().all(|flag| is_of_one_thread(flag)) => {
+            "misuse of the cluster's barrier, of launches or of registers"
+        }
         () => "race",
     }
 }

@@ -28,7 +28,8 @@ impl Constants {
                 continue;
             }
             if matches!(location.space, Some(Space::Param | Space::Const)) {
-                if has_host { constants.assumed.insert(id) } else { constants.sure.insert(id) };
+                let known = if has_host { &mut constants.assumed } else { &mut constants.sure };
+                known.insert(id);
             } else if location.role == LocationRole::Data && addresses.contains(&location.initial) {
                 constants.assumed.insert(id);
             }

@@ -156,7 +156,10 @@ impl Runner<'_> {
     ) -> Result<(), UnfoldError> {
         let tensor = self.tensor_operation(&state, start, &located);
         let deps = Deps { address: located.reads.clone(), guard: guard.clone(), ..Deps::default() };
-        let tags = Tags::from_iter([Tag::Issue, family.tag()]);
+        let mut tags = Tags::from_iter([Tag::Issue, family.tag()]);
+        if matches!(start.effect, Effect::Answer { .. }) {
+            tags = tags.with(Tag::Cancel);
+        }
         let issue = self.event(&mut state, EventKind::Issue, tags, None, deps)?;
         state.effects += 1;
         let address = std::mem::take(&mut located.reads);

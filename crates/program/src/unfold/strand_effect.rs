@@ -53,7 +53,12 @@ impl Runner<'_> {
                 let answer = |index: usize| if index == 0 && located.chosen { 3 } else { 0 };
                 let given: Vec<Given> =
                     (0..range.len()).map(|index| (Expression::constant(answer(index)), Reads::new(), None)).collect();
-                self.spread(state, opened, region(*destination), &given, None)
+                let (written, copies) = region(*destination);
+                let mut written = written.clone();
+                if !located.chosen {
+                    written.tags = written.tags.with(Tag::Refused);
+                }
+                self.spread(state, opened, (&written, copies), &given, None)
             }
             Effect::Product(product) => {
                 self.product(state, start, located, opened, product)?;

@@ -1,5 +1,5 @@
-//! Operands that lie where they must not: addresses of copies that are not aligned (PTX ISA 9.7.10.28), and mbarriers outside
-//! shared memory (9.7.15.16.1), which no execution could make sense of.
+//! Operands that lie where they must not: addresses of copies that are not aligned (PTX ISA 9.7.10.28), mbarriers that are not
+//! (9.7.15.16.1), and mbarriers outside shared memory, which no execution could make sense of.
 
 use fencepost_syntax::{Diagnostic, Span};
 
@@ -11,27 +11,37 @@ use crate::tag::Tag;
 
 impl Text<'_> {
     pub(super) fn places(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
-        self.mbarrier_space(thread, code, findings);
+        if let Some(operand) = mbarrier(&code.operation) {
+            self.mbarrier_space(thread, (operand, code.span), findings);
+            self.mbarrier_alignment((operand, code.span), findings);
+        }
         self.alignment(code, findings);
     }
 
     /// An mbarrier lies in shared memory; a generic address that does not is undefined.
-    fn mbarrier_space(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
-        let operand = match &code.operation {
-            Operation::Store { address, tags, .. } | Operation::ReadModifyWrite { address, write_tags: tags, .. }
-                if tags.has(Tag::Mbarrier) =>
-            {
-                address
-            }
-            Operation::MbarrierWait(wait) => &wait.address,
-            _ => return,
-        };
+    fn mbarrier_space(
+        &self,
+        thread: &ThreadBuilder,
+        (operand, span): (&AddressOperand, Span),
+        findings: &mut Findings,
+    ) {
         let Some(location) = self.location(thread, operand) else { return };
         let location = &self.names.locations[location.index()];
         if location.space.is_some_and(|space| space != Space::Shared) {
             let message = format!("`{}` is not in shared memory, where mbarriers are", location.name);
-            let error = Diagnostic::error(code.span, message).label("undefined");
+            let error = Diagnostic::error(span, message).label("undefined");
             findings.diagnostics.push(error.help("declare it with `.shared`"));
+        }
+    }
+
+    /// An mbarrier is 8 bytes, at an address that is a multiple of that.
+    fn mbarrier_alignment(&self, (operand, span): (&AddressOperand, Span), findings: &mut Findings) {
+        let AddressOperand::Static(address) = operand else { return };
+        let address = &self.names.addresses[address.index()];
+        if address.value.0 % 8 != 0 {
+            let message =
+                format!("`{}` is not aligned: the address of an mbarrier is a multiple of 8 bytes", address.name);
+            findings.lint("misaligned", span, message, "9.7.15.16.1");
         }
     }
 
@@ -52,6 +62,17 @@ impl Text<'_> {
                 misaligned(code.span, &self.names.addresses[address.index()].name, wanted, findings);
             }
         }
+    }
+}
+
+/// The mbarrier that an instruction of its own operates on.
+fn mbarrier(operation: &Operation) -> Option<&AddressOperand> {
+    match operation {
+        Operation::Store { address, tags, .. } | Operation::ReadModifyWrite { address, write_tags: tags, .. } => {
+            tags.has(Tag::Mbarrier).then_some(address)
+        }
+        Operation::MbarrierWait(wait) => Some(&wait.address),
+        _ => None,
     }
 }
 
