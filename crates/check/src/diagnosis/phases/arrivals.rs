@@ -13,6 +13,7 @@ use super::super::scene::Scene;
 use super::super::work::counted;
 use super::super::{arrive, small, wait};
 use super::loops::{self, Loop, innermost, inside};
+use super::unarrived;
 use super::uses::{Kind, Use, Uses, address, is_wait, name_of};
 
 const SECTION: &str = "9.7.15.16";
@@ -189,10 +190,9 @@ pub(super) fn counts(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
 
 /// An arrival of every round that is not there, on what some thread waits for.
 pub(super) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
-    let mut found = Vec::new();
+    let (mut found, mut last) = (Vec::new(), Vec::new());
     for (waiter, name, _) in awaited(scene) {
         let reason = format!("{} waits for a phase of {name}, and too few arrive there", scene.thread_name(waiter));
-        let mut last = Vec::new();
         for part in parts(scene) {
             if uses.has(name, Kind::Arrive, part.thread, part.within) {
                 found.extend(repeated(scene, uses, (part, name), &reason));
@@ -215,8 +215,9 @@ pub(super) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
             // Nobody arrives for himself who waits for others.
             if part.thread == waiter { last.push(put) } else { found.push(put) }
         }
-        found.extend(last);
     }
+    found.extend(unarrived::arrivals(scene));
+    found.extend(last);
     found
 }
 

@@ -11,13 +11,14 @@ pub(super) mod loops;
 mod objects;
 mod parity;
 pub(super) mod rounds;
+mod unarrived;
 mod uses;
 mod waits;
 
 use fencepost_program::EventId;
 
 use super::anchor::Anchor;
-use super::edit::{Edit, Polled};
+use super::edit::{Change, Edit, Polled};
 use super::scene::Scene;
 use loops::innermost;
 use uses::Uses;
@@ -26,6 +27,8 @@ use uses::Uses;
 const MOST: usize = 64;
 /// Of those that are tried before smaller ones.
 const FIRST: usize = 6;
+/// The size of one instruction that is put in.
+const INSERTED: u32 = 6;
 
 /// What is odd in the text by itself: a number of bytes that is not what is copied, loops that count to different numbers, a wait
 /// whose answer nobody looks at.
@@ -58,8 +61,13 @@ pub(super) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let mut found = arrivals::counts(scene, &uses);
     found.extend(parity::constants(scene, &loops, &uses));
     found.extend(mistaken(scene, &loops, &uses));
+    found.extend(unarrived::asynchronous(scene));
     found.extend(arrivals::missing(scene, &uses));
-    found.sort_by_key(Edit::size);
+    // An address that has to be computed makes an arrival no less likely.
+    found.sort_by_key(|edit| match &edit.change {
+        Change::Insert { .. } => INSERTED,
+        _ => edit.size(),
+    });
     found.truncate(MOST);
     odd(scene).into_iter().chain(found).collect()
 }
