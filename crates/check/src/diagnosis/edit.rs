@@ -12,6 +12,7 @@ use crate::report::Missing;
 use super::anchor::{Anchor, Side, position};
 use super::phases::alternate::Alternate;
 use super::scene::Scene;
+use super::unlooped::Again;
 use super::work::{Work, counted};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,6 +49,8 @@ pub(super) enum Change {
     },
     /// A wait whose parity changes with the rounds of a loop.
     Alternate(Alternate),
+    /// An access that is made again until it returns what is waited for.
+    Again(Again),
     /// Another value of a register at the start.
     Start {
         thread: ThreadId,
@@ -158,7 +161,7 @@ impl Edit {
             | Change::Count { .. }
             | Change::Start { .. } => 2,
             Change::Move { what: Moved::Synchronisation, .. } => 4,
-            Change::Hand { .. } => 5,
+            Change::Hand { .. } | Change::Again(_) => 5,
             Change::Move { what: Moved::Access, .. } => 11,
             Change::Insert { at } => {
                 let instructions = at.first().map_or(0, |(_, text)| text.matches(';').count() as u32);
@@ -189,6 +192,7 @@ impl Edit {
             Change::Append { to, .. } => to.first().map(|thread| (*thread, last(scene, *thread))),
             Change::Poll { at, .. } => Some((at.thread, at.span)),
             Change::Alternate(alternate) => Some(alternate.place()),
+            Change::Again(again) => Some(again.place()),
             Change::Start { .. } => None,
             Change::Strengthen { thread, span, .. }
             | Change::Wait { thread, span, .. }
@@ -216,6 +220,7 @@ impl Edit {
                 format!("a loop around `{}` {}", wait.replace('\n', " "), scene.place_words(at))
             }
             Change::Alternate(alternate) => alternate.words(scene),
+            Change::Again(again) => again.words(scene),
             Change::Start { thread, register, value } => {
                 format!("`{}:{register} = {value}` in the declarations", scene.thread_name(*thread))
             }

@@ -12,7 +12,7 @@ use fencepost_syntax::litmus::{Dialect, Statement};
 use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Semantics};
 use super::scene::Scene;
-use super::{flag, gates, message, wait};
+use super::{flag, gates, message, pipelined, wait};
 
 /// A point of a thread: an event, or behind its last.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -31,6 +31,8 @@ pub(super) enum Kind {
     /// A wait for an arrive.
     Arrival(EventId),
     Move(EventId),
+    /// In the order of two operations of the tensor core.
+    Pipelined,
     Barrier,
     Grid,
 }
@@ -141,6 +143,7 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     }
     barriers(scene, &mut add);
     links.extend(wait::links(scene, from));
+    links.extend(pipelined::links(scene, from, to));
     links.extend(wait::arrivals(scene, from, to));
     links.extend(flag::links(scene, from, to));
     links.extend(message::links(scene, from, to));

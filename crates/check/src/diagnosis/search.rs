@@ -10,7 +10,7 @@ use super::paths::{Plan, plans};
 use super::phases::loops;
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, guess, meet, more, phases, slots, small, unheard};
+use super::{arrive, guess, meet, more, phases, slots, small, unheard, unlooped};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -163,6 +163,11 @@ pub(super) fn search(
     search.singles(small::overrun(scene));
     search.singles(meet::likely(scene, pair));
     search.singles(unheard::likely(scene, pair));
+    search.singles(unlooped::likely(scene, pair));
+    let all = unlooped::together(scene);
+    if search.best.is_none() && !all.is_empty() {
+        search.offer_quietly(&Plan { from: pair.0, to: pair.1, edits: all, cost: 0 });
+    }
     match search.best.take() {
         Some(cure) if cure.is_clean() && cure.score() <= LIKELY => return Outcome::Cured(cure),
         best => search.best = best,

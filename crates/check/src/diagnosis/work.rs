@@ -48,6 +48,7 @@ impl Work {
                 self.put(at, parsed(&format!("{label}: {wait};\n@!%waited bra {label};"))?)?;
             }
             Change::Alternate(alternate) => alternate.apply(self)?,
+            Change::Again(again) => again.apply(self)?,
             Change::Start { thread, register, value } => *started(&mut self.litmus, *thread, register)? = *value,
             Change::Remove { thread, span } => self.remove(*thread, *span)?,
             Change::Strengthen { thread, span, semantics, scope } => {
