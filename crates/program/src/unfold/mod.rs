@@ -368,6 +368,7 @@ fn unfold_tiled(
         let unrolled = UnfoldOptions { joint: Joint::Unrolled, ..*options };
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
+    omission::of_other_traces(&mut unfolding, options.dependencies);
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     crate::placement::mark(program, &mut unfolding);
     if options.elements == Elements::OneOfAlike {

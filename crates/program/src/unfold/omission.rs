@@ -5,7 +5,7 @@
 //! ([`crate::unfolding::Omission`]). So are the places that a store through a register may be to where it is to another,
 //! and the write of a compare-and-swap that fails.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
@@ -14,7 +14,7 @@ use crate::unfold::control::{self, Accesses};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
 use crate::unfold::{Dependencies, fold};
-use crate::unfolding::Omission;
+use crate::unfolding::{Event, Omission, Unfolding};
 
 /// See the head of the file. As [`Omission`], before the trace has a number.
 #[derive(Clone)]
@@ -151,4 +151,41 @@ impl Runner<'_> {
 fn omit(state: &mut State, location: LocationId, reads: &Reads) {
     let after = state.path.last().copied();
     state.omitted.push(Omitted { location, after, reads: reads.clone() });
+}
+
+/// A store whose address depends on which way a branch went has other places in other traces of its thread: each trace
+/// leaves out those of the others.
+pub(crate) fn of_other_traces(unfolding: &mut Unfolding, dependencies: Dependencies) {
+    let is_chosen = |event: &Event| event.is_main() && event.is_write() && !event.address_deps.is_empty();
+    if dependencies == Dependencies::Syntactic || !unfolding.events.iter().any(is_chosen) {
+        return;
+    }
+    let mut places = BTreeMap::<_, BTreeSet<LocationId>>::new();
+    let instruction = |event: &Event| (event.thread, event.span.start, event.iteration);
+    for event in unfolding.events.iter().filter(|event| is_chosen(event)) {
+        places.entry(instruction(event)).or_default().extend(event.location());
+    }
+    let mut found = Vec::new();
+    for (index, trace) in unfolding.traces.iter().enumerate() {
+        let mut own = BTreeMap::<_, (usize, BTreeSet<LocationId>)>::new();
+        for (at, id) in trace.events.iter().enumerate() {
+            let event = &unfolding.events[id.index()];
+            if is_chosen(event) {
+                own.entry(instruction(event)).or_insert((at, BTreeSet::new())).1.extend(event.location());
+            }
+        }
+        for (instruction, (at, own)) in own {
+            let after = at.checked_sub(1).map(|before| trace.events[before]);
+            let reads = unfolding.events[trace.events[at].index()].address_deps.clone();
+            let omission = |location: &LocationId| Omission {
+                trace: TraceId::new(index),
+                location: *location,
+                after,
+                reads: reads.clone(),
+            };
+            found.extend(places[&instruction].difference(&own).map(omission));
+        }
+    }
+    unfolding.omissions.extend(found);
+    unfolding.omissions.sort_by_key(|omission| omission.trace);
 }
