@@ -335,7 +335,7 @@ impl Parser<'_> {
         let kind = match word.as_str() {
             "texref" => Some(AliasKind::Texture),
             "surfref" => Some(AliasKind::Surface),
-            "conref" => Some(AliasKind::Constant),
+            "conref" | "constref" => Some(AliasKind::Constant),
             _ => None,
         };
         if let Some(kind) = kind {

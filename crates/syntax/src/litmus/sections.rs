@@ -134,7 +134,7 @@ impl Parser<'_> {
         while self.cursor.eat("]").is_none() {
             locations.push(self.term()?);
             // herd's types of what it prints: `x int`, `p int*`, `p *`.
-            if self.cursor.at_kind(Kind::Word) {
+            if is_type(self.cursor.str(self.cursor.peek())) {
                 self.cursor.bump();
             }
             self.cursor.eat("*");
@@ -170,4 +170,8 @@ impl Parser<'_> {
             self.cursor.bump();
         }
     }
+}
+
+fn is_type(word: &str) -> bool {
+    word.ends_with("_t") || matches!(word, "int" | "long" | "short" | "char" | "unsigned" | "float" | "double")
 }
