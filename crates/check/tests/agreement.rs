@@ -61,6 +61,7 @@ const APART: [&str; 34] = [
     "LB+guard-overwritten.litmus",
     "LB+guard-known-pointer.litmus",
     "LB+guard-pointer-elsewhere.litmus",
+    "LB+guard-moves-pointer-elsewhere.litmus",
     "LB+guards-alike.litmus",
     "LB+guards-alike-fence.litmus",
     "LB+guards-alike-load.litmus",

@@ -142,7 +142,7 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
         add(Node::Event(scene.at(to)), Node::Event(to), Kind::Synchronised, STEP);
     }
     barriers(scene, &mut add);
-    links.extend(wait::links(scene, from));
+    links.extend(wait::links(scene, from, to));
     links.extend(pipelined::links(scene, from, to));
     links.extend(wait::arrivals(scene, from, to));
     links.extend(flag::links(scene, from, to));

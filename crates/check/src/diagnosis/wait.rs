@@ -12,12 +12,15 @@ use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Polled, Whole, scope_word};
 use super::paths::{Kind, Link, Node, end};
 use super::phases;
+use super::pipelined;
 use super::scene::Scene;
 use super::words;
 
 const COUNT: u32 = 1500;
 const WAIT: u32 = 2000;
 const COMMIT: u32 = 2100;
+/// More than fences around relaxed synchronisation cost.
+const PIPELINED: u32 = 2000;
 const MBARRIER: u32 = 2200;
 
 /// What groups of a family are called.
@@ -74,7 +77,7 @@ pub(super) fn group_of(instruction: &Instruction) -> Option<&'static Group> {
 }
 
 /// Ways out of the strand of this event that a change would open.
-pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
+pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     let Some(strand) = &scene.event(from).strand else { return Vec::new() };
     let mut links = Vec::new();
     if let Some(group) = GROUPS.iter().find(|group| scene.has(from, group.tag)).filter(|_| in_groups(scene, from)) {
@@ -90,7 +93,11 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
             };
             links.extend(inserted(scene, from, |_| wait.to_owned(), "9.7.18.6.4"));
         }
-        Some(_) => links.extend(commits(scene, from)),
+        // Where the order of issue may be enough, nobody need wait: that is tried first.
+        Some(_) => {
+            let is_apart = pipelined::links(scene, from, to).is_empty();
+            links.extend(commits(scene, from, if is_apart { COMMIT } else { COMMIT + PIPELINED }));
+        }
         None => {}
     }
     links.extend(mbarrier_waits(scene, from));
@@ -232,7 +239,7 @@ fn mbarrier_operand(scene: &Scene<'_>, id: EventId) -> Option<String> {
 }
 
 /// A plain arrive does not wait for `tcgen05` operations; `tcgen05.commit` arrives when they are done.
-fn commits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
+fn commits(scene: &Scene<'_>, from: EventId, cost: u32) -> Vec<Link> {
     let issue = scene.at(from);
     let Some(thread) = scene.thread(issue) else { return Vec::new() };
     let group =
@@ -246,9 +253,9 @@ fn commits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
             let by = format!("tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 {operand};");
             let reason = format!("{} does not wait for {}", scene.called(write), words::operation(scene, from));
             let change = Change::Replace { thread, span: event.span, by };
-            let edit = Edit { change, reason, section: "9.7.18.6.4", cost: COMMIT };
+            let edit = Edit { change, reason, section: "9.7.18.6.4", cost };
             let (start, end) = (Node::Event(from), Node::Event(read));
-            links.push(Link { from: start, to: end, kind: Kind::Move(write), cost: COMMIT, edits: vec![edit] });
+            links.push(Link { from: start, to: end, kind: Kind::Move(write), cost, edits: vec![edit] });
         }
     }
     links
