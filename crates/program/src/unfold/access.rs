@@ -12,18 +12,23 @@ use crate::unfold::{UnfoldError, fold};
 use crate::unfolding::{EventKind, TraceEnd};
 use crate::value::{Type, Value};
 
+/// The address and the size of an access.
+pub(super) fn accessed(operation: &Operation) -> Option<(&AddressOperand, i128)> {
+    let (address, ty, count) = match operation {
+        Operation::Load { address, ty, .. }
+        | Operation::Store { address, ty, .. }
+        | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
+        Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
+        Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
+        Operation::VectorUpdate(update) => (&update.address, &update.ty, update.values.len()),
+        _ => return None,
+    };
+    Some((address, i128::from(ty.bits / 8) * count as i128))
+}
+
 impl Runner<'_> {
     pub(crate) fn access(&mut self, state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
-        let (address, ty, count) = match &instruction.operation {
-            Operation::Load { address, ty, .. }
-            | Operation::Store { address, ty, .. }
-            | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
-            Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
-            Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
-            Operation::VectorUpdate(update) => (&update.address, &update.ty, update.values.len()),
-            _ => return Ok(()),
-        };
-        let bytes = i128::from(ty.bits / 8) * count as i128;
+        let Some((address, bytes)) = accessed(&instruction.operation) else { return Ok(()) };
         let elsewhere = self.elsewhere(&state, (address, bytes), &instruction.operation);
         let (mut alternatives, address_reads) = self.range(state, address, bytes)?;
         self.omit_elsewhere(&mut alternatives, &elsewhere, &address_reads);

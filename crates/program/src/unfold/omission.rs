@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation};
+use crate::unfold::access::accessed;
 use crate::unfold::control::{self, Accesses};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
@@ -29,7 +30,7 @@ impl Runner<'_> {
     pub(crate) fn decided(&self, state: &mut State, reads: &Reads) {
         let join = self.flow.joins.events.get(&state.at);
         let mut apart = join.into_iter().flat_map(|join| join.apart.iter().flatten());
-        let is_known = apart.all(|at| match self.accessed(*at) {
+        let is_known = apart.all(|at| match accessed(&self.thread.code[*at].operation) {
             Some((AddressOperand::Register(_), _)) => self.places(state, *at).is_some(),
             _ => true,
         });
@@ -117,23 +118,9 @@ impl Runner<'_> {
         }));
     }
 
-    /// The address and the size of an access that a way of a branch may have.
-    fn accessed(&self, at: usize) -> Option<(&AddressOperand, i128)> {
-        let (address, ty, count) = match &self.thread.code[at].operation {
-            Operation::Load { address, ty, .. }
-            | Operation::Store { address, ty, .. }
-            | Operation::ReadModifyWrite { address, ty, .. } => (address, ty, 1),
-            Operation::VectorLoad { address, ty, destinations, .. } => (address, ty, destinations.len()),
-            Operation::VectorStore { address, ty, values, .. } => (address, ty, values.len()),
-            Operation::VectorUpdate(update) => (&update.address, &update.ty, update.values.len()),
-            _ => return None,
-        };
-        Some((address, i128::from(ty.bits / 8) * count as i128))
-    }
-
     /// What it accesses, where that is known here already.
     fn places(&self, state: &State, at: usize) -> Option<Vec<AddressId>> {
-        let (address, bytes) = self.accessed(at)?;
+        let (address, bytes) = accessed(&self.thread.code[at].operation)?;
         let first = match address {
             AddressOperand::Static(address) => *address,
             AddressOperand::Register(register) => {
