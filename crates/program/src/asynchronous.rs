@@ -88,6 +88,16 @@ pub struct Arrive {
     pub counting: Counting,
     /// The N of `.cta_group::N`; 0 where the instruction has none.
     pub group: u8,
+    pub told: Told,
+}
+
+/// What an arrive of `tcgen05.commit` comes after, and tells of.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Told {
+    /// Everything the thread started before.
+    Everything,
+    /// That the products have read their left factors in shared memory, and nothing more (PTX ISA 9.7.18.11.1).
+    LeftFactorsRead,
 }
 
 /// Whether the arrival is part of the count the mbarrier was made with.

@@ -44,7 +44,7 @@ pub enum ProtocolError {
     Uninitialised,
     /// `init` of a live mbarrier: `inval` must come first.
     InitOfLive,
-    /// A count outside 1 to 2^20 - 1.
+    /// A count outside 1 to 2^20 - 1 (layout 0) or 511 (layout 1).
     CountRange,
     /// More arrivals than the phase waits for.
     TooManyArrivals,
@@ -64,7 +64,7 @@ pub struct Errors(u8);
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Operator {
     /// The state after `init` with a count, whatever was there.
-    Init,
+    Init(Layout),
     /// Operand: the count.
     Arrive(Completing),
     /// Operand: bytes. Expects them, then arrives once.
@@ -83,6 +83,23 @@ pub enum Operator {
     IsComplete,
     /// Operand: a token. 1 if the phase the token was taken in is over.
     IsCompleteToken,
+}
+
+/// How the object lies in memory. Its second phase in layout 1 follows the first unless an operation reports something,
+/// which none does that has a model.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Layout {
+    V0,
+    V1,
+}
+
+impl Layout {
+    fn greatest_count(self) -> u32 {
+        match self {
+            Layout::V0 => GREATEST_COUNT,
+            Layout::V1 => 511,
+        }
+    }
 }
 
 /// Whether an arrive may complete its phase.
@@ -255,7 +272,13 @@ impl State {
     pub fn after(mut self, operator: Operator, operand: Value) -> State {
         let Value(operand) = operand;
         match operator {
-            Operator::Init => return State::init(operand),
+            Operator::Init(layout) => {
+                let mut state = State::init(operand);
+                if state.expected > layout.greatest_count() {
+                    state.fail(ProtocolError::CountRange);
+                }
+                return state;
+            }
             Operator::IsComplete | Operator::IsCompleteToken => return self,
             _ if !self.is_live() => {
                 self.fail(ProtocolError::Uninitialised);
@@ -361,7 +384,7 @@ impl fmt::Display for ProtocolError {
         f.write_str(match self {
             ProtocolError::Uninitialised => "used before `mbarrier.init`",
             ProtocolError::InitOfLive => "initialised while live, without `mbarrier.inval`",
-            ProtocolError::CountRange => "a count outside 1 to 1048575",
+            ProtocolError::CountRange => "a count outside 1 to 1048575 (511 in layout 1)",
             ProtocolError::TooManyArrivals => "more arrivals than the phase waits for",
             ProtocolError::TxRange => "a tx-count outside ±1048575",
             ProtocolError::DropToZero => "dropped the last expected arrival",

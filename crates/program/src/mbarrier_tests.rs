@@ -46,7 +46,7 @@ fn memory_without_an_mbarrier_is_its_data() {
         assert_eq!(State::unpack(value).pack(), value);
         let used = step(State::unpack(value), Operator::Arrive(Allowed), 1);
         assert!(!used.is_live() && used.errors.has(ProtocolError::Uninitialised) && used.data == data);
-        assert_eq!(step(State::unpack(value), Operator::Init, 2), State::init(2));
+        assert_eq!(step(State::unpack(value), Operator::Init(Layout::V0), 2), State::init(2));
     }
 }
 
@@ -192,5 +192,5 @@ fn errors_stay() {
 fn initialising_twice_needs_inval() {
     assert!(State::init(2).reinit(2).errors.has(ProtocolError::InitOfLive));
     assert!(State::default().reinit(2).errors.is_empty());
-    assert_eq!(Operator::Init.apply(Value(0), Value(2)), State::init(2).pack());
+    assert_eq!(Operator::Init(Layout::V0).apply(Value(0), Value(2)), State::init(2).pack());
 }

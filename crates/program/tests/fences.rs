@@ -83,6 +83,20 @@ fn features() {
     assert_eq!(features("fence.mbarrier_init.release.cluster;"), [Feature::Cluster, Feature::Async]);
 }
 
+/// No access of the fabric proxy has a model: its fences are gates of no proxy, and a program with one is decided.
+#[test]
+fn fences_of_the_fabric_proxy() {
+    for direction in ["generic::fabric", "fabric::generic", "fabric::fabric"] {
+        for half in ["acquire", "release"] {
+            let code = format!("fence.proxy.{direction}.alias.{half}.sys;");
+            let found = program(&ptx(".version 9.3; x = 0;", &["ld.u32 %r1, [x];", &code]));
+            assert!(found.unsupported.is_empty(), "{code}: {:?}", found.unsupported);
+        }
+    }
+    let (found, diagnostics) = attempt(&ptx("x = 0;", &["ld.u32 %r1, [x];", "fence.proxy.fabric::fabric.alias.sys;"]));
+    assert!(found.is_none() && diagnostics[0].message.contains("needs one of"), "{diagnostics:?}");
+}
+
 #[test]
 fn no_such_fences() {
     let wrong = |code: &str| {
@@ -99,12 +113,7 @@ fn no_such_fences() {
     );
     assert!(wrong("fence.proxy.tensormap::generic.acquire.gpu [x], %r1;").contains("constant 128"));
     assert!(wrong("fence.proxy.tensormap::generic.release.gpu [x], 128;").contains("operands"));
-    for code in [
-        "fence.proxy.generic::fabric.alias.acquire.sys;",
-        "fence.proxy.fabric::generic.alias.release.sys;",
-        "fence.proxy.async.param;",
-        "fence.acquire.sync_restrict::global.cluster;",
-    ] {
+    for code in ["fence.proxy.async.param;", "fence.acquire.sync_restrict::global.cluster;"] {
         let found = program(&ptx("x = 0;", &["ld.u32 %r1, [x];", code])).unsupported;
         assert_eq!(found.len(), 1, "{code}");
         assert!(found[0].what.contains(code.trim_end_matches(';')), "{}", found[0].what);

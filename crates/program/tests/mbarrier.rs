@@ -264,11 +264,13 @@ fn refusals() {
     assert!(refused("mbarrier.expect_tx.relaxed.b64 [b], 16;").contains("semantics without a scope"));
     assert!(refused("mbarrier.test_wait.parity.cluster.b64 %p1, [b], 0;").contains("scope without semantics"));
     assert!(refused("mbarrier.test_wait.parity.b64 %p1, [b], 0, 7;").contains("wrong number of operands"));
+    // A multicast has a mask at the end, and no result.
+    assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 _, [b];").contains("wrong number of operands"));
+    assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 %rd1, [b], 1;").contains("returns nothing"));
     for code in [
         "mbarrier.arrive.sys.b64 _, [b];",
         "mbarrier.arrive.noComplete.relaxed.b64 _, [b], 1;",
-        "mbarrier.arrive.multicast::cluster::32b.b64 _, [b];",
-        "mbarrier.init.layout::v1.b64 [b], 1;",
+        "mbarrier.check_layout.b64 %p1, [b];",
         "mbarrier.try_wait.parity.phase_type::conditional.b64 %p1, [b], 0;",
         "mbarrier.frobnicate.b64 [b];",
     ] {

@@ -134,11 +134,9 @@ pub(super) fn inits(scene: &Scene<'_>, name: &str) -> Vec<(ThreadId, Span)> {
 
 /// A load through the read-only path of what the kernel writes.
 fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
-    if here.opcode() != "ld" || !here.has("nc") {
-        return None;
-    }
+    let path = ["nc", "proxy::readonly"].into_iter().find(|word| here.opcode() == "ld" && here.has(word))?;
     let text = scene.test.instruction_text(here.span());
-    let by = format!("{};", text.trim_end_matches(';').trim().replacen(".nc", "", 1));
+    let by = format!("{};", text.trim_end_matches(';').trim().replacen(&format!(".{path}"), "", 1));
     let reason = format!("{} is for memory that nothing writes while the kernel runs", called(scene, here));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
     Some(Edit { change, reason, section: "9.7.10.9", cost: COST })
@@ -182,7 +180,8 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     let is_half = here.opcode() == "fence" && here.has("proxy");
     // What an asynchronous operation tells has the scope of its instruction.
     let is_strand = matches!(here.opcode(), "st" | "red") && here.has("async");
-    if !speaks(here) && !is_half && !is_strand {
+    let is_rewritten = is_half || is_strand || here.opcode() == "multimem";
+    if !speaks(here) && !is_rewritten {
         return None;
     }
     let own = here.instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
@@ -192,7 +191,7 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     }
     let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
     let (thread, span) = (here.thread, here.span());
-    let change = match is_half || is_strand {
+    let change = match is_rewritten {
         true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
         false => Change::Strengthen { thread, span, semantics: None, scope: Some(common) },
     };

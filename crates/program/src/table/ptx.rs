@@ -98,8 +98,10 @@ const ATOMIC: &[Class] = &[
     Class::Word("noftz"),
     Class::Hint,
 ];
-/// Through the texture path, which no write of the kernel reaches (PTX ISA 8.1, 9.7.10.9).
-const CACHED: &[Class] = &[Class::Word("nc"), Class::Space, Class::Vector, Class::Bits, Class::Hint];
+/// Through the texture path, which no write of the kernel reaches (PTX ISA 8.1, 9.7.10.9). The readonly proxy of 9.4 has the
+/// same rule.
+const CACHED: &[Class] =
+    &[Class::Word("nc"), Class::Word("proxy::readonly"), Class::Space, Class::Vector, Class::Bits, Class::Hint];
 const FENCE: &[Class] = &[Class::Sem, Class::Scope, Class::Word("proxy"), Class::Proxy];
 const MEMBAR: &[Class] = &[Class::Scope, Class::Word("proxy"), Class::Proxy];
 const BARRIER: &[Class] = &[Class::Word("cta"), Class::Barrier, Class::Word("aligned"), Class::Reduction, Class::Type];
@@ -197,7 +199,7 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     {
         return lowered;
     }
-    let is_cached = opcode == "ld" && tree.modifiers.iter().any(|word| word.node == "nc");
+    let is_cached = opcode == "ld" && tree.modifiers.iter().any(|word| matches!(&*word.node, "nc" | "proxy::readonly"));
     let is_meant = |row: &&Row| row.opcode == opcode && row.classes.contains(&Class::Word("nc")) == is_cached;
     let found = TABLE.iter().filter(is_meant).find(|row| serves(row.place, context.dialect));
     let Some(row) = found else {

@@ -57,12 +57,8 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
             check_rank(context, rank)?;
             let (address, rank) = (context.value(address)?, context.value(rank)?);
             context.findings.feature(Feature::Cluster, tree.opcode.span);
-            // Ranks beyond the last stay beyond: no CTA of a test has the highest.
-            let rank = binary(context, BinaryOperator::Minimum, Type::U32, rank, constant(RANK_MASK));
-            let place = binary(context, BinaryOperator::ShiftLeft, ty, rank, constant(RANK_SHIFT));
-            let offset = binary(context, BinaryOperator::And, ty, address, constant(!(RANK_MASK << RANK_SHIFT)));
+            let value = at_rank(context, ty, address, rank);
             let Some(destination) = context.destination(destination, ty)? else { return Ok(()) };
-            let value = LocalValue::Binary(BinaryOperator::Or, offset, place);
             context.thread.emit(Operation::Local { destination, ty, value });
         }
         Kind::Rank => {
@@ -82,6 +78,21 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
         }
     }
     Ok(())
+}
+
+/// The same offset in the shared memory of the CTA with this rank.
+fn at_rank(context: &mut Context<'_>, ty: Type, address: Operand, rank: Operand) -> LocalValue {
+    // Ranks beyond the last stay beyond: no CTA of a test has the highest.
+    let rank = binary(context, BinaryOperator::Minimum, Type::U32, rank, constant(RANK_MASK));
+    let place = binary(context, BinaryOperator::ShiftLeft, ty, rank, constant(RANK_SHIFT));
+    let offset = binary(context, BinaryOperator::And, ty, address, constant(!(RANK_MASK << RANK_SHIFT)));
+    LocalValue::Binary(BinaryOperator::Or, offset, place)
+}
+
+/// The same, in a register of our own.
+pub(crate) fn in_cta(context: &mut Context<'_>, address: Operand, rank: Operand) -> RegisterId {
+    let value = at_rank(context, Type::U64, address, rank);
+    temporary(context, Type::U64, value)
 }
 
 /// A rank that the text gives, of a CTA that is there but in another cluster: mostly `cluster` was left out.

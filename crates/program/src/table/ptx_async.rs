@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::asynchronous::{
     Action, Arrive, Async, Base, Combine, Completion, Counting, Covered, Effect, Family, How, Region, RegionId,
-    Replicas, Size, Start, Valid,
+    Replicas, Size, Start, Told, Valid,
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
@@ -48,8 +48,8 @@ const SEM: Slot = Slot::Early(&["weak", "relaxed"]);
 const RELAXED: Slot = Slot::Early(&["relaxed"]);
 const SCOPE: Slot = Slot::Early(&["cta", "cluster", "gpu", "sys"]);
 const MULTICAST: Slot = Slot::Maybe(MULTICASTS);
-/// The default width of the mask may be said.
-pub(crate) const MULTICASTS: &[&str] = &["multicast::cluster", "multicast::cluster::16b"];
+/// The mask has 16 bits, which may be said, or 32.
+pub(crate) const MULTICASTS: &[&str] = &["multicast::cluster", "multicast::cluster::16b", "multicast::cluster::32b"];
 /// That nothing is reported, the default, may be said.
 pub(crate) const REPORT: Slot = Slot::Maybe(&["mbarrier::report::disabled"]);
 const STRENGTH: &[Slot] =
@@ -236,7 +236,7 @@ fn apply(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Word
             let [mbarrier] = context.operands(tree)?;
             let mbarrier = shared(context, tree, mbarrier)?;
             let counting = if words.has("noinc") { Counting::Included } else { Counting::Added };
-            let arrive = Arrive { mbarrier, replicas: Replicas::One, counting, group: 0 };
+            let arrive = Arrive { mbarrier, replicas: Replicas::One, counting, group: 0, told: Told::Everything };
             emit(context, tree, Family::CpAsync, Action::Arrive(arrive));
             Ok(())
         }
@@ -501,16 +501,27 @@ pub(crate) fn transaction(
     let mbarrier = shared(context, tree, mbarrier)?;
     let replicas = match mask {
         None => Replicas::One,
-        Some(mask) => {
-            context.findings.feature(Feature::Cluster, mask.span);
-            Replicas::Mask(context.value(mask)?)
-        }
+        Some(mask) => wide_mask(context, tree, words, mask)?,
     };
     let told = match replicas {
         Replicas::Mask(mask) if words.has("cta_group::2") => Replicas::MaskOfPairs(mask),
         other => other,
     };
     Ok((Completion::Transaction { mbarrier, replicas: told, placement: Some(placement) }, replicas))
+}
+
+/// The CTAs of a mask. Its width may be said from 9.4 on.
+pub(crate) fn wide_mask(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    words: &Words,
+    mask: &Spanned<TreeOperand>,
+) -> Result<Replicas, Refusal> {
+    context.findings.feature(Feature::Cluster, mask.span);
+    if !words.has("multicast::cluster") {
+        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), "9.7.10.28");
+    }
+    Ok(Replicas::Mask(context.value(mask)?))
 }
 
 pub(crate) fn is_multicast(words: &Words) -> bool {

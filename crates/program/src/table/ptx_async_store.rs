@@ -13,6 +13,7 @@ use crate::program::{Feature, LocalValue, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;
 use crate::table::ptx_async::{COMPLETE_TX, address, combine, region, shared, start, strong, weak, wrong_operands};
+use crate::table::ptx_multimem;
 use crate::tag::Tag;
 use crate::value::{Type, Value};
 
@@ -20,6 +21,8 @@ use crate::value::{Type, Value};
 pub(crate) enum Kind {
     Store,
     Reduce,
+    /// Either, at a multimem address.
+    Multimem,
     TryCancel,
     IsCanceled,
     /// The coordinate; all of them without one.
@@ -34,6 +37,8 @@ fn store_type(word: &str) -> bool {
 const STORED: Slot = Slot::Like { name: "type", accepts: store_type, most: 1 };
 const SEM: Slot = Slot::Maybe(&["weak", "relaxed", "release"]);
 const SCOPE: Slot = Slot::Maybe(&["cluster", "gpu", "sys"]);
+const RELEASE: Slot = Slot::One(&["release"]);
+const WIDE: Slot = Slot::One(&["gpu", "sys"]);
 const SPACE: Slot = Slot::Maybe(&["shared::cluster", "global"]);
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -66,6 +71,26 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         section: "9.7.15.8",
         since: version(8, 1),
         kind: Kind::Reduce,
+    },
+    Form {
+        head: &["multimem", "st", "async"],
+        slots: &[RELEASE, WIDE, Slot::Maybe(&["global"]), STORED],
+        section: "9.7.10.13",
+        since: version(9, 3),
+        kind: Kind::Multimem,
+    },
+    Form {
+        head: &["multimem", "red", "async"],
+        slots: &[
+            RELEASE,
+            WIDE,
+            Slot::Maybe(&["global"]),
+            Slot::One(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]),
+            Slot::Type,
+        ],
+        section: "9.7.15.8",
+        since: version(9, 3),
+        kind: Kind::Multimem,
     },
     Form {
         head: &["clusterlaunchcontrol", "try_cancel", "async"],
@@ -120,6 +145,7 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
     let form = form::select(FORMS, tree)?;
     let lowered = form::words(form, tree).and_then(|words| match form.kind {
         Kind::Store | Kind::Reduce => store(context, tree, &words, form.kind),
+        Kind::Multimem => multimem(context, tree, &words, form),
         Kind::TryCancel => try_cancel(context, tree, &words),
         Kind::IsCanceled => {
             let [destination, answer] = context.operands(tree)?;
@@ -191,6 +217,26 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words, kind: Kin
     let regions = vec![region(region_space, destination, Size::Bytes(Operand::Constant(Value(bytes))), access)];
     let effect = Effect::Store { destination: RegionId(0), values, ty, combine };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
+    Ok(())
+}
+
+/// `[multimem], b`: one store or reduction per replica, in no order (PTX ISA 8.2.3).
+fn multimem(context: &mut Context<'_>, tree: &Instruction, words: &Words, form: &Form<Kind>) -> Result<(), Refusal> {
+    let [destination, value] = context.operands(tree)?;
+    let ty = value_type(tree, words)?;
+    let combine = combine(words, ty);
+    let scope = if words.has("gpu") { Scope::Gpu } else { Scope::Sys };
+    let (tags, scope) = strong(Tag::Generic, Tag::Release, scope);
+    let replicas = ptx_multimem::replicas(context, destination)?;
+    let value = context.value(value)?;
+    let size = Size::Bytes(Operand::Constant(Value(i128::from(ty.bits / 8))));
+    context.findings.floor(tree.span(), modifier::spelled(tree), form.since, form.section);
+    context.findings.feature(Feature::Multimem, tree.opcode.span);
+    for replica in replicas {
+        let regions = vec![region(Space::Global, replica, size, (tags.with(Tag::Alias), scope))];
+        let effect = Effect::Store { destination: RegionId(0), values: vec![value], ty, combine };
+        start(context, tree, Family::Bulk, Start { regions, effect, completion: Completion::None, tensor: None });
+    }
     Ok(())
 }
 

@@ -24,6 +24,9 @@ pub(crate) enum Kind {
     AsyncGeneric,
     /// Halves between the generic and the tensormap proxy.
     TensorMap,
+    /// Halves between the generic and the fabric proxy, or within that one. No access of that proxy has a model (`fabric.…`
+    /// is unsupported), so that there is nothing they order.
+    Fabric,
     MbarrierInit,
     /// A memory fence limited to some memory.
     Restricted,
@@ -31,6 +34,7 @@ pub(crate) enum Kind {
 
 const HALF: Slot = Slot::One(&["acquire", "release"]);
 const CLUSTER: Slot = Slot::One(&["cluster"]);
+const FABRIC: &[Slot] = &[HALF, Slot::One(&["sys"])];
 const RESTRICTIONS: &[&str] = &["sync_restrict::shared::cta", "sync_restrict::shared::cluster"];
 const READ: &str = "sync_restrict::shared::cluster::read";
 
@@ -63,6 +67,9 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         (8, 3),
         Kind::TensorMap,
     ),
+    form(&["fence", "proxy", "generic::fabric", "alias"], FABRIC, (9, 3), Kind::Fabric),
+    form(&["fence", "proxy", "fabric::generic", "alias"], FABRIC, (9, 3), Kind::Fabric),
+    form(&["fence", "proxy", "fabric::fabric", "alias"], FABRIC, (9, 3), Kind::Fabric),
     form(&["fence", "mbarrier_init"], &[Slot::One(&["release"]), CLUSTER], (8, 0), Kind::MbarrierInit),
     form(&["fence"], &[HALF, Slot::One(RESTRICTIONS), CLUSTER], (8, 6), Kind::Restricted),
 ];
@@ -115,6 +122,7 @@ fn lower_form(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>, 
         Kind::TensorMap => {
             (Tags::from_iter([Tag::ProxyFence, Tag::TensorMap]), Feature::Async, map(context, tree, words)?)
         }
+        Kind::Fabric => (Tags::NONE.with(Tag::ProxyFence), Feature::Async, FenceCover::EVERYTHING),
         Kind::MbarrierInit => (Tags::NONE.with(Tag::MbarrierInitFence), Feature::Async, FenceCover::EVERYTHING),
         Kind::Restricted => {
             (Tags::from_iter([Tag::Generic, Tag::Restricted]), Feature::Cluster, restriction(tree, words)?)

@@ -4,15 +4,19 @@
 //! Defaults: an arrive is `.release.cta`, a wait `.acquire.cta`, `expect_tx` and `complete_tx` are relaxed.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
+use fencepost_syntax::litmus::Comparison;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal};
-use crate::mbarrier::{Completing, GREATEST_COUNT, Operator};
-use crate::program::{AddressOperand, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Update};
+use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
+use crate::program::{
+    AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Update,
+};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
+use crate::table::ptx_address::{binary, constant, in_cta};
 use crate::table::ptx_memory::{note_scope, scope_tag};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
@@ -43,13 +47,16 @@ const OWN: &[&str] = &["shared", "shared::cta"];
 const ANY: &[&str] = &["shared", "shared::cta", "shared::cluster"];
 const SCOPES: &[&str] = &["cta", "cluster"];
 const TYPE: Slot = Slot::Maybe(&["b64"]);
-const ARRIVE: &[Slot] = &[Slot::Maybe(&["release", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), TYPE];
+/// On the mbarrier at the same offset in each CTA of a mask.
+const EVERYWHERE: &str = "multicast::cluster::32b";
+const MULTICAST: Slot = Slot::Maybe(&[EVERYWHERE]);
+const ARRIVE: &[Slot] = &[Slot::Maybe(&["release", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), MULTICAST, TYPE];
 const QUIET: &[Slot] = &[Slot::Maybe(&["release"]), Slot::Maybe(&["cta"]), Slot::Maybe(OWN), TYPE];
-const BYTES: &[Slot] = &[Slot::Maybe(&["relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), TYPE];
+const BYTES: &[Slot] = &[Slot::Maybe(&["relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(ANY), MULTICAST, TYPE];
 /// The primary phase is the one that all mbarriers have: the default may be said.
 const PHASE: Slot = Slot::Maybe(&["phase_type::primary"]);
 const WAIT: &[Slot] = &[PHASE, Slot::Maybe(&["acquire", "relaxed"]), Slot::Maybe(SCOPES), Slot::Maybe(OWN), TYPE];
-const INIT: &[Slot] = &[Slot::Maybe(&["layout::v0"]), Slot::Maybe(OWN), TYPE];
+const INIT: &[Slot] = &[Slot::Maybe(&["layout::v0", "layout::v1"]), Slot::Maybe(OWN), TYPE];
 const PLAIN: &[Slot] = &[Slot::Maybe(OWN), TYPE];
 
 const fn row(head: &'static [&'static str], slots: &'static [Slot], since: (u8, u8), kind: Kind) -> Form<Kind> {
@@ -90,7 +97,9 @@ const FLOORS: &[(&str, (u8, u8))] = &[
     ("cluster", (8, 0)),
     ("shared::cluster", (8, 0)),
     ("layout::v0", (9, 3)),
+    ("layout::v1", (9, 3)),
     ("phase_type::primary", (9, 3)),
+    (EVERYWHERE, (9, 4)),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
@@ -101,7 +110,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     refuse_remote_wait(form, tree)?;
     let words = form::words(form, tree)?;
     refuse_half(tree, &words)?;
-    let floors = FLOORS.iter().filter(|(word, _)| words.has(word) && !matches!(form.kind, Kind::Bytes(_)));
+    // `expect_tx` and `complete_tx` had their semantics and scope from the start.
+    let is_later = |word: &str| word == EVERYWHERE || !matches!(form.kind, Kind::Bytes(_));
+    let floors = FLOORS.iter().filter(|(word, _)| words.has(word) && is_later(word));
     let since = floors.map(|(_, floor)| version(floor.0, floor.1)).fold(form.since, Ord::max);
     context.findings.floor(tree.span(), spelled(tree), since, form.section);
     if !matches!(form.kind, Kind::PendingCount) {
@@ -112,14 +123,16 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
         Kind::Inval => inval(context, tree, &words),
         Kind::Arrive(counted) => arrive(context, tree, &words, counted),
         Kind::ArriveBytes(operator) => {
-            let (result, address, [bytes]) = with_result(tree)? else { return Err(wrong(tree)) };
-            let bytes = context.value(bytes)?;
-            modify(context, tree, &words, Rmw { result, address, operator, operand: bytes })
+            let (result, address, rest) = with_result(tree)?;
+            let ([bytes], mask) = masked(tree, &words, rest)? else { return Err(wrong(tree)) };
+            let operand = context.value(bytes)?;
+            modify(context, tree, &words, Rmw { result, address, operator, operand, mask })
         }
         Kind::Bytes(operator) => {
-            let [address, bytes] = context.operands(tree)?;
+            let [address, rest @ ..] = tree.operands.as_slice() else { return Err(wrong(tree)) };
+            let ([bytes], mask) = masked(tree, &words, rest)? else { return Err(wrong(tree)) };
             let operand = context.value(bytes)?;
-            modify(context, tree, &words, Rmw { result: None, address, operator, operand })
+            modify(context, tree, &words, Rmw { result: None, address, operator, operand, mask })
         }
         Kind::Wait(question, patience) => wait(context, tree, &words, question, patience),
         Kind::PendingCount => pending_count(context, tree),
@@ -183,6 +196,19 @@ fn with_result(tree: &Instruction) -> Result<Arrival<'_>, Refusal> {
     }
 }
 
+/// The CTA mask of a multicast comes last.
+fn masked<'t>(
+    tree: &Instruction,
+    words: &Words,
+    rest: &'t [Spanned<TreeOperand>],
+) -> Result<(&'t [Spanned<TreeOperand>], Option<TreeRef<'t>>), Refusal> {
+    match rest.split_last() {
+        _ if !words.has(EVERYWHERE) => Ok((rest, None)),
+        Some((mask, others)) => Ok((others, Some(mask))),
+        None => Err(wrong(tree)),
+    }
+}
+
 /// The address of an mbarrier; its state space is noted.
 fn object(context: &mut Context<'_>, tree: &Instruction, operand: TreeRef<'_>) -> Result<AddressOperand, Refusal> {
     let address = context.address(operand)?;
@@ -191,13 +217,15 @@ fn object(context: &mut Context<'_>, tree: &Instruction, operand: TreeRef<'_>) -
     Ok(address)
 }
 
-fn init(context: &mut Context<'_>, tree: &Instruction, _: &Words) -> Result<(), Refusal> {
+fn init(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let [address, count] = context.operands(tree)?;
     let address = object(context, tree, address)?;
     // A count out of range breaks a rule when it is executed.
     let count = context.value(count)?;
     let state = context.thread.temporary(Type::UNTYPED);
-    let value = LocalValue::Binary(BinaryOperator::Mbarrier(Operator::Init), Operand::Constant(Value(0)), count);
+    let layout = if words.has("layout::v1") { Layout::V1 } else { Layout::V0 };
+    let value =
+        LocalValue::Binary(BinaryOperator::Mbarrier(Operator::Init(layout)), Operand::Constant(Value(0)), count);
     context.thread.emit(Operation::Local { destination: state, ty: Type::UNTYPED, value });
     put(context, address, Operand::Register(state), Tags::NONE.with(Tag::MbarrierInit));
     Ok(())
@@ -231,10 +259,12 @@ struct Rmw<'t> {
     address: TreeRef<'t>,
     operator: Operator,
     operand: Operand,
+    mask: Option<TreeRef<'t>>,
 }
 
 fn arrive(context: &mut Context<'_>, tree: &Instruction, words: &Words, counted: Counted) -> Result<(), Refusal> {
     let (result, address, rest) = with_result(tree)?;
+    let (rest, mask) = masked(tree, words, rest)?;
     let operand = match rest {
         [] if !counted.needs_count => Operand::Constant(Value(1)),
         [count] => {
@@ -243,20 +273,58 @@ fn arrive(context: &mut Context<'_>, tree: &Instruction, words: &Words, counted:
         }
         _ => return Err(wrong(tree)),
     };
-    modify(context, tree, words, Rmw { result, address, operator: counted.operator, operand })
+    modify(context, tree, words, Rmw { result, address, operator: counted.operator, operand, mask })
 }
 
-/// One read-modify-write; the result is the token of the state before it.
+/// One read-modify-write; the result is the token of the state before it. With a mask, one in each CTA of it.
 fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw<'_>) -> Result<(), Refusal> {
     let address = object(context, tree, rmw.address)?;
+    let is_remote = words.has("shared::cluster") || rmw.mask.is_some();
     let token = match rmw.result {
         None => None,
-        Some(result) if words.has("shared::cluster") && !matches!(result.node, TreeOperand::Sink) => {
+        Some(result) if is_remote && !matches!(result.node, TreeOperand::Sink) => {
             let error = Diagnostic::error(result.span, "an arrive on another CTA's mbarrier returns nothing");
             return Err(Refusal::Error(error.label("no result").help("write `_` in its place")));
         }
         Some(result) => context.destination(result, Type::U64)?,
     };
+    let Some(mask) = rmw.mask else { return one(context, words, &rmw, address, token) };
+    context.findings.feature(Feature::Cluster, mask.span);
+    let mask = context.value(mask)?;
+    let place = context.thread.viewer().place;
+    let start = match address {
+        AddressOperand::Static(address) => Operand::Address(address),
+        AddressOperand::Register(register) => Operand::Register(register),
+    };
+    let count = context.names.layout.cluster(place).len() as i128;
+    // A bit of no CTA, like a rank of none, leads to an address outside of everything.
+    for rank in 0..=count {
+        let past = context.thread.fresh_label();
+        let shifted = binary(context, BinaryOperator::ShiftRight, Type::U32, mask, constant(rank));
+        let looked_at = constant(if rank < count { 1 } else { u32::MAX.into() });
+        let bit = binary(context, BinaryOperator::And, Type::U32, shifted, looked_at);
+        let operation = Operation::BranchIf {
+            comparison: Comparison::Equal,
+            ty: Type::U32,
+            left: bit,
+            right: constant(0),
+            target: CodeIndex(0),
+        };
+        context.thread.emit_jump(operation, Spanned::new(past.clone(), tree.span()));
+        let address = AddressOperand::Register(in_cta(context, start, constant(rank)));
+        one(context, words, &rmw, address, None)?;
+        context.place(&past, tree.span());
+    }
+    Ok(())
+}
+
+fn one(
+    context: &mut Context<'_>,
+    words: &Words,
+    rmw: &Rmw<'_>,
+    address: AddressOperand,
+    token: Option<RegisterId>,
+) -> Result<(), Refusal> {
     let scope = scope(context, words);
     let is_relaxed = words.has("relaxed") || matches!(rmw.operator, Operator::ExpectTx | Operator::CompleteTx);
     let common = [Tag::Atomic, Tag::NoReturn, Tag::Mbarrier, Tag::Generic, Tag::Shared, scope_tag(scope)];

@@ -223,6 +223,10 @@ pub(crate) fn load(
         let error = Diagnostic::error(tree.span(), "`ld.nc` is about global memory only").label("not here");
         return Err(Refusal::Error(error.help("write `ld.global.nc`")));
     }
+    let is_readonly = modifiers.words.contains(&"proxy::readonly");
+    if is_readonly {
+        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), "9.7.10.8");
+    }
     let ty = access_type(context, tree, modifiers)?;
     let length = length(context, tree, modifiers, ty)?;
     let [destination, address] = access_operands(context, tree)?;
@@ -233,7 +237,7 @@ pub(crate) fn load(
     let destinations = elements.iter().map(|element| context.destination(element, ty));
     let mut destinations = destinations.collect::<Result<Vec<_>, _>>()?;
     let (tags, scope) = (order.read_tags(proxy), order.scope);
-    let tags = if modifiers.words.contains(&"nc") { tags.with(Tag::ReadsOnly) } else { tags };
+    let tags = if is_readonly || modifiers.words.contains(&"nc") { tags.with(Tag::ReadsOnly) } else { tags };
     if length > 1 {
         ptx_vector::note(context, tree, length);
         context.thread.emit(Operation::VectorLoad { destinations, address, ty, tags, scope });

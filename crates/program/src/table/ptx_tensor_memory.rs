@@ -6,13 +6,14 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::asynchronous::{
     Action, Arrive, Completion, Counting, Effect, Family, Lanes, Order, Reduced, Region, RegionId, Replicas, Size,
-    Start, Tensor, Valid,
+    Start, Tensor, Told, Valid,
 };
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
-use crate::table::ptx_async::{emit, region, shared, start, weak, wrong_operands};
+use crate::table::modifier::spelled;
+use crate::table::ptx_async::{MULTICASTS, emit, is_multicast, region, shared, start, weak, wide_mask, wrong_operands};
 use crate::table::ptx_tensor::descriptor;
 use crate::tag::{Tag, Tags};
 use crate::unfolding::TensorKind;
@@ -37,6 +38,8 @@ pub(crate) const GROUP: Slot = Slot::One(&["cta_group::1", "cta_group::2"]);
 const SYNC: Slot = Slot::One(&["sync"]);
 const ALIGNED: Slot = Slot::One(&["aligned"]);
 const SHAPE: Slot = Slot::One(&["16x64b", "16x128b", "16x256b", "32x32b", "16x32bx2"]);
+/// A commit that tells only that the left factor has been read in shared memory.
+const LEFT_FACTOR: &str = "sync_restrict::shared::read::mma::a";
 const NUMBER: Slot = Slot::One(&["x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"]);
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -131,7 +134,8 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             GROUP,
             Slot::One(&["mbarrier::arrive::one"]),
             Slot::Maybe(&["shared::cluster", "shared::cta"]),
-            Slot::Maybe(&["multicast::cluster"]),
+            Slot::Maybe(MULTICASTS),
+            Slot::Maybe(&[LEFT_FACTOR]),
             Slot::One(&["b64"]),
         ],
         section: "9.7.18.11.1",
@@ -345,7 +349,7 @@ fn shift(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
 
 /// `[mbar]{, mask}`.
 fn commit(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
-    let (mbarrier, mask) = match (tree.operands.as_slice(), words.has("multicast::cluster")) {
+    let (mbarrier, mask) = match (tree.operands.as_slice(), is_multicast(words)) {
         ([mbarrier], false) => (mbarrier, None),
         ([mbarrier, mask], true) => (mbarrier, Some(mask)),
         (_, true) => return Err(wrong_operands(tree, "an mbarrier and a CTA mask")),
@@ -354,11 +358,14 @@ fn commit(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Resul
     let mbarrier = shared(context, tree, mbarrier)?;
     let replicas = match mask {
         None => Replicas::One,
-        Some(mask) => {
-            context.findings.feature(Feature::Cluster, mask.span);
-            Replicas::Mask(context.value(mask)?)
-        }
+        Some(mask) => wide_mask(context, tree, words, mask)?,
     };
-    let arrive = Arrive { mbarrier, replicas, counting: Counting::Included, group: group(words) };
+    let told = if words.has(LEFT_FACTOR) {
+        context.findings.floor(tree.span(), spelled(tree), version(9, 4), "9.7.18.11.1");
+        Told::LeftFactorsRead
+    } else {
+        Told::Everything
+    };
+    let arrive = Arrive { mbarrier, replicas, counting: Counting::Included, group: group(words), told };
     act(context, tree, Action::Arrive(arrive))
 }

@@ -4,7 +4,7 @@
 
 use crate::asynchronous::{Accumulator, Base, RegionId, Size, Tensor};
 use crate::asynchronous::{
-    Action, Arrive, Async, Completion, Counting, Covered, Effect, Family, Product, Start, Valid,
+    Action, Arrive, Async, Completion, Counting, Covered, Effect, Family, Product, Start, Told, Valid,
 };
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
@@ -31,6 +31,8 @@ pub(crate) struct Opened {
     origin: Origin,
     /// Its accesses, completion aside.
     pub(crate) events: Vec<EventId>,
+    /// Of those, the reads of a product's left factor in shared memory.
+    pub(crate) left: Vec<EventId>,
 }
 
 /// How one access of a strand is made.
@@ -164,7 +166,7 @@ impl Runner<'_> {
         state.effects += 1;
         let address = std::mem::take(&mut located.reads);
         let (guard, origin) = (guard.clone(), located.origin);
-        let mut opened = Opened { issue, family, tensor, guard, address, origin, events: Vec::new() };
+        let mut opened = Opened { issue, family, tensor, guard, address, origin, events: Vec::new(), left: Vec::new() };
         let by_map = start.regions.iter().enumerate().find_map(|(index, region)| match &region.base {
             Base::Tensor { map, coordinates, mode } => {
                 Some((index, *map, Wanted { coordinates, mode, size: region.size }))
@@ -197,6 +199,7 @@ impl Runner<'_> {
                 guard: opened.guard.clone(),
                 address: opened.address.clone(),
                 events: opened.events.clone(),
+                left: opened.left.clone(),
                 ..opened
             };
             self.finish_strand(state, start, &located, opened)?;
@@ -245,6 +248,7 @@ impl Runner<'_> {
             Completion::Tracked => {
                 if let Some(tensor) = start.tensor {
                     state.outstanding.track(tensor.kind, tensor.group, &opened.events);
+                    state.outstanding.read_left(tensor.group, &opened.left);
                 }
             }
             Completion::None => {}
@@ -367,19 +371,21 @@ impl Runner<'_> {
                 self.increment_pending(&mut state, target, &reads, guard)?;
             }
             let after = match family {
-                Family::Tcgen05 => state.outstanding.committed(arrive.group),
+                Family::Tcgen05 => state.outstanding.committed(arrive.group, arrive.told),
                 _ => state.outstanding.copied.clone(),
             };
             let deps = Deps { address: reads.clone(), guard: guard.clone(), ..Deps::default() };
             let mut tags = Tags::from_iter([Tag::Issue, family.tag()]);
             if family == Family::Tcgen05 {
-                tags = tags.with(Tag::BeforeThreadSync);
+                let own = if arrive.told == Told::Everything { Tag::BeforeThreadSync } else { Tag::Restricted };
+                tags = tags.with(own);
             }
             let issue = self.event(&mut state, EventKind::Issue, tags, None, deps)?;
             state.effects += 1;
             let (guard, address) = (guard.clone(), reads.clone());
             let origin = Origin::Given;
-            let mut opened = Opened { issue, family, tensor: None, guard, address, origin, events: Vec::new() };
+            let mut opened =
+                Opened { issue, family, tensor: None, guard, address, origin, events: Vec::new(), left: Vec::new() };
             for target in self.replicate(&state, &[target], arrive.replicas)?.concat() {
                 let operation = (mbarrier::Operator::Arrive(mbarrier::Completing::Allowed), Expression::constant(1));
                 self.signal(&mut state, &mut opened, target, operation, &after)?;

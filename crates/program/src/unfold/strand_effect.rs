@@ -364,9 +364,12 @@ impl Runner<'_> {
         let mut lefts = Vec::new();
         match &product.left {
             Factor::Memory(id) => {
+                let from = opened.events.len();
                 for copy in located.region(*id).to_vec() {
                     lefts.push(self.sum(state, start, opened, *id, &copy)?);
                 }
+                let is_shared = |event: &&EventId| !self.unfolding.events[event.index()].has(Tag::TensorMemory);
+                opened.left = opened.events[from..].iter().filter(is_shared).copied().collect();
             }
             Factor::Registers(registers) => {
                 let (mut sum, mut reads) = (Expression::constant(0), Reads::new());

@@ -3,7 +3,7 @@
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Covered, Family};
+use crate::asynchronous::{Covered, Family, Told};
 use crate::ids::{AddressId, EventId};
 use crate::program::BarrierKind;
 use crate::unfold::strand_hazard::RegisterUse;
@@ -20,6 +20,8 @@ pub(crate) struct Outstanding {
     stores: Vec<EventId>,
     /// Accesses of `tcgen05.{mma,cp,shift}` so far, with their `.cta_group`.
     tracked: Vec<(u8, EventId)>,
+    /// Of those, the reads of left factors in shared memory.
+    lefts: Vec<(u8, EventId)>,
     pub(crate) registers: RegisterUse,
     /// The last operation on the barrier of the cluster.
     pub(crate) cluster: Option<(BarrierKind, Span)>,
@@ -113,8 +115,16 @@ impl Outstanding {
         }
     }
 
+    pub(crate) fn read_left(&mut self, group: u8, events: &[EventId]) {
+        self.lefts.extend(events.iter().map(|event| (group, *event)));
+    }
+
     /// What a `tcgen05.commit` of this `.cta_group` speaks for.
-    pub(crate) fn committed(&self, group: u8) -> Vec<EventId> {
-        self.tracked.iter().filter(|(own, _)| *own == group).map(|(_, event)| *event).collect()
+    pub(crate) fn committed(&self, group: u8, told: Told) -> Vec<EventId> {
+        let spoken_for = match told {
+            Told::Everything => &self.tracked,
+            Told::LeftFactorsRead => &self.lefts,
+        };
+        spoken_for.iter().filter(|(own, _)| *own == group).map(|(_, event)| *event).collect()
     }
 }
