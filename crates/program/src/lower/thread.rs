@@ -399,7 +399,7 @@ impl Context<'_> {
 
     /// An instruction that was refused still names its registers: a condition about them is no second mistake.
     fn declare_registers(&mut self, instruction: &Tree) {
-        for operand in &instruction.operands {
+        for operand in instruction.operands.iter().flat_map(parts) {
             if let TreeOperand::Register(name) = &operand.node {
                 let register = self.thread.register(name, Type::UNTYPED);
                 self.thread.excused.insert(register);
@@ -558,6 +558,15 @@ impl Context<'_> {
             let message = format!("`{}` takes {N} operands, not {}", tree.opcode.node, tree.operands.len());
             Refusal::Error(Diagnostic::error(tree.span(), message).label("wrong number of operands"))
         })
+    }
+}
+
+/// The elements of a vector, or the operand itself.
+fn parts(operand: &Spanned<TreeOperand>) -> Vec<&Spanned<TreeOperand>> {
+    match &operand.node {
+        TreeOperand::Vector(elements) => elements.iter().collect(),
+        TreeOperand::Pair(first, second) => vec![&**first, &**second],
+        _ => vec![operand],
     }
 }
 

@@ -1,7 +1,8 @@
-//! Surfaces as compilers write them: `suld.b`, `sust.b` and `sured.b` (PTX ISA 9.7.11.2 to 9.7.11.4) with coordinates. A
-//! surface is a name of the surface proxy (`s @ surface aliases x`), or a register that holds the address of one. The first
-//! coordinate of these forms counts bytes, the second rows: of an array of two dimensions, what its first index counts. What
-//! a coordinate outside the surface does is `Unknown`, whatever the clamp mode says.
+//! Surfaces and textures as compilers write them: `suld.b`, `sust.b` and `sured.b` (PTX ISA 9.7.11.2 to 9.7.11.4) and `tex`
+//! (9.7.11.1) with coordinates. A surface or texture is a name of its proxy (`s @ surface aliases x`), or a register that
+//! holds the address of one. The first coordinate counts bytes of a surface and elements of a texture, the second rows: of
+//! an array of two dimensions, what its first index counts. What a coordinate outside does is `Unknown`, whatever the clamp
+//! mode says. Integer coordinates of a texture mean one element, unfiltered: its first channel, and no others that are known.
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
@@ -11,7 +12,7 @@ use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, Feature, LocalValue, Operand, Operation, Scope, Update};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};
-use crate::table::ptx_address::{binary, constant, temporary};
+use crate::table::ptx_address::{assign, binary, constant, temporary};
 use crate::table::ptx_memory::scope_tag;
 use crate::table::ptx_vector;
 use crate::tag::{Tag, Tags};
@@ -22,6 +23,7 @@ pub(crate) enum Kind {
     Load,
     Store,
     Reduce,
+    Texture,
 }
 
 const SHAPE: Slot = Slot::One(&["1d", "2d"]);
@@ -53,7 +55,19 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
         since: version(2, 0),
         kind: Kind::Reduce,
     },
+    Form {
+        head: &["tex"],
+        slots: &[SHAPE, Slot::One(&["v4"]), TYPES],
+        section: "9.7.11.1",
+        since: version(1, 0),
+        kind: Kind::Texture,
+    },
 ];
+
+/// The types of the result and of the coordinates.
+const TYPES: Slot = Slot::Like { name: "dtype.s32", accepts: |word| matches!(word, "u32" | "s32" | "f32"), most: 2 };
+/// Of the elements of a texture.
+const TEXEL_BYTES: i128 = 4;
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {
     let form = form::select(FORMS, tree)?;
@@ -63,10 +77,32 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
 fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
     let ty = tree.modifiers.iter().find_map(|word| integer_type(&word.node)).unwrap_or(Type::U32);
     let length = words.find(VECTORS).map_or(1, |length| length.node);
-    let weak = Tags::from_iter([Tag::Weak, Tag::Surface]);
+    let weak = Tags::from_iter([Tag::Weak, if kind == Kind::Texture { Tag::Texture } else { Tag::Surface }]);
     context.findings.feature(Feature::Proxy, tree.opcode.span);
     ptx_vector::note(context, tree, length);
     match kind {
+        Kind::Texture => {
+            if tree.modifiers.last().is_none_or(|word| word.node != "s32") {
+                return Err(Refusal::Unsupported(tree.span(), format!("{}, a filtered access", spelled(tree))));
+            }
+            let [destination, place] = context.operands(tree)?;
+            let address = address(context, tree, place, words)?;
+            let [first, others @ ..] = ptx_vector::elements(tree, destination, length)? else { return Ok(()) };
+            let destination = context.destination(first, Type::U32)?;
+            let tags = weak.with(Tag::Read);
+            context.thread.emit(Operation::Load {
+                destination,
+                address,
+                ty: Type::U32,
+                tags,
+                scope: None,
+                assume: None,
+            });
+            for (channel, other) in others.iter().enumerate() {
+                let unknown = LocalValue::Binary(BinaryOperator::Opaque, constant(0), constant(channel as i128));
+                assign(context, other, Type::U32, unknown)?;
+            }
+        }
         Kind::Load => {
             let [destination, place] = context.operands(tree)?;
             let address = address(context, tree, place, words)?;
@@ -105,26 +141,35 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
     Ok(())
 }
 
-/// `[s, {%x}]`, `[s, {%x, %y}]`.
+/// `[s, {%x}]`, `[s, {%x, %y}]`; of a texture also `[t, sampler, {%x}]`.
 fn address(
     context: &mut Context<'_>,
     tree: &Instruction,
     place: &Spanned<TreeOperand>,
     words: &Words,
 ) -> Result<AddressOperand, Refusal> {
-    let wrong = || Refusal::error(place.span, format!("{} takes a surface and coordinates", spelled(tree)));
+    let is_texture = tree.opcode.node == "tex";
+    let (what, step) = if is_texture { ("texture", TEXEL_BYTES) } else { ("surface", 1) };
+    let wrong = || Refusal::error(place.span, format!("{} takes a {what} and coordinates", spelled(tree)));
     let TreeOperand::Address(found) = &place.node else { return Err(wrong()) };
-    let [coordinates] = found.rest.as_slice() else { return Err(wrong()) };
+    let coordinates = match found.rest.as_slice() {
+        [coordinates] => coordinates,
+        [_, coordinates] if is_texture => coordinates,
+        _ => return Err(wrong()),
+    };
     let coordinates = match &coordinates.node {
         TreeOperand::Vector(parts) => parts.as_slice(),
         _ => std::slice::from_ref(coordinates),
     };
-    let row = match &found.base.node {
-        TreeOperand::Symbol(name) => {
-            context.names.get(name).filter(|entry| entry.inner.len() == 1).and_then(|name| name.tile())
-        }
+    let named = match &found.base.node {
+        TreeOperand::Symbol(name) => context.names.get(name),
         _ => None,
     };
+    let row = named.filter(|entry| entry.inner.len() == 1).and_then(|name| name.tile());
+    if is_texture && named.is_some_and(|name| name.ty.is_some() && name.step != TEXEL_BYTES) {
+        let what = format!("{} of a texture whose elements have not {TEXEL_BYTES} bytes", spelled(tree));
+        return Err(Refusal::Unsupported(place.span, what));
+    }
     let base = context.value(&found.base)?;
     let start = Operand::Register(temporary(context, Type::U64, LocalValue::Operand(base)));
     let along = |context: &mut Context<'_>, from: Operand, part: &Spanned<TreeOperand>, step: i128| {
@@ -133,13 +178,13 @@ fn address(
         Ok::<_, Refusal>(binary(context, BinaryOperator::Add, Type::U64, from, bytes))
     };
     let at = match (words.has("2d"), coordinates, row) {
-        (false, [x], _) => along(context, start, x, 1)?,
+        (false, [x], _) => along(context, start, x, step)?,
         (true, [x, y], Some(row)) => {
             let line = along(context, start, y, row)?;
-            along(context, line, x, 1)?
+            along(context, line, x, step)?
         }
         (true, [_, _], None) => {
-            let what = format!("{} of a surface that is not declared with two dimensions", spelled(tree));
+            let what = format!("{} of a {what} that is not declared with two dimensions", spelled(tree));
             return Err(Refusal::Unsupported(place.span, what));
         }
         _ => return Err(wrong()),
