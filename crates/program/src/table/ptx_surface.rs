@@ -81,28 +81,7 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
     context.findings.feature(Feature::Proxy, tree.opcode.span);
     ptx_vector::note(context, tree, length);
     match kind {
-        Kind::Texture => {
-            if tree.modifiers.last().is_none_or(|word| word.node != "s32") {
-                return Err(Refusal::Unsupported(tree.span(), format!("{}, a filtered access", spelled(tree))));
-            }
-            let [destination, place] = context.operands(tree)?;
-            let address = address(context, tree, place, words)?;
-            let [first, others @ ..] = ptx_vector::elements(tree, destination, length)? else { return Ok(()) };
-            let destination = context.destination(first, Type::U32)?;
-            let tags = weak.with(Tag::Read);
-            context.thread.emit(Operation::Load {
-                destination,
-                address,
-                ty: Type::U32,
-                tags,
-                scope: None,
-                assume: None,
-            });
-            for (channel, other) in others.iter().enumerate() {
-                let unknown = LocalValue::Binary(BinaryOperator::Opaque, constant(0), constant(channel as i128));
-                assign(context, other, Type::U32, unknown)?;
-            }
-        }
+        Kind::Texture => return texture(context, tree, words, weak.with(Tag::Read)),
         Kind::Load => {
             let [destination, place] = context.operands(tree)?;
             let address = address(context, tree, place, words)?;
@@ -137,6 +116,23 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
                 assume: None,
             });
         }
+    }
+    Ok(())
+}
+
+/// One element to the first register; the others have no value that is known.
+fn texture(context: &mut Context<'_>, tree: &Instruction, words: &Words, tags: Tags) -> Result<(), Refusal> {
+    if tree.modifiers.last().is_none_or(|word| word.node != "s32") {
+        return Err(Refusal::Unsupported(tree.span(), format!("{}, a filtered access", spelled(tree))));
+    }
+    let [destination, place] = context.operands(tree)?;
+    let address = address(context, tree, place, words)?;
+    let [first, others @ ..] = ptx_vector::elements(tree, destination, 4)? else { return Ok(()) };
+    let destination = context.destination(first, Type::U32)?;
+    context.thread.emit(Operation::Load { destination, address, ty: Type::U32, tags, scope: None, assume: None });
+    for (channel, other) in others.iter().enumerate() {
+        let unknown = LocalValue::Binary(BinaryOperator::Opaque, constant(0), constant(channel as i128));
+        assign(context, other, Type::U32, unknown)?;
     }
     Ok(())
 }
