@@ -6,6 +6,7 @@
 //! one point first. Questions, races, termination and protocols are told apart, because they depend on different points.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use fencepost_syntax::litmus::QuestionKind;
 use crate::check::{Checked, Evidence, check_as_read, refused};
 use crate::deepen;
 use crate::diagnosis;
-use crate::models::LoadedModel;
+use crate::models::{LoadedModel, Models};
 use crate::options::Options;
 use crate::outcome;
 use crate::race::is_race;
@@ -37,7 +38,30 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
     diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
     diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
+    if !diagnosis::is_for(model) && model.is_older_ptx() {
+        diagnose_as_whole(test, &Options { time_limit, ..options.clone() }, &mut checked.report);
+    }
     checked
+}
+
+/// The older models of PTX know the same races (`tests/agreement.rs` lists where not) and nothing of what makes them: what a
+/// race or a hang lacks is told as the whole model finds it.
+fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
+    static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
+    let hangs = report.termination.answer == TerminationAnswer::MayHang;
+    if report.races.pairs.is_empty() && !hangs {
+        return;
+    }
+    let Some(whole) = WHOLE.get_or_init(|| Models::shipped("ptx")) else { return };
+    let found = check(test, whole, options).report;
+    for race in &mut report.races.pairs {
+        let same = found.races.pairs.iter().find(|other| places(other) == places(race));
+        race.diagnosis = same.and_then(|other| other.diagnosis.clone());
+    }
+    if hangs && found.termination.answer == TerminationAnswer::MayHang {
+        report.termination.cause = found.termination.cause;
+        report.termination.missing = found.termination.missing;
+    }
 }
 
 /// The share of a time limit that the answer has: a race without what it lacks is half an answer.

@@ -238,6 +238,11 @@ impl LoadedModel {
         self.points.iter().any(|point| point.name == name)
     }
 
+    /// Whether it is a shipped model of an older version of PTX.
+    pub(crate) fn is_older_ptx(&self) -> bool {
+        matches!(self.origin, Origin::Shipped) && self.name.starts_with("ptx-")
+    }
+
     /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
     /// mean nothing.
     pub fn is_about(&self, arch: Arch) -> bool {

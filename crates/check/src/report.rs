@@ -341,7 +341,7 @@ pub struct Race {
     pub location: Option<String>,
     /// No race under the strongest readings.
     pub contested: bool,
-    /// What is missing; None where the model knows no asynchronous operations.
+    /// What is missing; None where the model is none of the shipped ones of PTX, or too many races come first.
     pub diagnosis: Option<Diagnosis>,
     pub example: Witness,
 }

@@ -2,8 +2,9 @@
 
 mod common;
 
-use common::{program, ptx, unfolded, x86};
+use common::{attempt, program, ptx, unfolded, x86};
 use fencepost_program::expression::Expression;
+use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
 use fencepost_program::value::{Type, Value};
 
@@ -138,4 +139,45 @@ fn a_pointer_chosen_between_names_is_one_of_them() {
     let unfolding = common::unfolded(&common::ptx("x = 0; y = 0;", &code), 2);
     assert_eq!(unfolding.traces.len(), 2);
     assert!(unfolding.traces.iter().all(|trace| trace.end == TraceEnd::Exit), "{:?}", unfolding.traces);
+}
+
+/// What is asked of a register is the bits it holds, in its own type (PTX ISA 9.4.1).
+#[test]
+fn a_register_has_the_signedness_of_its_declaration() {
+    for (declared, wanted) in [(".b32", 4_294_967_293i128), (".u32", 4_294_967_293), (".s32", -3)] {
+        for code in ["sub.s32 %d, 2, 5;", "sub.u32 %d, 2, 5;", "mov.b32 %d, -3;", "cvt.s32.s16 %d, -3;"] {
+            let unfolding = unfolded(&ptx(&format!(".reg {declared} %d;"), &[code]), 1);
+            let value = unfolding.traces[0].registers.first().cloned();
+            assert_eq!(value, Some(Expression::constant(wanted)), "{declared}: {code}");
+        }
+    }
+}
+
+#[test]
+fn the_size_of_a_warp_has_a_name() {
+    let unfolding = unfolded(&ptx(".reg .u32 %d;", &["mov.u32 %d, WARP_SZ;"]), 1);
+    assert_eq!(unfolding.traces[0].registers[0], Expression::constant(32));
+}
+
+#[test]
+fn a_cache_policy_is_no_operand_of_an_atomic() {
+    let declared = ".global .u32 g; .reg .b64 %pol; P0:%pol = 0; .reg .u32 %r1;";
+    for code in [
+        "atom.global.add.L2::cache_hint.u32 %r1, [g], 1, %pol;",
+        "atom.global.cas.L2::cache_hint.b32 %r1, [g], 1, 2, %pol;",
+        "red.global.add.L2::cache_hint.u32 [g], 1, %pol;",
+    ] {
+        assert!(program(&ptx(declared, &[code])).unsupported.is_empty(), "{code}");
+    }
+    let (refused, _) = attempt(&ptx(declared, &["atom.global.add.u32 %r1, [g], 1, %pol;"]));
+    assert!(refused.is_none(), "a policy without its word");
+}
+
+#[test]
+fn no_more_than_the_copy_is_read() {
+    let declared = ".global .u32 g[4]; .shared .u32 s[4]; P0:%n = 8;";
+    let (refused, diagnostics) = attempt(&ptx(declared, &["cp.async.ca.shared.global [s], [g], 4, 8;"]));
+    assert!(refused.is_none() && diagnostics[0].message.contains("cannot read 8"), "{diagnostics:?}");
+    let text = ptx(declared, &["cp.async.ca.shared.global [s], [g], 4, %n;"]);
+    assert!(unfold(&program(&text), &UnfoldOptions::default()).is_err(), "undefined when it is executed");
 }

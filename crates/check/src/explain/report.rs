@@ -11,6 +11,7 @@ use super::forbidden::{Search, Subject, forbidden, never_ends};
 use super::race::diagnosed;
 use super::{Context, Example, Explanation, Line, Rejected, allowed, race, stuck};
 use crate::check::Checked;
+use crate::diagnosis::is_for;
 use crate::models::LoadedModel;
 use crate::race::{IN_FLIGHT, TENSOR_MEMORY, is_of_one_thread, is_of_registers};
 use crate::report::Report;
@@ -76,8 +77,9 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
     parts.extend((0..).zip(races).map(|(index, (found, (pair, execution)))| {
         let example = Example { flag: &found.flag, execution, pair: *pair };
         let explanation = match &found.diagnosis {
-            Some(diagnosis) => diagnosed(&racing, &example, diagnosis),
-            None => race(&racing, &example),
+            // Under an older model the reason is in its own words, beside what the whole one finds missing.
+            Some(diagnosis) if is_for(model) => diagnosed(&racing, &example, diagnosis),
+            _ => race(&racing, &example),
         };
         let explanation = under(explanation, report.races.depends.as_ref().filter(|_| found.contested));
         Part { about: About::Race, index, explanation }

@@ -43,6 +43,12 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
     locations.sort_by_key(|declaration| {
         matches!(&declaration.node, Declaration::Location { ty: Some(ty), .. } if ty.node.name == "tensormap")
     });
+    let mut seen: Vec<&Declaration> = Vec::new();
+    locations.retain(|declaration| {
+        let is_repeated = seen.iter().any(|other| repeats(other, &declaration.node));
+        seen.push(&declaration.node);
+        !is_repeated
+    });
     let shared = spaces::shared_by_use(litmus);
     for declaration in forward_last(locations).into_iter().chain(others) {
         let result = match &declaration.node {
@@ -336,6 +342,18 @@ fn check_space(
         }
         _ => Ok(()),
     }
+}
+
+/// Threads of one kernel, each with the text of it, declare the same variable.
+fn repeats(one: &Declaration, other: &Declaration) -> bool {
+    let (
+        Declaration::Location { name, space: space @ Some(_), ty: Some(ty), value: None },
+        Declaration::Location { name: again, space: same, ty: Some(like), value: None },
+    ) = (one, other)
+    else {
+        return false;
+    };
+    name.node == again.node && space == same && ty.node == like.node
 }
 
 fn twice(name: &Spanned<String>) -> Refusal {

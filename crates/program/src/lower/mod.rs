@@ -36,7 +36,7 @@ use crate::table;
 use crate::value::{Type, Value};
 
 pub(crate) use names::Names;
-pub(crate) use thread::{ThreadBuilder, unmodelled};
+pub(crate) use thread::ThreadBuilder;
 
 /// Why an instruction has no operation.
 #[derive(Clone, Debug)]

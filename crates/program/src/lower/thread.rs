@@ -460,6 +460,8 @@ impl Context<'_> {
             },
             TreeOperand::Symbol(name) => match self.thread.find(name) {
                 Some(register) => Ok(Operand::Register(register)),
+                // The one name that PTX gives a value (PTX ISA 4.5.4).
+                None if name == "WARP_SZ" && self.names.get(name).is_none() => Ok(Operand::Constant(Value(32))),
                 None => Ok(Operand::Address(self.named(name, 0, operand.span)?)),
             },
             TreeOperand::Offset(base, offset) => match &base.node {
@@ -570,6 +572,6 @@ fn parts(operand: &Spanned<TreeOperand>) -> Vec<&Spanned<TreeOperand>> {
     }
 }
 
-pub(crate) fn unmodelled(span: Span) -> Refusal {
+fn unmodelled(span: Span) -> Refusal {
     Refusal::Unsupported(span, "this form of operand".to_string())
 }

@@ -372,6 +372,16 @@ fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
         let error = Diagnostic::error(size.span, "`cp.async.cg` copies 16 bytes").label("`.ca` copies 4, 8 or 16");
         return Err(Refusal::Error(error));
     }
+    if let (TreeOperand::Integer(bytes), Some(TreeOperand::Integer(valid))) =
+        (&size.node, limit.map(|limit| &limit.node))
+        && !(0..=*bytes).contains(valid)
+    {
+        let span = limit.map_or(size.span, |limit| limit.span);
+        let error = Diagnostic::error(span, format!("`cp.async` of {bytes} bytes cannot read {valid} of them"));
+        return Err(Refusal::Error(
+            error.label("no such size").help("the size of the source is at most that of the copy"),
+        ));
+    }
     let size = context.value(size)?;
     let valid = match limit.map(|limit| context.value(limit)).transpose()? {
         None => Valid::All,

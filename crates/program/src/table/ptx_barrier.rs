@@ -10,6 +10,7 @@ use crate::lower::{Context, Refusal};
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Feature, Operand, Operation, Reduction, ReductionOperation};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers};
+use crate::table::ptx_local;
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -142,7 +143,7 @@ fn reduction(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifier
     };
     let id = resource(context, id)?;
     let count = count.map(|count| thread_count(context, count)).transpose()?;
-    let predicate = context.value(predicate)?;
+    let predicate = ptx_local::predicate(context, predicate)?;
     let Some(destination) = context.destination(destination, ty)? else {
         return Err(wrong_operands(tree, "a destination register"));
     };

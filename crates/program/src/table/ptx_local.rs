@@ -223,7 +223,7 @@ fn to_predicate(
 }
 
 /// A predicate that is read, `%p` or `!%p`.
-fn predicate(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
+pub(crate) fn predicate(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Result<Operand, Refusal> {
     let TreeOperand::Negated(inner) = &operand.node else { return context.value(operand) };
     let value = LocalValue::Unary(UnaryOperator::Not, context.value(inner)?);
     let destination = context.thread.temporary(Type::PREDICATE);

@@ -5,7 +5,7 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal, misfit, unmodelled};
+use crate::lower::{Context, Refusal, misfit};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
@@ -192,20 +192,30 @@ fn length(context: &Context<'_>, tree: &Instruction, modifiers: &Modifiers, ty: 
     if context.dialect != Dialect::Ptx {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
     }
-    // 256 bits as `.v4.b64` or `.v8.b32`, in global memory.
-    if bits > 256 || (bits > 128 && ty.bits < 32) || (length == 8 && ty.bits != 32) {
+    // 256 bits as `.v4.b64` or `.v8.b32`, in global memory; atomics have `.v8` of 16 bits.
+    let is_atomic = matches!(tree.opcode.node.as_str(), "atom" | "red");
+    if bits > 256 || (bits > 128 && ty.bits < 32) {
         let message = format!("{} would be {bits} bits at once", modifier::spelled(tree));
         return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("128 bits are, and 256 as `.v8.b32`")));
+    }
+    if length == 8 && ty.bits != 32 && !(is_atomic && ty.bits == 16) {
+        let message = format!("{} is a vector of eight elements of {} bits", modifier::spelled(tree), ty.bits);
+        return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("eight are of 32 bits: `.v8.b32`")));
     }
     Ok(usize::from(length))
 }
 
 /// The operands without the cache policy that `.L2::cache_hint` adds.
 fn access_operands<'t>(context: &Context<'_>, tree: &'t Instruction) -> Result<&'t [Spanned<TreeOperand>; 2], Refusal> {
+    without_policy(tree, 2).try_into().or_else(|_| context.operands(tree))
+}
+
+/// The same, of so many at least.
+fn without_policy(tree: &Instruction, least: usize) -> &[Spanned<TreeOperand>] {
     let is_hinted = tree.modifiers.iter().any(|word| word.node.eq_ignore_ascii_case("L2::cache_hint"));
     match tree.operands.as_slice() {
-        [first @ .., _] if is_hinted && first.len() == 2 => first.try_into().map_err(|_| unmodelled(tree.span())),
-        _ => context.operands(tree),
+        [first @ .., _] if is_hinted && first.len() >= least => first,
+        all => all,
     }
 }
 
@@ -284,7 +294,8 @@ pub(crate) fn atom(
     proxy: Tag,
     assume: Option<Value>,
 ) -> Result<(), Refusal> {
-    let Some((destination, rest)) = tree.operands.split_first() else {
+    let least = if modifiers.update == Some(UpdateWord::Cas) { 4 } else { 3 };
+    let Some((destination, rest)) = without_policy(tree, least).split_first() else {
         return Err(Refusal::error(tree.span(), format!("`{}` needs operands", tree.opcode.node)));
     };
     let order = order(context, tree, modifiers, legal, Default::RelaxedGpu)?;
@@ -325,10 +336,11 @@ pub(crate) fn red(
         let message = "`red` has no `.cas` and no `.exch`: it returns nothing";
         return Err(Refusal::Error(Diagnostic::error(tree.span(), message).help("use `atom`")));
     }
+    let operands = without_policy(tree, 2);
     if modifiers.vector.is_some() {
-        return vector(context, tree, modifiers, &order, (None, &tree.operands, proxy));
+        return vector(context, tree, modifiers, &order, (None, operands, proxy));
     }
-    let (address, update) = update(context, tree, modifiers, &tree.operands)?;
+    let (address, update) = update(context, tree, modifiers, operands)?;
     note_proxy(context, proxy, tree.opcode.span);
     let address = context.address(address)?;
     context.qualify(tree, modifiers.space.as_ref(), &address)?;
@@ -376,9 +388,8 @@ fn vector(
         let error = Diagnostic::error(tree.span(), message);
         return Err(Refusal::Error(error.help("vectors are of floating point, in global memory")));
     }
-    // A cache policy may follow.
     let (address, value) = match operands {
-        [address, value] | [address, value, _] => (address, value),
+        [address, value] => (address, value),
         _ => return Err(Refusal::error(tree.span(), format!("{} takes a vector", modifier::spelled(tree)))),
     };
     let address = context.address(address)?;

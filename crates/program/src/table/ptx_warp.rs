@@ -6,10 +6,11 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
-use crate::program::{LocalValue, Operand};
+use crate::program::LocalValue;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier;
 use crate::table::ptx_address::{assign, binary, constant};
+use crate::table::ptx_local;
 use crate::value::Type;
 
 #[derive(Copy, Clone, Debug)]
@@ -92,13 +93,13 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, asked: Lane) 
         }
         Kind::Vote | Kind::VoteUniform => {
             let [destination, vote, _] = context.operands(tree)?;
-            let vote = ballot(context, vote)?;
+            let vote = ptx_local::predicate(context, vote)?;
             let value = if matches!(kind, Kind::Vote) { LocalValue::Operand(vote) } else { truth() };
             predicate(context, destination, value)
         }
         Kind::Ballot => {
             let [destination, vote, _] = context.operands(tree)?;
-            let vote = ballot(context, vote)?;
+            let vote = ptx_local::predicate(context, vote)?;
             let value = LocalValue::Select { condition: vote, then: constant(1), otherwise: constant(0) };
             assign(context, destination, Type::U32, value)
         }
@@ -128,17 +129,4 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, asked: Lane) 
 
 fn predicate(context: &mut Context<'_>, destination: &Tree, value: LocalValue) -> Result<(), Refusal> {
     assign(context, destination, Type::PREDICATE, value)
-}
-
-/// A predicate, or one negated.
-fn ballot(context: &mut Context<'_>, operand: &Tree) -> Result<Operand, Refusal> {
-    let (inner, is_negated) = match &operand.node {
-        TreeOperand::Negated(inner) => (&**inner, true),
-        _ => (operand, false),
-    };
-    let value = context.value(inner)?;
-    if !is_negated {
-        return Ok(value);
-    }
-    Ok(binary(context, BinaryOperator::Xor, Type::PREDICATE, value, constant(1)))
 }

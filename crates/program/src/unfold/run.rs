@@ -179,10 +179,17 @@ impl<'a> Runner<'a> {
             constraints: state.constraints,
             assumptions: state.assumptions,
             end,
-            registers: state.registers.into_iter().map(|slot| slot.value).collect(),
+            registers: self.final_values(state.registers),
         });
         self.note_walk(id, state.at, state.begun);
         Ok(())
+    }
+
+    /// An instruction may read and write a register in the other signedness (PTX ISA 9.4.1): what is asked of it is the bits it
+    /// holds, in its own type.
+    fn final_values(&self, slots: Vec<Slot>) -> Vec<Expression> {
+        let own = self.thread.registers.iter().map(|register| register.ty);
+        slots.into_iter().zip(own).map(|(slot, ty)| self.convert(ty, slot.value)).collect()
     }
 
     /// The end of a thread is an event where other threads or asynchronous operations may still use its CTA's memory, and

@@ -206,7 +206,15 @@ impl Runner<'_> {
     ) -> Result<Vec<Given>, UnfoldError> {
         let limit = match valid {
             Valid::All => i128::MAX,
-            Valid::Bytes(bytes) => self.constant(state, bytes)?,
+            // More than the copy has is undefined (PTX ISA 9.7.10.28.3.1).
+            Valid::Bytes(bytes) => {
+                let limit = self.constant(state, bytes)?;
+                let whole: i128 = located.first(destination).iter().map(|target| self.width(*target)).sum();
+                if !(0..=whole).contains(&limit) {
+                    return Err(UnfoldError::AsyncOperand { span: self.span_at(state.at) });
+                }
+                limit
+            }
             Valid::Unless(_) if located.chosen => 0,
             Valid::Unless(_) | Valid::Mask(_) => i128::MAX,
         };

@@ -220,10 +220,10 @@ impl PtxReader<'_, '_> {
             self.cursor.report(diagnostic.label("cannot be an address"));
             return None;
         }
-        let offset = match self.cursor.at("+") || self.cursor.at("-") {
-            true => self.offset()?.0,
-            false => 0,
-        };
+        let mut offset = 0i128;
+        while self.cursor.at("+") || self.cursor.at("-") {
+            offset = offset.wrapping_add(self.offset()?.0);
+        }
         let mut rest = Vec::new();
         while self.cursor.eat(",").is_some() {
             rest.push(self.operand(depth + 1)?);

@@ -336,6 +336,12 @@ impl Parser<'_> {
         let span = start.to(self.cursor.span(token));
         let text = self.cursor.str(token);
         let value = integer(text, LeadingZero::Decimal).or_else(|| float_bits(text).filter(|_| !minus));
+        let leads = matches!(text.as_bytes(), [b'0', b'0'..=b'9', ..]) && self.arch == Arch::Ptx;
+        if let (true, Some(value)) = (leads && integer(text, LeadingZero::Octal) != value, value) {
+            let message = format!("`{text}` is {value} here, as herd reads it, and would be octal in PTX code");
+            let warning = Diagnostic::warning(span, message).label("a leading zero");
+            self.cursor.report(warning.help("write the number without it, or `0o…` for octal"));
+        }
         if value.is_none() {
             self.cursor.report(bad_number(self.cursor.str(token), span));
         }

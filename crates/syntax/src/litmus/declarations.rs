@@ -12,6 +12,8 @@ use crate::text::{Kind, nearest};
 pub(super) type Declarations = Vec<Spanned<Declaration>>;
 
 const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
+/// The shared memory a CTA can have (CUDA, compute capability 9.0 and 10.0).
+const DYNAMIC_BYTES: u32 = 227 * 1024;
 const PROXIES: [&str; 5] = ["generic", "constant", "texture", "surface", "multimem"];
 const DIRECTIVES: [&str; 15] = [
     "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "conref", "version", "target",
@@ -175,8 +177,15 @@ impl Parser<'_> {
         let mut span = start.to(name.span);
         let (mut length, mut inner) = (None, Vec::new());
         if let Some(open) = self.cursor.eat("[") {
-            let value = self.integer()?;
-            length = Some(self.small(&value)?);
+            // Of dynamic shared memory the launch says the size: as much as there is.
+            let is_dynamic = space.as_deref() == Some("shared") && self.cursor.at("]");
+            length = match (is_dynamic, &ty) {
+                (true, Some(ty)) => Some(self.dynamic_length(&name, &ty.node, declarations)),
+                _ => {
+                    let value = self.integer()?;
+                    Some(self.small(&value)?)
+                }
+            };
             let end = self.cursor.expect("]", "to close the length")?;
             while self.cursor.eat("[").is_some() {
                 let value = self.integer()?;
@@ -198,6 +207,23 @@ impl Parser<'_> {
         let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner }, ty.span));
         declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
         Some(())
+    }
+
+    /// All names of dynamic shared memory start at the same byte (PTX ISA 5.4.4): there is one.
+    fn dynamic_length(&mut self, name: &Spanned<String>, ty: &str, declarations: &Declarations) -> u32 {
+        let is_other = |other: &Declaration| match other {
+            Declaration::Location { name: other, ty: Some(ty), .. } => {
+                let is_dynamic = ty.node.length == Some(DYNAMIC_BYTES / element_bytes(&ty.node.name));
+                is_dynamic && other.node != name.node
+            }
+            _ => false,
+        };
+        if declarations.iter().any(|declaration| is_other(&declaration.node)) {
+            let message = format!("`{}` would be the same bytes as the dynamic shared memory before it", name.node);
+            let help = "declare one, and add the offset to its address";
+            self.cursor.report(Diagnostic::error(name.span, message).label("a second name").help(help));
+        }
+        DYNAMIC_BYTES / element_bytes(ty)
     }
 
     fn initial_value(&mut self) -> Option<Spanned<InitialValue>> {
@@ -344,6 +370,11 @@ impl Parser<'_> {
             self.cursor.expect("aliases", "after `virtually`")?;
             return self.alias(start, name, kind, declarations);
         }
+        // What other modules see of a name changes nothing here.
+        let (word, span) = match word.as_str() {
+            "extern" | "visible" | "weak" if self.cursor.at(".") => self.dotted("a state space")?,
+            _ => (word, span),
+        };
         if !SPACES.contains(&word.as_str()) {
             self.unknown_directive(&word, span);
             return None;
@@ -447,4 +478,10 @@ impl Parser<'_> {
             }
         }
     }
+}
+
+/// `b8`, `u32`, `f64`: as many bytes as the number of bits at the end says.
+fn element_bytes(ty: &str) -> u32 {
+    let bits = ty.trim_start_matches(|letter: char| !letter.is_ascii_digit()).parse::<u32>();
+    bits.map_or(1, |bits| bits / 8).max(1)
 }
