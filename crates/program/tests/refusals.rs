@@ -263,3 +263,22 @@ fn a_rank_outside_the_cluster() {
     assert_eq!(attempt(&test("")).1.len(), 1, "what follows from it is no second mistake");
     assert!(attempt(&test(", cluster 0")).0.is_some());
 }
+
+/// Forms that the ISA does not have, and that meant something else than they said.
+#[test]
+fn forms_that_are_none() {
+    let refused = |declared: &str, code: &str| {
+        let (program, diagnostics) = attempt(&ptx(declared, &[code]));
+        assert!(program.is_none(), "{code}");
+        diagnostics[0].message.clone()
+    };
+    let map = ".global .u32 g[4][4]; .global .tensormap m = g; .shared .u32 s[4]; .shared .b64 b;";
+    let copy = "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [s], [m, {0}], [b];";
+    assert!(refused(map, copy).contains("2 coordinates"));
+    assert!(refused("", "setp.lo.s32 %p1, -1, 3;").contains("compares unsigned numbers"));
+    assert!(refused(".const .u32 c;", "ld.relaxed.gpu.const.u32 %r1, [c];").contains("global or shared memory"));
+    assert!(
+        refused(".shared .u32 s[4];", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1}, [s];")
+            .contains("2 elements")
+    );
+}

@@ -63,13 +63,19 @@ fn common(row: &Row, tree: &Instruction) -> usize {
 /// Opcodes, a word of theirs, the version that brought it, and its section.
 type Word = (&'static [&'static str], &'static str, (u8, u8), &'static str);
 
-/// Words of `ld`, `st`, `atom`, `red` and `fence` that came later than the instruction (PTX ISA 9.7.10.8, 9.7.15.4).
+/// Words that came later than the instruction they stand in (PTX ISA 9.7.10.8, 9.7.15.4 and their own sections).
 const WORDS: &[Word] = &[
     (&["fence"], "acquire", (8, 6), "9.7.15.4"),
     (&["fence"], "release", (8, 6), "9.7.15.4"),
     (&["fence", "ld", "st", "atom", "red"], "cluster", (7, 8), "8.5"),
     (&["ld", "st", "atom", "red"], "shared::cluster", (7, 8), "5.1.7"),
     (&["ld", "st"], "mmio", (8, 2), "8.4.1"),
+    (&["cp"], "b128", (9, 3), "9.7.10.28.4.1"),
+    (&["cp"], "cp_mask", (8, 6), "9.7.10.28.4.1"),
+    (&["cp"], "cta_group::1", (8, 6), "9.7.10.28.5.2"),
+    (&["cp"], "cta_group::2", (8, 6), "9.7.10.28.5.2"),
+    (&["prefetch"], "tensormap", (8, 0), "9.7.10.16"),
+    (&["isspacep"], "shared::cluster", (7, 8), "9.7.10.20"),
 ];
 
 /// The version that brought this instruction, and its section, where its own table does not say so.

@@ -113,6 +113,8 @@ fn tensor(
     Ok((map, found))
 }
 
+const RANKS: &[(&str, usize)] = &[("1d", 1), ("2d", 2), ("3d", 3), ("4d", 4), ("5d", 5)];
+
 /// How the copy walks the tensor, and the operands after those of the mode.
 fn mode<'t>(
     context: &mut Context<'_>,
@@ -125,6 +127,11 @@ fn mode<'t>(
             return Err(wrong_operands(tree, "a matrix (`.2d`) with a column and four rows: `[map, {0, 0, 1, 2, 3}]`"));
         }
         return Ok((Mode::FourRows, rest));
+    }
+    let wanted = words.find(RANKS).map(|found| found.node);
+    if wanted.is_some_and(|wanted| wanted != coordinates.len()) {
+        let count = wanted.unwrap_or(0);
+        return Err(wrong_operands(tree, &format!("{count} coordinates, one for each dimension of the tensor")));
     }
     let displaced = words.has("im2col") || words.has("im2col::w") || words.has("im2col::w::128");
     match rest {

@@ -174,6 +174,12 @@ fn set_predicate(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modi
         let message = "`setp` does not say what it compares";
         return Err(Refusal::Error(Diagnostic::error(tree.opcode.span, message).help("add `.eq`, `.ne`, `.lt`, …")));
     };
+    let unsigned = tree.modifiers.iter().find(|word| matches!(word.node.as_str(), "lo" | "ls" | "hi" | "hs"));
+    if let Some(word) = unsigned.filter(|_| ty.signed) {
+        let error = Diagnostic::error(word.span, format!("`.{}` compares unsigned numbers", word.node));
+        let help = "write `.lt`, `.le`, `.gt` or `.ge`, or an unsigned type";
+        return Err(Refusal::Error(error.label("of a signed type").help(help)));
+    }
     let (destination, left, right, other) = match (tree.operands.as_slice(), modifiers.boolean) {
         ([destination, left, right], None) => (destination, left, right, None),
         ([destination, left, right, other], Some(boolean)) => (destination, left, right, Some((boolean, other))),

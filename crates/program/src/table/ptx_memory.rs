@@ -103,7 +103,15 @@ fn order(
             let scope = scope.unwrap_or(Scope::Gpu);
             Ok(Order { sem: sem.unwrap_or(Sem::Relaxed), scope: Some(scope), tags: Tags::NONE })
         }
-        (Some(sem), Some(scope), _) => Ok(Order { sem, scope: Some(scope), tags: Tags::NONE }),
+        (Some(sem), Some(scope), _) => {
+            let strong =
+                |space: &&Spanned<String>| !["global", "shared"].iter().any(|start| space.node.starts_with(start));
+            if let Some(space) = modifiers.space.as_ref().filter(strong) {
+                let message = format!("a strong `{opcode}` is of global or shared memory, not of `.{}`", space.node);
+                return Err(Refusal::Error(Diagnostic::error(space.span, message).help("make it weak")));
+            }
+            Ok(Order { sem, scope: Some(scope), tags: Tags::NONE })
+        }
         (Some(_), None, _) => {
             let span = modifiers.sem.as_ref().map_or(tree.opcode.span, |sem| sem.span);
             Err(modifier::missing_scope(opcode, span))

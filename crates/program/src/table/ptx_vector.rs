@@ -41,7 +41,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
 fn matrix(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> Result<(), Refusal> {
     let words = form::words(form, tree)?;
     context.findings.floor(tree.span(), spelled(tree), form.since, form.section);
-    let count = words.find(MATRICES).map_or(1, |count| count.node);
+    // Of the larger matrices each is two registers.
+    let registers = if words.has("m16n16") { 2 } else { 1 };
+    let count = words.find(MATRICES).map_or(1, |count| count.node) * registers;
     let space = tree.modifiers.iter().find(|word| word.node.starts_with("shared"));
     let [first, second] = context.operands(tree)?;
     let tags = Tags::from_iter([Tag::Weak, Tag::Generic]);

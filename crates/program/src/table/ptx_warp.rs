@@ -40,6 +40,11 @@ const fn row(head: &'static [&'static str], slots: &'static [Slot], section: &'s
     Form { head, slots, section, since: version(6, 0), kind }
 }
 
+/// A row of a later version.
+const fn later(row: Form<Kind>, major: u8, minor: u8) -> Form<Kind> {
+    Form { head: row.head, slots: row.slots, section: row.section, since: version(major, minor), kind: row.kind }
+}
+
 pub(crate) const FORMS: &[Form<Kind>] = &[
     row(&["shfl", "sync"], &[Slot::One(&["up", "down", "bfly", "idx"]), Slot::One(&["b32"])], "9.7.9.6", Kind::Shuffle),
     row(&["vote", "sync", "all"], PREDICATE, "9.7.15.9", Kind::Vote),
@@ -48,14 +53,18 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     row(&["vote", "sync", "ballot"], B32, "9.7.15.9", Kind::Ballot),
     row(&["match", "any", "sync"], &[Slot::One(&["b32", "b64"])], "9.7.15.10", Kind::Match),
     row(&["match", "all", "sync"], &[Slot::One(&["b32", "b64"])], "9.7.15.10", Kind::Match),
-    row(&["activemask"], B32, "9.7.15.11", Kind::ActiveMask),
-    row(
-        &["redux", "sync"],
-        &[Slot::One(&["add", "min", "max", "and", "or", "xor"]), Slot::One(&["u32", "s32", "b32"])],
-        "9.7.15.12",
-        Kind::Reduce,
+    later(row(&["activemask"], B32, "9.7.15.11", Kind::ActiveMask), 6, 2),
+    later(
+        row(
+            &["redux", "sync"],
+            &[Slot::One(&["add", "min", "max", "and", "or", "xor"]), Slot::One(&["u32", "s32", "b32"])],
+            "9.7.15.12",
+            Kind::Reduce,
+        ),
+        7,
+        0,
     ),
-    row(&["elect", "sync"], &[], "9.7.15.15", Kind::Elect),
+    later(row(&["elect", "sync"], &[], "9.7.15.15", Kind::Elect), 8, 0),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {

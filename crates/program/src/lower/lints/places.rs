@@ -4,10 +4,11 @@
 use fencepost_syntax::{Diagnostic, Span};
 
 use super::Text;
-use crate::asynchronous::{Action, Base, Family, Region};
+use crate::asynchronous::{Action, Base, Family, Region, Size, Start};
 use crate::lower::{Findings, ThreadBuilder};
-use crate::program::{AddressOperand, Instruction, Operation, Space};
+use crate::program::{AddressOperand, Instruction, Operand, Operation, Space};
 use crate::tag::Tag;
+use crate::value::Value;
 
 impl Text<'_> {
     pub(super) fn places(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
@@ -50,6 +51,9 @@ impl Text<'_> {
     fn alignment(&self, code: &Instruction, findings: &mut Findings) {
         let Operation::Async(operation) = &code.operation else { return };
         let Action::Start(start) = &operation.action else { return };
+        if operation.family == Family::CpAsync {
+            return self.small_alignment(code, start, findings);
+        }
         if operation.family != Family::Bulk || start.regions.iter().all(|region| !region.tags.has(Tag::Async)) {
             return;
         }
@@ -60,6 +64,21 @@ impl Text<'_> {
             let value = self.names.addresses[address.index()].value.0;
             if value % wanted != 0 {
                 misaligned(code.span, &self.names.addresses[address.index()].name, wanted, findings);
+            }
+        }
+    }
+
+    /// `cp.async` wants both addresses to be multiples of its size (PTX ISA 9.7.10.28.3.1).
+    fn small_alignment(&self, code: &Instruction, start: &Start, findings: &mut Findings) {
+        for region in &start.regions {
+            let (Some(AddressOperand::Static(address)), Size::Bytes(Operand::Constant(Value(wanted)))) =
+                (place(region), region.size)
+            else {
+                continue;
+            };
+            let address = &self.names.addresses[address.index()];
+            if wanted > 0 && address.value.0 % wanted != 0 {
+                misaligned(code.span, &address.name, wanted, findings);
             }
         }
     }
