@@ -422,6 +422,18 @@ impl Context<'_> {
             let warning = Diagnostic::warning(operand.span, message).label("cut off");
             self.findings.diagnostics.push(warning.help(format!("write {kept} if that is meant")));
         }
+        // PTX rounds a number of the other precision (4.5.2); nothing here does.
+        if let TreeOperand::Float(text) = &operand.node {
+            let bits = match text.trim_start_matches('-').as_bytes() {
+                [b'0', b'f' | b'F', ..] => 32,
+                [b'0', b'd' | b'D', ..] => 64,
+                _ => return,
+            };
+            if ty.bits > 0 && bits != ty.bits {
+                let what = format!("`{text}`, a number of {bits} bits, in an instruction of {}", ty.bits);
+                self.findings.refuse(Refusal::Unsupported(operand.span, what));
+            }
+        }
     }
 
     fn label(&mut self, label: &Spanned<String>) {

@@ -57,7 +57,11 @@ fn beyond_cta(
     let barrier = match form.kind {
         Beyond::Warp => {
             let [mask] = context.operands(tree)?;
-            let id = Some(context.value(mask)?);
+            // The mask has 32 bits, however it is written.
+            let id = Some(match context.value(mask)? {
+                Operand::Constant(mask) => Operand::Constant(Type::U32.wrap(mask)),
+                mask => mask,
+            });
             Barrier { id, level: BarrierLevel::Warp, ..plain(BarrierKind::Sync) }
         }
         Beyond::ClusterArrive | Beyond::ClusterWait => {
