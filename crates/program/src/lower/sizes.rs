@@ -216,7 +216,9 @@ impl Gathered<'_> {
                 uses.scalars.extend((0..count.max(1)).map(|index| Scalar { offset: at(index), ty, span, is_named }));
             }
             Portion::Object => {
-                uses.objects.extend(*offset);
+                // A register that is moved step by step is followed without the order of its steps: where no mbarrier can be
+                // it is on its way.
+                uses.objects.extend(offset.filter(|offset| is_named || offset % 8 == 0));
                 if offset.is_none() {
                     let entry = &self.names.by_name[name];
                     let bytes = entry.declared_bytes().unwrap_or(8);
@@ -335,15 +337,7 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     if is_plain || is_short {
         edges.extend(elements);
     }
-    let is_object = !uses.objects.is_empty();
-    for scalar in uses.scalars.iter().filter(|scalar| scalar.is_named || !is_object) {
-        match scalar.offset {
-            // One that runs past the end is none of this memory.
-            Some(offset) if offset + scalar.bytes() > bytes => {}
-            Some(offset) => edges.extend([offset, offset + scalar.bytes()]),
-            None => edges.extend((0..bytes / scalar.bytes().max(1)).map(|index| index * scalar.bytes())),
-        }
-    }
+    edges.extend(uses.scalars.iter().flat_map(|scalar| scalar_edges(scalar, &uses.objects, bytes)));
     edges.extend(uses.objects.iter().flat_map(|offset| [*offset, offset + 8]));
     edges.extend(&uses.runs);
     for asked in asked.iter().filter(|asked| names.variables[asked.variable.0].name == name) {
@@ -354,6 +348,26 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     }
     edges.retain(|edge| (0..=bytes).contains(edge));
     edges
+}
+
+/// Where a scalar begins and ends. What a register may hold somewhere it need not hold here: one that would lie in an
+/// mbarrier is of other memory (or is refused when it is executed), and so is one that is not aligned.
+fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i128> {
+    let size = scalar.bytes().max(1);
+    let is_in_object = |from: i128, to: i128| objects.range(from - 7..to).next().is_some();
+    match scalar.offset {
+        // One that runs past the end is none of this memory.
+        Some(offset) if offset + size > bytes => Vec::new(),
+        Some(offset) if !scalar.is_named && !objects.is_empty() => {
+            let is_meant = offset % size == 0 && !is_in_object(offset, offset + size);
+            if is_meant { vec![offset, offset + size] } else { Vec::new() }
+        }
+        Some(offset) => vec![offset, offset + size],
+        None => {
+            let starts = (0..bytes / size).map(|index| index * size);
+            starts.filter(|start| !is_in_object(*start, start + size)).flat_map(|start| [start, start + size]).collect()
+        }
+    }
 }
 
 /// What a copy takes apart on one side it takes apart on the other.
