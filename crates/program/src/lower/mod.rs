@@ -10,6 +10,7 @@ mod blocks;
 mod calls;
 mod condition;
 mod declare;
+mod definitions;
 pub(crate) mod lanes;
 mod launches;
 pub(crate) mod layout;

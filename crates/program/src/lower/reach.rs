@@ -1,6 +1,6 @@
 //! Which addresses a register may hold: every value it may have, while those are few, else the variables they may lie in.
 //!
-//! Flow does not matter here: a register's values are those of all its definitions. The result only decides how fine memory
+//! A register's values at an instruction are those of the definitions that reach it. The result only decides how fine memory
 //! is cut, and the unfolding refuses an access that does not fit the cut, so that missing a value costs an answer and never
 //! makes a wrong one.
 
@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::ThreadBuilder;
+use crate::lower::definitions::Definitions;
 use crate::lower::names::{Names, VariableId};
 use crate::lower::touch::touches;
 use crate::program::{AddressOperand, Initial, LocalValue, Operand, Operation, Space, Update};
@@ -61,60 +62,102 @@ impl Reach {
 
 /// The values of every register of every thread.
 pub(crate) struct Reaches {
-    registers: Vec<Vec<Reach>>,
+    threads: Vec<Registers>,
+}
+
+/// An instruction: of which thread, and where in its code.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct At {
+    pub(crate) thread: usize,
+    pub(crate) code: usize,
+}
+
+/// What each definition of each register of a thread may be.
+#[derive(Clone, Debug)]
+struct Registers {
+    definitions: Definitions,
+    values: Vec<Vec<Reach>>,
+}
+
+impl Registers {
+    fn new(names: &Names, thread: &ThreadBuilder) -> Registers {
+        let definitions = Definitions::new(&thread.code);
+        let of = |(index, first): (usize, Reach)| {
+            let count = definitions.count(RegisterId::new(index));
+            std::iter::once(first).chain((1..count).map(|_| Reach::nothing())).collect()
+        };
+        let values = initial(names, thread).into_iter().enumerate().map(of).collect();
+        Registers { definitions, values }
+    }
+
+    fn at(&self, names: &Names, register: RegisterId, code: usize) -> Reach {
+        let reaching = (0..).zip(&self.values[register.index()]);
+        let reaching = reaching.filter(|(number, _)| self.definitions.reaches(register, *number, code));
+        reaching.fold(Reach::nothing(), |all, (_, value)| all.join(value.clone(), names))
+    }
 }
 
 impl Reaches {
     /// Of no register: where nobody will ask.
     pub(crate) fn of_none() -> Reaches {
-        Reaches { registers: Vec::new() }
+        Reaches { threads: Vec::new() }
     }
 
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
-        let mut reaches = Reaches { registers: threads.iter().map(|thread| initial(names, thread)).collect() };
+        let mut reaches = Reaches { threads: threads.iter().map(|thread| Registers::new(names, thread)).collect() };
         let pointers = names.by_name.values().filter(|name| name.is_pointer);
         let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
         let mut memory: BTreeSet<VariableId> =
             held.filter_map(|value| names.at(value.0)).map(|(variable, _)| variable).collect();
         loop {
-            let before = (reaches.registers.clone(), memory.clone());
+            let (size, mut changed) = (memory.len(), false);
             let written = reaches.written(names, threads);
-            for (index, thread) in threads.iter().enumerate() {
-                for code in &thread.code {
-                    memory.extend(reaches.stored(names, index, &code.operation));
-                    let held = reaches.held(names, index, &code.operation, &written);
-                    let value = held.unwrap_or_else(|| reaches.result(names, index, &code.operation, &memory));
-                    for register in defined(&code.operation) {
-                        let slot = &mut reaches.registers[index][register.index()];
-                        let old = std::mem::replace(slot, Reach::nothing());
-                        *slot = old.join(value.clone(), names);
+            for (thread, own) in threads.iter().enumerate() {
+                for (code, instruction) in own.code.iter().enumerate() {
+                    let (at, operation) = (At { thread, code }, &instruction.operation);
+                    memory.extend(reaches.stored(names, at, operation));
+                    let held = reaches.held(names, at, operation, &written);
+                    let value = held.unwrap_or_else(|| reaches.result(names, at, operation, &memory));
+                    for register in defined(operation) {
+                        changed |= reaches.define(names, at, register, &value);
                     }
                 }
             }
-            if before == (reaches.registers.clone(), memory.clone()) {
+            if !changed && memory.len() == size {
                 return reaches;
             }
         }
     }
 
-    pub(crate) fn address(&self, names: &Names, thread: usize, address: &AddressOperand) -> Reach {
+    /// Whether the definition may be something new.
+    fn define(&mut self, names: &Names, at: At, register: RegisterId, value: &Reach) -> bool {
+        let own = &mut self.threads[at.thread];
+        let number = own.definitions.number(register, at.code);
+        let slot = &mut own.values[register.index()][number];
+        let joined = slot.clone().join(value.clone(), names);
+        let changed = *slot != joined;
+        *slot = joined;
+        changed
+    }
+
+    pub(crate) fn address(&self, names: &Names, at: At, address: &AddressOperand) -> Reach {
         match address {
             AddressOperand::Static(address) => Reach::one(names.value(*address)),
-            AddressOperand::Register(register) => self.registers[thread][register.index()].clone(),
+            AddressOperand::Register(register) => self.threads[at.thread].at(names, *register, at.code),
         }
     }
 
-    pub(crate) fn operand(&self, names: &Names, thread: usize, operand: Operand) -> Reach {
+    pub(crate) fn operand(&self, names: &Names, at: At, operand: Operand) -> Reach {
         match operand {
-            Operand::Register(register) => self.registers[thread][register.index()].clone(),
+            Operand::Register(register) => self.threads[at.thread].at(names, register, at.code),
             Operand::Constant(Value(value)) => Reach::one(value),
             Operand::Address(address) => Reach::one(names.value(address)),
         }
     }
 
     /// The variables whose addresses an operation may put into memory.
-    fn stored(&self, names: &Names, thread: usize, operation: &Operation) -> BTreeSet<VariableId> {
-        let of = |operand: &Operand| self.operand(names, thread, *operand).variables(names);
+    fn stored(&self, names: &Names, at: At, operation: &Operation) -> BTreeSet<VariableId> {
+        let of = |operand: &Operand| self.operand(names, at, *operand).variables(names);
         match operation {
             Operation::Store { value, .. } => of(value),
             Operation::VectorStore { values, .. } => values.iter().flat_map(of).collect(),
@@ -133,34 +176,28 @@ impl Reaches {
     /// The variables that some operation may write.
     fn written(&self, names: &Names, threads: &[ThreadBuilder]) -> BTreeSet<VariableId> {
         let mut written = BTreeSet::new();
-        for (index, thread) in threads.iter().enumerate() {
-            for code in &thread.code {
-                if matches!(code.operation, Operation::Load { .. } | Operation::VectorLoad { .. }) {
+        for (thread, own) in threads.iter().enumerate() {
+            for (code, instruction) in own.code.iter().enumerate() {
+                if matches!(instruction.operation, Operation::Load { .. } | Operation::VectorLoad { .. }) {
                     continue;
                 }
-                let touched = touches(&code.operation).all;
-                written.extend(
-                    touched.iter().flat_map(|touch| self.address(names, index, touch.address).variables(names)),
-                );
+                let at = At { thread, code };
+                let touched = touches(&instruction.operation).all;
+                written
+                    .extend(touched.iter().flat_map(|touch| self.address(names, at, touch.address).variables(names)));
             }
         }
         written
     }
 
     /// What a load returns of memory that keeps its initial values: parameters, and pointers that nothing writes.
-    fn held(
-        &self,
-        names: &Names,
-        thread: usize,
-        operation: &Operation,
-        written: &BTreeSet<VariableId>,
-    ) -> Option<Reach> {
+    fn held(&self, names: &Names, at: At, operation: &Operation, written: &BTreeSet<VariableId>) -> Option<Reach> {
         let (address, ty, count) = match operation {
             Operation::Load { address, ty, .. } => (address, *ty, 1),
             Operation::VectorLoad { address, ty, destinations, .. } => (address, *ty, destinations.len() as i128),
             _ => return None,
         };
-        let Reach::Values(values) = self.address(names, thread, address) else { return None };
+        let Reach::Values(values) = self.address(names, at, address) else { return None };
         let mut found = BTreeSet::new();
         for value in values {
             let (variable, offset) = names.at(value)?;
@@ -177,9 +214,9 @@ impl Reaches {
     }
 
     /// What an operation may put into the registers it writes.
-    fn result(&self, names: &Names, thread: usize, operation: &Operation, memory: &BTreeSet<VariableId>) -> Reach {
+    fn result(&self, names: &Names, at: At, operation: &Operation, memory: &BTreeSet<VariableId>) -> Reach {
         let Operation::Local { ty, value, .. } = operation else { return Reach::Within(memory.clone()) };
-        let of = |operand: &Operand| self.operand(names, thread, *operand);
+        let of = |operand: &Operand| self.operand(names, at, *operand);
         match value {
             LocalValue::Operand(operand) => map(of(operand), |value| ty.wrap(value)),
             LocalValue::Unary(operator, operand) => map(of(operand), |value| operator.apply(*ty, value)),

@@ -13,7 +13,7 @@ use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Dialect;
 
 use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
-use crate::lower::reach::{Reach, Reaches};
+use crate::lower::reach::{At, Reach, Reaches};
 use crate::lower::touch::{Portion, Touch, Touches, touches};
 use crate::lower::{Findings, Names, ThreadBuilder, misfit};
 use crate::program::{AddressOperand, Feature, LocationRole, Space, Unsupported};
@@ -106,19 +106,19 @@ pub(super) fn settle(
     findings: &mut Findings,
 ) {
     names.complete(findings);
-    let touched = threads
-        .iter()
-        .enumerate()
-        .flat_map(|(index, thread)| thread.code.iter().map(move |code| (index, touches(&code.operation), code.span)));
-    let touched: Vec<(usize, Touches<'_>, Span)> = touched.collect();
+    let touched = threads.iter().enumerate().flat_map(|(thread, own)| {
+        let codes = own.code.iter().enumerate();
+        codes.map(move |(at, code)| (At { thread, code: at }, touches(&code.operation), code.span))
+    });
+    let touched: Vec<(At, Touches<'_>, Span)> = touched.collect();
     // Most litmus tests name every place, and nobody asks what a register holds.
     let is_asked = touched.iter().flat_map(|(_, touches, _)| &touches.all).any(asks_registers);
     let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
     let owners = threads.iter().map(|thread| thread.place).collect();
     let mut gathered =
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
-    for (thread, touches, span) in &touched {
-        gathered.operation(*thread, touches, *span);
+    for (at, touches, span) in &touched {
+        gathered.operation(*at, touches, *span);
     }
     let Gathered { uses, links, fallback, .. } = gathered;
     let mut cut = Cut { uses, edges: BTreeMap::new(), fallback };
@@ -154,10 +154,10 @@ struct Gathered<'a> {
 type Place = (String, Option<i128>);
 
 impl Gathered<'_> {
-    fn operation(&mut self, thread: usize, touches: &Touches<'_>, span: Span) {
+    fn operation(&mut self, at: At, touches: &Touches<'_>, span: Span) {
         let places = touches.all.iter().map(|touch| match touch.portion {
-            Portion::Described => self.described(thread, touch.address),
-            _ => self.places(thread, touch.address),
+            Portion::Described => self.described(at, touch.address),
+            _ => self.places(at, touch.address),
         });
         let places: Vec<Vec<Place>> = places.collect();
         let mut reached: Vec<(Vec<Place>, Option<i128>)> = Vec::new();
@@ -165,7 +165,7 @@ impl Gathered<'_> {
             let like = |other: usize| reached.get(other).and_then(|(_, bytes): &(_, Option<i128>)| *bytes);
             let (places, bytes) = match touch.portion {
                 Portion::Scalars(ty, count) => (places, Some(i128::from(ty.bits / 8) * i128::from(count))),
-                Portion::Bytes(bytes) => (places, self.constant(thread, bytes)),
+                Portion::Bytes(bytes) => (places, self.constant(at, bytes)),
                 Portion::Like(other) => (places, like(other)),
                 Portion::Object => (places, Some(8)),
                 Portion::Rest | Portion::Described | Portion::Nothing => (places, None),
@@ -236,9 +236,9 @@ impl Gathered<'_> {
     }
 
     /// Where an address may be: names (not their instances) and offsets.
-    fn places(&self, thread: usize, address: &AddressOperand) -> Vec<Place> {
+    fn places(&self, at: At, address: &AddressOperand) -> Vec<Place> {
         let mut found = BTreeSet::new();
-        match self.reaches.address(self.names, thread, address) {
+        match self.reaches.address(self.names, at, address) {
             Reach::Values(values) => {
                 let reached = values.into_iter().filter_map(|value| self.names.at(value));
                 found.extend(reached.map(|(variable, offset)| (self.own(variable), Some(offset))));
@@ -249,10 +249,10 @@ impl Gathered<'_> {
     }
 
     /// As `places`, of an operand that may also be a matrix descriptor.
-    fn described(&self, thread: usize, address: &AddressOperand) -> Vec<Place> {
-        let mut found: BTreeSet<Place> = self.places(thread, address).into_iter().collect();
-        if let Reach::Values(values) = self.reaches.address(self.names, thread, address) {
-            let owner = self.owners.get(thread).copied().unwrap_or_default();
+    fn described(&self, at: At, address: &AddressOperand) -> Vec<Place> {
+        let mut found: BTreeSet<Place> = self.places(at, address).into_iter().collect();
+        if let Reach::Values(values) = self.reaches.address(self.names, at, address) {
+            let owner = self.owners.get(at.thread).copied().unwrap_or_default();
             let decoded = values.into_iter().filter(|value| self.names.at(*value).is_none());
             let decoded = decoded.filter_map(|value| self.names.layout.described(owner, value));
             let reached = decoded.filter_map(|value| self.names.at(value));
@@ -275,8 +275,8 @@ impl Gathered<'_> {
         maps.iter().filter_map(described).collect()
     }
 
-    fn constant(&self, thread: usize, operand: crate::program::Operand) -> Option<i128> {
-        match self.reaches.operand(self.names, thread, operand) {
+    fn constant(&self, at: At, operand: crate::program::Operand) -> Option<i128> {
+        match self.reaches.operand(self.names, at, operand) {
             Reach::Values(values) if values.len() == 1 => values.first().copied(),
             _ => None,
         }
@@ -460,10 +460,12 @@ fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
             if let Some(scalar) = uses.scalars.iter().find(is_part) {
                 let what = format!("an ordinary access to a part of the mbarrier `{name}`, or beyond it");
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
+                break;
             } else if edges.range(object + 1..object + 8).next().is_some() {
                 let span = uses.touched.unwrap_or_default();
                 let what = format!("an access to a part of the mbarrier at `{name}{object:+}`");
                 findings.unsupported.push(Unsupported { span, what });
+                break;
             }
         }
         // What is there before `init` is of no consequence if nobody reads it.

@@ -3,7 +3,7 @@
 
 use crate::asynchronous::Action;
 use crate::ids::LocationId;
-use crate::lower::reach::{Reach, Reaches};
+use crate::lower::reach::{At, Reach, Reaches};
 use crate::lower::{Names, ThreadBuilder};
 use crate::program::{AddressOperand, Operation};
 
@@ -14,9 +14,9 @@ pub(super) fn settle(names: &Names, threads: &mut [ThreadBuilder]) {
     }
     let reaches = Reaches::new(names, threads);
     for (index, thread) in threads.iter_mut().enumerate() {
-        for code in &mut thread.code {
+        for (at, code) in thread.code.iter_mut().enumerate() {
             let Some(address) = destination(&code.operation) else { continue };
-            let found = match reaches.address(names, index, address) {
+            let found = match reaches.address(names, At { thread: index, code: at }, address) {
                 Reach::Values(values) => values.into_iter().filter_map(|value| location(names, value)).collect(),
                 Reach::Within(variables) => {
                     let atoms = variables.into_iter().flat_map(|variable| &names.variables[variable.0].atoms);

@@ -421,6 +421,11 @@ impl Parser<'_> {
 
     fn unknown_directive(&mut self, word: &str, span: Span) {
         let diagnostic = Diagnostic::error(span, format!("`.{word}` declares nothing")).label("unknown directive");
+        if matches!(word, "entry" | "func" | "maxntid" | "minnctapersm" | "reqntid" | "reqnctapercluster") {
+            let help = "a thread of a test is the body of a kernel: `P0@cta 0, gpu 0 { … }`, without its head";
+            self.cursor.report(diagnostic.help(help));
+            return;
+        }
         self.cursor.report(diagnostic.help(match nearest(word, &DIRECTIVES) {
             Some(near) => format!("did you mean `.{near}`?"),
             None => format!("known here: .{}", DIRECTIVES.join(", .")),
