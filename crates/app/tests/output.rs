@@ -169,7 +169,7 @@ fn junit_counts_failures_and_errors() {
 fn a_picture_is_written_for_a_reachable_outcome() {
     let folder = Folder::new();
     folder.write("mp.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
-    for (name, start) in [("mp.svg", "<"), ("mp.dot", "digraph")] {
+    for (name, start) in [("mp.svg", "<"), ("mp.dot", "digraph"), ("new/pictures/mp.svg", "<")] {
         let run = fencepost(&folder, &["check", "mp.litmus", "--graph", name]);
         assert_eq!(run.code, 0, "{}", run.err);
         assert!(folder.read(name).starts_with(start), "{name}: {}", folder.read(name));

@@ -295,6 +295,14 @@ fn write_graphs(path: &Path, files: &[File], exit: &mut Exit) {
             missing += 1;
             continue;
         };
+        // A folder for pictures is often a new one.
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+            && let Err(error) = std::fs::create_dir_all(folder)
+        {
+            terminal::complain(&format!("cannot create the folder `{}`: {}", folder.display(), inputs::reason(&error)));
+            exit.bad_input();
+            return;
+        }
         if results.len() == 1 {
             write(path, &picture, exit);
             continue;
