@@ -101,6 +101,12 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
             "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",
             "9.7.10.28.4.1",
         ),
+        HazardKind::UnpairedCollective => (
+            "unpaired-collective",
+            "a warp of each CTA of the pair performs this together (.cta_group::2), and the peer CTA may not perform it as often: \
+             it may wait for good",
+            "9.7.18.5",
+        ),
         HazardKind::AllocAfterRelinquish => {
             ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
         }

@@ -182,7 +182,7 @@ fn broken<'e>(
 pub(crate) const TENSOR: &str = "9.7.10.28.5.2";
 
 /// The CTAs of a cluster, by rank.
-fn cluster(program: &Program, of: Place) -> Vec<Place> {
+pub(crate) fn cluster(program: &Program, of: Place) -> Vec<Place> {
     let places = program.threads.iter().map(|thread| thread.place);
     let owners = program.locations.iter().filter_map(|location| location.owner);
     let found: BTreeSet<Place> = places.chain(owners).filter(|place| includes(Scope::Cluster, of, *place)).collect();

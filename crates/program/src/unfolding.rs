@@ -109,6 +109,9 @@ pub enum HazardKind {
     Misplaced,
     /// The mbarrier of a bulk copy lies in another CTA than its destination, of which the ISA says nothing.
     MbarrierElsewhere,
+    /// A `tcgen05.alloc`, `dealloc` or `relinquish_alloc_permit` of `.cta_group::2` that the peer CTA does not perform (PTX ISA
+    /// 9.7.18.5).
+    UnpairedCollective,
     /// `tcgen05.alloc` after `tcgen05.relinquish_alloc_permit` (PTX ISA 9.7.18.7.1).
     AllocAfterRelinquish,
     /// `tcgen05.dealloc` of another number of columns than were allocated (PTX ISA 9.7.18.7.1).

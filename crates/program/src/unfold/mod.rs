@@ -29,6 +29,7 @@ mod strand_effect;
 mod strand_group;
 mod strand_hazard;
 mod strand_map;
+mod strand_pair;
 mod strand_region;
 mod strand_tensor;
 mod strand_tile;
@@ -370,6 +371,7 @@ fn unfold_tiled(
     }
     omission::of_other_traces(&mut unfolding, options.dependencies);
     strand_hazard::whole_program(program, &mut unfolding, &lives);
+    strand_pair::unpaired(program, &mut unfolding, &lives);
     crate::placement::mark(program, &mut unfolding);
     if options.elements == Elements::OneOfAlike {
         alike::leave_out(program, &mut unfolding);

@@ -166,7 +166,8 @@ impl<'a> Runner<'a> {
         self.hazards_of(&state, id);
         if end == TraceEnd::Exit {
             let (allocated, deallocated) = (state.outstanding.allocated, state.outstanding.deallocated);
-            self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated });
+            let collective = state.outstanding.collective;
+            self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated, collective });
             self.unfolding.exits.push((id, state.control.of_exit().into_iter().collect()));
         }
         self.record_omissions(&state.omitted, id);

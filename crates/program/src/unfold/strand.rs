@@ -16,7 +16,7 @@ use crate::unfold::state::{Decision, Reads, State};
 use crate::unfold::strand_map::Wanted;
 use crate::unfold::strand_region::Located;
 use crate::unfold::strand_tensor::Origin;
-use crate::unfold::{UnfoldError, fold};
+use crate::unfold::{UnfoldError, fold, strand_pair};
 use crate::unfolding::{EventKind, Strand, TensorOperation};
 use crate::value::Type;
 
@@ -51,6 +51,9 @@ impl Runner<'_> {
         guard: Reads,
     ) -> Result<(), UnfoldError> {
         let family = operation.family;
+        if let Some(collective) = strand_pair::collective(&operation.action) {
+            state.outstanding.collective.push((collective, self.span_at(state.at)));
+        }
         match &operation.action {
             Action::Start(start) => return self.start(state, family, start, &guard),
             Action::Arrive(arrive) => return self.arrive_later(state, family, arrive, &guard),

@@ -7,6 +7,7 @@ use crate::asynchronous::{Covered, Family, Told};
 use crate::ids::{AddressId, EventId};
 use crate::program::BarrierKind;
 use crate::unfold::strand_hazard::RegisterUse;
+use crate::unfold::strand_pair::Collective;
 use crate::unfolding::{Event, HazardKind, TensorKind};
 
 #[derive(Clone, Default)]
@@ -29,6 +30,8 @@ pub(crate) struct Outstanding {
     pub(crate) allocated: Vec<(AddressId, Span)>,
     pub(crate) deallocated: Vec<AddressId>,
     pub(crate) relinquished: Option<Span>,
+    /// What the thread did together with the peer CTA.
+    pub(crate) collective: Vec<(Collective, Span)>,
 }
 
 #[derive(Clone, Default)]

@@ -14,6 +14,7 @@ use crate::program::{BarrierKind, Instruction, Operation, Program, Term};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, State};
+use crate::unfold::strand_pair::Collective;
 use crate::unfold::{UnfoldError, flow};
 use crate::unfolding::{EventKind, Hazard, HazardKind, Unfolding};
 
@@ -267,6 +268,7 @@ pub(crate) struct Life {
     pub(crate) trace: crate::ids::TraceId,
     pub(crate) allocated: Vec<(crate::ids::AddressId, Span)>,
     pub(crate) deallocated: Vec<crate::ids::AddressId>,
+    pub(crate) collective: Vec<(Collective, Span)>,
 }
 
 /// The `.cta_group` of an operation that has one.
