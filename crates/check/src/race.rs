@@ -96,6 +96,10 @@ pub(crate) const WAIT_ALONE: &str = "cluster-wait-alone";
 /// 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2): undefined in the same way.
 pub(crate) const MISPLACED: &str = "misplaced-operand";
 
+/// The flag of an access that says `.shared::cta` and goes to the memory of another CTA (PTX ISA 5.1.7): undefined in the
+/// same way.
+pub(crate) const WINDOW: &str = "outside-window";
+
 /// The flags of tensor memory that is accessed through something that is no address of it, or deallocated twice (PTX ISA
 /// 9.7.18.7.1): undefined in the same way. What such an access hits is not known; the model's executions have it hit the
 /// columns that the CTA has.
@@ -111,7 +115,7 @@ pub(crate) fn is_of_one_thread(flag: &str) -> bool {
     is_of_registers(flag)
         || CLUSTER.contains(&flag)
         || TENSOR_MEMORY.contains(&flag)
-        || [MISPLACED, CANCEL_AGAIN].contains(&flag)
+        || [MISPLACED, WINDOW, CANCEL_AGAIN].contains(&flag)
 }
 
 /// Whether an access goes through something that is no address of tensor memory, or a thread deallocates a column twice.
@@ -263,6 +267,7 @@ impl Flags {
                 HazardKind::ClusterArriveTwice => ARRIVE_TWICE,
                 HazardKind::ClusterWaitAlone => WAIT_ALONE,
                 HazardKind::Misplaced => MISPLACED,
+                HazardKind::OutsideWindow => WINDOW,
                 _ => return false,
             };
             self.flags.iter().any(|found| found.name == flag)

@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::check::Answers;
 use crate::models::LoadedModel;
-use crate::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE};
+use crate::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE, WINDOW};
 use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 
@@ -41,6 +41,7 @@ pub(crate) fn gather(
         HazardKind::ClusterArriveTwice => is_decided(ARRIVE_TWICE),
         HazardKind::ClusterWaitAlone => is_decided(WAIT_ALONE),
         HazardKind::Misplaced => is_decided(MISPLACED),
+        HazardKind::OutsideWindow => is_decided(WINDOW),
         _ => false,
     };
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
@@ -96,6 +97,9 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
             "the destination or the mbarrier of an asynchronous operation lies in a CTA where it must not",
             "9.7.10.28",
         ),
+        HazardKind::OutsideWindow => {
+            (WINDOW, "an access that says `.shared::cta` goes to the memory of another CTA", "5.1.7")
+        }
         HazardKind::MbarrierElsewhere => (
             "mbarrier-elsewhere",
             "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",

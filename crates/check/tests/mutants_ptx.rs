@@ -84,6 +84,24 @@ const MUTANTS: &[Mutant] = &[
         &["async/fences/restricted", "async/fences/restricted-barrier", "async/fences/restricted-read-first"],
     ),
     (
+        "acquired-restricted",
+        "morally-strong & (release-pattern; seen; restricted-acquire-pattern)",
+        &[
+            "async/fences/restricted-async-release",
+            "async/fences/restricted-async-release-red",
+            "async/fences/restricted-async-release-read-first",
+        ],
+    ),
+    (
+        "to-acquired-async",
+        "0",
+        &[
+            "async/fences/async-halves-restricted-chain",
+            "async/fences/async-halves-restricted-chain-full",
+            "async/fences/async-halves-restricted-chain-write",
+        ],
+    ),
+    (
         "barrier-synchronizes",
         "0",
         &["wild/b5-read-barrier-refill-fixed", "launch/trigger-ordered-first", "async/cluster/barrier-cluster"],
@@ -283,6 +301,57 @@ const MUTANTS: &[Mutant] = &[
     ),
 ];
 
+/// A flag, a definition that it rests on, what that becomes, and tests in which the flag is raised with one and not with the
+/// other.
+type FlagMutant = (&'static str, &'static str, &'static str, &'static [&'static str]);
+
+const FLAGS: &[FlagMutant] = &[
+    (
+        "outside-window",
+        "outside",
+        "_ \\ _",
+        &[
+            "async/placement/window-store-remote",
+            "async/placement/window-load-default",
+            "async/placement/window-atom-remote",
+            "async/placement/window-arrive-remote",
+            "async/placement/window-arrive-result",
+            "async/placement/window-copy-source-remote",
+        ],
+    ),
+    (
+        "outside-window",
+        "outside",
+        "M & REMOTE",
+        &[
+            "async/placement/window-store-cluster",
+            "async/placement/window-load-generic",
+            "async/placement/window-arrive-cluster",
+            "async/placement/window-arrive-generic",
+        ],
+    ),
+    (
+        "outside-window",
+        "outside",
+        "M & OWN_WINDOW",
+        &[
+            "async/placement/window-store-own-rank",
+            "async/placement/window-store-cluster",
+            "async/placement/window-arrive-cluster",
+        ],
+    ),
+    (
+        "mixed-size-race",
+        "of-no-size",
+        "_ \\ _",
+        &[
+            "async/bulk/bulk-weak-wide-atomic",
+            "async/bulk/bulk-weak-under-strong",
+            "async/fences/bulk-read-acquires-weak",
+        ],
+    ),
+];
+
 /// An axiom, and tests that notice that it is gone. Not here: `fence-sc`, which is redundant (docs/models/ptx-7.5.md), and
 /// `first-trigger`, without which a later trigger may stand for the first: such executions end like those in which the
 /// dependent grid starts late.
@@ -361,11 +430,16 @@ fn answer(test: &Test, model: &Model) -> (bool, bool) {
         _ => question.condition.clone(),
     };
     let one = Goal { multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
-    let reached = found(test, model, &Goal { condition: Some(&condition), ..one.clone() });
-    let flag = model.checks.iter().position(|check| check.name == "data-race").expect("the flag");
+    let reached = found(test, model, &Goal { condition: Some(&condition), ..one });
+    (reached, raises(test, model, "data-race"))
+}
+
+/// Whether an execution raises a flag.
+fn raises(test: &Test, model: &Model, flag: &str) -> bool {
+    let flag = model.checks.iter().position(|check| check.name == flag).expect("the flag");
     let flag = CheckId(u32::try_from(flag).expect("few checks"));
-    let raced = found(test, model, &Goal { raised: Some(Raised { flag, beyond: &[] }), ..one });
-    (reached, raced)
+    let one = Goal { multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
+    found(test, model, &Goal { raised: Some(Raised { flag, beyond: &[] }), ..one })
 }
 
 /// The tests that do not notice.
@@ -397,6 +471,24 @@ fn dropping_any_axiom_of_ptx_changes_answers() {
     for (axiom, paths) in AXIOMS {
         assert!(paths.len() >= ENOUGH, "{axiom} has too few tests");
         blind.extend(survivors(axiom, paths, &whole, &without(axiom)));
+    }
+    assert!(blind.is_empty(), "{blind:#?}");
+}
+
+#[test]
+fn changing_what_a_flag_rests_on_changes_whether_it_is_raised() {
+    let whole = compiled(shipped(), Vec::new());
+    let mut blind = Vec::new();
+    for (flag, definition, expression, paths) in FLAGS {
+        let replace = compile::Replacement { name: (*definition).into(), expression: (*expression).into() };
+        let mutant = compiled(shipped(), vec![replace]);
+        assert!(paths.len() >= ENOUGH, "{flag} has too few tests");
+        for path in *paths {
+            let test = test(path);
+            if raises(&test, &whole, flag) == raises(&test, &mutant, flag) {
+                blind.push(format!("{flag} with {definition} = {expression}: {path} does not notice"));
+            }
+        }
     }
     assert!(blind.is_empty(), "{blind:#?}");
 }

@@ -2,7 +2,8 @@
 //! 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2). Elsewhere the behaviour is undefined.
 //!
 //! The instruction tables say what an instruction demands; where its operands lie is known when it is unfolded. The issue
-//! of an operation that breaks its rule gets [`Tag::Stray`], so that a model can flag the executions that reach it.
+//! of an operation that breaks its rule gets [`Tag::Stray`], so that a model can flag the executions that reach it. An access
+//! that says `.shared::cta` has [`Tag::OwnWindow`], and a model flags those that are [`Tag::Remote`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,6 +99,7 @@ pub fn misplaced(program: &Program, unfolding: &Unfolding, issue: EventId) -> Op
 
 /// Marks the issues of operations that break a rule, and notes a hazard of each.
 pub(crate) fn mark(program: &Program, unfolding: &mut Unfolding) {
+    mark_windows(unfolding);
     let mut strands: BTreeMap<EventId, Vec<&Event>> = BTreeMap::new();
     for event in &unfolding.events {
         if let Some(strand) = &event.strand {
@@ -121,6 +123,25 @@ pub(crate) fn mark(program: &Program, unfolding: &mut Unfolding) {
         };
         let hazard = Hazard { kind, first: event.span, second: event.span, trace: TraceId::new(trace) };
         unfolding.hazards.push(hazard);
+    }
+}
+
+/// Notes the accesses that say `.shared::cta` and go to the memory of another CTA: no address of that lies in the window
+/// (PTX ISA 5.1.7).
+fn mark_windows(unfolding: &mut Unfolding) {
+    let outside = |event: &Event| event.has(Tag::OwnWindow) && event.has(Tag::Remote);
+    if !unfolding.events.iter().any(outside) {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for (trace, ids) in unfolding.traces.iter().enumerate() {
+        for event in ids.events.iter().filter_map(|id| unfolding.events.get(id.index())).filter(|event| outside(event))
+        {
+            if seen.insert(event.span) {
+                let (kind, trace) = (HazardKind::OutsideWindow, TraceId::new(trace));
+                unfolding.hazards.push(Hazard { kind, first: event.span, second: event.span, trace });
+            }
+        }
     }
 }
 

@@ -152,4 +152,6 @@ tags! {
     Cancel = "CLC",
     /// An answer to it that nothing was cancelled.
     Refused = "CLC_REFUSED",
+    /// The instruction says that the address lies in the window of the thread's own CTA (`.shared`, `.shared::cta`).
+    OwnWindow = "OWN_WINDOW",
 }

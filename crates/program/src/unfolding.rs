@@ -107,6 +107,8 @@ pub enum HazardKind {
     /// The destination or the mbarrier of an asynchronous operation lies in a CTA where the ISA does not allow it
     /// ([`crate::placement`]).
     Misplaced,
+    /// An access through `.shared::cta` to the memory of another CTA.
+    OutsideWindow,
     /// The mbarrier of a bulk copy lies in another CTA than its destination, of which the ISA says nothing.
     MbarrierElsewhere,
     /// A `tcgen05.alloc`, `dealloc` or `relinquish_alloc_permit` of `.cta_group::2` that the peer CTA does not perform (PTX ISA

@@ -6,7 +6,7 @@ use fencepost_program::tag::Tag;
 
 use super::scene::Scene;
 use super::words;
-use crate::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE};
+use crate::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
@@ -29,6 +29,12 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
             Some(format!("{} {} (PTX ISA {section})", words::place(scene, second), rule.words()))
         }
+        WINDOW => Some(format!(
+            "{} reaches {} of another CTA as `.shared::cta`, which is the window of its own CTA: say `.shared::cluster`, or \
+             leave the state space out of a generic address (PTX ISA 5.1.7)",
+            words::place(scene, second),
+            scene.variable(second)
+        )),
         CANCEL_AGAIN => Some(format!(
             "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
             words::place(scene, second),

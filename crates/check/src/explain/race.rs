@@ -14,7 +14,9 @@ use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
-use crate::race::{CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, TENSOR_MEMORY, is_of_one_thread};
+use crate::race::{
+    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, TENSOR_MEMORY, WINDOW, is_of_one_thread,
+};
 use crate::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
@@ -115,6 +117,8 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
             "An operand of an asynchronous operation lies in a CTA where it must not, so behaviour is undefined:"
                 .to_owned()
         }
+        WINDOW => "An access that says `.shared::cta` goes to the memory of another CTA, so behaviour is undefined:"
+            .to_owned(),
         flag if TENSOR_MEMORY.contains(&flag) => {
             "Tensor memory is used through no address of it, or given back twice, so behaviour is undefined:".to_owned()
         }

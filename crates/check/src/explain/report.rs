@@ -13,7 +13,7 @@ use super::{Context, Example, Explanation, Line, Rejected, allowed, race, stuck}
 use crate::check::Checked;
 use crate::diagnosis::is_for;
 use crate::models::LoadedModel;
-use crate::race::{IN_FLIGHT, TENSOR_MEMORY, is_of_one_thread, is_of_registers};
+use crate::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
 use crate::report::Report;
 use crate::rounds::NO_LOOPS;
 use crate::test::Test;
@@ -149,6 +149,7 @@ fn cause(checked: &Checked) -> &'static str {
         () if flags.iter().all(|flag| flag == IN_FLIGHT) => "register that is used too early",
         () if flags.iter().all(|flag| is_of_registers(flag)) => "missing fence of registers",
         () if flags.iter().all(|flag| TENSOR_MEMORY.contains(&flag.as_str())) => "misuse of tensor memory",
+        () if flags.iter().all(|flag| flag == WINDOW) => "access outside the window of its CTA",
         () if flags.iter().all(|flag| is_of_one_thread(flag)) => {
             "misuse of the cluster's barrier, of launches or of registers"
         }

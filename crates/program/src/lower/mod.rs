@@ -37,6 +37,7 @@ use crate::table;
 use crate::value::{Type, Value};
 
 pub(crate) use names::Names;
+pub(crate) use spaces::window;
 pub(crate) use thread::ThreadBuilder;
 
 /// Why an instruction has no operation.

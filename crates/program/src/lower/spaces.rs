@@ -11,6 +11,7 @@ use crate::ids::AddressId;
 use crate::lower::{Context, Findings, Names, Refusal, ThreadBuilder};
 use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::table::modifier::spelled;
+use crate::tag::{Tag, Tags};
 
 /// `.shared` of an access, and who says so.
 #[derive(Clone, Debug)]
@@ -33,6 +34,15 @@ const SPACES: &[(&str, Space)] = &[
 pub(crate) fn space(word: &str) -> Option<Space> {
     let stem = word.split("::").next().unwrap_or(word);
     SPACES.iter().find(|(name, _)| *name == stem).map(|(_, space)| *space)
+}
+
+/// The tags of an access that says its state space so: `.shared` is `.shared::cta` (PTX ISA 9.7.10.8), and no address of
+/// another CTA lies in that window (5.1.7).
+pub(crate) fn window(space: Option<&Spanned<String>>, tags: Tags) -> Tags {
+    match space.map(|space| space.node.as_str()) {
+        Some("shared" | "shared::cta") => tags.with(Tag::OwnWindow),
+        _ => tags,
+    }
 }
 
 fn word(space: Space) -> &'static str {

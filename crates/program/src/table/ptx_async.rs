@@ -292,6 +292,11 @@ pub(crate) fn region(
     Region { base: Base::Address(address), size, replicas: Replicas::One, space: Some(space), tags, scope }
 }
 
+/// Memory that the instruction calls `.shared::cta`: the thread's own.
+pub(crate) fn own(address: AddressOperand, size: Size, (tags, scope): (Tags, Option<Scope>)) -> Region {
+    region(Space::Shared, address, size, (tags.with(Tag::OwnWindow), scope))
+}
+
 fn space(word: &str) -> Space {
     if word == "global" { Space::Global } else { Space::Shared }
 }
@@ -392,7 +397,7 @@ fn small(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
     };
     let regions = vec![
         region(Space::Global, from, Size::Bytes(size), weak(Tag::Generic)),
-        region(Space::Shared, to, Size::Bytes(size), weak(Tag::Generic)),
+        own(to, Size::Bytes(size), weak(Tag::Generic)),
     ];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
     start(context, tree, Family::CpAsync, Start { regions, effect, completion: Completion::Group, tensor: None });
@@ -448,7 +453,11 @@ fn bulk(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str, 
     };
     let mut written = region(space(to), destination, Size::Bytes(size), strength);
     written.replicas = replicas;
-    let regions = vec![region(space(from), source, Size::Bytes(size), strength), written];
+    let read = match from {
+        "shared::cta" => own(source, Size::Bytes(size), strength),
+        _ => region(space(from), source, Size::Bytes(size), strength),
+    };
+    let regions = vec![read, written];
     let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine: None, valid };
     start(context, tree, Family::Bulk, Start { regions, effect, completion, tensor: None });
     Ok(())
@@ -474,7 +483,7 @@ fn multimem(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Res
     context.findings.feature(Feature::Multimem, tree.opcode.span);
     for replica in replicas {
         let regions = vec![
-            region(Space::Shared, source.clone(), Size::Bytes(size), weak(Tag::Async)),
+            own(source.clone(), Size::Bytes(size), weak(Tag::Async)),
             region(Space::Global, replica, Size::Bytes(size), strength),
         ];
         let effect = Effect::Copy { source: RegionId(0), destination: RegionId(1), combine, valid };
@@ -586,7 +595,7 @@ fn reduce(context: &mut Context<'_>, tree: &Instruction, words: &Words, to: &str
     let unsaid = if context.version >= version(9, 4) { Scope::Sys } else { Scope::Gpu };
     let strength = said_strength(tree, words)?.unwrap_or(strong(Tag::Async, Tag::Relaxed, unsaid));
     let regions = vec![
-        region(Space::Shared, source, Size::Bytes(size), weak(Tag::Async)),
+        own(source, Size::Bytes(size), weak(Tag::Async)),
         region(space(to), destination, Size::Bytes(size), strength),
     ];
     let Some(combine) = combine(words, Type::UNTYPED).filter(|combine| combine.ty != Type::UNTYPED) else {

@@ -278,7 +278,10 @@ fn try_cancel(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> R
     let mut answer = region(Space::Shared, destination, Size::Bytes(Operand::Constant(Value(16))), weak(Tag::Async));
     answer.replicas = replicas;
     let effect = Effect::Answer { destination: RegionId(0) };
-    let completion = Completion::Transaction { mbarrier, replicas, placement: None };
+    // A multicast writes at the same place of every CTA.
+    let own = Placement { destination: Home::Own, mbarrier: Beside::Same, section: "9.7.15.18.1" };
+    let placement = (replicas == Replicas::One).then_some(own);
+    let completion = Completion::Transaction { mbarrier, replicas, placement };
     start(context, tree, Family::Bulk, Start { regions: vec![answer], effect, completion, tensor: None });
     Ok(())
 }

@@ -10,8 +10,8 @@ use crate::placement::{Beside, Home, Placement, TENSOR};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
-    COMPLETE_TX, MULTICASTS, REPORT, combine, is_multicast, operands, region, shared, start, strong, transaction, weak,
-    wrong_operands,
+    COMPLETE_TX, MULTICASTS, REPORT, combine, is_multicast, operands, own, region, shared, start, strong, transaction,
+    weak, wrong_operands,
 };
 use crate::tag::Tag;
 use crate::value::Type;
@@ -226,7 +226,7 @@ fn store(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result
         tags,
         scope,
     };
-    let regions = vec![map_region(map), region(Space::Shared, source, Size::Tile, weak(Tag::Async)), destination];
+    let regions = vec![map_region(map), own(source, Size::Tile, weak(Tag::Async)), destination];
     let effect = Effect::Copy { source: RegionId(1), destination: RegionId(2), combine, valid: Valid::All };
     start(context, tree, Family::Bulk, Start { regions, effect, completion: Completion::Group, tensor: None });
     Ok(())

@@ -140,7 +140,7 @@ fn fill(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
         let error = Diagnostic::error(size.span, "`st.bulk` stores a positive multiple of 8 bytes");
         return Err(Refusal::Error(error.label("no such size")));
     }
-    let tags = Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic]);
+    let tags = Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic, Tag::OwnWindow]);
     context.thread.emit(Operation::Fill { address, bytes, tags });
     Ok(())
 }

@@ -9,7 +9,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal};
+use crate::lower::{Context, Refusal, window};
 use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Update,
@@ -217,6 +217,12 @@ fn object(context: &mut Context<'_>, tree: &Instruction, operand: TreeRef<'_>) -
     Ok(address)
 }
 
+/// The tags of an operation that is for mbarriers of the own CTA only, or says that this one is.
+fn windowed(tree: &Instruction, is_own: bool, tags: Tags) -> Tags {
+    let space = tree.modifiers.iter().find(|word| ANY.contains(&word.node.as_str()));
+    if is_own { tags.with(Tag::OwnWindow) } else { window(space, tags) }
+}
+
 fn init(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<(), Refusal> {
     let [address, count] = context.operands(tree)?;
     let address = object(context, tree, address)?;
@@ -239,7 +245,8 @@ fn inval(context: &mut Context<'_>, tree: &Instruction, _: &Words) -> Result<(),
 }
 
 fn put(context: &mut Context<'_>, address: AddressOperand, value: Operand, tags: Tags) {
-    let tags = [Tag::Write, Tag::Weak, Tag::Mbarrier, Tag::Generic, Tag::Shared].into_iter().fold(tags, Tags::with);
+    let common = [Tag::Write, Tag::Weak, Tag::Mbarrier, Tag::Generic, Tag::Shared, Tag::OwnWindow];
+    let tags = common.into_iter().fold(tags, Tags::with);
     context.thread.emit(Operation::Store { address, value, ty: Type::UNTYPED, tags, scope: None });
 }
 
@@ -288,7 +295,7 @@ fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw
         }
         Some(result) => context.destination(result, Type::U64)?,
     };
-    let Some(mask) = rmw.mask else { return one(context, words, &rmw, address, token) };
+    let Some(mask) = rmw.mask else { return one(context, tree, words, &rmw, (address, token)) };
     context.findings.feature(Feature::Cluster, mask.span);
     let mask = context.value(mask)?;
     let place = context.thread.viewer().place;
@@ -312,7 +319,7 @@ fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw
         };
         context.thread.emit_jump(operation, Spanned::new(past.clone(), tree.span()));
         let address = AddressOperand::Register(in_cta(context, start, constant(rank)));
-        one(context, words, &rmw, address, None)?;
+        one(context, tree, words, &rmw, (address, None))?;
         context.place(&past, tree.span());
     }
     Ok(())
@@ -320,15 +327,17 @@ fn modify(context: &mut Context<'_>, tree: &Instruction, words: &Words, rmw: Rmw
 
 fn one(
     context: &mut Context<'_>,
+    tree: &Instruction,
     words: &Words,
     rmw: &Rmw<'_>,
-    address: AddressOperand,
-    token: Option<RegisterId>,
+    (address, token): (AddressOperand, Option<RegisterId>),
 ) -> Result<(), Refusal> {
     let scope = scope(context, words);
     let is_relaxed = words.has("relaxed") || matches!(rmw.operator, Operator::ExpectTx | Operator::CompleteTx);
     let common = [Tag::Atomic, Tag::NoReturn, Tag::Mbarrier, Tag::Generic, Tag::Shared, scope_tag(scope)];
-    let tags = |own: [Tag; 2]| common.into_iter().chain(own).collect::<Tags>();
+    // One that returns a state is about the own CTA's, whatever it says; so is one that must not complete the phase.
+    let is_own = token.is_some() || words.has("noComplete");
+    let tags = |own: [Tag; 2]| windowed(tree, is_own, common.into_iter().chain(own).collect());
     let before = token.map(|_| context.thread.temporary(Type::UNTYPED));
     context.thread.emit(Operation::ReadModifyWrite {
         destination: before,
@@ -377,7 +386,7 @@ fn wait(
     let operand = context.value(operand)?;
     let destination = context.destination(destination, Type::PREDICATE)?;
     let scope = scope(context, words);
-    let common = [Tag::Read, Tag::Mbarrier, Tag::Generic, Tag::Shared, scope_tag(scope)];
+    let common = [Tag::Read, Tag::Mbarrier, Tag::Generic, Tag::Shared, Tag::OwnWindow, scope_tag(scope)];
     let yes = [Tag::MbarrierWait, if words.has("relaxed") { Tag::Relaxed } else { Tag::Acquire }];
     context.thread.emit(Operation::MbarrierWait(MbarrierWait {
         destination,

@@ -5,7 +5,7 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal, misfit};
+use crate::lower::{Context, Refusal, misfit, window};
 use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
@@ -65,8 +65,20 @@ fn note_proxy(context: &mut Context<'_>, proxy: Tag, span: Span) {
     }
 }
 
-/// Resolves semantics and scope. `.volatile` and `.mmio` are relaxed at system scope (PTX ISA 8.4.1, 8.4.2).
+/// The semantics, the scope, and the window that the address lies in.
 fn order(
+    context: &mut Context<'_>,
+    tree: &Instruction,
+    modifiers: &Modifiers,
+    legal: &[Sem],
+    default: Default,
+) -> Result<Order, Refusal> {
+    let order = strength(context, tree, modifiers, legal, default)?;
+    Ok(Order { tags: window(modifiers.space.as_ref(), order.tags), ..order })
+}
+
+/// Resolves semantics and scope. `.volatile` and `.mmio` are relaxed at system scope (PTX ISA 8.4.1, 8.4.2).
+fn strength(
     context: &mut Context<'_>,
     tree: &Instruction,
     modifiers: &Modifiers,

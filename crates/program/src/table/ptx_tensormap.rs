@@ -62,8 +62,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
     Some(lowered)
 }
 
-fn weak(half: Tag) -> Tags {
-    Tags::from_iter([half, Tag::Weak, Tag::Generic])
+fn weak(half: Tag, space: Option<&str>) -> Tags {
+    let tags = Tags::from_iter([half, Tag::Weak, Tag::Generic]);
+    if space == Some("shared") { tags.with(Tag::OwnWindow) } else { tags }
 }
 
 fn space(words: &Words) -> Option<&'static str> {
@@ -86,7 +87,13 @@ fn replace_address(context: &mut Context<'_>, tree: &Instruction, words: &Words)
     let [at, value] = context.operands(tree)?;
     let address = map(context, tree, words, at)?;
     let value = context.value(value)?;
-    context.thread.emit(Operation::Store { address, value, ty: Type::UNTYPED, tags: weak(Tag::Write), scope: None });
+    context.thread.emit(Operation::Store {
+        address,
+        value,
+        ty: Type::UNTYPED,
+        tags: weak(Tag::Write, space(words)),
+        scope: None,
+    });
     Ok(())
 }
 
@@ -97,7 +104,7 @@ fn replace_field(context: &mut Context<'_>, tree: &Instruction, words: &Words) -
     }
     let address = map(context, tree, words, &tree.operands[0])?;
     let kept = context.thread.temporary(Type::UNTYPED);
-    let (tags, ty) = (weak(Tag::Read), Type::UNTYPED);
+    let (tags, ty) = (weak(Tag::Read, space(words)), Type::UNTYPED);
     context.thread.emit(Operation::Load {
         destination: Some(kept),
         address: address.clone(),
@@ -107,7 +114,7 @@ fn replace_field(context: &mut Context<'_>, tree: &Instruction, words: &Words) -
         assume: None,
     });
     let value = crate::program::Operand::Register(kept);
-    context.thread.emit(Operation::Store { address, value, ty, tags: weak(Tag::Write), scope: None });
+    context.thread.emit(Operation::Store { address, value, ty, tags: weak(Tag::Write, space(words)), scope: None });
     Ok(())
 }
 
@@ -131,13 +138,13 @@ fn copy_and_fence(context: &mut Context<'_>, tree: &Instruction, words: &Words) 
         destination: Some(copied),
         address: from,
         ty,
-        tags: weak(Tag::Read),
+        tags: weak(Tag::Read, Some("shared")),
         scope: None,
         assume: None,
     };
     context.thread.emit(load);
     let value = crate::program::Operand::Register(copied);
-    context.thread.emit(Operation::Store { address: to, value, ty, tags: weak(Tag::Write), scope: None });
+    context.thread.emit(Operation::Store { address: to, value, ty, tags: weak(Tag::Write, None), scope: None });
     let tags = Tags::from_iter([Tag::Fence, Tag::ProxyFence, Tag::TensorMap, Tag::Release, scope_tag(scope)]);
     context.thread.emit(Operation::Fence { tags, scope: Some(scope), cover: FenceCover::EVERYTHING });
     Ok(())

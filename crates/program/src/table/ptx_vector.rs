@@ -5,7 +5,7 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
+use crate::lower::{Context, Refusal, window};
 use crate::program::{Feature, Operation};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::spelled;
@@ -46,7 +46,7 @@ fn matrix(context: &mut Context<'_>, tree: &Instruction, form: &Form<Kind>) -> R
     let count = words.find(MATRICES).map_or(1, |count| count.node) * registers;
     let space = tree.modifiers.iter().find(|word| word.node.starts_with("shared"));
     let [first, second] = context.operands(tree)?;
-    let tags = Tags::from_iter([Tag::Weak, Tag::Generic]);
+    let tags = window(space, Tags::from_iter([Tag::Weak, Tag::Generic]));
     match form.kind {
         Kind::Load => {
             let address = context.address(second)?;

@@ -301,7 +301,12 @@ impl Runner<'_> {
         after: &[EventId],
     ) -> Result<(), UnfoldError> {
         let common = [Tag::Atomic, Tag::NoReturn, Tag::Mbarrier, Tag::Completion, Tag::Generic, Tag::ScopeCluster];
-        let half = |sem| How { target, tags: Tags::from_iter(common).with(sem), scope: Some(Scope::Cluster) };
+        // `cp.async.mbarrier.arrive` is for the own CTA's.
+        let window = (opened.family == Family::CpAsync).then_some(Tag::OwnWindow);
+        let half = |sem| {
+            let tags = common.into_iter().chain(window).chain([sem]).collect();
+            How { target, tags, scope: Some(Scope::Cluster) }
+        };
         let read = self.strand_read(state, opened, half(Tag::Relaxed), after)?;
         let value = fold::binary(BinaryOperator::Mbarrier(operator), Type::UNTYPED, Expression::Read(read), operand);
         let after: Vec<EventId> = after.iter().copied().chain([read]).collect();
@@ -407,7 +412,7 @@ impl Runner<'_> {
         guard: &Reads,
     ) -> Result<(), UnfoldError> {
         let common = [Tag::Atomic, Tag::NoReturn, Tag::Mbarrier, Tag::Generic, Tag::Relaxed, Tag::ScopeCta];
-        let tags = self.place_tags(target, Tags::from_iter(common));
+        let tags = self.place_tags(target, Tags::from_iter(common).with(Tag::OwnWindow));
         let operator = BinaryOperator::Mbarrier(mbarrier::Operator::IncrementPending);
         let program = self.program;
         let (generic, location) =

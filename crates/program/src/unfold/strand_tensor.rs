@@ -282,7 +282,7 @@ impl Runner<'_> {
             let generic = self.program.addresses[target.index()].generic;
             let value = fold::convert(ty, value);
             let kind = EventKind::Write { address: target, generic, location, value, ty };
-            let tags = self.place_tags(target, Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic]));
+            let tags = self.place_tags(target, Tags::from_iter([Tag::Write, Tag::Weak, Tag::Generic, Tag::OwnWindow]));
             self.event(&mut state, kind, tags, None, deps())?;
             state.effects += 1;
             state.outstanding.allocated.push((columns[0], span));
