@@ -269,7 +269,7 @@ impl Job<'_> {
             self.races(flags, &mut answers);
         }
         self.examine_witnesses(&examiner, &mut answers);
-        mixed::apply(self.test, self.unfolding, &mut answers);
+        mixed::apply(self.test, self.model, (self.options, self.searcher.left()), self.unfolding, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
         answers
     }

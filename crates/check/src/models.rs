@@ -195,6 +195,16 @@ impl LoadedModel {
         model.clone().map(Some).ok_or(NotCompiled)
     }
 
+    /// The model with a variant of its text that is no reading; None if the text has no such variant, or it is on. Of such
+    /// a model nothing is assumed that a text in a file would not promise.
+    pub(crate) fn with_variant(&self, name: &str) -> Option<LoadedModel> {
+        if !self.text.mentioned.contains_key(name) || self.variants.contains(name) {
+            return None;
+        }
+        let on = self.variants.iter().cloned().chain([name.to_owned()]).collect();
+        Some(LoadedModel { origin: Origin::Own, ..self.compiled(&on)? })
+    }
+
     fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
         let find = |file: &str| self.text.sources.get(file).cloned();
         let model = compile(&self.source, (self.tree(), Vec::new()), find, on).ok()?;

@@ -135,6 +135,11 @@ impl<'a> Searcher<'a> {
         }
     }
 
+    /// The time that is left.
+    pub(crate) fn left(&self) -> Option<Duration> {
+        self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Whether the time is up.
     pub(crate) fn is_late(&self) -> bool {
         self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)

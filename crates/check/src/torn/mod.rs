@@ -155,7 +155,8 @@ fn found(checked: &Checked) -> Vec<Torn> {
     let Some(unfolding) = &checked.evidence.unfolding else { return Vec::new() };
     let races = &checked.report.races;
     let questions = &checked.report.questions;
-    let is_open = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(_));
+    // Where the axioms do not apply, an answer may be left open because of torn values alone (`crate::mixed`).
+    let is_open = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(why) if !matches!(why, Why::MixedSize { .. }));
     let says_nothing = !questions.is_empty() && questions.iter().all(|answer| is_open(&answer.verdict));
     if says_nothing || matches!(races.answer, RaceAnswer::None | RaceAnswer::NotDefined) {
         return Vec::new();
@@ -236,7 +237,7 @@ fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<To
 }
 
 /// The bytes, of so many bits, in which the values are not all the same; ascending.
-fn bytes_that_vary(values: &[Value], bits: u8) -> Vec<u32> {
+pub(crate) fn bytes_that_vary(values: &[Value], bits: u8) -> Vec<u32> {
     let Some(first) = values.first() else { return Vec::new() };
     let varying = values.iter().fold(0, |varying, value| varying | (value.0 ^ first.0));
     (0..u32::from(bits.div_ceil(8))).filter(|byte| varying >> (8 * byte).min(127) & 0xff != 0).collect()
