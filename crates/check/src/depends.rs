@@ -124,7 +124,11 @@ fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Ch
         if other == Some(answer) {
             continue;
         }
-        if [Some(answer), other].into_iter().any(|answer| answer.is_none_or(|answer| is_unknown(answer))) {
+        let is_open = |answer: Option<&String>| answer.is_none_or(|answer| is_unknown(answer));
+        if !is_open(Some(answer)) && is_open(other) && runs.stands(*aspect, &set(&options.readings, &points)) {
+            continue;
+        }
+        if is_open(Some(answer)) || is_open(other) {
             leave_open(&mut checked.report, *aspect, strongest.why.as_ref());
             continue;
         }
@@ -300,6 +304,27 @@ impl<'a> Runs<'a> {
             return race_word(RaceAnswer::Found).to_owned();
         }
         self.outline(settings).answers.remove(&aspect).unwrap_or_else(|| "unknown".to_owned())
+    }
+
+    /// Whether what was found is there under these readings too, though a search was cut short.
+    fn stands(&self, aspect: Aspect, settings: &Settings) -> bool {
+        match aspect {
+            Aspect::Races => self.still_races(settings),
+            Aspect::Question(at) => self.still_shows(at, settings),
+            Aspect::Protocol | Aspect::Termination => false,
+        }
+    }
+
+    /// Whether the witness of a question is consistent under these readings: then it answers the question there too.
+    fn still_shows(&self, question: usize, settings: &Settings) -> bool {
+        let Some(known) = &self.known else { return false };
+        let (Some(unfolding), Some(Some(witness))) = (&known.unfolding, known.witnesses.get(question)) else {
+            return false;
+        };
+        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
+        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(unfolding) else { return false };
+        let judged = replayer.judge(witness, &Goal::new(Ends::Terminating));
+        judged.is_ok_and(|judged| judged.violated.is_empty())
     }
 
     /// Whether a race that is known is one under these readings too: its execution is judged again, which is much less
