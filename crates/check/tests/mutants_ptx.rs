@@ -227,6 +227,7 @@ const MUTANTS: &[Mutant] = &[
         "omission",
         &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-overwritten", "lb/LB+left-out-concurrent"],
     ),
+    ("told", "0", &["lb/LB+left-out-bulk", "lb/LB+left-out-bulk-pointer", "lb/LB+left-out-bulk-pointer-chosen"]),
     (
         "kernel-order",
         "0",

@@ -71,6 +71,8 @@ pub struct Omission {
     pub location: LocationId,
     /// The last event of the trace before its place in program order.
     pub after: Option<EventId>,
+    /// Of an asynchronous write: the mbarrier that tells of its end, if only who learns of it there would have seen it.
+    pub through: Option<LocationId>,
     /// The reads that decided that it is not made.
     pub reads: Vec<EventId>,
 }

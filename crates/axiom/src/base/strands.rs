@@ -42,9 +42,10 @@ impl Candidate {
                 EventKind::Barrier(barrier) => &barrier.contributed,
                 _ => &[],
             }),
-            BaseRelation::Omission | BaseRelation::BeforeOmission | BaseRelation::AfterOmission => {
-                self.fill_omissions(unfolding, which, out);
-            }
+            BaseRelation::Omission
+            | BaseRelation::BeforeOmission
+            | BaseRelation::AfterOmission
+            | BaseRelation::ToldOmission => self.fill_omissions(unfolding, which, out),
             _ => {}
         }
     }
@@ -54,11 +55,21 @@ impl Candidate {
         for (thread, trace) in self.traces.iter().enumerate() {
             for omission in unfolding.omissions_of(*trace) {
                 let is_behind = |id: EventId| omission.after.is_none_or(|after| id > after);
-                let main = self.thread_events(thread).filter(|at| unfolding.event(self.events[*at]).is_main());
-                let from: Vec<usize> = match which {
-                    BaseRelation::Omission => omission.reads.iter().filter_map(|read| self.local(*read)).collect(),
-                    BaseRelation::BeforeOmission => main.filter(|at| !is_behind(self.events[*at])).collect(),
-                    _ => main.filter(|at| is_behind(self.events[*at])).collect(),
+                let own = |at: &usize| unfolding.event(self.events[*at]);
+                let all = self.thread_events(thread);
+                let from: Vec<usize> = match (which, omission.through) {
+                    (BaseRelation::Omission, _) => omission.reads.iter().filter_map(|read| self.local(*read)).collect(),
+                    (BaseRelation::BeforeOmission, _) => {
+                        all.filter(|at| own(at).is_main() && !is_behind(self.events[*at])).collect()
+                    }
+                    (BaseRelation::AfterOmission, None) => {
+                        all.filter(|at| own(at).is_main() && is_behind(self.events[*at])).collect()
+                    }
+                    (BaseRelation::ToldOmission, Some(through)) => {
+                        let is_there = |at: &usize| own(at).location() == Some(through);
+                        all.filter(|at| is_there(at) && is_behind(self.events[*at])).collect()
+                    }
+                    _ => continue,
                 };
                 for (to, id) in self.events.iter().enumerate() {
                     let event = unfolding.event(*id);

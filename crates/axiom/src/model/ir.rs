@@ -282,6 +282,9 @@ pub enum BaseRelation {
     BeforeOmission,
     /// Those behind it.
     AfterOmission,
+    /// Of an asynchronous write of whose end an mbarrier would tell: the events of its thread at that mbarrier, behind its
+    /// place, instead.
+    ToldOmission,
     /// The reads that what a thread gives to a `bar.red` depends on to its event.
     Contributed,
     /// Barrier operations that met, into those that wait.

@@ -198,7 +198,12 @@ impl<'t> Candidate<'t> {
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
             "omission" => self.omissions(|omission, x, _| omission.reads.contains(&x)),
             "before_omission" => self.omissions(is_before),
-            "after_omission" => self.omissions(|omission, x, a| a.strand.is_none() && !is_before(omission, x, a)),
+            "after_omission" => self
+                .omissions(|omission, x, a| omission.through.is_none() && a.strand.is_none() && is_behind(omission, x)),
+            "told_omission" => self.omissions(|omission, x, a| {
+                let through = omission.through;
+                through.is_some() && location(a) == through && is_behind(omission, x)
+            }),
             _ => {
                 let relation = beside::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
@@ -296,6 +301,10 @@ impl<'t> Candidate<'t> {
 /// Events of a trace have ascending numbers.
 fn is_before(omission: &Omission, event: EventId, tells: &Event) -> bool {
     tells.strand.is_none() && matches!(omission.after, Some(after) if event <= after)
+}
+
+fn is_behind(omission: &Omission, event: EventId) -> bool {
+    omission.after.is_none_or(|after| event > after)
 }
 
 fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {

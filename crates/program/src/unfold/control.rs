@@ -103,26 +103,29 @@ impl Control {
     }
 
     /// A branch is taken or not, or an instruction under a guard done or not.
-    pub(super) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins, accesses: Accesses) {
+    /// True if it decides all that follows.
+    pub(super) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins, accesses: Accesses) -> bool {
         if reads.is_empty() {
-            return;
+            return false;
         }
-        if self.is_part(branch, joins) {
+        let is_part = self.is_part(branch, joins);
+        let is_joined = joins.events.contains_key(&branch) && accesses == Accesses::Known;
+        if is_part {
             // Decided with the first.
-        } else if joins.events.contains_key(&branch) && accesses == Accesses::Known {
+        } else if is_joined {
             self.pending.push(Pending { branch, reads: reads.clone(), left_out: Vec::new(), behind: None });
         } else {
             self.lasting.extend(reads);
         }
         let is_of = |first: &usize| self.before_exit.iter().any(|(branch, _)| branch == first);
         if joins.exit_parts.get(&branch).is_some_and(is_of) {
-            return;
-        }
-        if joins.exits.contains_key(&branch) {
+            // So is this.
+        } else if joins.exits.contains_key(&branch) {
             self.before_exit.push((branch, reads.clone()));
         } else {
             self.exit.extend(reads);
         }
+        !is_part && !is_joined
     }
 
     /// Whether this is part of a branch that was decided before and whose ways have not met yet.
@@ -365,16 +368,21 @@ fn leaves(operation: &Operation, _: &BTreeSet<RegisterId>) -> bool {
 
 /// Where it goes on from an instruction if it does, without a jump back.
 fn onward(instruction: &Instruction, at: usize, end: usize) -> Option<Vec<usize>> {
+    let is_back = target(&instruction.operation).is_some_and(|target| target <= at);
+    (!is_back).then(|| leads_to(instruction, at, end))
+}
+
+/// Where it goes on from an instruction if it does.
+pub(super) fn leads_to(instruction: &Instruction, at: usize, end: usize) -> Vec<usize> {
     let to = match &instruction.operation {
         Operation::Exit => end,
         operation => match target(operation) {
-            Some(target) if target <= at => return None,
             Some(target) => target,
-            None => return Some(vec![at + 1]),
+            None => return vec![at + 1],
         },
     };
     let stays = instruction.guard.is_some() || matches!(instruction.operation, Operation::BranchIf { .. });
-    Some(if stays { vec![at + 1, to] } else { vec![to] })
+    if stays { vec![at + 1, to] } else { vec![to] }
 }
 
 /// The instructions on a way without branches.

@@ -1,12 +1,11 @@
 //! Branches that were turned into guards: `@p a; @!p b` are the two ways of one branch, and so are `@!p bra` around `a` and
 //! `@p bra` around `b`, one after the other. What stands on both ways is done in any case.
 //!
-//! Only who comes in at the first guard goes one of the ways, so nothing may jump between them. And a write that only one way
-//! has would have its place among what the other does, where the guards interleave: then they are branches of their own.
+//! Only who comes in at the first guard goes one of the ways, so nothing may jump between them.
 
 use crate::ids::RegisterId;
 use crate::program::{Instruction, Operation, Polarity};
-use crate::unfold::control::{Ways, may_write};
+use crate::unfold::control::Ways;
 use crate::unfold::flow::defined;
 
 /// Consecutive instructions, or blocks of them, on one predicate or its negation.
@@ -84,13 +83,6 @@ fn run(code: &[Instruction], heads: Vec<usize>, blocks: &[Block]) -> Option<Run>
     let straight = [of(&|polarity| polarity != holds), of(&|polarity| polarity == holds)];
     let end = blocks.last()?.next;
     if straight.iter().any(Vec::is_empty) || is_entered(code, &heads, end) {
-        return None;
-    }
-    let writes = straight.each_ref().map(|way| {
-        let operations = way.iter().map(|at| &code[*at].operation);
-        operations.filter(|operation| may_write(operation)).collect::<Vec<_>>()
-    });
-    if writes[0] != writes[1] {
         return None;
     }
     let between = straight.each_ref().map(|way| way.iter().copied().collect());

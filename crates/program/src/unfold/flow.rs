@@ -7,8 +7,8 @@ use crate::program::{
     AddressOperand, Condition, FailedCas, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation,
     Program, Term, Thread, Update,
 };
-use crate::unfold::Dependencies;
 use crate::unfold::control::{self, Joins};
+use crate::unfold::{Dependencies, untaken};
 
 pub(crate) struct Flow {
     /// Targets of backward jumps, each with the last jump back to it. Every cycle of the code goes through one.
@@ -17,6 +17,8 @@ pub(crate) struct Flow {
     pub(crate) live: BTreeMap<usize, Vec<RegisterId>>,
     /// Where the ways of branches meet.
     pub(crate) joins: Joins,
+    /// Where they meet of those that need not (see `untaken`).
+    pub(crate) meetings: BTreeMap<usize, usize>,
 }
 
 impl Flow {
@@ -38,7 +40,11 @@ impl Flow {
                 live.insert(head, sets[head].iter().copied().collect());
             }
         }
-        Flow { heads, live, joins: control::joins(program, id, dependencies) }
+        let meetings = match dependencies {
+            Dependencies::Syntactic => BTreeMap::new(),
+            Dependencies::Real => untaken::meetings(&thread.code),
+        };
+        Flow { heads, live, joins: control::joins(program, id, dependencies), meetings }
     }
 }
 

@@ -34,6 +34,7 @@ mod strand_region;
 mod strand_tensor;
 mod strand_tile;
 mod together;
+mod untaken;
 mod visit;
 mod wait;
 
@@ -344,7 +345,7 @@ fn unfold_tiled(
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = beginning(program);
-    let (mut lives, mut walks) = (Vec::new(), Vec::new());
+    let (mut lives, mut walks, mut parted) = (Vec::new(), Vec::new(), Vec::new());
     let staying = launch::Staying::new(program);
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
@@ -359,6 +360,7 @@ fn unfold_tiled(
         let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         lives.extend(ran.lives);
         walks.extend(ran.walks);
+        parted.extend(ran.parted);
         staying.unstarted(program, id, &mut unfolding);
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
@@ -369,6 +371,7 @@ fn unfold_tiled(
         let unrolled = UnfoldOptions { joint: Joint::Unrolled, ..*options };
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
+    untaken::note(&mut unfolding, &parted);
     omission::of_other_traces(&mut unfolding, options.dependencies);
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     strand_pair::unpaired(program, &mut unfolding, &lives);

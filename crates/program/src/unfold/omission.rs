@@ -10,11 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation};
+use crate::tag::Tag;
 use crate::unfold::access::accessed;
 use crate::unfold::control::{self, Accesses};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
-use crate::unfold::{Dependencies, fold};
+use crate::unfold::{Dependencies, fold, untaken};
 use crate::unfolding::{Event, Omission, Unfolding};
 
 /// See the head of the file. As [`Omission`], before the trace has a number.
@@ -35,11 +36,14 @@ impl Runner<'_> {
             _ => true,
         });
         let accesses = if is_known { Accesses::Known } else { Accesses::Anywhere };
-        state.control.decide(state.at, reads, &self.flow.joins, accesses);
+        if state.control.decide(state.at, reads, &self.flow.joins, accesses) {
+            self.note_parted(state, reads);
+        }
     }
 
     /// Which way it went there, 1 if the condition held. The run is where it was decided.
     pub(crate) fn went(&self, state: &mut State, way: usize) {
+        untaken::went(state, way);
         let branch = state.at;
         let Some(join) = self.flow.joins.events.get(&branch) else { return };
         let is_write = |at: &&usize| control::may_write(&self.thread.code[**at].operation);
@@ -114,6 +118,7 @@ impl Runner<'_> {
             trace,
             location: *location,
             after: *after,
+            through: None,
             reads: reads.iter().copied().collect(),
         }));
     }
@@ -141,9 +146,12 @@ fn omit(state: &mut State, location: LocationId, reads: &Reads) {
 }
 
 /// A store whose address depends on which way a branch went has other places in other traces of its thread: each trace
-/// leaves out those of the others.
+/// leaves out those of the others. So it is with an asynchronous operation, whatever its address depends on.
 pub(crate) fn of_other_traces(unfolding: &mut Unfolding, dependencies: Dependencies) {
-    let is_chosen = |event: &Event| event.is_main() && event.is_write() && !event.address_deps.is_empty();
+    let is_chosen = |event: &Event| {
+        let is_thing = event.is_write() && !event.has(Tag::Completion);
+        is_thing && !event.address_deps.is_empty()
+    };
     if dependencies == Dependencies::Syntactic || !unfolding.events.iter().any(is_chosen) {
         return;
     }
@@ -152,27 +160,36 @@ pub(crate) fn of_other_traces(unfolding: &mut Unfolding, dependencies: Dependenc
     for event in unfolding.events.iter().filter(|event| is_chosen(event)) {
         places.entry(instruction(event)).or_default().extend(event.location());
     }
+    places.retain(|_, places| places.len() > 1);
     let mut found = Vec::new();
     for (index, trace) in unfolding.traces.iter().enumerate() {
         let mut own = BTreeMap::<_, (usize, BTreeSet<LocationId>)>::new();
         for (at, id) in trace.events.iter().enumerate() {
             let event = &unfolding.events[id.index()];
-            if is_chosen(event) {
+            if is_chosen(event) && places.contains_key(&instruction(event)) {
                 own.entry(instruction(event)).or_insert((at, BTreeSet::new())).1.extend(event.location());
             }
         }
         for (instruction, (at, own)) in own {
-            let after = at.checked_sub(1).map(|before| trace.events[before]);
-            let reads = unfolding.events[trace.events[at].index()].address_deps.clone();
-            let omission = |location: &LocationId| Omission {
-                trace: TraceId::new(index),
-                location: *location,
-                after,
-                reads: reads.clone(),
-            };
-            found.extend(places[&instruction].difference(&own).map(omission));
+            for location in places[&instruction].difference(&own) {
+                found.extend(not_there(unfolding, TraceId::new(index), (at, *location)));
+            }
         }
     }
     unfolding.omissions.extend(found);
     unfolding.omissions.sort_by_key(|omission| omission.trace);
+}
+
+/// The write of a trace is not to this place. What an asynchronous one writes is there when it is complete.
+fn not_there(unfolding: &Unfolding, id: TraceId, (at, location): (usize, LocationId)) -> Vec<Omission> {
+    let trace = &unfolding.traces[id.index()];
+    let event = trace.events[at];
+    let before = |at: usize| at.checked_sub(1).map(|before| trace.events[before]);
+    let reads = &unfolding.events[event.index()].address_deps;
+    let omission = |after, through| Omission { trace: id, location, after, through, reads: reads.clone() };
+    let Some(strand) = &unfolding.events[event.index()].strand else { return vec![omission(before(at), None)] };
+    let issue = trace.events.iter().position(|event| *event == strand.issue).and_then(before);
+    let told = untaken::signals(unfolding, trace, event).into_iter().map(|through| omission(issue, Some(through)));
+    let waited = untaken::waited_for(unfolding, trace, event).map(|at| omission(Some(trace.events[at]), None));
+    told.chain(waited).collect()
 }

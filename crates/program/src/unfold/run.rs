@@ -20,6 +20,7 @@ use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
 use crate::unfold::together::{Together, Walk};
+use crate::unfold::untaken::Parted;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects};
@@ -52,12 +53,14 @@ pub(crate) struct Runner<'a> {
     lives: Vec<Life>,
     pub(crate) together: Together,
     pub(crate) walks: Vec<Walk>,
+    parted: Vec<(TraceId, Parted)>,
 }
 
 /// What is known of the traces of a thread, beside what is in the unfolding.
 pub(crate) struct Ran {
     pub(crate) lives: Vec<Life>,
     pub(crate) walks: Vec<Walk>,
+    pub(crate) parted: Vec<(TraceId, Parted)>,
 }
 
 /// What is known before a run.
@@ -110,6 +113,7 @@ impl<'a> Runner<'a> {
             lives: Vec::new(),
             together,
             walks: Vec::new(),
+            parted: Vec::new(),
         }
     }
 
@@ -140,11 +144,13 @@ impl<'a> Runner<'a> {
                 }
             }
             self.note_omissions(&mut state);
+            let at = state.at;
+            self.meet_parted(&mut state, at);
             control::meet(&mut state, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
-        Ok(Ran { lives: self.lives, walks: self.walks })
+        Ok(Ran { lives: self.lives, walks: self.walks, parted: self.parted })
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
@@ -154,6 +160,7 @@ impl<'a> Runner<'a> {
         }
         if end == TraceEnd::Exit {
             control::meet_at_end(&mut state, &self.flow.joins);
+            self.meet_parted(&mut state, self.thread.code.len());
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
@@ -171,6 +178,7 @@ impl<'a> Runner<'a> {
             self.unfolding.exits.push((id, state.control.of_exit().into_iter().collect()));
         }
         self.record_omissions(&state.omitted, id);
+        self.parted.extend(state.parted.into_iter().map(|parted| (id, parted)));
         if let Some(events) = state.kept_failing {
             self.unfolding.failing.push(FailingIteration { trace: id, events });
         }
@@ -237,6 +245,7 @@ impl<'a> Runner<'a> {
             Decision::Always => {
                 state.folded += 1;
                 self.went(&mut state, 1);
+                self.note_omissions(&mut state);
                 self.execute(state, instruction, reads.clone())
             }
             Decision::Never => {
@@ -250,6 +259,7 @@ impl<'a> Runner<'a> {
                 skip(self, skipped);
                 self.constrain(&mut state, yes);
                 self.went(&mut state, 1);
+                self.note_omissions(&mut state);
                 self.execute(state, instruction, reads.clone())
             }
         }

@@ -11,6 +11,7 @@ use crate::unfold::fold;
 use crate::unfold::omission::Omitted;
 use crate::unfold::strand_group::Outstanding;
 use crate::unfold::together::Begun;
+use crate::unfold::untaken::Parted;
 use crate::unfold::visit::Visit;
 use crate::value::Value;
 
@@ -66,6 +67,8 @@ pub(crate) struct State {
     pub(crate) own: Own,
     /// Writes left out so far.
     pub(crate) omitted: Vec<Omitted>,
+    /// Branches whose ways need not meet.
+    pub(crate) parted: Vec<Parted>,
 }
 
 /// What a condition comes to on this run.
@@ -112,6 +115,7 @@ impl State {
             kept_from: None,
             own: Own::default(),
             omitted: Vec::new(),
+            parted: Vec::new(),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// By the number that stands for each.
-const RELATIONS: [BaseRelation; 36] = [
+const RELATIONS: [BaseRelation; 37] = [
     BaseRelation::Id,
     BaseRelation::Po,
     BaseRelation::Loc,
@@ -45,6 +45,7 @@ const RELATIONS: [BaseRelation; 36] = [
     BaseRelation::Omission,
     BaseRelation::BeforeOmission,
     BaseRelation::AfterOmission,
+    BaseRelation::ToldOmission,
     BaseRelation::Contributed,
 ];
 

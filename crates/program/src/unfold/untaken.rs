@@ -1,0 +1,301 @@
+//! Writes on the way that was not taken of a branch whose ways need not meet: one has a jump back, a wait, an asynchronous
+//! operation or an access through a register of unknown value.
+//!
+//! Such a branch decides all that follows in its own thread (see `control`), and who reads elsewhere an older value for want
+//! of a write depends on it as well (see `omission`). The traces that went the other way tell what is written there. The
+//! place of such a write is where both ways come if they come anywhere, the nearest postdominator of the branch, or before
+//! what both do last on their way there. It is not put further to the front: another thread that got to know of something
+//! on the way taken could have read the old value on the other way, too.
+//!
+//! What is written asynchronously is there when it is complete: behind the wait of its thread for it, or for who learns of
+//! it from its mbarrier.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::{EventId, LocationId, ThreadId, TraceId};
+use crate::program::{Instruction, Operation};
+use crate::tag::Tag;
+use crate::unfold::control::{leads_to, may_write};
+use crate::unfold::run::Runner;
+use crate::unfold::state::{Reads, State};
+use crate::unfolding::{Event, EventKind, Omission, Trace, Unfolding};
+
+/// Of the ways that traces took, so many are looked at for each branch.
+const MOST_WAYS: usize = 32;
+
+/// Such a branch on a run.
+#[derive(Clone)]
+pub(crate) struct Parted {
+    branch: usize,
+    /// How often the run had come there.
+    visit: u32,
+    reads: Reads,
+    way: Option<usize>,
+    /// How many events the run had where it was decided, and where the ways meet if it came there.
+    from: usize,
+    to: Option<usize>,
+}
+
+/// Where the ways of each branch meet if both come to the end, of those with something on them that may write.
+pub(crate) fn meetings(code: &[Instruction]) -> BTreeMap<usize, usize> {
+    let end = code.len();
+    let next = |at: usize| leads_to(&code[at], at, end);
+    let branches: Vec<usize> = (0..end).filter(|at| next(*at).len() > 1 || code[*at].guard.is_some()).collect();
+    if branches.is_empty() {
+        return BTreeMap::new();
+    }
+    let nearest = postdominators(code);
+    let writes = |branch: usize, meeting: usize| {
+        let mut found = BTreeSet::new();
+        let mut todo = next(branch);
+        // What is under a guard is its own way.
+        todo.extend((todo.len() == 1).then_some(branch));
+        while let Some(at) = todo.pop() {
+            if at != meeting && at != end && found.insert(at) {
+                todo.extend(next(at));
+            }
+        }
+        found.into_iter().any(|at| is_write(&code[at].operation))
+    };
+    let met = branches.into_iter().filter_map(|branch| Some((branch, nearest[branch]?)));
+    met.filter(|(branch, meeting)| writes(*branch, *meeting)).collect()
+}
+
+fn is_write(operation: &Operation) -> bool {
+    may_write(operation) && !matches!(operation, Operation::MbarrierWait(_) | Operation::Mark { .. })
+}
+
+/// Per instruction the nearest one, or the end, that every way from it to the end goes through: the usual fixpoint over a
+/// tree, in which what comes later in the postorder from the end is nearer to the root.
+fn postdominators(code: &[Instruction]) -> Vec<Option<usize>> {
+    let end = code.len();
+    let mut before = vec![Vec::new(); end + 1];
+    (0..end).for_each(|at| leads_to(&code[at], at, end).into_iter().for_each(|to| before[to].push(at)));
+    let (mut order, mut rank) = (Vec::new(), vec![None; end + 1]);
+    let mut seen = vec![false; end + 1];
+    let mut todo = vec![(end, 0)];
+    seen[end] = true;
+    while let Some((at, done)) = todo.pop() {
+        if let Some(&from) = before[at].get(done) {
+            todo.push((at, done + 1));
+            if !std::mem::replace(&mut seen[from], true) {
+                todo.push((from, 0));
+            }
+        } else {
+            rank[at] = Some(order.len());
+            order.push(at);
+        }
+    }
+    let mut nearest = vec![None; end + 1];
+    nearest[end] = Some(end);
+    let mut changed = true;
+    while std::mem::take(&mut changed) {
+        for &at in order.iter().rev().skip(1) {
+            let known = leads_to(&code[at], at, end).into_iter().filter(|to| nearest[*to].is_some());
+            let new = known.reduce(|one, other| common(one, other, &nearest, &rank));
+            if new != nearest[at] {
+                nearest[at] = new;
+                changed = true;
+            }
+        }
+    }
+    nearest
+}
+
+fn common(mut one: usize, mut other: usize, nearest: &[Option<usize>], rank: &[Option<usize>]) -> usize {
+    while one != other {
+        let lower = if rank[one] < rank[other] { &mut one } else { &mut other };
+        match nearest[*lower] {
+            Some(up) if up != *lower => *lower = up,
+            _ => return nearest.len() - 1,
+        }
+    }
+    one
+}
+
+impl Runner<'_> {
+    /// A branch was decided for all that follows.
+    pub(super) fn note_parted(&self, state: &mut State, reads: &Reads) {
+        if self.flow.meetings.contains_key(&state.at) {
+            let (visit, from) = (state.runs[state.at], state.path.len());
+            let reads = reads.clone();
+            state.parted.push(Parted { branch: state.at, visit, reads, way: None, from, to: None });
+        }
+    }
+
+    /// The ways that meet here have met.
+    pub(crate) fn meet_parted(&self, state: &mut State, at: usize) {
+        let events = state.path.len();
+        let open = state.parted.iter_mut().filter(|parted| parted.to.is_none());
+        open.filter(|parted| self.flow.meetings.get(&parted.branch) == Some(&at))
+            .for_each(|parted| parted.to = Some(events));
+    }
+}
+
+pub(super) fn went(state: &mut State, way: usize) {
+    let at = state.at;
+    if let Some(parted) = state.parted.last_mut().filter(|parted| parted.branch == at && parted.way.is_none()) {
+        parted.way = Some(way);
+    }
+}
+
+/// A way that a trace took.
+#[derive(Copy, Clone)]
+struct Way<'a> {
+    id: TraceId,
+    trace: &'a Trace,
+    from: usize,
+    to: usize,
+    reads: &'a Reads,
+}
+
+impl<'a> Way<'a> {
+    fn new(unfolding: &'a Unfolding, id: TraceId, parted: &'a Parted) -> Option<Way<'a>> {
+        Some(Way { id, trace: &unfolding.traces[id.index()], from: parted.from, to: parted.to?, reads: &parted.reads })
+    }
+
+    fn events(&self) -> &'a [EventId] {
+        &self.trace.events[self.from..self.to]
+    }
+
+    fn before(&self, at: usize) -> Option<EventId> {
+        at.checked_sub(1).map(|before| self.trace.events[before])
+    }
+}
+
+/// Notes what each trace left out at such branches.
+pub(crate) fn note(unfolding: &mut Unfolding, parted: &[(TraceId, Parted)]) {
+    let mut branches = BTreeMap::<(ThreadId, usize, u32), [Vec<Way<'_>>; 2]>::new();
+    for (id, parted) in parted {
+        let thread = unfolding.traces[id.index()].thread;
+        let way = Way::new(unfolding, *id, parted).zip(parted.way);
+        if let Some((way, which)) = way {
+            branches.entry((thread, parted.branch, parted.visit)).or_default()[which].push(way);
+        }
+    }
+    let mut found = BTreeMap::new();
+    for ways in branches.values() {
+        for (own, other) in [(0, 1), (1, 0)] {
+            let others = writing(unfolding, &ways[other]);
+            for way in &ways[own] {
+                for other in &others {
+                    for place in left_out(unfolding, way, other) {
+                        let reads = way.reads.iter().copied().collect::<Vec<_>>();
+                        found.insert((way.id, place, reads), ());
+                    }
+                }
+            }
+        }
+    }
+    unfolding.omissions.extend(found.into_keys().map(|(trace, place, reads)| {
+        let Place { location, after, through } = place;
+        Omission { trace, location, after, through, reads }
+    }));
+    unfolding.omissions.sort_by_key(|omission| omission.trace);
+}
+
+/// The ways with writes, of those with the same events one.
+fn writing<'a>(unfolding: &Unfolding, ways: &[Way<'a>]) -> Vec<Way<'a>> {
+    let mut seen = BTreeSet::new();
+    let is_write = |id: &EventId| unfolding.events[id.index()].is_write();
+    let with_writes = ways.iter().filter(|way| way.events().iter().any(is_write));
+    with_writes.filter(|way| seen.insert(way.events())).take(MOST_WAYS).copied().collect()
+}
+
+/// Where a write is left out.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    location: LocationId,
+    after: Option<EventId>,
+    through: Option<LocationId>,
+}
+
+/// What a trace on one way leaves out of what one on the other does.
+fn left_out(unfolding: &Unfolding, own: &Way<'_>, other: &Way<'_>) -> Vec<Place> {
+    let event = |id: &EventId| &unfolding.events[id.index()];
+    let writes = |id: &EventId| event(id).location().filter(|_| event(id).is_write());
+    // Who reads one of these depends on the branch through it.
+    let written: BTreeSet<LocationId> = own.events().iter().filter_map(writes).collect();
+    let both = alike_at_end(unfolding, own.events(), other.events());
+    let mut found = Vec::new();
+    for id in &other.events()[..other.events().len() - both] {
+        let Some(location) = writes(id).filter(|location| !written.contains(location)) else { continue };
+        if event(id).is_main() {
+            found.push(Place { location, after: own.before(own.to - both), through: None });
+        } else if !event(id).has(Tag::Completion) {
+            found.extend(completed(unfolding, (own, other), (*id, location)));
+        }
+    }
+    found
+}
+
+/// Where an asynchronous write of the other way would have been complete.
+fn completed(
+    unfolding: &Unfolding,
+    (own, other): (&Way<'_>, &Way<'_>),
+    (write, location): (EventId, LocationId),
+) -> Vec<Place> {
+    let event = |id: &EventId| &unfolding.events[id.index()];
+    let mut found = Vec::new();
+    if let Some(at) = waited_for(unfolding, other.trace, write) {
+        let wait = event(&other.trace.events[at]);
+        let is_same = |id: &&EventId| {
+            let event = event(id);
+            event.is_main() && (event.span.start, event.iteration) == (wait.span.start, wait.iteration)
+        };
+        let behind = own.trace.events[own.to..].iter().find(is_same).copied();
+        let after = if at < other.to { own.before(own.to) } else { behind };
+        let is_there = at < other.to || behind.is_some();
+        found.extend(is_there.then_some(Place { location, after, through: None }));
+    }
+    for through in signals(unfolding, other.trace, write) {
+        found.push(Place { location, after: own.before(own.from), through: Some(through) });
+    }
+    found
+}
+
+/// Where in its trace the thread waits for an asynchronous access.
+pub(super) fn waited_for(unfolding: &Unfolding, trace: &Trace, access: EventId) -> Option<usize> {
+    trace.events.iter().position(|id| unfolding.events[id.index()].completes.contains(&access))
+}
+
+/// The mbarriers that tell of its end.
+pub(super) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> BTreeSet<LocationId> {
+    let events = trace.events.iter().map(|id| &unfolding.events[id.index()]);
+    let tells = |event: &&Event| {
+        let is_after = event.strand.as_ref().is_some_and(|strand| strand.after.contains(&access));
+        event.has(Tag::Completion) && event.is_write() && is_after
+    };
+    events.filter(tells).filter_map(Event::location).collect()
+}
+
+/// How many events at the ends of two ways are the same. None where the other way does something of the kind before, so that
+/// who gets to know of it knows nothing of what comes between.
+fn alike_at_end(unfolding: &Unfolding, own: &[EventId], other: &[EventId]) -> usize {
+    let event = |id: &EventId| &unfolding.events[id.index()];
+    let pairs = own.iter().rev().zip(other.iter().rev());
+    let both = pairs.take_while(|(one, other)| is_alike(event(one), event(other))).count();
+    let (before, end) = other.split_at(other.len() - both);
+    let is_before = |id: &EventId| match &event(id).kind {
+        EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => false,
+        EventKind::Barrier(_) => before.iter().any(|other| matches!(event(other).kind, EventKind::Barrier(_))),
+        EventKind::Write { location, .. } => before.iter().any(|other| event(other).location() == Some(*location)),
+    };
+    if end.iter().any(is_before) { 0 } else { both }
+}
+
+fn is_alike(one: &Event, other: &Event) -> bool {
+    let is_same = match (&one.kind, &other.kind) {
+        (EventKind::Read { address, .. }, EventKind::Read { address: same, .. }) => address == same,
+        (EventKind::Write { address, value, .. }, EventKind::Write { address: same, value: also, .. }) => {
+            address == same && value == also
+        }
+        (EventKind::Fence, EventKind::Fence) => true,
+        (EventKind::Barrier(one), EventKind::Barrier(other)) => {
+            let names = (&one.instance, &one.id, &one.count) == (&other.instance, &other.id, &other.count);
+            names && (one.kind, one.level) == (other.kind, other.level) && one.reduction == other.reduction
+        }
+        _ => false,
+    };
+    is_same && one.is_main() && other.is_main() && one.tags == other.tags && one.scope == other.scope
+}
