@@ -75,6 +75,12 @@ impl Report {
         none && of_all && answer.verdict == Verdict::Holds
     }
 
+    /// Whether these pieces are what some race lacks.
+    pub fn is_told_of_a_race(&self, missing: &[Missing]) -> bool {
+        let mut told = self.races.pairs.iter().filter_map(|race| race.diagnosis.as_ref());
+        !missing.is_empty() && told.any(|diagnosis| diagnosis.missing == missing)
+    }
+
     /// The readings that some answer depends on, ascending, each once.
     pub fn depends_on(&self) -> Vec<String> {
         let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());

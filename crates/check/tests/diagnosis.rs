@@ -167,12 +167,12 @@ fn a_story_tells_of_phases_and_copies() {
 const SEVERAL: &[(&str, &str, &[&str])] = &[
     (
         "async/mbarrier/bytes-not-expected",
-        "announces 16 bytes less than are copied",
+        "announces none of the 16 bytes that are copied",
         &["`mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 16` in P0 instead of"],
     ),
     (
         "async/bulk/bulk-two-copies-half-expected",
-        "announces 16 bytes less",
+        "announces 16 bytes, and 32 are copied",
         &["`mbarrier.arrive.expect_tx.shared::cta.b64 _, [b], 32` in P0 instead of"],
     ),
     ("launch/stream-two", "nothing orders P0's kernel before P1", &["`.launch 0 -> 1` in the declarations"]),

@@ -254,6 +254,8 @@ impl Edit {
             Change::Count { name, by, inits } => {
                 let place = inits.first().map_or(String::new(), |(_, span)| format!(" in line {}", line(span)));
                 let count = counted(scene, name, inits).unwrap_or_default() + by;
+                // All of an array are declared with one count.
+                let name = if inits.is_empty() { name.split('[').next().unwrap_or(name) } else { name };
                 format!("an initial count of {count} for the mbarrier {name}{place}")
             }
         }

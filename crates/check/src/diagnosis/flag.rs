@@ -1,6 +1,6 @@
 //! A flag that one thread releases and the other never looks at (PTX ISA 8.8, 8.9.4): a loop that acquires it is missing.
 
-use fencepost_program::program::{LocationRole, Space};
+use fencepost_program::program::LocationRole;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Operand;
@@ -10,6 +10,7 @@ use super::edit::{Change, Edit, Polled, scope_word};
 use super::paths::{Kind, Link, Node};
 use super::scene::Scene;
 use super::wait::value;
+use super::words;
 
 const POLL: u32 = 2300;
 
@@ -49,7 +50,7 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> 
 }
 
 /// Strong, of the generic proxy, and where the other thread can read it by its name.
-fn is_flag(scene: &Scene<'_>, write: EventId, to: EventId) -> bool {
+pub(super) fn is_flag(scene: &Scene<'_>, write: EventId, to: EventId) -> bool {
     let Some(location) = scene.location(write) else { return false };
     let near = location.owner.is_none_or(|owner| owner == scene.place(to));
     near && location.role != LocationRole::Mbarrier && scene.has(write, Tag::Generic) && !scene.has(write, Tag::Weak)
@@ -84,11 +85,7 @@ fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
     // Registers are the other thread's own.
     let name = address.trim_start_matches('[').trim_start();
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_').then_some(())?;
-    let space = match scene.space(write) {
-        Space::Global => "global",
-        Space::Shared => "shared",
-        _ => return None,
-    };
+    let space = words::space(scene.space(write))?;
     let last = value(scene, awaited(scene, write, scene.thread(before)?)?)?;
     let scope = scope_word(scene.common(write, before));
     let load = format!("ld.acquire.{scope}.{space}.u{bits} %seen, {address}");
@@ -102,13 +99,13 @@ fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
 }
 
 /// Of the type of a load or a store.
-fn bits(word: &str) -> Option<u32> {
+pub(super) fn bits(word: &str) -> Option<u32> {
     word.strip_prefix(['b', 'u', 's']).and_then(|rest| rest.parse().ok())
 }
 
 /// The write whose value is waited for: that which no other overwrites, or where the waiting thread writes too, that which
 /// overwrites nothing but the initial value.
-fn awaited(scene: &Scene<'_>, write: EventId, waiter: ThreadId) -> Option<EventId> {
+pub(super) fn awaited(scene: &Scene<'_>, write: EventId, waiter: ThreadId) -> Option<EventId> {
     let location = scene.event(write).location();
     let of_flag = |id: EventId| scene.has(id, Tag::Write) && scene.event(id).location() == location;
     let goes_on = scene.main_events(waiter).into_iter().any(of_flag);

@@ -52,7 +52,7 @@ fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(
 }
 
 /// The same word on the same instruction of several threads: those that take turns with a lock have the same text.
-fn said_alike(scene: &Scene<'_>, words: &[Edit]) -> Vec<Vec<Edit>> {
+pub(super) fn said_alike(scene: &Scene<'_>, words: &[Edit]) -> Vec<Vec<Edit>> {
     let mut found: Vec<(String, Vec<Edit>)> = Vec::new();
     for edit in words {
         let Change::Strengthen { span, semantics, scope, .. } = &edit.change else { continue };

@@ -11,12 +11,16 @@ use crate::test::Test;
 use super::edit::Edit;
 use super::phases;
 use super::scene::{self, Scene};
+use super::unset;
 use super::verify::Verifier;
 
-/// What leaves no race leaves nothing to wait for in vain either: a cause, and what is missing.
-pub(super) fn told(checked: &mut Checked, cure: Option<(String, Vec<Missing>)>) {
+/// A cause, and what is missing.
+pub(super) type Told = (String, Vec<Missing>);
+
+/// What leaves no race leaves nothing to wait for in vain either; else the wait has its own.
+pub(super) fn told(checked: &mut Checked, told: Option<Told>) {
     let termination = &mut checked.report.termination;
-    if let (TerminationAnswer::MayHang, Some((cause, missing))) = (termination.answer, cure) {
+    if let (TerminationAnswer::MayHang, Some((cause, missing))) = (termination.answer, told) {
         (termination.cause, termination.missing) = (cause, missing);
     }
 }
@@ -26,19 +30,30 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
         return;
     }
+    let Some(unfolding) = checked.evidence.unfolding.as_ref() else { return };
+    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
+    let own = own(test, model, checked, &verifier);
+    told(checked, own);
+}
+
+/// What a wait for good lacks, beside the races that the test has.
+pub(super) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier: &Verifier<'_>) -> Option<Told> {
+    if checked.report.termination.answer != TerminationAnswer::MayHang {
+        return None;
+    }
     let evidence = &checked.evidence;
-    let (Some(unfolding), Some(execution)) = (evidence.unfolding.as_ref(), evidence.stuck.as_ref()) else { return };
+    let (unfolding, execution) = (evidence.unfolding.as_ref()?, evidence.stuck.as_ref()?);
     let watching = scene::watching(&model.model);
     let scene = Scene::new(test, unfolding, execution, &watching);
-    let guesses = phases::hung(&scene);
-    if guesses.is_empty() {
-        return;
-    }
-    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
+    let mut guesses = phases::hung(&scene);
+    guesses.extend(unset::likely(&scene));
     let stages = phases::rounds::stages(&scene);
-    let helps = |edit: &&Edit| verifier.mends(&[*edit], stages);
-    if let Some(edit) = guesses.iter().find(helps) {
-        checked.report.termination.missing = vec![edit.missing(&scene)];
-        checked.report.termination.cause = edit.reason.clone();
+    let helps = |edit: &&Edit| match evidence.races.is_empty() {
+        true => verifier.mends(&[*edit], stages),
+        false => verifier.ends(&[*edit], stages),
+    };
+    match guesses.iter().find(helps) {
+        Some(edit) => Some((edit.reason.clone(), vec![edit.missing(&scene)])),
+        None => unset::why(&scene).map(|cause| (cause, Vec::new())),
     }
 }

@@ -15,6 +15,7 @@ use super::scene::Scene;
 use super::words;
 
 const SEMANTICS: u32 = 1000;
+const SCOPE: u32 = 500;
 const FROM_WEAK: u32 = 2500;
 const MOVE: u32 = 2500;
 
@@ -95,7 +96,13 @@ impl Lacks {
                 _ => format!("{} is relaxed", scene.called(id)),
             };
             let wider = scope.map_or(0, |scope| 100 * (1 + scope as u32));
-            let cost = wider + if weak { FROM_WEAK } else { SEMANTICS };
+            let cost = wider
+                + match semantics {
+                    _ if weak => FROM_WEAK,
+                    Some(_) => SEMANTICS,
+                    // What is there and reaches too near is mended before another is put in its place.
+                    None => SCOPE,
+                };
             let mbarrier = event.tags.has(Tag::Mbarrier);
             let section = match (semantics, mbarrier) {
                 (None, true) => "9.7.15.16, 8.5",

@@ -32,6 +32,7 @@ mod slots;
 mod small;
 mod unheard;
 mod unlooped;
+mod unset;
 mod verify;
 mod visit;
 mod wait;
@@ -113,7 +114,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
             diagnosis.confirmed = true;
         }
     }
-    hang::told(checked, cures.told);
+    let own = cures.told.or_else(|| hang::own(test, model, checked, &verifier));
+    hang::told(checked, own);
 }
 
 /// What leaves no race of the test.
@@ -123,7 +125,7 @@ struct Cures {
     /// How many races have one.
     clean: usize,
     /// What is said of the first.
-    told: Option<(String, Vec<Missing>)>,
+    told: Option<hang::Told>,
 }
 
 /// The same for an example of a race, without the report around it.
@@ -144,7 +146,8 @@ fn diagnose(
     let is_apart = apart.is_some();
     let plans = apart.unwrap_or_else(|| paths::plans(scene, pair));
     let outcome = search(scene, verifier, pair, &plans, &cures.all);
-    diagnosis.confirmed = matches!(outcome, Outcome::Cured(_));
+    diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
+    let is_against = matches!(outcome, Outcome::Against(_));
     // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
     // was checked and is no cure says nothing.
     let told = match outcome {
@@ -155,7 +158,7 @@ fn diagnose(
             }
             Some((cure.from, cure.to, cure.edits))
         }
-        Outcome::Probably(plan) => Some((plan.from, plan.to, plan.edits)),
+        Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
             diagnosis.missing = exit::general(scene, flag, pair).into_iter().collect();
             plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
@@ -173,6 +176,9 @@ fn diagnose(
     };
     if let Some((from, to, edits)) = told {
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
+    }
+    if is_against {
+        diagnosis.why.push_str("; in this order of the two no execution has the outcome that the test asks for");
     }
     if cures.told.is_none() && cures.clean > 0 {
         cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));

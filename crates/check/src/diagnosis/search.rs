@@ -10,7 +10,7 @@ use super::paths::{Plan, plans};
 use super::phases::loops;
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, guess, meet, more, phases, slots, small, unheard, unlooped};
+use super::{arrive, guess, meet, mirror, more, phases, slots, small, unheard, unlooped};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -64,7 +64,7 @@ impl Cure {
         let more = match self.found {
             Found::Clean => 0,
             Found::Right => OTHERS_LEFT,
-            Found::Gone | Found::Stays | Found::Unknown => NOT_RIGHT,
+            Found::Gone | Found::Against | Found::Stays | Found::Unknown => NOT_RIGHT,
         };
         size(&self.edits) + more
     }
@@ -107,11 +107,15 @@ pub(super) struct Search<'s, 'a> {
     best: Option<Cure>,
     /// The cheapest that was too much to check.
     undecided: Option<Plan>,
+    /// The smallest that orders the accesses and leaves no execution with the outcome that is asked for.
+    against: Option<Plan>,
 }
 
 /// What came of it.
 pub(super) enum Outcome {
     Cured(Cure),
+    /// It orders the accesses, and then no execution has the outcome that is asked for.
+    Against(Plan),
     /// Too much to check.
     Probably(Plan),
     /// There are ways, and none is a cure.
@@ -127,7 +131,7 @@ pub(super) fn adopt(
     pair: (EventId, EventId),
     edits: &[Edit],
 ) -> Option<Cure> {
-    let search = Search { scene, verifier, pair, best: None, undecided: None };
+    let search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
     let found = search.check(edits);
     (found == Found::Clean).then(|| Cure { from: pair.0, to: pair.1, edits: edits.to_vec(), found })
 }
@@ -140,7 +144,7 @@ pub(super) fn search(
     found: &[Plan],
     others: &[Vec<Edit>],
 ) -> Outcome {
-    let mut search = Search { scene, verifier, pair, best: None, undecided: None };
+    let mut search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
     for edits in others {
         if size(edits) < search.bound()
             && let Some(cure) = adopt(scene, verifier, pair, edits)
@@ -159,15 +163,7 @@ pub(super) fn search(
         Some(cure) if cure.is_clean() => return Outcome::Cured(cure),
         best => search.best = best,
     }
-    // What has another number than it should is seldom meant so.
-    search.singles(small::overrun(scene));
-    search.singles(meet::likely(scene, pair));
-    search.singles(unheard::likely(scene, pair));
-    search.singles(unlooped::likely(scene, pair));
-    let all = unlooped::together(scene);
-    if search.best.is_none() && !all.is_empty() {
-        search.offer_quietly(&Plan { from: pair.0, to: pair.1, edits: all, cost: 0 });
-    }
+    search.likely();
     match search.best.take() {
         Some(cure) if cure.is_clean() && cure.score() <= LIKELY => return Outcome::Cured(cure),
         best => search.best = best,
@@ -185,8 +181,12 @@ pub(super) fn search(
     if search.best.is_none() {
         search.several();
     }
+    if search.best.is_none() {
+        search.alike();
+    }
     match (search.best, search.undecided) {
         (Some(cure), _) => Outcome::Cured(cure),
+        (None, _) if search.against.is_some() => search.against.map_or(Outcome::Nothing, Outcome::Against),
         (None, Some(plan)) => Outcome::Probably(plan),
         (None, None) if found.is_empty() => Outcome::Nothing,
         (None, None) => Outcome::Unsolved,
@@ -194,6 +194,27 @@ pub(super) fn search(
 }
 
 impl Search<'_, '_> {
+    /// What is seldom meant so: another number than it should be, a copy in no group, a barrier that one leaves out, a wait that
+    /// nobody asks or repeats.
+    fn likely(&mut self) {
+        let (scene, pair) = (self.scene, self.pair);
+        self.singles(small::overrun(scene));
+        self.singles(phases::odd(scene));
+        self.singles(mirror::uncommitted(scene));
+        self.singles(meet::likely(scene, pair));
+        self.singles(unheard::likely(scene, pair));
+        self.singles(unlooped::likely(scene, pair));
+        let all = unlooped::together(scene);
+        if self.best.is_none() && !all.is_empty() {
+            self.offer_quietly(&Plan { from: pair.0, to: pair.1, edits: all, cost: 0 });
+        }
+        for edits in unlooped::unlooked(scene) {
+            if size(&edits) < self.bound() {
+                self.offer_quietly(&Plan { from: pair.0, to: pair.1, edits, cost: 0 });
+            }
+        }
+    }
+
     fn check(&self, edits: &[Edit]) -> Found {
         let edits: Vec<&Edit> = edits.iter().collect();
         self.verifier.check(&edits, self.pair, self.scene.unfolding)
@@ -218,10 +239,18 @@ impl Search<'_, '_> {
         if found == Found::Unknown && self.undecided.is_none() && is_one_round {
             self.undecided = Some(lacking(self.scene, plan)).filter(|plan| !plan.edits.is_empty());
         }
+        self.note(plan, found);
         if found.is_cure() {
             self.keep(plan, plan.edits.clone(), found);
-        } else if found == Found::Stays {
+        } else if matches!(found, Found::Stays | Found::Against) {
             self.offer_elsewhere(plan);
+        }
+    }
+
+    fn note(&mut self, plan: &Plan, found: Found) {
+        let smaller = self.against.as_ref().is_none_or(|known| size(&plan.edits) < size(&known.edits));
+        if found == Found::Against && smaller {
+            self.against = Some(plan.clone());
         }
     }
 
@@ -247,6 +276,7 @@ impl Search<'_, '_> {
             self.cut(&mut cure);
         }
         self.shift(&mut cure);
+        self.raise(&mut cure);
         if cure.score() < self.bound() && self.lasts(&cure) {
             self.best = Some(cure);
         }
@@ -297,6 +327,29 @@ impl Search<'_, '_> {
                 *cure = smaller;
             }
         }
+    }
+
+    /// A wait for operations stands before the fences that come behind them: these may be about what it waits for.
+    fn raise(&self, cure: &mut Cure) {
+        for at in 0..cure.edits.len() {
+            let Some(raised) = cure.edits.get(at).and_then(|edit| self.raised(edit)) else { continue };
+            let mut edits = cure.edits.clone();
+            if let Some(slot) = edits.get_mut(at) {
+                *slot = raised;
+            }
+            let found = self.check(&edits);
+            if found <= cure.found {
+                (cure.edits, cure.found) = (edits, found);
+            }
+        }
+    }
+
+    fn raised(&self, edit: &Edit) -> Option<Edit> {
+        let Change::Insert { at } = &edit.change else { return None };
+        let [(anchor, text)] = at.as_slice() else { return None };
+        let waits = text.starts_with("tcgen05.wait") || text.contains("wait_group");
+        let place = slots::before_fences(&self.scene.test.litmus, anchor).filter(|_| waits)?;
+        Some(Edit { change: Change::Insert { at: vec![(place, text.clone())] }, ..edit.clone() })
     }
 
     fn without_one(&self, cure: &Cure) -> Option<Cure> {
@@ -424,6 +477,7 @@ impl Search<'_, '_> {
     /// A guess that cannot be checked says nothing.
     fn offer_quietly(&mut self, plan: &Plan) {
         let found = self.check(&plan.edits);
+        self.note(plan, found);
         if found.is_cure() {
             self.keep(plan, plan.edits.clone(), found);
         }
@@ -447,6 +501,22 @@ impl Search<'_, '_> {
                     self.keep(plan, edits, found);
                     return;
                 }
+            }
+        }
+    }
+
+    /// The same word in threads of the same text that speak for those of the race: the leaders of their CTAs with a lock.
+    fn alike(&mut self) {
+        let mut all = guess::said_alike(self.scene, &small::words(self.scene, self.pair));
+        all.sort_by_key(|edits| !edits.iter().all(|edit| edit.reason.ends_with("is relaxed")));
+        for edits in all {
+            let plan = Plan { from: self.pair.0, to: self.pair.1, edits, cost: 0 };
+            let found = self.check(&plan.edits);
+            if found.is_cure() {
+                return self.keep(&plan, plan.edits.clone(), found);
+            }
+            if found == Found::Unknown && self.undecided.is_none() {
+                self.undecided = Some(plan);
             }
         }
     }

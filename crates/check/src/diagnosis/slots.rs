@@ -63,6 +63,19 @@ pub(super) fn settled(litmus: &Litmus, anchor: &Anchor) -> Option<(usize, Side)>
     Some((at, anchor.side))
 }
 
+/// Before the fences that stand right before this place; None where there are none.
+pub(super) fn before_fences(litmus: &Litmus, anchor: &Anchor) -> Option<Anchor> {
+    let (at, side) = settled(litmus, anchor)?;
+    let body = &litmus.threads.get(anchor.thread.index())?.body;
+    let end = if side == Side::After { at + 1 } else { at };
+    let is_fence = |it: &&Instruction| {
+        let fences = it.modifiers.iter().any(|word| word.node.starts_with("fence::"));
+        it.opcode.node == "fence" || it.opcode.node == "tcgen05" && fences
+    };
+    let before = body.get(..end)?.iter().rev().map_while(|statement| instruction(statement).filter(is_fence));
+    before.last().map(|it| Anchor { thread: anchor.thread, span: it.span(), side: Side::Before })
+}
+
 /// Where the short loop ends that starts with this label.
 pub(super) fn loop_end(body: &[Statement], label_at: usize, label: &str) -> Option<usize> {
     for (at, statement) in body.iter().enumerate().skip(label_at + 1).take(SHORT) {

@@ -177,7 +177,7 @@ fn speaks(here: Here<'_>) -> bool {
 
 /// A scope that leaves one of the two threads out.
 fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
-    let is_half = here.opcode() == "fence" && here.has("proxy");
+    let is_half = here.opcode() == "fence" && here.has("proxy") || here.has("cp_fenceproxy");
     // What an asynchronous operation tells has the scope of its instruction.
     let is_strand = matches!(here.opcode(), "st" | "red") && here.has("async");
     let is_rewritten = is_half || is_strand || here.opcode() == "multimem";

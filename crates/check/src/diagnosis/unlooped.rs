@@ -1,15 +1,21 @@
 //! A flag that is looked at once, or a lock that is tried once: release and acquire are there, and the acquire need not observe
-//! the release (PTX ISA 8.8). What is missing is the branch back to it.
+//! the release (PTX ISA 8.8). What is missing is the branch back to it, and where nothing looks at what was read, the comparison.
 
+use fencepost_program::program::Term;
+use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::{Span, Spanned};
 
+use crate::outcome;
+
 use super::anchor::{Anchor, Side, instruction, position};
-use super::edit::{Change, Edit};
+use super::edit::{Change, Edit, Semantics};
+use super::flag;
 use super::scene::Scene;
 use super::small::{Here, all};
+use super::wait::value;
 use super::work::{Work, parsed};
 
 const COST: u32 = 0;
@@ -25,8 +31,10 @@ pub(super) struct Again {
     thread: ThreadId,
     /// What is tried again.
     access: Span,
-    /// The comparison of what it returned.
+    /// The comparison of what it returned, or the access where there is none.
     compared: Span,
+    /// The comparison that is missing too.
+    compares: Option<String>,
     /// `@%p` or `@!%p`.
     guard: String,
 }
@@ -47,16 +55,18 @@ impl Again {
         if label.is_none() {
             work.put_before(self.thread, at, vec![Statement::Label(Spanned::new(own.clone(), Span::default()))])?;
         }
-        work.put(&self.anchor(), parsed(&format!("{} bra {own};", self.guard))?)
+        let compares = self.compares.as_ref().map_or(String::new(), |compares| format!("{compares};\n"));
+        work.put(&self.anchor(), parsed(&format!("{compares}{} bra {own};", self.guard))?)
     }
 
     pub(super) fn words(&self, scene: &Scene<'_>) -> String {
         let line = scene.test.source.position(self.access.start).line;
         let body = scene.test.litmus.threads.get(self.thread.index()).map_or(&[][..], |own| own.body.as_slice());
         let at = position(&scene.test.litmus, self.thread, self.access).unwrap_or_default();
+        let compares = self.compares.as_ref().map_or(String::new(), |compares| format!("{compares}; "));
         let branch = match label(body, at) {
-            Some(label) => format!("`{} bra {label}`", self.guard),
-            None => format!("`{} bra` back to it", self.guard),
+            Some(label) => format!("`{compares}{} bra {label}`", self.guard),
+            None => format!("`{compares}{} bra` back to it", self.guard),
         };
         let place = scene.place_words(&self.anchor());
         format!("a loop around `{}` (line {line}): {branch} {place}", spelled(scene, self.access))
@@ -112,8 +122,68 @@ fn edit(scene: &Scene<'_>, here: Here<'_>, compared: &Instruction, guard: String
         "ld" => format!("{name} goes on whatever its `{text}` (line {line}) returns, and need not observe the release"),
         _ => format!("{name} goes on whether its `{text}` (line {line}) has succeeded or not"),
     };
-    let again = Again { thread: here.thread, access: here.span(), compared: compared.span(), guard };
+    let (thread, access, compared) = (here.thread, here.span(), compared.span());
+    let again = Again { thread, access, compared, compares: None, guard };
     Edit { change: Change::Again(again), reason, section: "8.8", cost: COST }
+}
+
+/// Flags that are read once, and nothing looks at what was read. A read that is no acquire is to become one too: what stands
+/// behind it may do that, and then it is left out again.
+pub(super) fn unlooked(scene: &Scene<'_>) -> Vec<Vec<Edit>> {
+    let loads = all(scene).into_iter().filter(|here| here.opcode() == "ld" && here.instruction.guard.is_none());
+    loads.filter_map(|here| unseen(scene, here)).take(MOST).collect()
+}
+
+/// Whether a question of the test, or its filter, looks at the register: litmus tests read a flag once and ask what it was.
+fn is_asked(scene: &Scene<'_>, thread: ThreadId, register: &str) -> bool {
+    let program = &scene.test.program;
+    let own = program.threads.get(thread.index()).map_or(&[][..], |own| own.registers.as_slice());
+    outcome::terms(program).into_iter().any(|term| match term {
+        Term::Register(of, id) => of == thread && own.get(id.index()).is_some_and(|own| own.name == register),
+        Term::Constant(_) | Term::Memory(_) => false,
+    })
+}
+
+fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
+    let Operand::Register(result) = &here.instruction.operands.first()?.node else { return None };
+    let body = &scene.test.litmus.threads.get(here.thread.index())?.body;
+    let behind = body.iter().skip(here.at + 1).filter_map(instruction);
+    let mut uses = behind.map_while(|it| (!computes(it, result)).then(|| reads(it, result)));
+    if uses.any(|reads| reads) || is_asked(scene, here.thread, result) {
+        return None;
+    }
+    let own = scene.main_events(here.thread);
+    let read = own.into_iter().find(|id| scene.event(*id).span == here.span() && scene.has(*id, Tag::Read))?;
+    let tells = |write: &EventId| {
+        let elsewhere = scene.thread(*write).is_some_and(|thread| thread != here.thread);
+        let same = scene.has(*write, Tag::Write) && scene.event(*write).location() == scene.event(read).location();
+        elsewhere && same && flag::is_flag(scene, *write, read)
+    };
+    let write = scene.execution.events.iter().copied().find(tells)?;
+    let awaited = value(scene, flag::awaited(scene, write, here.thread)?)?;
+    let bits = here.instruction.modifiers.iter().rev().find_map(|word| flag::bits(&word.node))?;
+    let (name, text) = (scene.thread_name(here.thread), spelled(scene, here.span()));
+    let line = scene.test.source.position(here.span().start).line;
+    let (teller, told) = (scene.name(write), scene.line(write));
+    let reason = format!(
+        "{name} goes on whatever its `{text}` (line {line}) returns: nothing looks at {result} for what {teller} tells in line {told}"
+    );
+    let again = Again {
+        thread: here.thread,
+        access: here.span(),
+        compared: here.span(),
+        compares: Some(format!("setp.ne.u{bits} %again, {result}, {awaited}")),
+        guard: "@%again".to_owned(),
+    };
+    let mut edits = vec![Edit { change: Change::Again(again), reason, section: "8.8", cost: COST }];
+    if !here.has("acquire") {
+        let (semantics, scope) = (Some(Semantics::Acquire), Some(scene.common(write, read)));
+        let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics, scope };
+        let kind = if is_strong(&here) { "relaxed" } else { "weak" };
+        let reason = format!("{name}'s `{text}` (line {line}) is {kind}");
+        edits.push(Edit { change, reason, section: "8.8", cost: COST });
+    }
+    Some(edits)
 }
 
 /// Strong reads whose result is compared, and nothing is made of the comparison.

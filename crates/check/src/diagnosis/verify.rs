@@ -61,6 +61,8 @@ pub(super) enum Found {
     Right,
     /// This race is gone and no other came.
     Gone,
+    /// And then no execution has the outcome that is asked for, where some had it: the question may be wrong, or the change.
+    Against,
     /// Or another came, the test does not run any more, may not end where it did, or breaks a rule of mbarriers or a question
     /// that it did not break: the change is no cure.
     Stays,
@@ -99,6 +101,8 @@ struct Races {
     /// Some execution breaks a `forall` or reaches what must not be.
     broken: bool,
     hangs: bool,
+    /// No execution answers every question as it should be answered, where one did.
+    against: bool,
 }
 
 /// What was seen of a test beside its races.
@@ -136,8 +140,8 @@ pub(super) struct Verifier<'a> {
     done: RefCell<BTreeMap<String, Decided>>,
     /// Whether a changed test is as good with more rounds.
     lasting: RefCell<BTreeMap<(String, Places), bool>>,
-    /// Whether a changed test has nothing wrong any more.
-    mended: RefCell<BTreeMap<String, bool>>,
+    /// Whether a changed test has nothing wrong any more, or with the races that it has ends.
+    mended: RefCell<BTreeMap<(String, bool), bool>>,
     /// Guesses that may still be checked, and the effort that they took.
     guesses: Cell<u32>,
     guessed: Cell<u64>,
@@ -227,6 +231,7 @@ impl<'a> Verifier<'a> {
             return Found::Stays;
         }
         match (races.pairs.is_empty() && !races.hangs, races.broken) {
+            _ if races.against => Found::Against,
             (true, false) => Found::Clean,
             (false, false) => Found::Right,
             (_, true) => Found::Gone,
@@ -237,8 +242,18 @@ impl<'a> Verifier<'a> {
     /// answer that it should have; the first three with fewer and with more rounds of the loops too. Fewer come first: a wrong
     /// guess is refuted there at little cost, by the first thing that is wrong.
     pub(super) fn mends(&self, edits: &[&Edit], stages: i128) -> bool {
+        self.guess(edits, stages, (Until::Wrong, Until::WrongOrBroken))
+    }
+
+    /// Whether a change leaves nobody who waits for good, and brings no race and no broken rule that the test does not have.
+    pub(super) fn ends(&self, edits: &[&Edit], stages: i128) -> bool {
+        let until = Until::Stuck { known: &self.known };
+        self.guess(edits, stages, (until, until))
+    }
+
+    fn guess(&self, edits: &[&Edit], stages: i128, (rounds, own): (Until<'_>, Until<'_>)) -> bool {
         let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return false };
-        let text = print(&changed);
+        let text = (print(&changed), matches!(own, Until::Stuck { .. }));
         if let Some(known) = self.mended.borrow().get(&text) {
             return *known;
         }
@@ -247,9 +262,9 @@ impl<'a> Verifier<'a> {
         self.guesses.set(rest);
         self.is_hopeful.set(true);
         // What cannot be said of more rounds counts as right there.
-        let shown = |litmus: Option<Litmus>| litmus.and_then(|litmus| self.is_right(&litmus, Until::Wrong));
+        let shown = |litmus: Option<Litmus>| litmus.and_then(|litmus| self.is_right(&litmus, rounds));
         let mends = shown(rounds::shorter(&changed, stages)) != Some(false)
-            && self.is_right(&changed, Until::WrongOrBroken) == Some(true)
+            && self.is_right(&changed, own) == Some(true)
             && shown(rounds::longer(&changed, stages)) != Some(false);
         self.is_hopeful.set(false);
         self.mended.borrow_mut().insert(text, mends);
@@ -266,8 +281,11 @@ impl<'a> Verifier<'a> {
             self.work(3 * IN_VAIN);
             return None;
         };
-        let races = seen.races.has_more() || seen.races.races.keys().any(RaceKey::is_pair);
-        Some(!seen.stopped && !races && seen.manners.stuck.is_empty() && seen.manners.ended > 0)
+        let is_known = match until {
+            Until::Stuck { .. } => self.manners().is_some_and(|before| seen.manners.rules.is_subset(&before.rules)),
+            _ => !seen.races.has_more() && !seen.races.races.keys().any(RaceKey::is_pair),
+        };
+        Some(!seen.stopped && is_known && seen.manners.stuck.is_empty() && seen.manners.ended > 0)
     }
 
     /// Whether a cure is one with more rounds of the test's loops too. What cannot be said of more rounds counts as that.
@@ -357,7 +375,7 @@ impl<'a> Verifier<'a> {
             return Decided::Worse;
         }
         let hangs = !seen.manners.stuck.is_empty();
-        let races = Races { pairs, is_complete: !seen.stopped, broken: seen.manners.broken, hangs };
+        let races = Races { pairs, is_complete: !seen.stopped, broken: seen.manners.broken, hangs, against: false };
         if seen.stopped {
             return Decided::Races(races);
         }
@@ -372,13 +390,12 @@ impl<'a> Verifier<'a> {
         let worse = !manners.stuck.is_subset(&before.stuck)
             || !manners.rules.is_subset(&before.rules)
             || manners.broken && !before.broken
-            || manners.ended > 0 && !manners.kept && before.kept
             || manners.ended == 0 && !manners.stuck.is_empty();
         match worse {
             true => Decided::Worse,
             // Of no execution nothing is said.
             false if manners.ended == 0 => Decided::Undecided,
-            false => Decided::Races(races),
+            false => Decided::Races(Races { against: !manners.kept && before.kept, ..races }),
         }
     }
 

@@ -37,6 +37,10 @@ pub(super) enum Until<'a> {
         race: Places,
         known: &'a [Places],
     },
+    /// A thread waits for good, or there is a race that the test does not have.
+    Stuck {
+        known: &'a [Places],
+    },
     /// There is a race, a broken rule, or a thread that waits for good.
     Wrong,
     /// Or a question has the answer that it should not have.
@@ -91,7 +95,8 @@ impl<'a> Visit<'a> {
     fn is_wrong(&self) -> bool {
         let broken = self.manners.broken && matches!(self.until, Until::WrongOrBroken);
         let wrong = !self.manners.stuck.is_empty() || self.rules.errors.keys().any(|key| key.kind.is_error());
-        broken || wrong && matches!(self.until, Until::Wrong | Until::WrongOrBroken)
+        let stuck = !self.manners.stuck.is_empty() && matches!(self.until, Until::Stuck { .. });
+        broken || stuck || wrong && matches!(self.until, Until::Wrong | Until::WrongOrBroken)
     }
 
     /// Whether an mbarrier itself is raced for: a wait that answers no may then show what no later one does.
@@ -111,6 +116,7 @@ impl<'a> Visit<'a> {
                 let found = places(self.unfolding, example.pair);
                 found == race || !known.contains(&found)
             }),
+            Until::Stuck { known } => pairs.any(|(_, example)| !known.contains(&places(self.unfolding, example.pair))),
         }
     }
 

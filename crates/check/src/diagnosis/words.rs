@@ -1,7 +1,7 @@
 //! Accesses and proxies in plain words.
 
 use fencepost_program::EventId;
-use fencepost_program::program::{HostCall, Place, Scope};
+use fencepost_program::program::{HostCall, Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, TensorKind};
 
@@ -66,6 +66,15 @@ pub(super) fn operation(scene: &Scene<'_>, id: EventId) -> String {
     let name = asynchronous(scene.event(id), &scene.text(id));
     let name = name.strip_prefix("the ").unwrap_or(name);
     format!("{}'s {name} of line {}", scene.name(id), scene.line(id))
+}
+
+/// The state space of a load or store that others can see.
+pub(super) fn space(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Global => Some("global"),
+        Space::Shared => Some("shared"),
+        _ => None,
+    }
 }
 
 /// What two threads share that have this scope in common.

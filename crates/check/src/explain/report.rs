@@ -98,15 +98,23 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
 
 /// What a wait that never ends lacks, where no race has said so already.
 fn lacking(context: &Context<'_>, report: &Report) -> Vec<Line> {
-    if report.termination.missing.is_empty() || !report.races.pairs.is_empty() {
+    if report.termination.cause.is_empty() {
         return Vec::new();
     }
     let line = |text: String, section: Option<String>| Line { text, section, ..Line::default() };
+    if report.is_told_of_a_race(&report.termination.missing) {
+        return vec![line(
+            "missing: the same as of the race, with which every fair execution ends too".to_owned(),
+            None,
+        )];
+    }
     let mut lines = vec![line(report.termination.cause.clone(), None)];
     for missing in &report.termination.missing {
         lines.push(line(format!("missing: {}", missing.text), context.section(&missing.section)));
     }
-    lines.push(line("with it every fair execution ends: the changed test was checked".to_owned(), None));
+    if !report.termination.missing.is_empty() {
+        lines.push(line("with it every fair execution ends: the changed test was checked".to_owned(), None));
+    }
     lines
 }
 

@@ -350,15 +350,24 @@ fn stuck_lines(text: &mut String, report: &Report) {
             None => writeln!(text, "    {} never starts", thread.thread),
         };
     }
-    // Beside a race it was told already.
-    if !report.races.pairs.is_empty() || report.termination.answer != TerminationAnswer::MayHang {
+    lacking(text, report);
+}
+
+/// What such an execution lacks. What a race lacks too was told there.
+fn lacking(text: &mut String, report: &Report) {
+    let missing = &report.termination.missing;
+    if report.termination.cause.is_empty() || report.termination.answer != TerminationAnswer::MayHang {
         return;
     }
-    if !report.termination.missing.is_empty() {
-        let _ = writeln!(text, "    {}", report.termination.cause);
+    if report.is_told_of_a_race(missing) {
+        let _ = writeln!(text, "    missing: the same as above, with which every fair execution ends too");
+        return;
     }
-    for missing in &report.termination.missing {
-        let _ = writeln!(text, "    missing: {}; with it every fair execution ends", missing.sentence());
+    let _ = writeln!(text, "    {}", report.termination.cause);
+    let with = if missing.len() == 1 { "with it" } else { "with these" };
+    for (at, piece) in missing.iter().enumerate() {
+        let end = if at + 1 == missing.len() { format!("; {with} every fair execution ends") } else { String::new() };
+        let _ = writeln!(text, "    missing: {}{end}", piece.sentence());
     }
 }
 

@@ -1,10 +1,10 @@
 //! What a phase waits for and nobody brings: an arrival that is missing, bytes that are not announced, a count that is too
 //! large (PTX ISA 9.7.15.16).
 
-use fencepost_program::ThreadId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::Place;
 use fencepost_program::unfolding::TraceEnd;
+use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use super::super::anchor::{Anchor, Side};
@@ -167,6 +167,65 @@ fn awaited<'s>(scene: &Scene<'s>) -> Vec<(ThreadId, &'s str, u32)> {
         }
     }
     found
+}
+
+/// Bytes that are announced and never come: fewer, or a multicast that leaves the waiting CTA out.
+pub(super) fn bytes(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for (waiter, name, left) in unfilled(scene) {
+        for own in uses.of_kind(Kind::Complete).filter(|own| own.name == name) {
+            found.extend(wider_mask(scene, own, waiter));
+        }
+        for own in uses.of(name, Kind::Arrive) {
+            let Some(it) = statement(scene, own).filter(|it| has(it, "expect_tx") && it.guard.is_none()) else {
+                continue;
+            };
+            let Some(Operand::Integer(told)) = it.operands.last().map(|it| &it.node) else { continue };
+            let (text, bytes) = (scene.test.instruction_text(it.span()), *told - i128::from(left));
+            let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',').filter(|_| bytes > 0) else { continue };
+            let (line, thread) = (scene.test.source.position(it.span().start).line, scene.thread_name(own.thread));
+            let reason = format!("{thread}'s line {line} announces {told} bytes, and {bytes} come");
+            let change = Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {bytes};") };
+            found.push(edit(change, reason));
+        }
+    }
+    found
+}
+
+/// The mbarriers that threads are stuck at for bytes: who waits, and how many.
+fn unfilled<'s>(scene: &Scene<'s>) -> Vec<(EventId, &'s str, i32)> {
+    let mut found: Vec<(EventId, &str, i32)> = Vec::new();
+    for trace in scene.execution.traces.iter().filter_map(|it| scene.unfolding.traces.get(it.index())) {
+        let TraceEnd::Spin { reads, .. } = &trace.end else { continue };
+        for read in reads.iter().filter(|read| is_wait(scene, **read)) {
+            let state = wait::value(scene, *read).map(State::unpack);
+            let (Some(name), Some(state)) = (name_of(scene, *read), state) else { continue };
+            found.extend((state.tx > 0).then_some((*read, name, state.tx)));
+        }
+    }
+    found
+}
+
+fn statement<'s>(scene: &'s Scene<'_>, own: &Use) -> Option<&'s Instruction> {
+    let body = &scene.test.litmus.threads.get(own.thread.index())?.body;
+    body.get(own.at).and_then(super::super::anchor::instruction)
+}
+
+/// The mask of a multicast with the CTA of one who waits for it.
+fn wider_mask(scene: &Scene<'_>, own: &Use, waiter: EventId) -> Option<Edit> {
+    let it = statement(scene, own).filter(|it| has(it, "multicast::cluster") && it.guard.is_none())?;
+    let Operand::Integer(mask) = it.operands.last()?.node else { return None };
+    let Place::Gpu { cta, .. } = scene.place(waiter) else { return None };
+    let wider = mask | 1_i128.checked_shl(arrive::rank(scene, cta) as u32)?;
+    let text = scene.test.instruction_text(it.span());
+    let (head, _) = text.trim_end_matches(';').rsplit_once(',').filter(|_| wider != mask)?;
+    let line = scene.test.source.position(it.span().start).line;
+    let reason = format!(
+        "the mask of {}'s multicast in line {line} leaves CTA {cta} out, where {} waits for it",
+        scene.thread_name(own.thread),
+        scene.name(waiter)
+    );
+    Some(edit(Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {wider};") }, reason))
 }
 
 /// An initial count that fewer arrive for.

@@ -111,6 +111,11 @@ pub(in super::super) fn flips(instruction: &Instruction, register: &str) -> bool
     instruction.opcode.node == "xor" && is_register(0) && is_register(1) && one
 }
 
+/// The same by anything: `xor R, R, S` with the stage in S turns over in every second round.
+pub(super) fn is_turned(instruction: &Instruction, register: &str) -> bool {
+    instruction.opcode.node == "xor" && is(instruction, 0, register) && is(instruction, 1, register)
+}
+
 pub(in super::super) fn is(instruction: &Instruction, at: usize, register: &str) -> bool {
     matches!(instruction.operands.get(at).map(|it| &it.node), Some(Operand::Register(name)) if name == register)
 }

@@ -12,6 +12,7 @@ mod objects;
 mod parity;
 pub(super) mod rounds;
 mod unarrived;
+mod unmade;
 mod uses;
 mod waits;
 
@@ -59,6 +60,9 @@ pub(super) fn hung(scene: &Scene<'_>) -> Vec<Edit> {
     let loops = loops::all(&scene.test.litmus);
     let uses = Uses::new(scene);
     let mut found = arrivals::counts(scene, &uses);
+    found.extend(arrivals::bytes(scene, &uses));
+    found.extend(unmade::tokens(scene, &uses));
+    found.extend(unmade::objects(scene, &uses));
     found.extend(parity::constants(scene, &loops, &uses));
     found.extend(mistaken(scene, &loops, &uses));
     found.extend(unarrived::asynchronous(scene));

@@ -1,7 +1,8 @@
 //! A wait of every round that asks with the wrong parity: one that never changes, one that starts with the other phase, one
 //! that changes with the round where it should with the use of a stage (PTX ISA 9.7.15.16).
 
-use fencepost_program::ThreadId;
+use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue};
@@ -11,7 +12,7 @@ use super::super::edit::{Change, Edit};
 use super::super::scene::Scene;
 use super::super::small;
 use super::alternate::{Alternate, Placed};
-use super::loops::{self, Loop, computed, flips, innermost, inside, is};
+use super::loops::{self, Loop, computed, flips, innermost, inside, is, is_turned};
 use super::uses::{Kind, Uses};
 use super::waits::{Wanted, divided, sources};
 
@@ -43,7 +44,7 @@ pub(super) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
         let wait = Wait { own: within, at: own.at, instruction, stages, name: &own.name };
         match wait.instruction.operands.get(2).map(|operand| &operand.node) {
             Some(Operand::Integer(_)) => found.extend(constant(scene, loops, &wait)),
-            Some(Operand::Register(register)) => found.extend(of_register(scene, &wait, register)),
+            Some(Operand::Register(register)) => found.extend(of_register(scene, loops, &wait, register)),
             _ => {}
         }
     }
@@ -59,13 +60,28 @@ pub(super) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<E
     };
     let asks = |here: small::Here<'_>| {
         let line = scene.test.source.position(here.span().start).line;
-        let reason = format!(
-            "{}'s wait in line {line} asks with the parity of a phase that does not come",
-            scene.thread_name(here.thread)
-        );
+        let name = scene.thread_name(here.thread);
+        let reason = match is_first(scene, here) {
+            true => format!(
+                "{name}'s wait in line {line} waits for the first phase of a fresh mbarrier, which is not over before {name} goes on \
+                 itself: parity 1 passes it"
+            ),
+            false => format!("{name}'s wait in line {line} asks with the parity of a phase that does not come"),
+        };
         small::parity(scene, here).map(|edit| Edit { reason, ..edit })
     };
     small::all(scene).into_iter().filter(straight).filter_map(asks).collect()
+}
+
+/// Whether the wait asks with parity 0 and finds the mbarrier as it was initialised.
+fn is_first(scene: &Scene<'_>, here: small::Here<'_>) -> bool {
+    let zero = matches!(here.instruction.operands.last().map(|it| &it.node), Some(Operand::Integer(0)));
+    let own = scene.main_events(here.thread).into_iter().filter(|id| scene.event(*id).span == here.span());
+    let fresh = |id: EventId| {
+        let mut from = scene.execution.rf.iter().filter(|(_, read)| *read == id).map(|(write, _)| *write);
+        from.any(|write| scene.event(write).is_init() || scene.has(write, Tag::MbarrierInit))
+    };
+    zero && own.into_iter().any(fresh)
 }
 
 fn edit(change: Change, reason: String) -> Edit {
@@ -80,32 +96,37 @@ fn called(scene: &Scene<'_>, wait: &Wait<'_>) -> String {
 
 /// `mbarrier.try_wait.parity… %p, [full], 0` in a loop.
 fn constant(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>) -> Vec<Edit> {
+    let reason =
+        format!("{} asks with one parity in every round, and phases alternate between 0 and 1", called(scene, wait));
+    instead(scene, loops, wait, &reason)
+}
+
+/// The wait with a parity that alternates with the phases.
+fn instead(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, reason: &str) -> Vec<Edit> {
     let span = wait.instruction.span();
     let text = scene.test.instruction_text(span);
     let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',') else { return Vec::new() };
     let thread = wait.own.thread;
     let place = Anchor { thread, span, side: Side::Before };
-    let reason =
-        format!("{} asks with one parity in every round, and phases alternate between 0 and 1", called(scene, wait));
     let fills = matches!(wait.instruction.operands.last().map(|it| &it.node), Some(Operand::Integer(1)));
     let wanted = Wanted { stages: wait.stages, before: place, fills };
     let all = sources(scene, loops, wait.own, &wanted).into_iter();
     let changed = all.map(|source| {
         let placed = Placed::Instead { at: place, before: source.before, by: format!("{head}, {}", source.operand) };
-        edit(Change::Alternate(Alternate { place: placed, own: source.own }), reason.clone())
+        edit(Change::Alternate(Alternate { place: placed, own: source.own }), reason.to_owned())
     });
     changed.collect()
 }
 
-fn of_register(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Vec<Edit> {
+fn of_register(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, register: &str) -> Vec<Edit> {
     let litmus = &scene.test.litmus;
     let all = inside(litmus, wait.own.thread, Some(wait.own));
     let written: Vec<(usize, &Instruction)> =
         all.into_iter().filter(|(_, instruction)| computed(instruction) == Some(register)).collect();
-    let turns = |(_, instruction): &(usize, &Instruction)| flips(instruction, register);
+    let turns = |(_, instruction): &(usize, &Instruction)| is_turned(instruction, register);
     match () {
         () if written.is_empty() => {
-            let mut found = never_changed(scene, wait, register).into_iter().collect::<Vec<_>>();
+            let mut found = never_changed(scene, loops, wait, register);
             found.extend(started(scene, wait, register));
             found
         }
@@ -114,19 +135,44 @@ fn of_register(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Vec<Edit> 
     }
 }
 
-fn never_changed(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Option<Edit> {
-    let tail = loops::tail(&scene.test.litmus, wait.own.thread, Some(wait.own))?;
+fn never_changed(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, register: &str) -> Vec<Edit> {
     let what = called(scene, wait);
     let reason = format!("{what} asks with {register} in every round, which never changes, and phases alternate");
-    let text = format!("xor.b32 {register}, {register}, 1");
-    Some(Edit::insert(tail, &text, reason, SECTION, COST))
+    let put = |anchor: Anchor, text: &str| Edit::insert(anchor, text, reason.clone(), SECTION, COST);
+    let turned = format!("xor.b32 {register}, {register}, 1");
+    let mut found = Vec::new();
+    if wait.stages > 1 {
+        // With the stages, not with the rounds: where the number of the stage starts anew.
+        let all = inside(&scene.test.litmus, wait.own.thread, Some(wait.own));
+        let last = |it: &Instruction| matches!(it.operands.get(2).map(|it| &it.node), Some(Operand::Integer(count)) if *count == wait.stages as i128);
+        let wraps = |it: &Instruction| {
+            it.opcode.node == "setp" && it.modifiers.first().is_some_and(|word| word.node == "eq") && last(it)
+        };
+        for (_, it) in all.iter().filter(|(_, it)| wraps(it)) {
+            let Some(Operand::Register(predicate)) = it.operands.first().map(|it| &it.node) else { continue };
+            let behind = Anchor { thread: wait.own.thread, span: it.span(), side: Side::After };
+            found.push(put(behind, &format!("@{predicate} {turned}")));
+        }
+        // Of two stages the number of the stage says when.
+        let tail = loops::tail(&scene.test.litmus, wait.own.thread, Some(wait.own));
+        for stage in loops::parities(&scene.test.litmus, wait.own).into_iter().filter(|_| wait.stages == 2) {
+            let text = format!("xor.b32 {register}, {register}, {}", stage.register);
+            found.extend(tail.map(|tail| put(tail, &text)));
+        }
+        found.extend(instead(scene, loops, wait, &reason));
+    }
+    found.extend(loops::tail(&scene.test.litmus, wait.own.thread, Some(wait.own)).map(|tail| put(tail, &turned)));
+    found
 }
 
 /// The other phase in the first round.
 fn started(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Option<Edit> {
     let thread = wait.own.thread;
     let what = called(scene, wait);
-    let reason = format!("{what} starts with the other phase: {register} is wrong in the first round");
+    let reason = format!(
+        "{what} starts with the other phase: {register} is wrong in the first round (a fresh mbarrier lets parity 1 pass, and \
+         parity 0 waits for its first phase)"
+    );
     let sets =
         |(at, instruction): &(usize, &Instruction)| *at < wait.own.first && computed(instruction) == Some(register);
     if let Some((_, set)) = inside(&scene.test.litmus, thread, None).into_iter().rfind(sets) {
