@@ -113,6 +113,20 @@ fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
     Some(Edit { change, reason, section: "9.7.15.4, 9.7.10.28.2", cost: FENCE })
 }
 
+/// Two accesses that are ordered, the first through the generic proxy and the second through the async one: the proxies
+/// alone say which fence lies nowhere between them, without a search.
+pub(super) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<(EventId, EventId, Vec<Edit>)> {
+    let is_ordered = |(from, to): &(EventId, EventId)| {
+        let proxies = (proxy(scene, *from), proxy(scene, *to));
+        matches!(proxies, (Proxy::Generic, Proxy::Async)) && scene.holds("base-causality", *from, *to)
+    };
+    let (from, to) = [pair, (pair.1, pair.0)].into_iter().find(is_ordered)?;
+    let at = scene.anchor(scene.at(from), Side::After)?;
+    let fence = async_fence(scene, from, at.clone());
+    let edit = Edit::insert(at, &fence, apart(scene, from, to), "9.7.15.4, 9.7.10.28.2", FENCE);
+    Some((from, to, vec![edit]))
+}
+
 pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
     match proxy {
         Proxy::Texture => Some("texture"),

@@ -164,9 +164,12 @@ fn diagnose(
             plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Unsolved => {
-            diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
-            diagnosis.missing = vec![words::order(scene, pair)];
-            None
+            let told = gates::by_proxies(scene, pair);
+            if told.is_none() {
+                diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
+                diagnosis.missing = vec![words::order(scene, pair)];
+            }
+            told
         }
         Outcome::Nothing => {
             diagnosis.why = words::nothing(scene, pair);
