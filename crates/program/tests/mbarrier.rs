@@ -56,8 +56,13 @@ fn ends(unfolding: &Unfolding) -> Vec<&'static str> {
 #[test]
 fn the_tags_of_each_operation() {
     let tags = |code: &str| tags_of(&unfolded(&ptx(B, &[code]), 1));
-    assert_eq!(tags("mbarrier.init.shared::cta.b64 [b], 2;"), ["W WEAK GEN SHARED MBAR MBAR_INIT"]);
-    assert_eq!(tags("mbarrier.inval.shared.b64 [b];"), ["W WEAK GEN SHARED MBAR"]);
+    assert_eq!(tags("mbarrier.init.shared::cta.b64 [b], 2;"), ["W WEAK GEN SHARED MBAR MBAR_INIT OWN_WINDOW"]);
+    assert_eq!(tags("mbarrier.inval.shared.b64 [b];"), ["W WEAK GEN SHARED MBAR OWN_WINDOW"]);
+    // The own CTA's, by its word or because it returns a state.
+    let windowed = |code: &str, tags: &str| {
+        let is_own = code.contains(".shared") || code.contains("%rd1");
+        if is_own { format!("{tags} OWN_WINDOW") } else { tags.to_owned() }
+    };
     let read = "R A NORET RLX CTA GEN SHARED MBAR";
     let release = "W A NORET REL CTA GEN SHARED MBAR";
     let relaxed = "W A NORET RLX CTA GEN SHARED MBAR";
@@ -74,14 +79,14 @@ fn the_tags_of_each_operation() {
         "mbarrier.arrive_drop.expect_tx.b64 _, [b], 4;",
         "mbarrier.arrive_drop.noComplete.release.cta.shared.b64 %rd1, [b], 1;",
     ] {
-        assert_eq!(tags(code), [read, release], "{code}");
+        assert_eq!(tags(code), [read, release].map(|tags| windowed(code, tags)), "{code}");
     }
     for code in [
         "mbarrier.arrive.relaxed.cta.b64 _, [b];",
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [b], 16;",
         "mbarrier.complete_tx.b64 [b], 16;",
     ] {
-        assert_eq!(tags(code), [read, relaxed], "{code}");
+        assert_eq!(tags(code), [read, relaxed].map(|tags| windowed(code, tags)), "{code}");
     }
     let far = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [b];";
     assert_eq!(tags(far)[1], "W A NORET REL CLUSTER GEN SHARED MBAR");
@@ -91,14 +96,14 @@ fn the_tags_of_each_operation() {
 fn a_wait_acquires_only_if_it_returned_true() {
     for code in ["test_wait.parity", "try_wait.parity", "try_wait.parity.acquire.cta", "try_wait.acquire.cta.parity"] {
         let unfolding = unfolded(&ptx(B, &[&format!("mbarrier.{code}.shared.b64 %p1, [b], 0;")]), 1);
-        let expected = ["R ACQ CTA GEN SHARED MBAR MBAR_WAIT", "R RLX CTA GEN SHARED MBAR"];
+        let expected = ["R ACQ CTA GEN SHARED MBAR MBAR_WAIT OWN_WINDOW", "R RLX CTA GEN SHARED MBAR OWN_WINDOW"];
         assert_eq!(tags_of(&unfolding), expected, "{code}");
     }
     let relaxed = unfolded(
         &ptx(".shared .b64 b; P0:%rd1 = 0;", &["mbarrier.try_wait.relaxed.cluster.b64 %p1, [b], %rd1, 100;"]),
         1,
     );
-    assert_eq!(tags_of(&relaxed)[0], "R RLX CLUSTER GEN SHARED MBAR MBAR_WAIT");
+    assert_eq!(tags_of(&relaxed)[0], "R RLX CLUSTER GEN SHARED MBAR MBAR_WAIT OWN_WINDOW");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn loads_and_stores() {
     check_ptx("ld.global.u32 %r1, [x];", &["R WEAK GEN"]);
     check_ptx("ld.acquire.gpu.global.u32 %r1, [x];", &["R ACQ GPU GEN"]);
     check_ptx("ld.global.acquire.gpu.L1::evict_last.u32 %r1, [x];", &["R ACQ GPU GEN"]);
-    check_ptx("st.release.cluster.shared::cta.b64 [x], 1;", &["W REL CLUSTER GEN SHARED"]);
+    check_ptx("st.release.cluster.shared::cta.b64 [x], 1;", &["W REL CLUSTER GEN SHARED OWN_WINDOW"]);
 }
 
 #[test]
