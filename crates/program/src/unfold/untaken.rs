@@ -3,9 +3,9 @@
 //!
 //! Such a branch decides all that follows in its own thread (see `control`), and who reads elsewhere an older value for want
 //! of a write depends on it as well (see `omission`). The traces that went the other way tell what is written there. The
-//! place of such a write is where both ways come if they come anywhere, the nearest postdominator of the branch, or before
-//! what both do last on their way there. It is not put further to the front: another thread that got to know of something
-//! on the way taken could have read the old value on the other way, too.
+//! ways end where both come if they come anywhere, at the nearest postdominator of the branch. The place of such a write is
+//! behind what the way taken does that the other does too, and before the write or in a weaker form: another thread that got
+//! to know of that on the way taken could have read the old value on the other way, too.
 //!
 //! What is written asynchronously is there when it is complete: behind the wait of its thread for it, or for who learns of
 //! it from its mbarrier.
@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
-use crate::program::{Instruction, Operation};
-use crate::tag::Tag;
+use crate::program::{Instruction, Operation, Scope};
+use crate::tag::{Tag, Tags};
 use crate::unfold::control::{leads_to, may_write};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
@@ -195,11 +195,12 @@ pub(crate) fn note(unfolding: &mut Unfolding, parted: &[(TraceId, Parted)]) {
 }
 
 /// The ways with writes, of those with the same events one.
-fn writing<'a>(unfolding: &Unfolding, ways: &[Way<'a>]) -> Vec<Way<'a>> {
+fn writing<'a>(unfolding: &Unfolding, ways: &[Way<'a>]) -> Vec<Other<'a>> {
     let mut seen = BTreeSet::new();
     let is_write = |id: &EventId| unfolding.events[id.index()].is_write();
     let with_writes = ways.iter().filter(|way| way.events().iter().any(is_write));
-    with_writes.filter(|way| seen.insert(way.events())).take(MOST_WAYS).copied().collect()
+    let different = with_writes.filter(|way| seen.insert(way.events())).take(MOST_WAYS);
+    different.map(|way| Other::new(unfolding, *way)).collect()
 }
 
 /// Where a write is left out.
@@ -211,22 +212,68 @@ struct Place {
 }
 
 /// What a trace on one way leaves out of what one on the other does.
-fn left_out(unfolding: &Unfolding, own: &Way<'_>, other: &Way<'_>) -> Vec<Place> {
+fn left_out(unfolding: &Unfolding, own: &Way<'_>, other: &Other<'_>) -> Vec<Place> {
     let event = |id: &EventId| &unfolding.events[id.index()];
     let writes = |id: &EventId| event(id).location().filter(|_| event(id).is_write());
     // Who reads one of these depends on the branch through it.
     let written: BTreeSet<LocationId> = own.events().iter().filter_map(writes).collect();
-    let both = alike_at_end(unfolding, own.events(), other.events());
-    let mut found = Vec::new();
-    for id in &other.events()[..other.events().len() - both] {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for (index, id) in other.way.events().iter().enumerate() {
         let Some(location) = writes(id).filter(|location| !written.contains(location)) else { continue };
         if event(id).is_main() {
-            found.push(Place { location, after: own.before(own.to - both), through: None });
+            if seen.insert(location) {
+                let is_known = |id: &EventId| other.does_before(event(id), other.way.from + index);
+                let behind = own.events().iter().rposition(is_known).map_or(0, |last| last + 1);
+                found.push(Place { location, after: own.before(own.from + behind), through: None });
+            }
         } else if !event(id).has(Tag::Completion) {
-            found.extend(completed(unfolding, (own, other), (*id, location)));
+            found.extend(completed(unfolding, (own, &other.way), (*id, location)));
         }
     }
     found
+}
+
+/// A way that was not taken, and what may be known of it elsewhere.
+struct Other<'a> {
+    way: Way<'a>,
+    /// Where in its trace it first writes each location, and in which forms it does.
+    writes: BTreeMap<LocationId, (usize, Vec<(Tags, Option<Scope>)>)>,
+    /// The first fence and the first barrier on the way.
+    fence: Option<usize>,
+    barrier: Option<usize>,
+}
+
+impl<'a> Other<'a> {
+    fn new(unfolding: &Unfolding, way: Way<'a>) -> Other<'a> {
+        let mut other = Other { way, writes: BTreeMap::new(), fence: None, barrier: None };
+        for (at, id) in way.trace.events.iter().enumerate() {
+            let event = &unfolding.events[id.index()];
+            let is_on_way = (way.from..way.to).contains(&at);
+            match &event.kind {
+                EventKind::Write { location, .. } => {
+                    let (_, forms) = other.writes.entry(*location).or_insert((at, Vec::new()));
+                    forms.push((event.tags, event.scope));
+                }
+                EventKind::Fence if is_on_way => other.fence = other.fence.or(Some(at)),
+                EventKind::Barrier(_) if is_on_way => other.barrier = other.barrier.or(Some(at)),
+                _ => {}
+            }
+        }
+        other
+    }
+
+    /// Whether it does this, and before that place or in another form.
+    fn does_before(&self, event: &Event, place: usize) -> bool {
+        let is_before = |first: Option<usize>| first.is_some_and(|first| first < place);
+        match &event.kind {
+            EventKind::Write { location, .. } => self.writes.get(location).is_some_and(|(first, forms)| {
+                *first < place || forms.iter().any(|form| *form != (event.tags, event.scope))
+            }),
+            EventKind::Fence => is_before(self.fence),
+            EventKind::Barrier(_) => is_before(self.barrier),
+            EventKind::Read { .. } | EventKind::Issue => false,
+        }
+    }
 }
 
 /// Where an asynchronous write of the other way would have been complete.
@@ -267,35 +314,4 @@ pub(super) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> 
         event.has(Tag::Completion) && event.is_write() && is_after
     };
     events.filter(tells).filter_map(Event::location).collect()
-}
-
-/// How many events at the ends of two ways are the same. None where the other way does something of the kind before, so that
-/// who gets to know of it knows nothing of what comes between.
-fn alike_at_end(unfolding: &Unfolding, own: &[EventId], other: &[EventId]) -> usize {
-    let event = |id: &EventId| &unfolding.events[id.index()];
-    let pairs = own.iter().rev().zip(other.iter().rev());
-    let both = pairs.take_while(|(one, other)| is_alike(event(one), event(other))).count();
-    let (before, end) = other.split_at(other.len() - both);
-    let is_before = |id: &EventId| match &event(id).kind {
-        EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => false,
-        EventKind::Barrier(_) => before.iter().any(|other| matches!(event(other).kind, EventKind::Barrier(_))),
-        EventKind::Write { location, .. } => before.iter().any(|other| event(other).location() == Some(*location)),
-    };
-    if end.iter().any(is_before) { 0 } else { both }
-}
-
-fn is_alike(one: &Event, other: &Event) -> bool {
-    let is_same = match (&one.kind, &other.kind) {
-        (EventKind::Read { address, .. }, EventKind::Read { address: same, .. }) => address == same,
-        (EventKind::Write { address, value, .. }, EventKind::Write { address: same, value: also, .. }) => {
-            address == same && value == also
-        }
-        (EventKind::Fence, EventKind::Fence) => true,
-        (EventKind::Barrier(one), EventKind::Barrier(other)) => {
-            let names = (&one.instance, &one.id, &one.count) == (&other.instance, &other.id, &other.count);
-            names && (one.kind, one.level) == (other.kind, other.level) && one.reduction == other.reduction
-        }
-        _ => false,
-    };
-    is_same && one.is_main() && other.is_main() && one.tags == other.tags && one.scope == other.scope
 }

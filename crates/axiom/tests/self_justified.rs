@@ -1,0 +1,492 @@
+//! Values that justify themselves, by an oracle that shares nothing with the unfolding or the models.
+//!
+//! The family: P0 reads x and does what it does by whether that was 1; it, or P1 behind a flag or a barrier, reads a
+//! location that P0 may have written and writes what it finds to y; a third thread copies y to x. So P0 reads 1 only if the
+//! reader finds 1. Programs are trees here, and a small interpreter says what the reader may find if P0 read 1 and if it read
+//! something else, with the flag found as it was. If 1 is among the former only, the 1 that P0 reads comes out of thin air
+//! (PTX ISA 8.10.4), and `ptx` must refute it. If the reader is behind none of P0's writes there, on neither way, what it
+//! finds cannot depend on what P0 read, and `ptx` must not refute it. What lies between, dependencies that the tool keeps
+//! although a compiler might find them false, is counted.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits};
+use fencepost_axiom::replay::final_states;
+use fencepost_program::program::{Condition, Term};
+use fencepost_program::unfold::{Dependencies, Rewriting, UnfoldOptions, unfold};
+use fencepost_program::unfolding::FinalState;
+
+use support::random::Random;
+use support::{Subject, front_end};
+
+const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
+
+type Value = u32;
+
+/// What P0 does. Locations are the elements of an array, all 1 at first.
+#[derive(Clone, Debug)]
+enum Step {
+    Store(usize, Value),
+    Exchange(usize, Value),
+    /// A store to the one place if the predicate holds, to the other if not; how the pointer is chosen.
+    Pointer(usize, usize, Value, Pointer),
+    /// It swaps for 0 where it finds what it compares with: 1 if the predicate is this, else 7.
+    Swap(usize, bool),
+    /// By `cp.async`, the value 0.
+    Copy(usize),
+    Wait,
+    /// Releases the flag.
+    Flag,
+    Fence,
+    Guarded(bool, Box<Step>),
+    Branch(Vec<Step>, Vec<Step>),
+    Twice(Vec<Step>),
+}
+
+#[derive(Copy, Clone, Debug)]
+enum Pointer {
+    Selected,
+    Moved,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Reader {
+    /// P0, at its end.
+    Own,
+    /// P1, which acquires the flag and does not branch on it.
+    Acquires,
+    /// P1, which reads the flag and does not acquire it.
+    Relaxed,
+    /// P1 behind a barrier that P0 comes to at its end.
+    Barrier,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    steps: Vec<Step>,
+    reader: Reader,
+    read: usize,
+}
+
+// ---- The oracle ----
+
+/// What a location may be found to hold; and of copies to it that nobody has waited for, what was written meanwhile.
+#[derive(Clone, Default)]
+struct Memory {
+    holds: BTreeMap<usize, BTreeSet<Value>>,
+    copied: BTreeMap<usize, BTreeSet<Value>>,
+}
+
+impl Memory {
+    fn of(&self, place: usize) -> BTreeSet<Value> {
+        self.holds.get(&place).cloned().unwrap_or_else(|| BTreeSet::from([1]))
+    }
+
+    fn set(&mut self, place: usize, value: Value) {
+        self.set_one_of(place, BTreeSet::from([value]));
+    }
+
+    fn set_one_of(&mut self, place: usize, mut values: BTreeSet<Value>) {
+        // A copy in flight may come before or after.
+        if let Some(meanwhile) = self.copied.get_mut(&place) {
+            meanwhile.clone_from(&values);
+            values.insert(0);
+        }
+        self.holds.insert(place, values);
+    }
+}
+
+/// A run of P0 for one value of the predicate.
+struct Run {
+    predicate: bool,
+    read: usize,
+    memory: Memory,
+    /// What who finds the flag as set there may read: what was there then, and all that came later.
+    behind: Vec<BTreeSet<Value>>,
+    ever: BTreeSet<Value>,
+}
+
+impl Run {
+    fn new(case: &Case, predicate: bool) -> Run {
+        let mut run = Run {
+            predicate,
+            read: case.read,
+            memory: Memory::default(),
+            behind: Vec::new(),
+            ever: BTreeSet::from([1]),
+        };
+        run.all(&case.steps);
+        run
+    }
+
+    fn all(&mut self, steps: &[Step]) {
+        steps.iter().for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: &Step) {
+        match step {
+            Step::Store(place, value) | Step::Exchange(place, value) => self.write(*place, *value),
+            Step::Pointer(yes, no, value, _) => self.write(if self.predicate { *yes } else { *no }, *value),
+            Step::Swap(place, when) => {
+                let expected = if self.predicate == *when { 1 } else { 7 };
+                let found = self.memory.of(*place);
+                if found == BTreeSet::from([expected]) {
+                    self.write(*place, 0);
+                } else if found.contains(&expected) {
+                    let mut values = found;
+                    values.insert(0);
+                    self.note(*place, &values);
+                    self.memory.set_one_of(*place, values);
+                }
+            }
+            Step::Copy(place) => {
+                let mut values = self.memory.of(*place);
+                values.insert(0);
+                self.note(*place, &values);
+                self.memory.holds.insert(*place, values);
+                self.memory.copied.entry(*place).or_default();
+            }
+            Step::Wait => {
+                for (place, mut values) in std::mem::take(&mut self.memory.copied) {
+                    values.insert(0);
+                    self.memory.holds.insert(place, values);
+                }
+            }
+            Step::Flag => {
+                self.behind.push(self.memory.of(self.read));
+            }
+            Step::Fence => {}
+            Step::Guarded(when, step) => {
+                if self.predicate == *when {
+                    self.step(step);
+                }
+            }
+            Step::Branch(yes, no) => self.all(if self.predicate { yes } else { no }),
+            Step::Twice(steps) => {
+                self.all(steps);
+                self.all(steps);
+            }
+        }
+    }
+
+    fn write(&mut self, place: usize, value: Value) {
+        self.memory.set(place, value);
+        self.note(place, &BTreeSet::from([value]));
+    }
+
+    fn note(&mut self, place: usize, values: &BTreeSet<Value>) {
+        if place == self.read {
+            self.behind.iter_mut().for_each(|found| found.extend(values));
+            self.ever.extend(values);
+        }
+    }
+
+    /// What the reader may find. None if it does not find the flag set.
+    fn found(&self, reader: Reader) -> Option<BTreeSet<Value>> {
+        match reader {
+            Reader::Own | Reader::Barrier => Some(self.memory.of(self.read)),
+            Reader::Acquires => (!self.behind.is_empty()).then(|| self.behind.concat()),
+            Reader::Relaxed => (!self.behind.is_empty()).then(|| self.ever.clone()),
+        }
+    }
+}
+
+trait Concat {
+    fn concat(&self) -> BTreeSet<Value>;
+}
+
+impl Concat for Vec<BTreeSet<Value>> {
+    fn concat(&self) -> BTreeSet<Value> {
+        self.iter().flatten().copied().collect()
+    }
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Expected {
+    Refuted,
+    Reachable,
+    Open,
+}
+
+/// Whether the flag is set behind a write of the location somewhere, if every step is done that is on the way.
+fn is_flag_behind(steps: &[Step], place: usize, is_written: &mut bool) -> bool {
+    let mut found = false;
+    for step in steps {
+        match step {
+            Step::Store(to, _) | Step::Exchange(to, _) | Step::Swap(to, _) | Step::Copy(to) => {
+                *is_written |= *to == place
+            }
+            Step::Pointer(yes, no, ..) => *is_written |= [*yes, *no].contains(&place),
+            Step::Wait | Step::Fence => {}
+            Step::Flag => found |= *is_written,
+            Step::Guarded(_, step) => found |= is_flag_behind(std::slice::from_ref(step), place, is_written),
+            Step::Branch(yes, no) => {
+                let mut other = *is_written;
+                found |= is_flag_behind(yes, place, is_written);
+                found |= is_flag_behind(no, place, &mut other);
+                *is_written |= other;
+            }
+            Step::Twice(steps) => {
+                found |= is_flag_behind(steps, place, is_written);
+                found |= is_flag_behind(steps, place, is_written);
+            }
+        }
+    }
+    found
+}
+
+fn expected(case: &Case) -> Expected {
+    let [read_one, read_other] = [true, false].map(|predicate| Run::new(case, predicate));
+    let (Some(found), other) = (read_one.found(case.reader), read_other.found(case.reader)) else {
+        return Expected::Refuted;
+    };
+    if !found.contains(&1) {
+        return Expected::Refuted;
+    }
+    match other {
+        // With the other value the flag is not found as it was.
+        None => Expected::Open,
+        Some(other) if !other.contains(&1) => Expected::Refuted,
+        Some(_) => {
+            let is_free = match case.reader {
+                Reader::Relaxed => true,
+                Reader::Acquires => !is_flag_behind(&case.steps, case.read, &mut false),
+                Reader::Own | Reader::Barrier => false,
+            };
+            if is_free { Expected::Reachable } else { Expected::Open }
+        }
+    }
+}
+
+// ---- The text ----
+
+fn lines(steps: &[Step], labels: &mut usize, out: &mut Vec<String>) {
+    for step in steps {
+        match step {
+            Step::Store(..) | Step::Exchange(..) | Step::Copy(_) | Step::Wait | Step::Flag | Step::Fence => {
+                out.push(simple(step));
+            }
+            Step::Pointer(yes, no, value, Pointer::Selected) => {
+                out.push(format!("selp.u64 %c, {}, {}, %p;", 4 * yes, 4 * no));
+                out.push("add.u64 %d, %s, %c;".into());
+                out.push(format!("st.shared.u32 [%d], {value};"));
+            }
+            Step::Pointer(yes, no, value, Pointer::Moved) => {
+                out.push(format!("add.u64 %d, %s, {};", 4 * no));
+                out.push(format!("@%p add.u64 %d, %s, {};", 4 * yes));
+                out.push(format!("st.shared.u32 [%d], {value};"));
+            }
+            Step::Swap(place, when) => {
+                let (yes, no) = if *when { (1, 7) } else { (7, 1) };
+                out.push(format!("selp.u32 %k, {yes}, {no}, %p;"));
+                out.push(format!("atom.relaxed.cta.shared.cas.b32 %z, [s+{}], %k, 0;", 4 * place));
+            }
+            Step::Guarded(when, step) => {
+                out.push(format!("@{}%p {}", if *when { "" } else { "!" }, simple(step)));
+            }
+            Step::Branch(yes, no) => {
+                *labels += 1;
+                let label = *labels;
+                out.push(format!("@!%p bra E{label};"));
+                lines(yes, labels, out);
+                out.extend([format!("bra F{label};"), format!("E{label}:")]);
+                lines(no, labels, out);
+                out.push(format!("F{label}:"));
+            }
+            Step::Twice(steps) => {
+                *labels += 1;
+                let label = *labels;
+                out.extend([format!("mov.u32 %i{label}, 0;"), format!("L{label}:")]);
+                lines(steps, labels, out);
+                out.push(format!("add.u32 %i{label}, %i{label}, 1;"));
+                out.push(format!("setp.lt.u32 %q{label}, %i{label}, 2;"));
+                out.push(format!("@%q{label} bra L{label};"));
+            }
+        }
+    }
+}
+
+fn simple(step: &Step) -> String {
+    match step {
+        Step::Store(place, value) => format!("st.shared.u32 [s+{}], {value};", 4 * place),
+        Step::Exchange(place, value) => {
+            format!("atom.relaxed.cta.shared.exch.b32 %z, [s+{}], {value};", 4 * place)
+        }
+        Step::Copy(place) => format!("cp.async.ca.shared.global [s+{}], [g], 4;", 4 * place),
+        Step::Wait => "cp.async.wait_all;".into(),
+        Step::Flag => "st.release.cta.shared.u32 [f], 1;".into(),
+        _ => "fence.acq_rel.cta;".into(),
+    }
+}
+
+fn text(case: &Case) -> String {
+    let mut code = vec!["ld.relaxed.gpu.u32 %a, [x];".to_string(), "setp.eq.u32 %p, %a, 1;".to_string()];
+    lines(&case.steps, &mut 0, &mut code);
+    let read = format!("ld.shared.u32 %b, [s+{}];", 4 * case.read);
+    let hand_on = ["st.relaxed.gpu.u32 [y], %b;".to_string()];
+    let mut other = Vec::new();
+    match case.reader {
+        Reader::Own => code.extend([read].into_iter().chain(hand_on)),
+        Reader::Barrier => {
+            code.push("bar.sync 0;".into());
+            other.extend(["bar.sync 0;".to_string(), read].into_iter().chain(hand_on));
+        }
+        Reader::Acquires | Reader::Relaxed => {
+            let how = if case.reader == Reader::Acquires { "acquire" } else { "relaxed" };
+            other.push(format!("ld.{how}.cta.shared.u32 %f, [f];"));
+            other.extend([read].into_iter().chain(hand_on));
+        }
+    }
+    code.push("mov.u32 %e, 0;".into());
+    let mut made = String::from(
+        "PTX self-justified\n{ x = 0; y = 0; .global .u32 g = 0; .shared .align 16 .u32 s[2] = 1; .shared .u32 f = 0; P0:%s = s; }\n",
+    );
+    let threads = [(0, code), (0, other)];
+    for (index, (cta, code)) in threads.iter().filter(|(_, code)| !code.is_empty()).enumerate() {
+        let _ = writeln!(made, "P{index}@cta {cta}, gpu 0 {{\n  {}\n}}", code.join("\n  "));
+    }
+    let last = 1 + usize::from(!threads[1].1.is_empty());
+    let _ = writeln!(made, "P{last}@cta 9, gpu 0 {{\n  ld.relaxed.gpu.u32 %a, [y];\n  st.relaxed.gpu.u32 [x], %a;\n}}");
+    let has_flag = matches!(case.reader, Reader::Acquires | Reader::Relaxed);
+    let flag = if has_flag { " /\\ P1:%f=1" } else { "" };
+    made + &format!("exists (P0:%a=1{flag})\n")
+}
+
+// ---- The comparison ----
+
+/// Whether the question of the program is reached. None if that is not to be decided.
+fn is_reached(text: &str, subject: &Subject) -> Result<Option<bool>, String> {
+    let Some((program, _)) = front_end(text, 1)? else { return Ok(None) };
+    let dependencies = Dependencies::Real;
+    let options = UnfoldOptions { bound: 3, rewriting: Rewriting::Spins, dependencies, ..UnfoldOptions::default() };
+    let unfolding = unfold(&program, &options).map_err(|error| format!("{error:?}"))?;
+    let question = &program.questions[0].condition;
+    let mut found = false;
+    let goal = Goal::new(Ends::Terminating);
+    let end = Enumerate.explore(&unfolding, subject.model(), &goal, &NO_LIMITS, &mut |execution| {
+        found |= final_states(&unfolding, execution).iter().any(|state| holds(question, state));
+        if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    Ok((found || matches!(end, Exploration::Complete)).then_some(found))
+}
+
+fn holds(condition: &Condition, state: &FinalState) -> bool {
+    let mut value = |term: &Term| match term {
+        Term::Constant(value) => Some(*value),
+        Term::Register(thread, register) => state.registers.get(thread.index())?.get(register.index()).copied(),
+        Term::Memory(location) => state.memory.get(location.index()).copied(),
+    };
+    condition.evaluate(&mut value).unwrap_or(false)
+}
+
+fn simple_step(random: &mut Random, reader: Reader) -> Step {
+    let place = random.below(2);
+    match random.below(10) {
+        0..4 => Step::Store(place, random.below(3) as Value),
+        4 => Step::Exchange(place, random.below(2) as Value),
+        5 => Step::Copy(place),
+        6 => Step::Wait,
+        7 => Step::Fence,
+        _ if matches!(reader, Reader::Acquires | Reader::Relaxed) => Step::Flag,
+        _ => Step::Store(place, 0),
+    }
+}
+
+fn steps(random: &mut Random, reader: Reader, most: usize, depth: usize) -> Vec<Step> {
+    let mut made = Vec::new();
+    for _ in 0..random.below(most + 1) {
+        made.push(match random.below(if depth == 0 { 6 } else { 12 }) {
+            0..3 => simple_step(random, reader),
+            3..5 => Step::Guarded(random.below(2) == 0, Box::new(simple_step(random, reader))),
+            5 => match random.below(3) {
+                0 => Step::Swap(random.below(2), random.below(2) == 0),
+                1 => Step::Pointer(random.below(2), random.below(2), 0, Pointer::Selected),
+                _ => Step::Pointer(random.below(2), random.below(2), 0, Pointer::Moved),
+            },
+            6..10 => Step::Branch(steps(random, reader, 3, depth - 1), steps(random, reader, 3, depth - 1)),
+            _ => Step::Twice(steps(random, reader, 2, depth - 1)),
+        });
+    }
+    made
+}
+
+fn case(random: &mut Random) -> Case {
+    let reader = random.pick(&[Reader::Own, Reader::Acquires, Reader::Acquires, Reader::Relaxed, Reader::Barrier]);
+    let mut steps = steps(random, reader, 3, 2);
+    if matches!(reader, Reader::Acquires | Reader::Relaxed) && random.below(3) > 0 {
+        steps.push(Step::Flag);
+    }
+    if random.below(3) == 0 {
+        let at = random.below(steps.len() + 1);
+        steps.insert(at, Step::Wait);
+    }
+    Case { steps, reader, read: random.below(2) }
+}
+
+/// The programs with one step less.
+fn smaller(steps: &[Step]) -> Vec<Vec<Step>> {
+    let mut found = Vec::new();
+    for at in 0..steps.len() {
+        let with = |between: Vec<Step>| [&steps[..at], &between, &steps[at + 1..]].concat();
+        found.push(with(Vec::new()));
+        match &steps[at] {
+            Step::Branch(yes, no) => {
+                found.extend(smaller(yes).into_iter().map(|yes| with(vec![Step::Branch(yes, no.clone())])));
+                found.extend(smaller(no).into_iter().map(|no| with(vec![Step::Branch(yes.clone(), no)])));
+            }
+            Step::Twice(steps) => {
+                found.push(with(steps.clone()));
+                found.extend(smaller(steps).into_iter().map(|steps| with(vec![Step::Twice(steps)])));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// What is wrong with the answer, and the answer.
+fn judge(case: &Case, subject: &Subject) -> (Expected, Option<bool>, Option<String>) {
+    let expected = expected(case);
+    let answer = match is_reached(&text(case), subject) {
+        Ok(answer) => answer,
+        Err(message) => return (expected, None, Some(message)),
+    };
+    let wrong = match (expected, answer) {
+        (Expected::Refuted, Some(true)) => Some("a value out of thin air".to_string()),
+        (Expected::Reachable, Some(false)) => Some("refuted, and depends on nothing".to_string()),
+        _ => None,
+    };
+    (expected, answer, wrong)
+}
+
+#[test]
+#[allow(clippy::panic, clippy::print_stdout, reason = "a test may panic and print")]
+fn values_that_justify_themselves_are_refuted_and_no_others() {
+    let number =
+        |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (first, count) = (number("SEED", 0), number("PROGRAMS", 600));
+    let ptx = Subject::with_variants("ptx", include_str!("../../../models/ptx.cat"), &["9.4"]);
+    let mut tally = BTreeMap::<String, u64>::new();
+    for seed in first..first + count {
+        let mut case = case(&mut Random::new(seed));
+        let (expected, answer, wrong) = judge(&case, &ptx);
+        *tally.entry(format!("{expected:?}, reached {answer:?}")).or_default() += 1;
+        let Some(mut message) = wrong else { continue };
+        while let Some((small, said)) = smaller(&case.steps).into_iter().find_map(|steps| {
+            let small = Case { steps, ..case.clone() };
+            let (.., wrong) = judge(&small, &ptx);
+            wrong.map(|message| (small, message))
+        }) {
+            (case, message) = (small, said);
+        }
+        panic!("seed {seed}: {message}\n{}", text(&case));
+    }
+    println!("{tally:?}");
+    let has = |wanted: &str| tally.iter().any(|(name, count)| name.starts_with(wanted) && *count > 0);
+    assert!(has("Refuted, reached Some(false)") && has("Reachable, reached Some(true)"), "{tally:?}");
+}
