@@ -19,9 +19,9 @@ fn cp_async_is_an_issue_a_read_and_a_write_that_a_wait_completes() {
         [
             "main issue ISSUE CP_ASYNC",
             "strand 0 read g WEAK GEN CP_ASYNC",
-            "strand 0 write s WEAK GEN SHARED CP_ASYNC after 1",
+            "strand 0 write s WEAK GEN SHARED CP_ASYNC OWN_WINDOW after 1",
             "main wait CP_ASYNC completes 1 2",
-            "main read s WEAK GEN SHARED",
+            "main read s WEAK GEN SHARED OWN_WINDOW",
         ]
     );
 }
@@ -50,7 +50,10 @@ fn what_the_source_size_leaves_out_is_zero() {
     let writes: Vec<&str> = found.iter().map(String::as_str).filter(|line| line.contains("write")).collect();
     assert_eq!(
         writes,
-        ["strand 0 write s[0] WEAK GEN SHARED CP_ASYNC after 1", "strand 0 write s[1] WEAK GEN SHARED CP_ASYNC",]
+        [
+            "strand 0 write s[0] WEAK GEN SHARED CP_ASYNC OWN_WINDOW after 1",
+            "strand 0 write s[1] WEAK GEN SHARED CP_ASYNC OWN_WINDOW",
+        ]
     );
 }
 
@@ -93,8 +96,8 @@ fn an_asynchronous_arrive_comes_after_all_earlier_copies() {
         strands(&unfolded(&ptx(declarations, &code), 1))[3..],
         [
             "main issue ISSUE CP_ASYNC",
-            "strand 3 read b A NORET RLX CLUSTER GEN SHARED MBAR COMPLETION CP_ASYNC after 1 2",
-            "strand 3 write b A NORET REL CLUSTER GEN SHARED MBAR COMPLETION CP_ASYNC after 1 2 4",
+            "strand 3 read b A NORET RLX CLUSTER GEN SHARED MBAR COMPLETION CP_ASYNC OWN_WINDOW after 1 2",
+            "strand 3 write b A NORET REL CLUSTER GEN SHARED MBAR COMPLETION CP_ASYNC OWN_WINDOW after 1 2 4",
         ]
     );
     let code = ["cp.async.mbarrier.arrive.shared.b64 [b];"];

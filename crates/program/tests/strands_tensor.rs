@@ -139,7 +139,7 @@ fn allocation_writes_the_columns_and_their_address() {
     let unfolding = unfolded(&ptx(declarations, &code), 1);
     assert_eq!(
         strands(&unfolding)[..3],
-        ["main write d[0] WEAK TMEM", "main write d[1] WEAK TMEM", "main write t WEAK GEN SHARED"]
+        ["main write d[0] WEAK TMEM", "main write d[1] WEAK TMEM", "main write t WEAK GEN SHARED OWN_WINDOW"]
     );
     let is_freed = |trace: &&fencepost_program::unfolding::Trace| trace.end == TraceEnd::Exit;
     assert!(unfolding.traces.iter().any(|trace| is_freed(&trace)));
@@ -148,13 +148,15 @@ fn allocation_writes_the_columns_and_their_address() {
     assert_eq!(kept.hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>(), [HazardKind::NeverDeallocated]);
     let two = [code[0], "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [u], 32;"];
     let two = unfolded(&ptx(".shared .b32 t; .shared .b32 u; .tmem .b32 d[2]; .tmem .b32 e;", &two), 1);
-    assert_eq!(strands(&two)[3..5], ["main write e WEAK TMEM", "main write u WEAK GEN SHARED"]);
+    assert_eq!(strands(&two)[3..5], ["main write e WEAK TMEM", "main write u WEAK GEN SHARED OWN_WINDOW"]);
     let relinquish = "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;";
     let late = unfolded(&ptx(declarations, &[relinquish, code[0], code[1], code[2]]), 1);
     assert!(late.hazards.iter().any(|hazard| hazard.kind == HazardKind::AllocAfterRelinquish));
     let mixed = [code[0], code[1], "tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r1, 32;"];
     let mixed = unfolded(&ptx(declarations, &mixed), 1);
-    assert_eq!(mixed.hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>(), [HazardKind::MixedCtaGroup]);
+    // And no peer deallocates with it.
+    let expected = [HazardKind::MixedCtaGroup, HazardKind::UnpairedCollective];
+    assert_eq!(mixed.hazards.iter().map(|hazard| hazard.kind).collect::<Vec<_>>(), expected);
 }
 
 #[test]
