@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 as expected (without an expectation: the condition holds),
-1 violated or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
+1 violated, depending on a reading or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
 
 Try:  fencepost check corpus
       fencepost check mp.litmus --model ptx-7.5 --explain";

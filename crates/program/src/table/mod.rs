@@ -13,6 +13,7 @@ mod ptx_async_store;
 mod ptx_async_tensor;
 mod ptx_barrier;
 mod ptx_bits;
+mod ptx_combine;
 mod ptx_fence;
 mod ptx_float;
 mod ptx_hint;

@@ -6,14 +6,14 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::asynchronous::{
-    Action, Arrive, Async, Base, Combine, Completion, Counting, Covered, Effect, Family, How, Region, RegionId,
-    Replicas, Size, Start, Told, Valid,
+    Action, Arrive, Async, Base, Completion, Counting, Covered, Effect, Family, Region, RegionId, Replicas, Size,
+    Start, Told, Valid,
 };
-use crate::expression::BinaryOperator;
 use crate::lower::{Context, Refusal};
 use crate::placement::{Beside, Home, Placement};
 use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
+use crate::table::ptx_combine::{ELEMENT, combine};
 use crate::table::ptx_memory::scope_tag;
 use crate::table::{modifier, ptx_multimem};
 use crate::tag::{Tag, Tags};
@@ -545,36 +545,6 @@ pub(crate) fn wide_mask(
 
 pub(crate) fn is_multicast(words: &Words) -> bool {
     MULTICASTS.iter().any(|word| words.has(word))
-}
-
-const COMBINES: &[(&str, How)] = &[
-    ("add", How::Apply(BinaryOperator::Add)),
-    ("min", How::Apply(BinaryOperator::Minimum)),
-    ("max", How::Apply(BinaryOperator::Maximum)),
-    ("and", How::Apply(BinaryOperator::And)),
-    ("or", How::Apply(BinaryOperator::Or)),
-    ("xor", How::Apply(BinaryOperator::Xor)),
-    ("inc", How::Increment),
-    ("dec", How::Decrement),
-];
-
-/// Floating-point types of reductions, by their size: bits that no arithmetic here means.
-const FLOATS: &[(&str, u8)] = &[("f16", 16), ("bf16", 16), ("f16x2", 32), ("bf16x2", 32), ("f32", 32), ("f64", 64)];
-
-/// The type of one element of a reduction.
-pub(crate) const ELEMENT: Slot = Slot::Like { name: "type", accepts: is_element, most: 1 };
-
-fn is_element(word: &str) -> bool {
-    modifier::integer_type(word).is_some_and(|ty| ty.bits >= 8) || modifier::find(FLOATS, word).is_some()
-}
-
-/// How a reduction combines, None for a plain copy or store. Where nothing says the type it is that of the whole word.
-pub(crate) fn combine(words: &Words, missing: Type) -> Option<Combine> {
-    let how = words.find(COMBINES)?.node;
-    if let Some(bits) = words.find(FLOATS) {
-        return Some(Combine { how: How::Float, ty: Type { bits: bits.node, signed: false } });
-    }
-    Some(Combine { how, ty: words.integer().unwrap_or(missing) })
 }
 
 /// `cp.reduce.async.bulk`: each element is combined by a relaxed read-modify-write, at system scope since PTX 9.4 and at

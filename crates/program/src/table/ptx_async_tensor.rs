@@ -10,9 +10,10 @@ use crate::placement::{Beside, Home, Placement, TENSOR};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
-    COMPLETE_TX, MULTICASTS, REPORT, combine, is_multicast, operands, own, region, shared, start, strong, transaction,
-    weak, wrong_operands,
+    COMPLETE_TX, MULTICASTS, REPORT, is_multicast, operands, own, region, shared, start, strong, transaction, weak,
+    wrong_operands,
 };
+use crate::table::ptx_combine::combine;
 use crate::tag::Tag;
 use crate::value::Type;
 
