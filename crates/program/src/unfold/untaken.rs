@@ -215,14 +215,14 @@ struct Place {
 fn left_out(unfolding: &Unfolding, own: &Way<'_>, other: &Other<'_>) -> Vec<Place> {
     let event = |id: &EventId| &unfolding.events[id.index()];
     let writes = |id: &EventId| event(id).location().filter(|_| event(id).is_write());
-    // Who reads one of these depends on the branch through it.
-    let written: BTreeSet<LocationId> = own.events().iter().filter_map(writes).collect();
     let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
     for (index, id) in other.way.events().iter().enumerate() {
-        let Some(location) = writes(id).filter(|location| !written.contains(location)) else { continue };
+        let Some(location) = writes(id) else { continue };
         if event(id).is_main() {
             if seen.insert(location) {
-                let is_known = |id: &EventId| other.does_before(event(id), other.way.from + index);
+                // Its own writes there tell nobody of the other way.
+                let is_other = |id: &EventId| event(id).location() != Some(location);
+                let is_known = |id: &EventId| is_other(id) && other.does_before(event(id), other.way.from + index);
                 let behind = own.events().iter().rposition(is_known).map_or(0, |last| last + 1);
                 found.push(Place { location, after: own.before(own.from + behind), through: None });
             }
