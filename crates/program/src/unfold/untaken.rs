@@ -233,11 +233,14 @@ fn left_out(unfolding: &Unfolding, own: &Way<'_>, other: &Other<'_>) -> Vec<Plac
     found
 }
 
+/// How a write is made.
+type Form = (Tags, Option<Scope>);
+
 /// A way that was not taken, and what may be known of it elsewhere.
 struct Other<'a> {
     way: Way<'a>,
     /// Where in its trace it first writes each location, and in which forms it does.
-    writes: BTreeMap<LocationId, (usize, Vec<(Tags, Option<Scope>)>)>,
+    writes: BTreeMap<LocationId, (usize, Vec<Form>)>,
     /// The first fence and the first barrier on the way.
     fence: Option<usize>,
     barrier: Option<usize>,
