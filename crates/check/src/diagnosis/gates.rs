@@ -122,7 +122,7 @@ pub(super) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<
     };
     let (from, to) = [pair, (pair.1, pair.0)].into_iter().find(is_ordered)?;
     let at = scene.anchor(scene.at(from), Side::After)?;
-    let fence = async_fence(scene, from, at.clone());
+    let fence = async_fence(scene, from, at);
     let edit = Edit::insert(at, &fence, apart(scene, from, to), "9.7.15.4, 9.7.10.28.2", FENCE);
     Some((from, to, vec![edit]))
 }
