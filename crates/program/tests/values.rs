@@ -181,3 +181,15 @@ fn no_more_than_the_copy_is_read() {
     let text = ptx(declared, &["cp.async.ca.shared.global [s], [g], 4, %n;"]);
     assert!(unfold(&program(&text), &UnfoldOptions::default()).is_err(), "undefined when it is executed");
 }
+
+/// Of the same bits a signed and an unsigned number may be two: a comparison of terms of both kinds has no answer.
+#[test]
+fn terms_of_two_signs_are_not_compared() {
+    let compared = |other: &str| {
+        let declared = format!(".reg .b32 %r1; .reg {other} %r2;");
+        let text =
+            format!("{}exists (P0:%r1 = P0:%r2)\n", ptx(&declared, &["sub.s32 %r1, 2, 5;", "mov.b32 %r2, %r1;"]));
+        program(&text).unsupported.len()
+    };
+    assert_eq!((compared(".u32"), compared(".b32"), compared(".s32")), (0, 0, 1));
+}

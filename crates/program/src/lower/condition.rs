@@ -153,6 +153,7 @@ impl Resolver<'_> {
     ) -> Result<Condition, Refusal> {
         match (one, other) {
             (Left::Term(one), Left::Term(other)) => {
+                self.refuse_signs((left, &one), (right, &other))?;
                 let (left, right) = (Side(left, one), Side(right, other));
                 let (one, other) = (self.constant(op, &left, &right)?, self.constant(op, &right, &left)?);
                 Ok(Condition::Compare { op, left: one, right: other })
@@ -166,6 +167,27 @@ impl Resolver<'_> {
                 Err(Refusal::Unsupported(left.span.to(right.span), what.to_string()))
             }
         }
+    }
+
+    /// Values are compared as numbers: of the same bits, a signed and an unsigned one may be two.
+    fn refuse_signs(
+        &self,
+        (left, one): (&Spanned<TermTree>, &Term),
+        (right, other): (&Spanned<TermTree>, &Term),
+    ) -> Result<(), Refusal> {
+        let (Some(first), Some(second)) = (self.type_of(one), self.type_of(other)) else { return Ok(()) };
+        if first.bits == 0 || second.bits == 0 || first.signed == second.signed {
+            return Ok(());
+        }
+        let sign = |ty: Type| if ty.signed { "signed" } else { "unsigned" };
+        let what = format!(
+            "a comparison of `{}`, which is {}, with `{}`, which is {}",
+            self.spelled(one),
+            sign(first),
+            self.spelled(other),
+            sign(second)
+        );
+        Err(Refusal::Unsupported(left.span.to(right.span), what))
     }
 
     /// A comparison of the whole with a constant, part by part: unsigned, as the bytes lie.
