@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use fencepost_axiom::engine::written_values;
 use fencepost_program::access::same_scope;
+use fencepost_program::initial::unknowns;
 use fencepost_program::program::LocationRole;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
@@ -270,7 +271,7 @@ fn opened(test: &Test, mut whole: Checked, why: &Why) -> Checked {
     whole
 }
 
-/// The whole answers, and that they take accesses for whole.
+/// What was found stands; what was not may need a torn value, and is not known.
 fn warned(test: &Test, mut whole: Checked, (span, location): &(Span, String), why: &str) -> Checked {
     let rests = test.program.questions.iter().zip(&whole.report.questions).any(|(question, answer)| {
         let is_open = matches!(answer.verdict, Verdict::Unknown(_));
@@ -282,6 +283,12 @@ fn warned(test: &Test, mut whole: Checked, (span, location): &(Span, String), wh
              were not searched ({why})"
         );
         warn(test, &mut whole.report, MAY_BE, *span, message);
+        // Unknown initial values vary in every byte: nothing would be left that is known. Their tests keep the whole answer.
+        if unknowns(&test.program).is_empty() {
+            let why = Why::Size(format!("a torn value of {location} was not looked for"));
+            initial::leave_open(test, &mut whole.report, &why, Left::Questions);
+            initial::conclude(test, &mut whole.report);
+        }
     }
     whole
 }
