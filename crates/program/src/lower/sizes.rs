@@ -16,12 +16,16 @@ use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
 use crate::lower::reach::{At, Reach, Reaches};
 use crate::lower::touch::{Portion, Touch, Touches, touches};
 use crate::lower::{Findings, Names, ThreadBuilder, misfit};
-use crate::program::{AddressOperand, Feature, LocationRole, Space, Unsupported};
+use crate::program::{AddressOperand, Feature, Instruction, LocationRole, Operation, Space, Unsupported};
+use crate::tag::Tag;
 use crate::value::{Type, Value};
 
 /// A short array has a location per element, however little of it is told apart: sums over its elements stay what the
 /// author counts.
 const SHORT_ARRAY: u32 = 16;
+
+/// A variable that may be accessed anywhere is not cut into more parts than this.
+const MOST_PARTS: i128 = 1 << 14;
 
 /// A scalar operation on a variable. The offset is None where it may be any multiple of its size.
 #[derive(Copy, Clone, Debug)]
@@ -66,12 +70,39 @@ pub(super) struct Uses {
     pub(super) scalars: Vec<Scalar>,
     /// Offsets of mbarriers.
     pub(super) objects: BTreeSet<i128>,
+    /// Those that the text names.
+    named: BTreeSet<i128>,
+    /// Where `mbarrier.init` makes one.
+    made: Made,
     /// Where runs of bytes begin and end.
     runs: BTreeSet<i128>,
     /// A tensor map describes it.
     is_tensor: bool,
     /// Where code first touches it.
     touched: Option<Span>,
+}
+
+/// The places of mbarriers by their initialisation.
+#[derive(Clone, Debug, Default)]
+enum Made {
+    #[default]
+    Nowhere,
+    At(BTreeSet<i128>),
+    /// Some place is not known.
+    Somewhere,
+}
+
+impl Made {
+    fn add(&mut self, offset: Option<i128>) {
+        match (std::mem::take(self), offset) {
+            (Made::Somewhere, _) | (_, None) => *self = Made::Somewhere,
+            (Made::Nowhere, Some(offset)) => *self = Made::At(BTreeSet::from([offset])),
+            (Made::At(mut found), Some(offset)) => {
+                found.insert(offset);
+                *self = Made::At(found);
+            }
+        }
+    }
 }
 
 /// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
@@ -108,18 +139,20 @@ pub(super) fn settle(
     names.complete(findings);
     let touched = threads.iter().enumerate().flat_map(|(thread, own)| {
         let codes = own.code.iter().enumerate();
-        codes.map(move |(at, code)| (At { thread, code: at }, touches(&code.operation), code.span))
+        codes.map(move |(at, code)| (At { thread, code: at }, touches(&code.operation), code))
     });
-    let touched: Vec<(At, Touches<'_>, Span)> = touched.collect();
+    let touched: Vec<(At, Touches<'_>, &Instruction)> = touched.collect();
     // Most litmus tests name every place, and nobody asks what a register holds.
     let is_asked = touched.iter().flat_map(|(_, touches, _)| &touches.all).any(asks_registers);
     let reaches = if is_asked { Reaches::new(names, threads) } else { Reaches::of_none() };
     let owners = threads.iter().map(|thread| thread.place).collect();
     let mut gathered =
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
-    for (at, touches, span) in &touched {
-        gathered.operation(*at, touches, *span);
+    for (at, touches, code) in &touched {
+        gathered.operation(*at, touches, code.span);
+        gathered.made(*at, code);
     }
+    gathered.settle_objects();
     let Gathered { uses, links, fallback, .. } = gathered;
     let mut cut = Cut { uses, edges: BTreeMap::new(), fallback };
     if names.dialect != Dialect::Ptx {
@@ -194,6 +227,27 @@ impl Gathered<'_> {
         }
     }
 
+    /// Notes where an mbarrier is made.
+    fn made(&mut self, at: At, code: &Instruction) {
+        let Operation::Store { address, tags, .. } = &code.operation else { return };
+        if !tags.has(Tag::MbarrierInit) {
+            return;
+        }
+        for (name, offset) in self.places(at, address) {
+            self.uses.entry(name).or_default().made.add(offset);
+        }
+    }
+
+    /// Where every initialisation says its place, there are the mbarriers: a pointer that runs over them in a loop may go on,
+    /// for all that is known of it here, and meets none there.
+    fn settle_objects(&mut self) {
+        for uses in self.uses.values_mut() {
+            if let Made::At(places) = &uses.made {
+                uses.objects = places.union(&uses.named).copied().collect();
+            }
+        }
+    }
+
     /// Of what a register may hold somewhere, what it can hold here: a register that is reused points to an mbarrier at
     /// one place and to data at another.
     fn likely(&self, places: Vec<Place>, portion: Portion) -> Vec<Place> {
@@ -219,6 +273,7 @@ impl Gathered<'_> {
                 // A register that is moved step by step is followed without the order of its steps: where no mbarrier can be
                 // it is on its way.
                 uses.objects.extend(offset.filter(|offset| is_named || offset % 8 == 0));
+                uses.named.extend(offset.filter(|_| is_named));
                 if offset.is_none() {
                     let entry = &self.names.by_name[name];
                     let bytes = entry.declared_bytes().unwrap_or(8);
@@ -363,6 +418,8 @@ fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i
             if is_meant { vec![offset, offset + size] } else { Vec::new() }
         }
         Some(offset) => vec![offset, offset + size],
+        // More than an unfolding has room for: the access is refused where it is made.
+        None if bytes / size > MOST_PARTS => Vec::new(),
         None => {
             let starts = (0..bytes / size).map(|index| index * size);
             starts.filter(|start| !is_in_object(*start, start + size)).flat_map(|start| [start, start + size]).collect()
