@@ -22,7 +22,9 @@ use crate::options::Options;
 use crate::outcome;
 use crate::race::is_race;
 use crate::readings::{Point, Settings};
-use crate::report::{Diagnosis, ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
+use crate::report::{
+    Answer, Diagnosis, ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading,
+};
 use crate::test::Test;
 use crate::verdict::{Case, Dependence, Verdict, Why};
 
@@ -49,7 +51,8 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
 fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
     static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
     let hangs = report.termination.answer == TerminationAnswer::MayHang;
-    if report.races.pairs.is_empty() && !hangs {
+    let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
+    if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
         return;
     }
     let Some(whole) = WHOLE.get_or_init(|| Models::shipped("ptx")) else { return };
@@ -57,6 +60,9 @@ fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
     for race in &mut report.races.pairs {
         let same = found.races.pairs.iter().find(|other| places(other) == places(race));
         race.diagnosis = same.and_then(|other| other.diagnosis.clone());
+    }
+    for (answer, other) in report.questions.iter_mut().zip(found.questions) {
+        answer.cause = other.cause.filter(|_| forbids(answer) && report.races.pairs.is_empty());
     }
     if hangs && found.termination.answer == TerminationAnswer::MayHang {
         report.termination.cause = found.termination.cause;

@@ -151,6 +151,21 @@ pub struct Answer {
     pub negative: Option<u64>,
     /// An execution that satisfies the condition (`forall`, `assert`: that breaks it), re-checked by an independent evaluator.
     pub witness: Option<Witness>,
+    /// Of what must not be and may be, where nothing races: what it comes from.
+    pub cause: Option<Box<Cause>>,
+}
+
+/// What an outcome that must not be comes from, where no race explains it.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+pub struct Cause {
+    /// `missed-write`, `early-read`, `overwritten`, `torn-vector`, `not-atomic`, `interleaving` (`docs/findings.md`).
+    pub kind: String,
+    /// A read, mostly, and the write that it misses.
+    pub first: Access,
+    pub second: Access,
+    pub location: Option<String>,
+    /// Its missing pieces rule the outcome out.
+    pub diagnosis: Diagnosis,
 }
 
 /// A reading that mattered or was asked for.

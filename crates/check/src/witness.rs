@@ -168,6 +168,7 @@ impl Writer<'_> {
             positive: counts.map(|(positive, _)| positive),
             negative: counts.map(|(_, negative)| negative),
             witness,
+            cause: None,
         }
     }
 
@@ -305,17 +306,22 @@ impl Writer<'_> {
     }
 
     fn access(&self, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
-        let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
-        let position = self.test.source.position(span.start);
-        Access {
-            thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
-            line: position.line,
-            column: position.column,
-            text: match self.test.instruction_text(span) {
-                last if event.has(Tag::Exit) && last.is_empty() => "exit".to_owned(),
-                last if event.has(Tag::Exit) => format!("exit, after `{}`", last.trim_end_matches(';')),
-                text => text,
-            },
-        }
+        access(self.test, unfolding, event, span)
+    }
+}
+
+/// Who makes an access, and where.
+pub(crate) fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
+    let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
+    let position = test.source.position(span.start);
+    Access {
+        thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
+        line: position.line,
+        column: position.column,
+        text: match test.instruction_text(span) {
+            last if event.has(Tag::Exit) && last.is_empty() => "exit".to_owned(),
+            last if event.has(Tag::Exit) => format!("exit, after `{}`", last.trim_end_matches(';')),
+            text => text,
+        },
     }
 }

@@ -23,6 +23,7 @@ mod meet;
 mod message;
 mod mirror;
 mod more;
+mod outcome;
 mod paths;
 mod phases;
 mod pipelined;
@@ -72,6 +73,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
         return;
     }
     if checked.evidence.races.is_empty() {
+        outcome::apply(test, model, options, checked);
         return hang::apply(test, model, options, checked);
     }
     let evidence = &checked.evidence;

@@ -21,6 +21,7 @@ use crate::accesses;
 use crate::joint;
 use crate::models::LoadedModel;
 use crate::options::Options;
+use crate::question::looked_for;
 use crate::quiet::{self, Part};
 use crate::race::{EXIT, Flags, RaceKey, RaceSet};
 use crate::report::Count;
@@ -28,6 +29,7 @@ use crate::search::{is_large, longest};
 use crate::test::Test;
 
 use super::edit::Edit;
+use super::outcome::Shown;
 use super::phases::rounds;
 use super::visit::{End, Until, Visit};
 
@@ -333,6 +335,26 @@ impl<'a> Verifier<'a> {
         let mut left = seen.races.races.into_values().filter(|example| places(&unfolding, example.pair) == race);
         let example = left.next()?;
         Some(Left { pair: example.pair, execution: (*example.execution).clone(), unfolding })
+    }
+
+    /// An execution of a changed test that answers this question as it should not be answered; None where there is none, or
+    /// where it is too much to say.
+    pub(super) fn shown(&self, edits: &[Edit], question: usize) -> Option<Shown> {
+        if self.is_late() {
+            return None;
+        }
+        let changed = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &self.test.litmus)?;
+        let program = lower(&changed).0?;
+        let (unfolding, _) = joint::unfold(&program, self.model, self.options).ok()?;
+        let condition = looked_for(&program, program.questions.get(question)?);
+        let goal =
+            Goal { condition: Some(&condition), multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
+        let mut found = None;
+        self.explore(&unfolding, &goal, |execution| {
+            found = Some(execution.clone());
+            ControlFlow::Break(())
+        })?;
+        found.map(|execution| Shown { unfolding, execution })
     }
 
     /// The races of a changed test, which is about as large as the test is. Whether it has this one is known for sure.

@@ -126,14 +126,19 @@ pub(super) fn place(scene: &Scene<'_>, id: EventId) -> String {
     if scene.is_main(id) { format!("{}'s line {}", scene.name(id), scene.line(id)) } else { operation(scene, id) }
 }
 
-pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Edit]) -> String {
+/// The reasons of all pieces, each once.
+pub(super) fn reasons(edits: &[Edit]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     for edit in edits {
         if !reasons.contains(&edit.reason.as_str()) {
             reasons.push(&edit.reason);
         }
     }
-    let reasons = reasons.join("; ");
+    reasons.join("; ")
+}
+
+pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Edit]) -> String {
+    let reasons = reasons(edits);
     if reasons.is_empty() {
         return reasons;
     }

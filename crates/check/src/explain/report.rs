@@ -14,7 +14,7 @@ use crate::check::Checked;
 use crate::diagnosis::is_for;
 use crate::models::LoadedModel;
 use crate::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
-use crate::report::Report;
+use crate::report::{Cause, Diagnosis, Report};
 use crate::rounds::NO_LOOPS;
 use crate::test::Test;
 use crate::verdict::{Dependence, Verdict};
@@ -118,6 +118,20 @@ fn lacking(context: &Context<'_>, report: &Report) -> Vec<Line> {
     lines
 }
 
+/// What an outcome comes from that must not be, and what rules it out.
+fn ruled_out(context: &Context<'_>, cause: &Cause) -> Vec<Line> {
+    let Diagnosis { why, missing, confirmed, .. } = &cause.diagnosis;
+    let line = |text: String, section: Option<String>| Line { text, section, ..Line::default() };
+    let word = if *confirmed { "missing" } else { "probably missing" };
+    let mut lines = vec![line(why.clone(), None)];
+    lines.extend(missing.iter().map(|it| line(format!("{word}: {}", it.text), context.section(&it.section))));
+    if *confirmed {
+        let with = if missing.len() == 1 { "it" } else { "these" };
+        lines.push(line(format!("with {with} no execution ends so: the changed test was checked"), None));
+    }
+    lines
+}
+
 /// The candidate with the shortest reason against it, of the first question that has one.
 pub(crate) fn closest(test: &Test, model: &LoadedModel, checked: &Checked) -> Option<Rejected> {
     let unfolding = checked.evidence.unfolding.as_ref()?;
@@ -190,6 +204,8 @@ fn explain_question(
     };
     if let Some(execution) = checked.evidence.witnesses.get(index)?.as_ref() {
         let mut told = allowed(context, execution, Some(&condition));
+        let wrong = checked.report.questions.get(index).and_then(|answer| answer.cause.as_deref());
+        told.lines.extend(wrong.map_or(Vec::new(), |wrong| ruled_out(context, wrong)));
         if checked.report.undefined.is_some() {
             let cause = cause(checked);
             told.remark =

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::diagnosis::MOST_RACES;
 use crate::race::{MOST_PAIRS, is_of_one_thread};
-use crate::report::{Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
+use crate::report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 /// What a race rests on that is one under some readings only, with their names.
 fn weakest(report: &Report) -> String {
@@ -17,6 +17,7 @@ fn weakest(report: &Report) -> String {
 }
 
 pub(super) fn write(text: &mut String, report: &Report) {
+    report.questions.iter().filter_map(|answer| answer.cause.as_deref()).for_each(|cause| caused(text, cause));
     for race in &report.races.pairs {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);
@@ -30,7 +31,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
             let how = told.map_or(String::new(), through);
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
         }
-        race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis));
+        race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis, "this race is gone"));
     }
     if report.races.more {
         let _ = writeln!(text, "  and more races: the first {MOST_PAIRS} of a kind are listed");
@@ -80,7 +81,18 @@ fn through(access: &RacingAccess) -> String {
     format!(" ({how}{}{proxy})", access.what)
 }
 
-fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
+/// What an outcome comes from that must not be.
+fn caused(text: &mut String, cause: &Cause) {
+    let place = cause.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
+    let _ = writeln!(text, "  {}{place}:", cause.kind);
+    let told = &cause.diagnosis;
+    for (access, told) in [(&cause.first, &told.first), (&cause.second, &told.second)] {
+        let _ = writeln!(text, "    {} line {}: {}{}", access.thread, access.line, access.text, through(told));
+    }
+    diagnosed(text, told, "no execution ends so");
+}
+
+fn diagnosed(text: &mut String, diagnosis: &Diagnosis, cured: &str) {
     let _ = writeln!(text, "    {}", diagnosis.why);
     if let Some(under) = &diagnosis.under {
         let _ =
@@ -90,9 +102,9 @@ fn diagnosed(text: &mut String, diagnosis: &Diagnosis) {
     for (at, missing) in diagnosis.missing.iter().enumerate() {
         let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
         let claim = match (at == last, diagnosis.confirmed) {
-            (true, true) if last == 0 => "; with it this race is gone",
-            (true, true) => "; with these this race is gone",
-            _ => "",
+            (true, true) if last == 0 => format!("; with it {cured}"),
+            (true, true) => format!("; with these {cured}"),
+            _ => String::new(),
         };
         let _ = writeln!(text, "    {word}: {}{claim}", missing.sentence());
     }

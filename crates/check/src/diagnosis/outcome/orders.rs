@@ -1,0 +1,172 @@
+//! What would order the pairs of a critical cycle: a release or an acquire on one of the two, a fence between them, a wider or
+//! a stronger one where one stands (PTX ISA 8.8, 8.9.3).
+
+use fencepost_program::EventId;
+use fencepost_program::program::Scope;
+use fencepost_program::tag::Tag;
+use fencepost_syntax::instruction::Instruction;
+
+use crate::diagnosis::anchor::Side;
+use crate::diagnosis::edit::{Change, Edit, SCOPES, Semantics, scope_word};
+use crate::diagnosis::scene::Scene;
+use crate::diagnosis::search;
+
+use super::cycle::{Cycle, Step};
+
+const COST: u32 = 0;
+/// Sets that are tried for one cycle.
+const MOST: usize = 100;
+
+/// Sets of changes, one or none for each pair, the smallest first.
+pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
+    let scope = scope(scene, cycle);
+    let mut found: Vec<Vec<Edit>> = vec![Vec::new()];
+    for pair in cycle.delays(scene) {
+        let options = options(scene, pair, scope);
+        let with = |set: &Vec<Edit>| {
+            let more = options.iter().map(|edit| set.iter().cloned().chain([edit.clone()]).collect());
+            [set.clone()].into_iter().chain(more).collect::<Vec<_>>()
+        };
+        found = found.iter().flat_map(with).collect();
+        found.sort_by_key(|set| search::size(set));
+        found.truncate(MOST * 8);
+    }
+    found.retain(|set| !set.is_empty());
+    found.truncate(MOST);
+    found
+}
+
+/// `fence.sc` between the two of every pair: there is nothing stronger.
+pub(super) fn strongest(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Edit> {
+    let scope = scope(scene, cycle);
+    let one = |pair: (EventId, EventId)| {
+        let there = standing(scene, pair, scope).into_iter().find(|edit| matches!(edit.change, Change::Replace { .. }));
+        there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)))
+    };
+    cycle.delays(scene).into_iter().filter_map(one).collect()
+}
+
+/// What the threads of the cycle have in common.
+fn scope(scene: &Scene<'_>, cycle: &Cycle) -> Scope {
+    let apart = cycle.edges.iter().filter(|edge| edge.step != Step::Program);
+    apart.map(|edge| scene.common(edge.from, edge.to)).max().unwrap_or(Scope::Sys)
+}
+
+fn options(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Edit> {
+    let mut found = standing(scene, pair, scope);
+    if scene.has(pair.0, Tag::Read) {
+        found.extend(word(scene, pair.0, Semantics::Acquire, scope));
+    }
+    if scene.has(pair.1, Tag::Write) {
+        found.extend(word(scene, pair.1, Semantics::Release, scope));
+    }
+    for fence in [Fence::Both, Fence::Sequential] {
+        found.extend(put(scene, pair, Side::Before, (fence, scope)));
+        found.extend(put(scene, pair, Side::After, (fence, scope)));
+    }
+    found
+}
+
+/// "nothing keeps P1's `ld` (line 8) before P1's `ld` (line 9)".
+fn reason(scene: &Scene<'_>, (first, second): (EventId, EventId), fence: Fence) -> String {
+    let (first, second) = (scene.called(first), scene.called(second));
+    match fence {
+        Fence::Both => format!("nothing keeps {first} before {second}"),
+        Fence::Sequential => format!("no fence.sc stands between {first} and {second}"),
+    }
+}
+
+/// Whether a release, an acquire or a fence keeps the first before the second.
+pub(super) fn is_ordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> bool {
+    let has = |id: EventId, half: Tag| scene.has(id, half) || scene.has(id, Tag::AcqRel);
+    let fences = |it: &Instruction| matches!(it.opcode.node.as_str(), "fence" | "membar");
+    has(first, Tag::Acquire)
+        || has(second, Tag::Release)
+        || scene.between(scene.at(first), Some(scene.at(second))).into_iter().any(fences)
+}
+
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Fence {
+    Both,
+    Sequential,
+}
+
+/// A fence right before the second, or right behind the first.
+fn put(scene: &Scene<'_>, pair: (EventId, EventId), side: Side, (fence, scope): (Fence, Scope)) -> Option<Edit> {
+    let at = if side == Side::Before { pair.1 } else { pair.0 };
+    let anchor = scene.anchor(scene.at(at), side)?;
+    let (text, section) = match fence {
+        Fence::Both => (format!("fence.acq_rel.{}", scope_word(scope)), "8.8, 9.7.15.4"),
+        Fence::Sequential => (format!("fence.sc.{}", scope_word(scope)), "8.9.3, 9.7.15.4"),
+    };
+    Some(Edit::insert(anchor, &text, reason(scene, pair, fence), section, COST))
+}
+
+/// A fence between the two that is not wide or not strong enough.
+fn standing(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Edit> {
+    let Some(thread) = scene.thread(pair.0) else { return Vec::new() };
+    let mut found = Vec::new();
+    for fence in scene.between(scene.at(pair.0), Some(scene.at(pair.1))) {
+        let has = |word: &str| fence.modifiers.iter().any(|own| own.node == word);
+        let plain = fence.opcode.node == "fence" && fence.guard.is_none();
+        if !plain || has("proxy") || has("mbarrier_init") || fence.modifiers.iter().any(restricted) {
+            continue;
+        }
+        let span = fence.span();
+        let name = called(scene, pair.0, fence);
+        let narrow = own_scope(fence).is_some_and(|own| own < scope);
+        if narrow {
+            let change = Change::Strengthen { thread, span, semantics: None, scope: Some(scope) };
+            let reason = format!("the scope of {name} does not include the other thread");
+            found.push(Edit { change, reason, section: "8.5", cost: COST });
+        }
+        if !has("sc") {
+            let by = format!("fence.sc.{};", scope_word(own_scope(fence).unwrap_or(scope).max(scope)));
+            let reason = format!("{name} is not sequentially consistent");
+            let change = Change::Replace { thread, span, by };
+            found.push(Edit { change, reason, section: "8.9.3, 9.7.15.4", cost: COST });
+        }
+    }
+    found
+}
+
+fn restricted(word: &fencepost_syntax::Spanned<String>) -> bool {
+    word.node.starts_with("sync_restrict")
+}
+
+fn own_scope(fence: &Instruction) -> Option<Scope> {
+    let word = fence.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
+    [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].into_iter().find(|scope| scope_word(*scope) == word.node)
+}
+
+fn called(scene: &Scene<'_>, beside: EventId, instruction: &Instruction) -> String {
+    let text = scene.test.instruction_text(instruction.span());
+    let line = scene.test.source.position(instruction.span().start).line;
+    format!("{}'s `{}` (line {line})", scene.name(beside), text.trim_end_matches(';').trim())
+}
+
+/// A release or an acquire on the instruction itself.
+fn word(scene: &Scene<'_>, id: EventId, semantics: Semantics, scope: Scope) -> Option<Edit> {
+    let (event, instruction) = (scene.event(id), scene.statement(id)?);
+    let has = |word: &str| instruction.modifiers.iter().any(|own| own.node == word);
+    let own = if semantics == Semantics::Acquire { "acquire" } else { "release" };
+    let speaks = match instruction.opcode.node.as_str() {
+        "ld" => semantics == Semantics::Acquire,
+        "st" | "red" => semantics == Semantics::Release,
+        "atom" => true,
+        _ => false,
+    };
+    if !speaks || !scene.is_main(id) || event.tags.has(Tag::Weak) || has(own) || has("acq_rel") || has("mmio") {
+        return None;
+    }
+    let volatile = event.tags.has(Tag::Volatile);
+    let reason = match () {
+        () if volatile => format!("{} is only volatile", scene.called(id)),
+        () if has("release") => format!("{} releases and acquires nothing", scene.called(id)),
+        () if has("acquire") => format!("{} acquires and releases nothing", scene.called(id)),
+        () => format!("{} is relaxed", scene.called(id)),
+    };
+    let scope = Some(scope).filter(|_| volatile);
+    let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics: Some(semantics), scope };
+    Some(Edit { change, reason, section: "8.8", cost: COST })
+}

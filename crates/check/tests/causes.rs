@@ -1,0 +1,198 @@
+//! Outcomes that must not be and that no race explains: each names two accesses, their proxies, what is missing and the section.
+
+use std::path::{Path, PathBuf};
+
+use fencepost_check::report::{Cause, Report};
+use fencepost_check::verdict::Verdict;
+use fencepost_check::{Models, Options, check, load};
+use fencepost_syntax::Source;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus")
+}
+
+fn told(text: &str, model: &str) -> Report {
+    let (mut tests, _) = load(&Source::new("test", text));
+    check(&tests.remove(0), &Models::shipped(model).expect("a model"), &Options::default()).report
+}
+
+fn cause(report: &Report) -> &Cause {
+    let cause = report.questions.first().and_then(|answer| answer.cause.as_deref());
+    cause.expect("a cause")
+}
+
+fn pieces(cause: &Cause) -> String {
+    cause.diagnosis.missing.iter().map(|missing| missing.sentence()).collect::<Vec<_>>().join("\n")
+}
+
+/// The test, what kind of mistake it is, the lines of the two accesses, and what is missing.
+type Mistake = (&'static str, &'static str, (u32, u32), &'static [&'static str]);
+
+const MISTAKES: &[Mistake] = &[
+    (
+        "wild/g6-vector-halves",
+        "torn-vector",
+        (9, 6),
+        &["st.relaxed.sys.global.b128 [line]", "ld.relaxed.sys.global.b128"],
+    ),
+    ("algorithms/12-look-back/look-back-word-halves", "torn-vector", (9, 5), &["st.relaxed.gpu.global.b128 [w]"]),
+    (
+        "algorithms/13-locks/chase-lev-no-cas",
+        "not-atomic",
+        (7, 19),
+        &["`atom.cas.relaxed.gpu.global.b32 %r1, [top], 0, 1`"],
+    ),
+    (
+        "algorithms/13-locks/chase-lev-two-acq-rel",
+        "missed-write",
+        (7, 14),
+        &["`fence.sc.gpu` in P0", "`fence.sc.gpu` in P1"],
+    ),
+    (
+        "algorithms/13-locks/seqlock-no-reader-fence",
+        "missed-write",
+        (15, 5),
+        &["`fence.acq_rel.gpu` in P1 between lines 14 and 15"],
+    ),
+    (
+        "algorithms/13-locks/seqlock-no-writer-fence",
+        "missed-write",
+        (15, 5),
+        &["`fence.acq_rel.gpu` in P0 between lines 5 and 6"],
+    ),
+    ("algorithms/13-locks/hazard-strong-acq-rel", "missed-write", (8, 20), &["`fence.sc.gpu` in P1 instead"]),
+    ("algorithms/13-locks/hazard-strong-narrow-fence", "missed-write", (8, 20), &["`.gpu` on P0's `fence.sc.cta`"]),
+    (
+        "algorithms/13-locks/epoch-reclaim-no-fence",
+        "missed-write",
+        (6, 13),
+        &["`fence.sc.gpu` in P0 between lines 5 and 6"],
+    ),
+    ("algorithms/13-locks/epoch-reclaim-relaxed-exit", "early-read", (9, 17), &["`.release` on P0's"]),
+    (
+        "algorithms/13-locks/counter-load-store",
+        "not-atomic",
+        (5, 12),
+        &["`atom.add.relaxed.gpu.global.u32 %r1, [count], 1` in P0"],
+    ),
+    (
+        "algorithms/15-multi-gpu/ll-words-two-stores",
+        "missed-write",
+        (14, 6),
+        &["`.release.sys` on P0's", "`.acquire.sys` on P1's"],
+    ),
+    ("barriers/Bar-count-generations", "missed-write", (7, 20), &["`fence.sc.cta` in P0", "`fence.sc.cta` in P2"]),
+];
+
+#[test]
+fn every_mistake_names_its_missing_piece() {
+    for (name, kind, lines, wanted) in MISTAKES {
+        let text = std::fs::read_to_string(corpus().join(format!("{name}.litmus"))).expect("the file");
+        let report = told(&text, "ptx");
+        let cause = cause(&report);
+        let told = pieces(cause);
+        assert_eq!(cause.kind, *kind, "{name}: {told}");
+        assert_eq!((cause.first.line, cause.second.line), *lines, "{name}: {told}");
+        assert!(cause.diagnosis.confirmed, "{name}: {told}");
+        assert_eq!([&cause.diagnosis.first.proxy, &cause.diagnosis.second.proxy], ["generic proxy"; 2], "{name}");
+        wanted.iter().for_each(|piece| assert!(told.contains(piece), "{name}: {piece} in\n{told}"));
+    }
+}
+
+/// Every file of these folders, under the whole model.
+#[test]
+fn no_broken_promise_of_the_corpus_goes_without_a_word() {
+    let mut met = 0;
+    for folder in
+        ["wild", "algorithms/11-split-k", "algorithms/12-look-back", "algorithms/13-locks", "algorithms/15-multi-gpu"]
+    {
+        for entry in std::fs::read_dir(corpus().join(folder)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.extension().is_none_or(|found| found != "litmus") {
+                continue;
+            }
+            let report = told(&std::fs::read_to_string(&path).expect("the file"), "ptx");
+            let forbids = |kind: &str| matches!(kind, "forall" | "~exists");
+            let broken = report.questions.iter().filter(|it| it.verdict == Verdict::Violated && forbids(&it.kind));
+            for answer in broken.filter(|_| report.races.pairs.is_empty()) {
+                let missing = answer.cause.as_ref().map_or(&[][..], |cause| &cause.diagnosis.missing);
+                assert!(!missing.is_empty(), "{}", path.display());
+                assert!(missing.iter().all(|missing| !missing.section.is_empty()), "{}", path.display());
+                met += 1;
+            }
+        }
+    }
+    assert!(met >= 12, "{met}");
+}
+
+/// Under a model that knows nothing of diagnoses, as the whole one finds it.
+#[test]
+fn older_models_borrow_it() {
+    let text = "PTX sb\n{ .global .u32 x = 0; .global .u32 y = 0; }\n\
+        P0@cta 0 {\n st.relaxed.gpu.global.u32 [x], 1;\n ld.relaxed.gpu.global.u32 %r, [y];\n}\n\
+        P1@cta 1 {\n st.relaxed.gpu.global.u32 [y], 1;\n ld.relaxed.gpu.global.u32 %r, [x];\n}\n\
+        ~exists (P0:%r = 0 /\\ P1:%r = 0)\n";
+    for model in ["ptx", "ptx-7.5", "ptx-6.0"] {
+        let report = told(text, model);
+        let told = pieces(cause(&report));
+        assert_eq!(told.matches("`fence.sc.gpu`").count(), 2, "{model}: {told}");
+    }
+}
+
+/// The shapes of the literature with relaxed accesses: what is missing is what a textbook says.
+#[test]
+fn the_shapes_of_the_literature() {
+    let shape = |threads: &[&[&str]], question: &str| {
+        let mut text = "PTX shape\n{ .global .u32 x = 0; .global .u32 y = 0; }\n".to_owned();
+        for (at, thread) in threads.iter().enumerate() {
+            text.push_str(&format!("P{at}@cta {at} {{\n{};\n}}\n", thread.join(";\n")));
+        }
+        told(&format!("{text}~exists ({question})\n"), "ptx")
+    };
+    let st = |name: &str, value: u32| format!("st.relaxed.gpu.global.u32 [{name}], {value}");
+    let ld = |register: &str, name: &str| format!("ld.relaxed.gpu.global.u32 %{register}, [{name}]");
+    let (x1, x2, y1, y2) = (st("x", 1), st("x", 2), st("y", 1), st("y", 2));
+    let (ax, ay, bx, by) = (ld("a", "x"), ld("a", "y"), ld("b", "x"), ld("b", "y"));
+    let cases: [(&str, Report, &[&str]); 6] = [
+        (
+            "MP",
+            shape(&[&[&x1, &y1], &[&ay, &bx]], "P1:%a=1 /\\ P1:%b=0"),
+            &["`.release` on P0's", "`.acquire` on P1's"],
+        ),
+        (
+            "SB",
+            shape(&[&[&x1, &ay], &[&y1, &ax]], "P0:%a=0 /\\ P1:%a=0"),
+            &["`fence.sc.gpu` in P0", "`fence.sc.gpu` in P1"],
+        ),
+        (
+            "LB",
+            shape(&[&[&ax, &y1], &[&ay, &x1]], "P0:%a=1 /\\ P1:%a=1"),
+            &["`.release` on P0's", "`.acquire` on P1's"],
+        ),
+        ("S", shape(&[&[&x2, &y1], &[&ay, &x1]], "P1:%a=1 /\\ x=2"), &["`.release` on P0's", "`.acquire` on P1's"]),
+        ("2+2W", shape(&[&[&x1, &y2], &[&y1, &x2]], "x=1 /\\ y=1"), &["`fence.sc.gpu` in P0", "`fence.sc.gpu` in P1"]),
+        (
+            "IRIW",
+            shape(&[&[&x1], &[&y1], &[&ax, &by], &[&ay, &bx]], "P2:%a=1 /\\ P2:%b=0 /\\ P3:%a=1 /\\ P3:%b=0"),
+            &["`fence.sc.gpu` in P2", "`fence.sc.gpu` in P3"],
+        ),
+    ];
+    for (name, report, wanted) in &cases {
+        let cause = cause(report);
+        let told = pieces(cause);
+        assert!(cause.diagnosis.confirmed, "{name}: {told}");
+        assert_eq!(cause.diagnosis.missing.len(), wanted.len(), "{name}: {told}");
+        wanted.iter().for_each(|piece| assert!(told.contains(piece), "{name}: {piece} in\n{told}"));
+    }
+}
+
+/// What nothing is missing of has no cause: a promise that is kept, and one about what may be.
+#[test]
+fn what_is_kept_has_no_cause() {
+    for name in ["seqlock", "chase-lev", "hazard-strong", "epoch-reclaim", "counter-atomic"] {
+        let path = corpus().join(format!("algorithms/13-locks/{name}.litmus"));
+        let report = told(&std::fs::read_to_string(path).expect("the file"), "ptx");
+        assert_eq!(report.verdict, Verdict::Holds, "{name}");
+        assert!(report.questions.iter().all(|answer| answer.cause.is_none()), "{name}");
+    }
+}
