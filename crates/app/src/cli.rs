@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fencepost_check::render;
 
 use deferred::Deferred;
 
@@ -99,8 +100,8 @@ pub(crate) struct Check {
     pub(crate) explain: bool,
     /// Draw the execution behind the answer into this file (.svg or .dot); of several checks, each into a file of its own,
     /// named after the test and the check's number in the output: out-MP-1.svg, out-MP-2.svg
-    #[arg(long, value_name = "FILE")]
-    pub(crate) graph: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = picture)]
+    pub(crate) graph: Option<Picture>,
     /// Every outcome with the number of its executions, however long it takes
     #[arg(long)]
     pub(crate) all: bool,
@@ -387,6 +388,23 @@ impl std::fmt::Display for BadQuantity {
 }
 
 impl std::error::Error for BadQuantity {}
+
+/// Where a picture goes, and in which format: its name says so.
+#[derive(Clone, Debug)]
+pub(crate) struct Picture {
+    pub(crate) path: PathBuf,
+    pub(crate) format: render::Format,
+}
+
+fn picture(text: &str) -> Result<Picture, BadQuantity> {
+    let path = PathBuf::from(text);
+    let format = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => render::Format::Svg,
+        Some("dot" | "gv") => render::Format::Dot,
+        _ => return Err(BadQuantity("a graph ends in .svg or .dot")),
+    };
+    Ok(Picture { path, format })
+}
 
 /// `10`, `0.5`, `500ms`, `2m`.
 fn duration(text: &str) -> Result<Duration, BadQuantity> {

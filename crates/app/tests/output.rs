@@ -57,13 +57,19 @@ fn reports_of_published_bugs_follow_the_schema() {
     let paths = [wild.to_str().expect("a path"), wgmma.to_str().expect("a path")];
     let run = fencepost(&folder, &["check", paths[0], paths[1], "--json"]);
     let mut proxies = std::collections::BTreeSet::new();
+    let (mut strands, mut causes) = (0, 0);
+    let is_strand = |event: &Value| event["started_by"].is_u64() && event["proxy"] == "async proxy";
     for line in run.out.lines() {
         let report: Value = serde_json::from_str(line).expect("JSON Lines");
         validate(&schema, &schema, &report, "");
         for race in report["races"]["pairs"].as_array().into_iter().flatten() {
             proxies.extend(race["diagnosis"]["first"]["proxy"].as_str().map(str::to_owned));
+            strands +=
+                race["example"]["events"].as_array().into_iter().flatten().filter(|event| is_strand(event)).count();
         }
+        causes += report["questions"].as_array().into_iter().flatten().filter(|it| it["cause"].is_object()).count();
     }
+    assert!(strands > 0 && causes > 0, "{strands} {causes}");
     assert!(proxies.contains("none") && proxies.contains("async proxy"), "{proxies:?}");
 }
 
@@ -177,6 +183,7 @@ fn a_picture_is_written_for_a_reachable_outcome() {
     let run = fencepost(&folder, &["check", "mp.litmus", "--graph", "mp.png"]);
     assert_eq!(run.code, 2);
     assert!(run.err.contains(".svg or .dot"), "{}", run.err);
+    assert!(run.out.is_empty(), "it is refused before anything is checked: {}", run.out);
 }
 
 #[test]

@@ -556,6 +556,10 @@ pub struct WitnessEvent {
     pub line: Option<u32>,
     /// The instruction; empty for an initial write.
     pub text: String,
+    /// `generic proxy`, `async proxy` and so on; None for what accesses no memory.
+    pub proxy: Option<&'static str>,
+    /// The event that started the asynchronous operation it is part of.
+    pub started_by: Option<u32>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -567,6 +571,8 @@ pub enum EventKind {
     Fence,
     Barrier,
     Issue,
+    /// The end of a thread.
+    Exit,
 }
 
 pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {

@@ -15,6 +15,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::is_assuming;
 use crate::check::{Answers, Finding, verdict};
+use crate::diagnosis::words;
 use crate::histogram::Histogram;
 use crate::models::LoadedModel;
 use crate::outcome::{Reader, State, holds};
@@ -231,6 +232,7 @@ impl Writer<'_> {
             unfolding::EventKind::Write { .. } => EventKind::Write,
             unfolding::EventKind::Read { .. } => EventKind::Read,
             unfolding::EventKind::Fence => EventKind::Fence,
+            unfolding::EventKind::Issue if event.has(Tag::Exit) => EventKind::Exit,
             unfolding::EventKind::Issue => EventKind::Issue,
             unfolding::EventKind::Barrier(_) => EventKind::Barrier,
         };
@@ -243,6 +245,8 @@ impl Writer<'_> {
             value: reader.value(id).map(|value| self.number(value)),
             line: thread.map(|_| self.test.source.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
+            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| words::proxy(event)),
+            started_by: event.strand.as_ref().map(|strand| strand.issue.0),
         })
     }
 

@@ -69,8 +69,8 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     if let Some(path) = &options.junit {
         write_junit(path, &files, &mut exit);
     }
-    if let Some(path) = &options.graph {
-        write_graphs(path, &files, &mut exit);
+    if let Some(picture) = &options.graph {
+        write_graphs(picture, &files, &mut exit);
     }
     if options.refresh {
         refresh(&inputs, &files, new_unknown(&options.model), &mut exit);
@@ -276,22 +276,14 @@ fn write_junit(path: &Path, files: &[File], exit: &mut Exit) {
 }
 
 /// A picture per check: in the file that was named if there is one check, else in files named after the tests.
-fn write_graphs(path: &Path, files: &[File], exit: &mut Exit) {
-    let format = match path.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => render::Format::Svg,
-        Some("dot" | "gv") => render::Format::Dot,
-        _ => {
-            terminal::complain(&format!("`{}`: a graph ends in .svg or .dot", path.display()));
-            exit.bad_input();
-            return;
-        }
-    };
+fn write_graphs(picture: &cli::Picture, files: &[File], exit: &mut Exit) {
+    let cli::Picture { path, format } = picture;
     let results = files.iter().flat_map(|file| file.results.iter().map(move |result| (file, result)));
     let results: Vec<(&File, &file::Result)> = results.collect();
     let mut missing = 0;
     for (at, (file, result)) in results.iter().enumerate() {
         let test = file.tests.get(result.test);
-        let Some(picture) = test.and_then(|test| render::picture(test, &result.model, &result.checked, format)) else {
+        let Some(picture) = test.and_then(|test| render::picture(test, &result.model, &result.checked, *format)) else {
             missing += 1;
             continue;
         };

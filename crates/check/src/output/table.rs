@@ -259,7 +259,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     };
     let undefined = report.undefined.as_ref();
     let undefined = undefined.map_or(String::new(), |undefined| format!(" ({})", undefined.message));
-    let _ = writeln!(text, "{} under {}: {verdict}{undefined}{remark}", title(report), model(report));
+    let vacuously = if report.vacuous() && report.verdict == Verdict::Holds { " (vacuously)" } else { "" };
+    let _ = writeln!(text, "{} under {}: {verdict}{vacuously}{undefined}{remark}", title(report), model(report));
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
