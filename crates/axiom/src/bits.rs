@@ -8,6 +8,8 @@
 //! The operators are functions on slices ([`kernel`]) that write into a buffer the caller owns, so that the evaluator
 //! can keep every node of a model in one allocation. [`EventSet`] and [`Relation`] own their buffers.
 
+mod rows;
+
 /// From this many edges on, a relation is closed once for all of them.
 const MANY_EDGES: usize = 64;
 
@@ -62,7 +64,7 @@ pub fn ones(row: &[u64]) -> impl Iterator<Item = usize> + '_ {
 
 /// The operators, on slices. `out` never overlaps an operand. Buffers have the sizes `shape` says.
 pub mod kernel {
-    use super::{Shape, ones};
+    use super::{Shape, ones, rows};
 
     /// So many rows of a long operation are computed between two questions whether to go on.
     const INTERVAL: usize = 64;
@@ -180,7 +182,12 @@ pub mod kernel {
             }
             return;
         }
-        out.fill(0);
+        match shape.words {
+            2 => return rows::sequence::<2>(out, a, b),
+            3 => return rows::sequence::<3>(out, a, b),
+            4 => return rows::sequence::<4>(out, a, b),
+            _ => out.fill(0),
+        }
         for from in 0..shape.events {
             if from % INTERVAL == INTERVAL - 1 && !go_on() {
                 return;
@@ -195,8 +202,8 @@ pub mod kernel {
     }
 
     pub fn inverse(shape: Shape, out: &mut [u64], a: &[u64]) {
-        out.fill(0);
         if shape.words == 1 {
+            out.fill(0);
             for (from, &row) in a.iter().enumerate() {
                 let mut rest = row;
                 while rest != 0 {
@@ -206,11 +213,7 @@ pub mod kernel {
             }
             return;
         }
-        for from in 0..shape.events {
-            for to in ones(row(shape, a, from)) {
-                relate(shape, out, to, from);
-            }
-        }
+        rows::inverse(shape.words.max(1), out, a);
     }
 
     /// Transitive closure in place (Warshall, on rows).
@@ -218,7 +221,7 @@ pub mod kernel {
         close_while(shape, relation, &mut || true);
     }
 
-    /// The same, unless `go_on` says to leave it unfinished. It is asked now and then, and never for rows of one word.
+    /// The same, unless `go_on` says to leave it unfinished. It is asked now and then, and never for short rows.
     pub fn close_while(shape: Shape, relation: &mut [u64], go_on: &mut dyn FnMut() -> bool) {
         if shape.words == 1 {
             for middle in 0..relation.len() {
@@ -232,6 +235,12 @@ pub mod kernel {
                 }
             }
             return;
+        }
+        match shape.words {
+            2 => return rows::close::<2>(relation),
+            3 => return rows::close::<3>(relation),
+            4 => return rows::close::<4>(relation),
+            _ => {}
         }
         for middle in 0..shape.events {
             if middle % INTERVAL == INTERVAL - 1 && !go_on() {
