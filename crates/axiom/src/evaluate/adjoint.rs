@@ -21,17 +21,19 @@ pub struct Adjoint {
     bad: Vec<u64>,
     /// Whether the slot has any.
     any: Vec<bool>,
+    /// The converses of values, where the values are, and by slot when the value was last changed whose converse that is: most
+    /// values are the same in one run and in the next.
+    converses: Vec<u64>,
+    turned: Vec<u64>,
+    /// Of which candidate of the evaluator they are.
+    candidate: u64,
     scratch: [Vec<u64>; 3],
 }
 
 impl Adjoint {
     /// From the values the evaluator holds, which must be those of a complete run without a violation.
     pub fn run(&mut self, evaluator: &Evaluator<'_>, chosen: Chosen) {
-        self.shape = evaluator.shape;
-        self.bad.clear();
-        self.bad.resize(evaluator.data.len(), 0);
-        self.any.clear();
-        self.any.resize(evaluator.slots.len(), false);
+        self.clear(evaluator);
         for scratch in &mut self.scratch {
             scratch.resize(self.shape.matrix().max(self.shape.words()), 0);
         }
@@ -49,6 +51,34 @@ impl Adjoint {
                     Step::Group(group) => self.group(evaluator, group as usize),
                 }
             }
+        }
+    }
+
+    /// Only what the last run left is taken away.
+    fn clear(&mut self, evaluator: &Evaluator<'_>) {
+        self.shape = evaluator.shape;
+        if self.candidate != evaluator.candidates {
+            self.candidate = evaluator.candidates;
+            self.bad.clear();
+            self.bad.resize(evaluator.data.len(), 0);
+            self.any.clear();
+            self.any.resize(evaluator.slots.len(), false);
+            self.converses.resize(evaluator.data.len(), 0);
+            self.turned.clear();
+            self.turned.resize(evaluator.slots.len(), 0);
+        }
+        for (slot, any) in evaluator.slots.iter().zip(&mut self.any).filter(|(_, any)| **any) {
+            self.bad[slot.range()].fill(0);
+            *any = false;
+        }
+    }
+
+    /// Computes the converse of a slot's value, unless it is known.
+    fn turn(&mut self, evaluator: &Evaluator<'_>, slot: Slot) {
+        let held = &evaluator.slots[slot.index()];
+        if self.turned[slot.index()] != held.changed {
+            kernel::inverse(self.shape, &mut self.converses[held.range()], &evaluator.data[held.range()]);
+            self.turned[slot.index()] = held.changed;
         }
     }
 
@@ -143,7 +173,13 @@ impl Adjoint {
     /// What is bad at an operand because of what is bad at the node, into the first scratch buffer. Of a closure, the
     /// node's own value is what leads from one edge to the other.
     fn backwards(&mut self, evaluator: &Evaluator<'_>, slot: Slot, operation: Operation, position: usize) {
+        match (operation, position) {
+            (Operation::Sequence(_, other), 0) | (Operation::Sequence(other, _), _) => self.turn(evaluator, other),
+            (Operation::Plus(_) | Operation::Star(_), _) => self.turn(evaluator, slot),
+            _ => {}
+        }
         let shape = self.shape;
+        let converse = |slot: Slot| &self.converses[evaluator.range(slot)];
         let value = |slot: Slot| &evaluator.data[evaluator.range(slot)];
         let bad = &self.bad[evaluator.range(slot)];
         let [out, left, right] = &mut self.scratch;
@@ -155,14 +191,8 @@ impl Adjoint {
                 kernel::intersection(&mut out[..bad.len()], bad, value(other));
             }
             (Operation::Difference(_, other), 0) => kernel::difference(&mut out[..bad.len()], bad, value(other)),
-            (Operation::Sequence(_, other), 0) => {
-                kernel::inverse(shape, left, value(other));
-                kernel::sequence(shape, out, bad, left);
-            }
-            (Operation::Sequence(other, _), _) => {
-                kernel::inverse(shape, left, value(other));
-                kernel::sequence(shape, out, left, bad);
-            }
+            (Operation::Sequence(_, other), 0) => kernel::sequence(shape, out, bad, converse(other)),
+            (Operation::Sequence(other, _), _) => kernel::sequence(shape, out, converse(other), bad),
             (Operation::From(_, other), 0) => {
                 kernel::intersection(left, bad, value(other));
                 kernel::domain(shape, &mut out[..shape.words()], left);
@@ -175,7 +205,7 @@ impl Adjoint {
             }
             (Operation::Inverse(_), _) => kernel::inverse(shape, out, bad),
             (Operation::Plus(_) | Operation::Star(_), _) => {
-                kernel::inverse(shape, left, value(slot));
+                left[..bad.len()].copy_from_slice(converse(slot));
                 kernel::add_identity(shape, left);
                 kernel::sequence(shape, right, left, bad);
                 kernel::sequence(shape, out, right, left);

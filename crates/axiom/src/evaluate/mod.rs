@@ -68,6 +68,8 @@ pub struct Evaluator<'m> {
     scratch: Vec<u64>,
     /// Where a value is computed before it is compared with the one it replaces.
     fresh: Vec<u64>,
+    /// How many candidates were begun.
+    candidates: u64,
     clock: u64,
     /// By group: when it was last computed; 0 is never.
     settled: Vec<u64>,
@@ -98,6 +100,7 @@ impl<'m> Evaluator<'m> {
             slots: Vec::new(),
             scratch: Vec::new(),
             fresh: Vec::new(),
+            candidates: 0,
             clock: 0,
             settled: Vec::new(),
             judged: Vec::new(),
@@ -139,6 +142,7 @@ impl<'m> Evaluator<'m> {
     /// the traces alone violate one.
     pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) -> Option<CheckId> {
         self.shape = candidate.shape;
+        self.candidates += 1;
         self.slots.clear();
         let mut start = 0;
         for kind in self.plan.kinds() {

@@ -49,7 +49,7 @@ impl Search<'_, '_> {
         let sources = self.reads.open.iter().map(|(_, sources)| sources.clone()).collect();
         let mut level = Level { sources, co: self.orders.root.clone(), assigned: Vec::new() };
         // Beside the choices: what the evaluation backwards needs.
-        let held = level.memory() + self.evaluator.memory();
+        let held = level.memory() + 2 * self.evaluator.memory();
         self.budget.enter(held)?;
         let mark = self.values.mark();
         let flow = match self.narrow(&mut level) {
