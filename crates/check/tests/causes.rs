@@ -68,7 +68,7 @@ const MISTAKES: &[Mistake] = &[
         (6, 13),
         &["`fence.sc.gpu` in P0 between lines 5 and 6"],
     ),
-    ("algorithms/13-locks/epoch-reclaim-relaxed-exit", "early-read", (9, 17), &["`.release` on P0's"]),
+    ("algorithms/13-locks/epoch-reclaim-relaxed-exit", "early-read", (20, 8), &["`.release` on P0's"]),
     (
         "algorithms/13-locks/counter-load-store",
         "not-atomic",
@@ -194,5 +194,120 @@ fn what_is_kept_has_no_cause() {
         let report = told(&std::fs::read_to_string(path).expect("the file"), "ptx");
         assert_eq!(report.verdict, Verdict::Holds, "{name}");
         assert!(report.questions.iter().all(|answer| answer.cause.is_none()), "{name}");
+    }
+}
+
+/// What it is about, threads, the question, and what is missing; all of it was checked.
+type Piece = (&'static str, &'static [&'static str], &'static str, &'static [&'static str]);
+
+const PIECES: &[Piece] = &[
+    (
+        "two readers of one flag: one release and two acquires, and no fence",
+        &[
+            "st.relaxed.gpu.global.u32 [x], 1;\nst.relaxed.gpu.global.u32 [y], 1;",
+            "A: ld.relaxed.gpu.global.u32 %f, [y];\nsetp.eq.u32 %p, %f, 0;\n@%p bra A;\nld.relaxed.gpu.global.u32 %v, [x];",
+            "B: ld.relaxed.gpu.global.u32 %f, [y];\nsetp.eq.u32 %p, %f, 0;\n@%p bra B;\nld.relaxed.gpu.global.u32 %v, [x];",
+        ],
+        "forall (P1:%v = 1 /\\ P2:%v = 1)",
+        &["`.release` on P0's `st.relaxed.gpu.global.u32 [y]", "`.acquire` on P1's", "`.acquire` on P2's"],
+    ),
+    (
+        "the words stand on what is asked for, not on the data",
+        &[
+            "A: ld.relaxed.gpu.global.u32 %f, [y];\nsetp.eq.u32 %p, %f, 0;\n@%p bra A;\nst.relaxed.gpu.global.u32 [x], 2;",
+            "ld.relaxed.gpu.global.u32 %v, [x];\nst.relaxed.gpu.global.u32 [y], 1;",
+        ],
+        "forall (P1:%v = 0)",
+        &["`.acquire` on P0's `ld.relaxed.gpu.global.u32 %f, [y]", "`.release` on P1's `st.relaxed.gpu.global.u32 [y]"],
+    ),
+    (
+        "what a red reads is no acquire",
+        &[
+            "st.relaxed.gpu.global.u32 [x], 1;\nst.release.gpu.global.u32 [y], 1;",
+            "red.add.relaxed.gpu.global.u32 [y], 10;\nfence.acq_rel.gpu;\nld.relaxed.gpu.global.u32 %v, [x];",
+        ],
+        "~exists (y = 11 /\\ P1:%v = 0)",
+        &["`atom` instead of P1's `red"],
+    ),
+    (
+        "two bits of one word",
+        &[
+            "ld.relaxed.gpu.global.u32 %a, [x];\nor.b32 %b, %a, 1;\nst.relaxed.gpu.global.u32 [x], %b;",
+            "ld.relaxed.gpu.global.u32 %a, [x];\nor.b32 %b, %a, 2;\nst.relaxed.gpu.global.u32 [x], %b;",
+        ],
+        "forall (x = 3)",
+        &[
+            "`atom.or.relaxed.gpu.global.b32 %a, [x], 1` in P0",
+            "(line 6) has to go",
+            "`atom.or.relaxed.gpu.global.b32 %a, [x], 2` in P1",
+            "(line 11) has to go",
+        ],
+    ),
+    (
+        "the old fence of too narrow a scope",
+        &[
+            "st.relaxed.gpu.global.u32 [x], 1;\nmembar.cta;\nst.relaxed.gpu.global.u32 [y], 1;",
+            "ld.relaxed.gpu.global.u32 %f, [y];\nmembar.gl;\nld.relaxed.gpu.global.u32 %v, [x];",
+        ],
+        "~exists (P1:%f = 1 /\\ P1:%v = 0)",
+        &["`membar.gl` in P0 instead of `membar.cta`"],
+    ),
+    (
+        "one half is there",
+        &[
+            "st.relaxed.gpu.global.u32 [x], 1;\nst.release.gpu.global.u32 [y], 1;",
+            "atom.cas.release.gpu.global.b32 %f, [y], 1, 2;\nld.relaxed.gpu.global.u32 %v, [x];",
+        ],
+        "~exists (P1:%f = 1 /\\ P1:%v = 0)",
+        &["`.acq_rel` on P1's `atom.cas.release"],
+    ),
+];
+
+#[test]
+fn an_author_would_write_the_same() {
+    for (name, threads, question, wanted) in PIECES {
+        let mut text = "PTX pieces\n{ .global .u32 x = 0; .global .u32 y = 0; }\n".to_owned();
+        for (at, thread) in threads.iter().enumerate() {
+            text.push_str(&format!("P{at}@cta {at} {{\n{thread}\n}}\n"));
+        }
+        let report = told(&format!("{text}{question}\n"), "ptx");
+        let cause = cause(&report);
+        let told = pieces(cause);
+        assert!(cause.diagnosis.confirmed, "{name}: {told}");
+        assert_eq!(cause.diagnosis.missing.len(), wanted.len(), "{name}: {told}");
+        wanted.iter().for_each(|piece| assert!(told.contains(piece), "{name}: {piece} in\n{told}"));
+    }
+}
+
+/// Strong data beside mbarriers, barriers of clusters and dependent launches: what the search for races would say.
+#[test]
+fn barriers_and_launches_lack_what_races_lack() {
+    let cases = [
+        (
+            "PTX t\n{ .shared .u32 s = 1; .shared .mbarrier b = 1; }\nP0@cta 0 {\n\
+             W: mbarrier.try_wait.parity.shared::cta.b64 %p, [b], 0;\n@!%p bra W;\nst.relaxed.cta.shared.u32 [s], 2;\n}\n\
+             P1@cta 0 {\nld.relaxed.cta.shared.u32 %v, [s];\nmbarrier.arrive.relaxed.cta.shared::cta.b64 _, [b];\n}\n\
+             forall (P1:%v = 1)\n",
+            "`.release` on P1's `mbarrier.arrive.relaxed",
+        ),
+        (
+            "PTX t\n{ .shared .u32 s = 0; }\nP0@cta 0, cluster 0 {\nmapa.shared::cluster.u32 %a, s, 1;\n\
+             st.relaxed.cluster.shared::cluster.u32 [%a], 5;\nbarrier.cluster.arrive.relaxed.aligned;\n\
+             barrier.cluster.wait.aligned;\n}\nP1@cta 1, cluster 0 {\nbarrier.cluster.arrive.aligned;\n\
+             barrier.cluster.wait.aligned;\nld.relaxed.cluster.shared.u32 %v, [s];\n}\nforall (P1:%v = 5)\n",
+            "`.release` on P0's `barrier.cluster.arrive.relaxed",
+        ),
+        (
+            "PTX t\n{ .global .u32 x = 0; .global .u32 f = 0; }\nP0@cta 0 {\nst.release.gpu.global.u32 [f], 1;\n\
+             st.relaxed.gpu.global.u32 [x], 1;\n}\nP1@cta 1 {\nW: ld.acquire.gpu.global.u32 %f, [f];\n\
+             setp.eq.u32 %p, %f, 0;\n@%p bra W;\nld.relaxed.gpu.global.u32 %v, [x];\n}\nforall (P1:%v = 1)\n",
+            "P0's `st.release.gpu.global.u32 [f], 1` (line 4) belongs behind line 5",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let report = told(text, "ptx");
+        let cause = cause(&report);
+        assert!(cause.diagnosis.confirmed && pieces(cause).contains(wanted), "{wanted}: {}", pieces(cause));
+        assert!(!cause.diagnosis.why.contains("no fence helps"), "{}", cause.diagnosis.why);
     }
 }

@@ -118,6 +118,24 @@ fn every_race_in_the_wild_has_a_diagnosis() {
     assert!(races > 60 && confirmed * 10 >= races * 9, "{confirmed} of {races}");
 }
 
+/// Also those that no small change cures: what kind of piece is missing, and the section.
+#[test]
+fn no_race_goes_without_a_missing_piece() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    for folder in ["races", "launch", "async/cluster", "async/wgmma"] {
+        for entry in std::fs::read_dir(corpus.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|kind| kind == "litmus") {
+                let (report, ..) = file(&path);
+                let whole = |diagnosis: &&Diagnosis| {
+                    !diagnosis.missing.is_empty() && diagnosis.missing.iter().all(|missing| !missing.section.is_empty())
+                };
+                assert!(diagnoses(&report).iter().all(whole), "{path:?}: {:?}", diagnoses(&report));
+            }
+        }
+    }
+}
+
 #[test]
 fn a_fence_that_does_not_do_it_is_named() {
     let why = |name: &str| diagnoses(&wild(name).0).first().unwrap().why.clone();
@@ -227,7 +245,8 @@ fn what_does_not_help_is_not_named() {
     );
     let found = diagnoses(&freed);
     assert_eq!(found.len(), 1);
-    assert!(found[0].why.contains("both deallocate") && found[0].missing.is_empty(), "{found:?}");
+    assert!(found[0].why.contains("both deallocate") && !found[0].confirmed, "{found:?}");
+    assert!(found[0].missing.iter().all(|missing| missing.text.contains("has to go")), "{found:?}");
     // A ring whose slots are refilled without a wait: no other place of one instruction makes it right.
     let ring = text(
         "PTX t\n{ .shared .b32 buf = 0; .shared .mbarrier full = 1; }\n\

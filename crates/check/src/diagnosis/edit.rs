@@ -185,6 +185,26 @@ impl Edit {
         Some(work.finish())
     }
 
+    /// What all of them bring. A release and an acquire on one instruction are one word.
+    pub(super) fn all_missing(edits: &[Edit], scene: &Scene<'_>) -> Vec<Missing> {
+        let half = |edit: &Edit, wanted: Semantics| match &edit.change {
+            Change::Strengthen { span, semantics: Some(semantics), .. } if *semantics == wanted => Some(*span),
+            _ => None,
+        };
+        let both = |edit: &Edit, own: Semantics, other: Semantics| {
+            let span = half(edit, own);
+            span.is_some() && edits.iter().any(|edit| half(edit, other) == span)
+        };
+        let told = edits.iter().filter(|edit| !both(edit, Semantics::Acquire, Semantics::Release));
+        let one = |edit: &Edit| {
+            let missing = edit.missing(scene);
+            let whole = both(edit, Semantics::Release, Semantics::Acquire);
+            let text = if whole { missing.text.replacen("`.release", "`.acq_rel", 1) } else { missing.text };
+            Missing { text, ..missing }
+        };
+        told.map(one).collect()
+    }
+
     pub(super) fn missing(&self, scene: &Scene<'_>) -> Missing {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
@@ -228,7 +248,7 @@ impl Edit {
                 format!("{}'s `{}` (line {}) has to go", scene.thread_name(*thread), text(span), line(span))
             }
             Change::Strengthen { thread, span, semantics, scope } => {
-                let semantics = semantics.map(semantics_word).into_iter();
+                let semantics = semantics.map(|semantics| whole_word(semantics, &text(span))).into_iter();
                 let words: Vec<String> =
                     semantics.chain(scope.map(scope_word)).map(|word| format!(".{word}")).collect();
                 let name = scene.thread_name(*thread);
@@ -324,6 +344,16 @@ pub(super) fn scope_word(scope: Scope) -> &'static str {
         Scope::Cluster => "cluster",
         Scope::Gpu => "gpu",
         Scope::Sys => "sys",
+    }
+}
+
+/// With the half that the instruction has.
+fn whole_word(semantics: Semantics, text: &str) -> &'static str {
+    let has = |word: &str| text.split([' ', '.']).any(|own| own == word);
+    match semantics {
+        Semantics::Release if has("acquire") => "acq_rel",
+        Semantics::Acquire if has("release") => "acq_rel",
+        _ => semantics_word(semantics),
     }
 }
 

@@ -7,6 +7,7 @@ use fencepost_program::tag::Tag;
 use super::scene::Scene;
 use super::words;
 use crate::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
+use crate::report::Missing;
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
@@ -35,11 +36,14 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
             words::place(scene, second),
             scene.variable(second)
         )),
-        CANCEL_AGAIN => Some(format!(
-            "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
-            words::place(scene, second),
-            words::place(scene, first)
-        )),
+        CANCEL_AGAIN => {
+            let (asks, saw) = if scene.has(first, Tag::Cancel) { (first, second) } else { (second, first) };
+            Some(format!(
+                "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
+                words::place(scene, asks),
+                words::place(scene, saw)
+            ))
+        }
         "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
             let (dealloc, other) = match (freed(first), freed(second)) {
@@ -78,4 +82,36 @@ fn origin(scene: &Scene<'_>, access: EventId) -> String {
         }
         Some(_) => format!(": {} wrote it", words::place(scene, source)),
     }
+}
+
+/// What is missing, where it can be said without a change that was checked.
+pub(super) fn lacks(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<Missing> {
+    let asks = if scene.has(first, Tag::Cancel) { first } else { second };
+    let (at, text, section) = match flag {
+        "unallocated-access-race" => {
+            (first, "an address that `tcgen05.alloc` has written, read behind it".to_owned(), "9.7.18.7.1")
+        }
+        "deallocated-twice-race" => (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), "9.7.18.7.1"),
+        ARRIVE_TWICE => (second, "`barrier.cluster.wait` between the two arrives".to_owned(), "9.7.15.3"),
+        WAIT_ALONE => (second, "`barrier.cluster.arrive` before the wait".to_owned(), "9.7.15.3"),
+        MISPLACED => {
+            let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
+            (second, format!("another operand: this one {}", rule.words()), section)
+        }
+        WINDOW => (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), "5.1.7"),
+        CANCEL_AGAIN => {
+            (asks, "a branch that leaves the request out where the answer was a refusal".to_owned(), "9.7.15.18.1")
+        }
+        _ => {
+            let dealloc = [first, second].into_iter().find(|id| scene.has(*id, Tag::Deallocation))?;
+            let other = if dealloc == first { second } else { first };
+            let text = match scene.has(other, Tag::Deallocation) {
+                true => "one `tcgen05.dealloc` of the columns has to go".to_owned(),
+                false => format!("the deallocation belongs behind {}", words::place(scene, other)),
+            };
+            (dealloc, text, "9.7.18.7.1")
+        }
+    };
+    let (thread, line) = (scene.name(at).to_owned(), scene.line(at));
+    Some(Missing { text: format!("{text} ({})", words::place(scene, at)), thread, line, section: section.to_owned() })
 }

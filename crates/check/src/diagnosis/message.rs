@@ -133,7 +133,7 @@ fn starts(scene: &Scene<'_>, write: EventId) -> Vec<(EventId, bool)> {
 }
 
 /// What a `red` reads is no read operation (Table 20): an `atom` reads.
-fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
+pub(super) fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
     let statement = scene.statement(read)?;
     if !scene.has(read, Tag::NoReturn) || statement.opcode.node != "red" {
         return None;

@@ -162,7 +162,8 @@ fn diagnose(
         }
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
-            diagnosis.missing = exit::general(scene, flag, pair).into_iter().collect();
+            let general = exit::general(scene, flag, pair).or_else(|| life::lacks(scene, flag, pair));
+            diagnosis.missing = general.into_iter().collect();
             plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Unsolved => {
@@ -199,7 +200,7 @@ fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), e
         (true, true) => {}
         (true, false) => diagnosis.why = format!("{}; {why}", diagnosis.why),
     }
-    diagnosis.missing = edits.iter().map(|edit| edit.missing(scene)).collect();
+    diagnosis.missing = Edit::all_missing(edits, scene);
 }
 
 const MIXED: &str = "mixed-size-race";
@@ -212,6 +213,7 @@ fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis
         NO_FENCE => Some(in_flight::unfenced(scene, pair, diagnosis)),
         MIXED => {
             diagnosis.why = words::mixed(scene, pair);
+            diagnosis.missing = vec![words::one_width(scene, pair)];
             Some(Vec::new())
         }
         _ => {

@@ -41,6 +41,8 @@ const MOST: u32 = 400;
 /// is.
 const GUESSES: u32 = 160;
 const LARGEST: usize = 240;
+/// How many times as many for an outcome, about which there is no other way to know anything.
+const OF_OUTCOME: u32 = 4;
 /// Executions that are looked at for guesses.
 const GUESSED: u64 = 24_000;
 /// Executions of changed tests, of all together, behind which no more guesses are made.
@@ -136,6 +138,8 @@ pub(super) struct Verifier<'a> {
     flags: &'a Flags,
     /// The races of the test as it is.
     known: Vec<Places>,
+    /// Not a race is to go but an outcome that must not be: a cure is what leaves nothing wrong.
+    of_outcome: bool,
     /// Of the test as it is.
     before: OnceCell<Option<Manners>>,
     /// What a changed test has, by its text: several races have one cure.
@@ -190,6 +194,7 @@ impl<'a> Verifier<'a> {
             options,
             flags,
             known,
+            of_outcome: false,
             before,
             done,
             lasting: RefCell::default(),
@@ -203,6 +208,12 @@ impl<'a> Verifier<'a> {
             is_hopeful: Cell::new(false),
             deadline,
         }
+    }
+
+    /// For a test that has no race and breaks a promise.
+    pub(super) fn of_outcome(self) -> Verifier<'a> {
+        let guesses = Cell::new(self.guesses.get() * OF_OUTCOME);
+        Verifier { of_outcome: true, guesses, ..self }
     }
 
     fn work(&self, effort: u64) {
@@ -223,6 +234,9 @@ impl<'a> Verifier<'a> {
 
     pub(super) fn check(&self, edits: &[&Edit], pair: (EventId, EventId), unfolding: &Unfolding) -> Found {
         let Some(changed) = Edit::apply_all(edits, &self.test.litmus) else { return Found::Stays };
+        if self.of_outcome {
+            return self.kept(&changed);
+        }
         let race = places(unfolding, pair);
         let races = match self.races(&changed, unfolding, race) {
             Decided::Races(races) => races,
@@ -238,6 +252,21 @@ impl<'a> Verifier<'a> {
             (false, false) => Found::Right,
             (_, true) => Found::Gone,
         }
+    }
+
+    /// Whether nothing is wrong with a changed test.
+    fn kept(&self, changed: &Litmus) -> Found {
+        let text = (print(changed), false);
+        if let Some(known) = self.mended.borrow().get(&text) {
+            return if *known { Found::Clean } else { Found::Stays };
+        }
+        let rest = self.left.borrow().checked_sub(1).filter(|_| !self.is_too_much());
+        let Some(rest) = rest else { return Found::Unknown };
+        self.left.replace(rest);
+        self.work(FIRST * self.weight);
+        let Some(right) = self.is_right(changed, Until::WrongOrBroken) else { return Found::Unknown };
+        self.mended.borrow_mut().insert(text, right);
+        if right { Found::Clean } else { Found::Stays }
     }
 
     /// Whether a change leaves nothing wrong: no race, nobody who waits for good, no broken rule, and every question with the
@@ -294,6 +323,9 @@ impl<'a> Verifier<'a> {
     pub(super) fn lasts(&self, edits: &[&Edit], race: Places, stages: i128) -> bool {
         let changed = Edit::apply_all(edits, &self.test.litmus);
         let Some(longer) = changed.as_ref().and_then(|changed| rounds::longer(changed, stages)) else { return true };
+        if self.of_outcome {
+            return self.is_right(&longer, Until::Wrong) != Some(false);
+        }
         let text = print(&longer);
         if let Some(known) = self.lasting.borrow().get(&(text.clone(), race)) {
             return *known;
@@ -323,7 +355,7 @@ impl<'a> Verifier<'a> {
 
     /// An example of the race in a changed test that still has it.
     pub(super) fn example(&self, changed: &Litmus, race: Places) -> Option<Left> {
-        if self.is_too_much() {
+        if self.is_too_much() || self.of_outcome {
             return None;
         }
         let program = lower(changed).0?;

@@ -252,8 +252,11 @@ fn speaks(scene: &Scene<'_>, id: EventId) -> bool {
 
 /// The pair of operations that would order them, where there is nothing to build on.
 pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
-    if scene.thread(first) == scene.thread(second) || scene.event(second).is_init() {
+    if scene.event(second).is_init() {
         return None;
+    }
+    if scene.thread(first) == scene.thread(second) {
+        return completion(scene, (first, second));
     }
     if two_atomics(scene, (first, second)).is_some() {
         let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
@@ -271,10 +274,41 @@ pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Op
     Some(Missing { text, thread: one.to_owned(), line: from, section: "8.8, 8.9.4".to_owned() })
 }
 
+/// A wait for an asynchronous operation of the thread itself, where there is nothing to build on.
+fn completion(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
+    let started = [first, second].into_iter().filter(|id| !scene.is_main(*id)).min_by_key(|id| scene.at(*id))?;
+    let what = operation(scene, started);
+    let (text, section) = if scene.has(started, Tag::Tcgen05) {
+        let text = format!(
+            "`tcgen05.commit` behind {what}, a wait for its mbarrier and `tcgen05.fence::after_thread_sync` before the other"
+        );
+        (text, "9.7.18.6.4")
+    } else {
+        (format!("a wait for {what} before the other access: for its group or for its mbarrier"), "9.7.10.28.1")
+    };
+    Some(Missing {
+        text,
+        thread: scene.name(started).to_owned(),
+        line: scene.line(started),
+        section: section.to_owned(),
+    })
+}
+
 pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     format!(
         "{} and {} overlap only in part: the memory model gives such a race no meaning (PTX ISA 8.7.2)",
         access(scene, first),
         access(scene, second)
     )
+}
+
+/// What accesses of different bytes lack.
+pub(super) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+    let text = format!(
+        "accesses of the same width and place in lines {} and {}, or an order between them",
+        scene.line(first),
+        scene.line(second)
+    );
+    let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
+    Missing { text, thread, line, section: "8.7.2".to_owned() }
 }

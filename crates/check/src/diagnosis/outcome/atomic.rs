@@ -4,6 +4,7 @@
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
+use fencepost_syntax::instruction::Instruction;
 
 use crate::diagnosis::edit::{Change, Edit, SCOPES, scope_word};
 use crate::diagnosis::scene::Scene;
@@ -17,8 +18,14 @@ const TORN: &str = "torn-vector";
 const SEVERAL: &str = "not-atomic";
 const ATOMICITY: &str = "8.2.4, 8.2.5";
 const ATOM: &str = "9.7.15.6";
+/// What `atom` does, and subtraction, which is an addition.
+const OPERATIONS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
 
-pub(super) fn told(scene: &Scene<'_>, mends: &dyn Fn(&[Edit]) -> bool) -> Option<Told> {
+pub(super) fn told(
+    scene: &Scene<'_>,
+    mends: &dyn Fn(&[Edit]) -> bool,
+    is_interleaving: &dyn Fn() -> bool,
+) -> Option<Told> {
     let missed = cycle::missed(scene);
     let is_torn = |(read, write): &&(EventId, EventId)| is_torn(scene, *read, *write);
     if let Some(pair) = missed.iter().find(is_torn) {
@@ -26,19 +33,21 @@ pub(super) fn told(scene: &Scene<'_>, mends: &dyn Fn(&[Edit]) -> bool) -> Option
     }
     for (pair, edits) in updates(scene, &missed) {
         if mends(&edits) {
-            let (why, missing) = (story(scene, pair), edits.iter().map(|edit| edit.missing(scene)).collect());
+            let (why, missing) =
+                (story(scene, pair, is_interleaving()), edits.iter().map(|edit| edit.missing(scene)).collect());
             return Some(Told { kind: SEVERAL, pair, why, missing, confirmed: true });
         }
     }
     let Some(pair) = missed.into_iter().max_by_key(|pair| rank(scene, *pair)) else { return interleaved(scene) };
-    Some(Told { kind: SEVERAL, pair, why: story(scene, pair), missing: vec![general(scene, pair)], confirmed: false })
+    let why = story(scene, pair, is_interleaving());
+    Some(Told { kind: SEVERAL, pair, why, missing: vec![general(scene, pair)], confirmed: false })
 }
 
 /// Read-modify-writes instead of looks: of one thread, or of all that look at the location.
 fn updates(scene: &Scene<'_>, missed: &[(EventId, EventId)]) -> Vec<((EventId, EventId), Vec<Edit>)> {
     let mut found = Vec::new();
     for pair in missed {
-        let alone = [same_update(scene, *pair), one_update(scene, pair.0)];
+        let alone = [same_update(scene, *pair), one_update(scene, pair.0), claim(scene, pair.0)];
         found.extend(alone.into_iter().flatten().map(|edits| (*pair, edits)));
     }
     for pair in missed {
@@ -47,14 +56,16 @@ fn updates(scene: &Scene<'_>, missed: &[(EventId, EventId)]) -> Vec<((EventId, E
                 && scene.has(*id, Tag::Read)
                 && scene.event(*id).location() == scene.event(pair.0).location()
         };
-        let all = scene.execution.events.iter().filter(|id| same(id));
-        let mut edits: Vec<Edit> = Vec::new();
-        all.filter_map(|id| one_update(scene, *id)).flatten().for_each(|edit| {
-            if !edits.contains(&edit) {
-                edits.push(edit);
-            }
-        });
-        found.push((*pair, edits));
+        for update in [one_update, claim] {
+            let all = scene.execution.events.iter().filter(|id| same(id));
+            let mut edits: Vec<Edit> = Vec::new();
+            all.filter_map(|id| update(scene, *id)).flatten().for_each(|edit| {
+                if !edits.contains(&edit) {
+                    edits.push(edit);
+                }
+            });
+            found.push((*pair, edits));
+        }
     }
     found.retain(|(_, edits)| !edits.is_empty());
     found
@@ -75,18 +86,20 @@ fn interleaved(scene: &Scene<'_>) -> Option<Told> {
 }
 
 /// "P0's `ld` (line 7) looks at top before P1's `atom` (line 15) changes it, and P0 goes on with what it has seen; …".
-fn story(scene: &Scene<'_>, (read, write): (EventId, EventId)) -> String {
-    format!(
-        "{} is over before {}, and {} goes on with what it has seen; the accesses are in order, and interleavings of the \
-         threads end so too: no fence helps",
-        scene.called(read),
-        scene.called(write),
-        scene.name(read),
-    )
+fn story(scene: &Scene<'_>, (read, write): (EventId, EventId), is_interleaving: bool) -> String {
+    let (first, second, name) = (words::place(scene, read), words::place(scene, write), scene.name(read));
+    let story = format!("{first} is over before {second}, and {name} goes on with what it has seen");
+    match is_interleaving {
+        true => format!("{story}; runs in which the threads take turns end so too, and no fence helps"),
+        false => format!("{story}; nothing makes it wait"),
+    }
 }
 
 /// What is missing where no change is known that brings it.
-fn general(scene: &Scene<'_>, (read, _): (EventId, EventId)) -> Missing {
+fn general(scene: &Scene<'_>, (read, write): (EventId, EventId)) -> Missing {
+    if scene.has(read, Tag::Mbarrier) || !scene.is_main(read) || !scene.is_main(write) {
+        return words::order(scene, (read, write));
+    }
     let (name, line, variable) = (scene.name(read), scene.line(read), scene.variable(read));
     let text = format!(
         "one atomic operation (`atom.cas`, `atom.exch`, `atom.add`) on {variable} in {name} instead of line {line} and what \
@@ -198,7 +211,7 @@ impl Text {
     }
 }
 
-/// A vector access as one of its whole width: 64 bits, or 128.
+/// A vector access as one of its whole width.
 fn whole(scene: &Scene<'_>, id: EventId, scope: Scope) -> Option<Edit> {
     let text = Text::of(scene, id)?;
     let (elements, bits, address) = (text.elements()?, text.bits()?, text.address()?);
@@ -209,7 +222,8 @@ fn whole(scene: &Scene<'_>, id: EventId, scope: Scope) -> Option<Edit> {
         false => format!("mov.b{kind} {{{parts}}}, {whole};"),
     };
     let mut packs = match (elements.as_slice(), bits, width) {
-        ([a, b], 32, 64) | ([a, b], 64, 128) => vec![pack(width, word, &format!("{a}, {b}"))],
+        ([a, b], 16, 32) | ([a, b], 32, 64) | ([a, b], 64, 128) => vec![pack(width, word, &format!("{a}, {b}"))],
+        ([a, b, c, d], 16, 64) => vec![pack(width, word, &format!("{a}, {b}, {c}, {d}"))],
         ([a, b, c, d], 32, 128) => vec![
             pack(64, "%whole1", &format!("{a}, {b}")),
             pack(64, "%whole2", &format!("{c}, {d}")),
@@ -256,42 +270,79 @@ fn same_update(scene: &Scene<'_>, (read, write): (EventId, EventId)) -> Option<V
     Some(vec![Edit { change, reason, section: ATOM, cost: COST }])
 }
 
-/// A load, an addition and a store of the sum: `atom.add`.
-fn one_update(scene: &Scene<'_>, read: EventId) -> Option<Vec<Edit>> {
-    let (load, thread) = (Text::of(scene, read)?, scene.thread(read)?);
-    let stores = |id: &EventId| {
-        let event = scene.event(*id);
-        *id > read && scene.has(*id, Tag::Write) && event.location() == scene.event(read).location()
-    };
-    let write = scene.main_events(thread).into_iter().find(stores)?;
-    let store = Text::of(scene, write)?;
-    if load.words.first()? != "ld" || store.words.first()? != "st" {
-        return None;
+/// The load and the store of a thread on one location, the store behind the load.
+struct Update {
+    load: Text,
+    store: Text,
+    write: EventId,
+}
+
+impl Update {
+    fn of(scene: &Scene<'_>, read: EventId) -> Option<Update> {
+        let thread = scene.thread(read).filter(|_| scene.event(read).rmw_partner.is_none())?;
+        let location = scene.event(read).location();
+        let stores = |id: &EventId| *id > read && scene.has(*id, Tag::Write) && scene.event(*id).location() == location;
+        let write = scene.main_events(thread).into_iter().find(stores)?;
+        let (load, store) = (Text::of(scene, read)?, Text::of(scene, write)?);
+        (load.words.first()? == "ld" && store.words.first()? == "st").then_some(Update { load, store, write })
     }
-    let (register, _) = load.operands.split_once(',')?;
-    let (_, sum) = store.operands.rsplit_once(',')?;
-    let adds = |found: &&fencepost_syntax::instruction::Instruction| found.opcode.node == "add";
-    let addition = scene.between(read, Some(write)).into_iter().find(adds)?;
-    let text = scene.test.instruction_text(addition.span());
+
+    /// "relaxed.gpu.global", with the semantics of both.
+    fn words(&self) -> String {
+        let (_, scope) = self.load.strength(Scope::Gpu);
+        let semantics = match (self.load.has("acquire"), self.store.has("release")) {
+            (true, true) => "acq_rel",
+            (true, false) => "acquire",
+            (false, true) => "release",
+            (false, false) => "relaxed",
+        };
+        let space = self.load.space().map_or(String::new(), |space| format!(".{space}"));
+        format!("{semantics}.{scope}{space}")
+    }
+
+    /// This in place of the load, and nothing in place of the store.
+    fn edits(&self, scene: &Scene<'_>, read: EventId, by: String) -> Option<Vec<Edit>> {
+        let reason = format!("{} and {} are two accesses", scene.called(read), scene.called(self.write));
+        let one = Change::Replace { thread: scene.thread(read)?, span: scene.event(read).span, by };
+        let gone = Change::Remove { thread: scene.thread(read)?, span: scene.event(self.write).span };
+        let edit = |change: Change| Edit { change, reason: reason.clone(), section: ATOM, cost: COST };
+        Some(vec![edit(one), edit(gone)])
+    }
+}
+
+/// A load, an operation on what it gives and a store of the result: the `atom` of that operation.
+fn one_update(scene: &Scene<'_>, read: EventId) -> Option<Vec<Edit>> {
+    let update = Update::of(scene, read)?;
+    let (register, _) = update.load.operands.split_once(',')?;
+    let (_, result) = update.store.operands.rsplit_once(',')?;
+    let operation = |found: &&Instruction| OPERATIONS.contains(&found.opcode.node.as_str());
+    let operation = scene.between(read, Some(update.write)).into_iter().find(operation)?;
+    let text = scene.test.instruction_text(operation.span());
     let (_, operands) = text.trim_end_matches(';').trim().split_once(char::is_whitespace)?;
     let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
     let [to, from, by] = operands.as_slice() else { return None };
-    if *to != sum.trim() || *from != register.trim() {
+    if *to != result.trim() || *from != register.trim() {
         return None;
     }
-    let kind = addition.modifiers.last()?.node.as_str();
-    let (_, scope) = load.strength(Scope::Gpu);
-    let semantics = match (load.has("acquire"), store.has("release")) {
-        (true, true) => "acq_rel",
-        (true, false) => "acquire",
-        (false, true) => "release",
-        (false, false) => "relaxed",
+    let kind = operation.modifiers.last()?.node.as_str();
+    let (name, by) = match operation.opcode.node.as_str() {
+        // There is no subtraction.
+        "sub" => ("add", format!("-{}", by.parse::<u64>().ok()?)),
+        name => (name, (*by).to_owned()),
     };
-    let space = load.space().map_or(String::new(), |space| format!(".{space}"));
-    let text = format!("atom.add.{semantics}.{scope}{space}.{kind} {register}, {}, {by};", load.address()?);
-    let reason = format!("{} and {} are two accesses", scene.called(read), scene.called(write));
-    let one = Change::Replace { thread, span: scene.event(read).span, by: text };
-    let gone = Change::Remove { thread, span: scene.event(write).span };
-    let edit = |change: Change| Edit { change, reason: reason.clone(), section: ATOM, cost: COST };
-    Some(vec![edit(one), edit(gone)])
+    let address = update.load.address()?;
+    let atom = format!("atom.{name}.{}.{kind} {register}, {address}, {by};", update.words());
+    update.edits(scene, read, atom)
+}
+
+/// A look at what nobody has claimed, and a store that claims it: `atom.cas`.
+fn claim(scene: &Scene<'_>, read: EventId) -> Option<Vec<Edit>> {
+    let update = Update::of(scene, read)?;
+    let (register, _) = update.load.operands.split_once(',')?;
+    let (_, new) = update.store.operands.rsplit_once(',')?;
+    let is_number = new.trim().parse::<i128>().is_ok();
+    let (seen, bits) = (value(scene, read)?, update.load.bits().filter(|_| is_number)?);
+    let address = update.load.address()?;
+    let atom = format!("atom.cas.{}.b{bits} {register}, {address}, {seen}, {};", update.words(), new.trim());
+    update.edits(scene, read, atom)
 }

@@ -9,6 +9,8 @@ use fencepost_program::tag::Tag;
 
 use crate::diagnosis::scene::Scene;
 
+use super::orders;
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Step {
     /// A read, and a write that comes after the one that it reads: it misses that (`fr`).
@@ -48,9 +50,11 @@ impl Cycle {
         self.edges.iter().filter(|edge| !matches!(edge.step, Step::Program | Step::Synchronizes))
     }
 
-    /// The read and the write that it misses; without one, what is closest to that.
-    pub(super) fn pair(&self) -> Option<(&'static str, (EventId, EventId))> {
-        let edge = self.communication().min_by_key(|edge| edge.step)?;
+    /// The read and the write that it misses; without one, what is closest to that. Of several, one about what is handed over
+    /// rather than about what is asked for.
+    pub(super) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
+        let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| orders::is_flag(scene, at));
+        let edge = self.communication().min_by_key(|edge| (edge.step, flag(edge)))?;
         let kind = match edge.step {
             Step::Misses => "missed-write",
             Step::Overwritten => "overwritten",

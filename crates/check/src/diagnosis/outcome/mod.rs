@@ -14,33 +14,40 @@ use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::check::Checked;
-use crate::models::LoadedModel;
+use crate::check::{Checked, check_as_read};
+use crate::models::{LoadedModel, Models};
 use crate::options::Options;
 use crate::report::{Cause, Diagnosis, Missing};
 use crate::test::Test;
 use crate::verdict::Verdict;
 use crate::witness;
 
-use super::edit::Edit;
+use super::edit::{Change, Edit};
+use super::paths;
 use super::phases;
 use super::scene::{self, Scene};
 use super::search;
+use super::small;
 use super::verify::Verifier;
 use super::words;
 
 use cycle::{Cycle, Step};
+use orders::Strength;
 
 /// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
 const MOST_QUESTIONS: usize = 4;
 const MOST_CYCLES: usize = 4;
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 8;
+/// Sets of changes that are tried, missed writes that are looked at as races are, and the size of an instruction that is put in.
+const MOST_SETS: usize = 64;
+const MOST_PAIRS: usize = 3;
+const SMALL: u32 = 6;
 
 /// For a test without races: those say themselves what is missing.
 pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.unfolding.as_ref() else { return };
-    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
+    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
     let watching = scene::watching(&model.model);
     let kinds = test.program.questions.iter().map(|question| question.kind);
     let broken = checked.report.questions.iter_mut().zip(kinds).zip(&evidence.witnesses).enumerate();
@@ -48,7 +55,7 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     for (question, ((answer, _), witness)) in broken.take(MOST_QUESTIONS) {
         let Some(execution) = witness else { continue };
         let scene = Scene::new(test, unfolding, execution, &watching);
-        answer.cause = Search { verifier: &verifier, question }.cause(&scene).map(Box::new);
+        answer.cause = Search { test, options, verifier: &verifier, question }.cause(&scene).map(Box::new);
     }
 }
 
@@ -84,6 +91,8 @@ impl Told {
 }
 
 struct Search<'s, 'a> {
+    test: &'s Test,
+    options: &'s Options<'s>,
     verifier: &'s Verifier<'a>,
     question: usize,
 }
@@ -97,48 +106,105 @@ pub(super) struct Shown {
 impl Search<'_, '_> {
     fn cause(&self, scene: &Scene<'_>) -> Option<Cause> {
         let cycles = cycle::all(scene);
-        let Some(shortest) = cycles.first() else { return self.atomic(scene) };
-        if let Some((cycle, edits)) = self.single(scene, &cycles, &[]) {
-            return ordered(scene, cycle, &edits, true)?.cause(scene);
+        // Threads that do not synchronise at all are not meant to: what they do to one location is to be one operation.
+        if cycles.is_empty()
+            && small::all(scene).iter().all(|here| small::role(here.instruction).is_none())
+            && let Some(told) = self.atomic(scene).filter(|cause| cause.diagnosis.confirmed)
+        {
+            return Some(told);
         }
-        let mut edits = orders::strongest(scene, shortest);
-        for _ in 0..ROUNDS {
-            if self.mends(scene, &edits) {
-                self.cut(scene, &mut edits);
-                return ordered(scene, shortest, &edits, true)?.cause(scene);
+        let ordered = self.ordered(scene, &cycles);
+        let small = ordered.as_ref().is_some_and(|(_, edits)| search::size(edits) <= SMALL);
+        // What orders accesses that race orders those that do not.
+        let other = if small { None } else { self.as_of_races(scene) };
+        let size = |edits: &Option<(_, Vec<Edit>)>| edits.as_ref().map_or(u32::MAX, |(_, edits)| search::size(edits));
+        match (ordered, other) {
+            // What stands at its place and is not enough does not belong elsewhere.
+            (ordered, Some((pair, edits)))
+                if search::size(&edits) < size(&ordered) && (ordered.is_none() || !edits.iter().any(moves)) =>
+            {
+                missed(scene, pair, &edits).cause(scene)
             }
-            let Some(shown) = self.verifier.shown(&edits, self.question) else { break };
+            (Some((cycle, edits)), _) => told(scene, cycle, &edits)?.cause(scene),
+            (None, _) => self.other(scene, &cycles),
+        }
+    }
+
+    /// No small change orders anything: several accesses have to be one, or nothing is known.
+    fn other(&self, scene: &Scene<'_>, cycles: &[Cycle]) -> Option<Cause> {
+        let Some(shortest) = cycles.first() else { return self.atomic(scene) };
+        let Some(Left::Interleaving(edits, shown)) = self.repeated(scene, shortest, Strength::Sequential) else {
+            return told(scene, shortest, &[])?.cause(scene);
+        };
+        let mut test = scene.test.clone();
+        test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
+        self.atomic(&Scene::new(&test, &shown.unfolding, &shown.execution, scene.model))
+    }
+
+    /// What orders the pairs of a cycle, or of several one after the other.
+    fn ordered<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
+        let shortest = cycles.first()?;
+        if let Some(found) = self.single(scene, cycles) {
+            return Some(found);
+        }
+        for strength in [Strength::Messages, Strength::Sequential] {
+            if let Some(Left::Nothing(mut edits)) = self.repeated(scene, shortest, strength) {
+                self.cut(scene, &mut edits);
+                return Some((shortest, edits));
+            }
+        }
+        None
+    }
+
+    /// Orders all pairs of a cycle, then those of a cycle of what is left, and so on.
+    fn repeated(&self, scene: &Scene<'_>, first: &Cycle, strength: Strength) -> Option<Left> {
+        let mut edits = orders::all(scene, first, strength);
+        for _ in 0..ROUNDS {
+            if edits.is_empty() {
+                return None;
+            }
+            if self.mends(scene, &edits) {
+                return Some(Left::Nothing(edits));
+            }
+            let shown = self.verifier.shown(&edits, self.question)?;
             let mut test = scene.test.clone();
             test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
             let changed = Scene::new(&test, &shown.unfolding, &shown.execution, scene.model);
             let left = cycle::all(&changed);
-            let Some(next) = left.first() else { return self.atomic(&changed) };
-            if let Some((_, more)) = self.single(&changed, &left, &edits) {
-                let mut all: Vec<Edit> = edits.into_iter().chain(more).collect();
-                self.cut(scene, &mut all);
-                return ordered(scene, shortest, &all, true)?.cause(scene);
+            if left.is_empty() {
+                return Some(Left::Interleaving(edits, Box::new(shown)));
             }
-            let more = orders::strongest(&changed, next);
-            if more.iter().all(|edit| edits.contains(edit)) {
-                break;
-            }
-            edits.extend(more.into_iter().filter(|edit| !edits.contains(edit)).collect::<Vec<_>>());
+            let more = left.iter().map(|cycle| orders::all(&changed, cycle, strength));
+            let more = more.map(|more| more.into_iter().filter(|edit| is_new(&edits, edit)).collect::<Vec<_>>());
+            let more = more.into_iter().find(|more| !more.is_empty())?;
+            edits.extend(more);
         }
-        ordered(scene, shortest, &[], false)?.cause(scene)
+        None
     }
 
-    /// What orders one of the cycles and leaves nothing wrong, beside changes that are made already.
-    fn single<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle], made: &[Edit]) -> Option<(&'c Cycle, Vec<Edit>)> {
+    /// What orders one of the cycles and leaves nothing wrong.
+    fn single<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
         let mut sets: Vec<(&Cycle, Vec<Edit>)> = Vec::new();
         for cycle in cycles.iter().take(MOST_CYCLES) {
             sets.extend(orders::sets(scene, cycle).into_iter().map(|set| (cycle, set)));
         }
-        sets.sort_by_key(|(_, set)| search::size(set));
-        let mends = |(_, set): &(&Cycle, Vec<Edit>)| {
-            let all: Vec<Edit> = made.iter().chain(set).cloned().collect();
-            self.mends(scene, &all)
-        };
-        sets.into_iter().find(mends)
+        sets.sort_by_cached_key(|(_, set)| orders::rank(scene, set));
+        sets.truncate(MOST_SETS);
+        sets.into_iter().find(|(_, set)| self.mends(scene, set))
+    }
+
+    /// The search for what a race lacks, about a read and the write that it misses.
+    fn as_of_races(&self, scene: &Scene<'_>) -> Option<((EventId, EventId), Vec<Edit>)> {
+        let pairs = cycle::missed(scene).into_iter().take(MOST_PAIRS);
+        let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
+        for (read, write) in pairs {
+            let pair = (write, read);
+            let plans = paths::plans(scene, pair);
+            if let search::Outcome::Cured(cure) = search::search(scene, self.verifier, pair, &plans, &[]) {
+                found.push(((read, write), cure.edits));
+            }
+        }
+        found.into_iter().min_by_key(|(_, edits)| search::size(edits))
     }
 
     fn mends(&self, scene: &Scene<'_>, edits: &[Edit]) -> bool {
@@ -158,15 +224,52 @@ impl Search<'_, '_> {
 
     fn atomic(&self, scene: &Scene<'_>) -> Option<Cause> {
         let mends = |edits: &[Edit]| self.mends(scene, edits);
-        atomic::told(scene, &mends)?.cause(scene)
+        atomic::told(scene, &mends, &|| self.is_interleaving())?.cause(scene)
+    }
+
+    /// Whether a run of the threads that take turns has the outcome too, as the model `sc` says.
+    fn is_interleaving(&self) -> bool {
+        let Some(sc) = Models::shipped("sc") else { return false };
+        let report = check_as_read(self.test, &sc, self.options).report;
+        report.questions.get(self.question).is_some_and(|answer| answer.verdict == Verdict::Violated)
     }
 }
 
+/// What fences and messages leave.
+enum Left {
+    Nothing(Vec<Edit>),
+    /// An execution without a cycle.
+    Interleaving(Vec<Edit>, Box<Shown>),
+}
+
+fn moves(edit: &Edit) -> bool {
+    matches!(edit.change, Change::Move { .. })
+}
+
+/// Whether a change is not made already, with the same words or with others.
+fn is_new(made: &[Edit], edit: &Edit) -> bool {
+    !made.iter().any(|known| known.change == edit.change)
+}
+
+/// A read and a write that it misses, with what the search for races has found.
+fn missed(scene: &Scene<'_>, pair: (EventId, EventId), edits: &[Edit]) -> Told {
+    let story = format!("{} misses {}", words::place(scene, pair.0), words::place(scene, pair.1));
+    let reasons = words::reasons(edits);
+    let why = if reasons.is_empty() { story } else { format!("{story}: {reasons}") };
+    Told { kind: "missed-write", pair, why, missing: pieces(scene, edits), confirmed: true }
+}
+
+fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
+    let mut missing = Edit::all_missing(edits, scene);
+    missing.sort_by_key(|missing| missing.line);
+    missing
+}
+
 /// The story of a cycle and the pieces that break it.
-fn ordered(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit], confirmed: bool) -> Option<Told> {
-    let (kind, pair) = cycle.pair()?;
+fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
+    let (kind, pair) = cycle.pair(scene)?;
     let step = |edge: &cycle::Edge| {
-        let (from, to) = (scene.called(edge.from), scene.called(edge.to));
+        let (from, to) = (words::place(scene, edge.from), words::place(scene, edge.to));
         match edge.step {
             Step::Misses => format!("{from} misses {to}"),
             Step::Overwritten => format!("{to} comes behind {from}"),
@@ -187,9 +290,7 @@ fn ordered(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit], confirmed: bool) ->
         let between = between.into_iter().map(|pair| unordered(scene, pair)).collect();
         return Some(Told { kind, pair, why, missing: between, confirmed: false });
     }
-    let mut missing: Vec<Missing> = edits.iter().map(|edit| edit.missing(scene)).collect();
-    missing.sort_by_key(|missing| missing.line);
-    Some(Told { kind, pair, why: format!("{story}: {reasons}"), missing, confirmed })
+    Some(Told { kind, pair, why: format!("{story}: {reasons}"), missing: pieces(scene, edits), confirmed: true })
 }
 
 /// What is missing where no change is known that brings it.

@@ -4,16 +4,19 @@
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
-use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::diagnosis::anchor::Side;
 use crate::diagnosis::edit::{Change, Edit, SCOPES, Semantics, scope_word};
+use crate::diagnosis::message::returning;
 use crate::diagnosis::scene::Scene;
 use crate::diagnosis::search;
 
 use super::cycle::{Cycle, Step};
 
 const COST: u32 = 0;
+/// Of the PTX ISA: scopes.
+const NARROW: &str = "8.5";
 /// Sets that are tried for one cycle.
 const MOST: usize = 100;
 
@@ -28,7 +31,7 @@ pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
             [set.clone()].into_iter().chain(more).collect::<Vec<_>>()
         };
         found = found.iter().flat_map(with).collect();
-        found.sort_by_key(|set| search::size(set));
+        found.sort_by_cached_key(|set| rank(scene, set));
         found.truncate(MOST * 8);
     }
     found.retain(|set| !set.is_empty());
@@ -36,14 +39,82 @@ pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
     found
 }
 
-/// `fence.sc` between the two of every pair: there is nothing stronger.
-pub(super) fn strongest(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Edit> {
+/// The smallest first, a fence that is there and too narrow before anything else, and of those as large the ones about flags.
+pub(super) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
+    let narrow = set.iter().filter(|edit| edit.section == NARROW).count() as u32;
+    let beside = set.iter().filter(|edit| !is_of_flag(scene, edit)).count();
+    (search::size(set).saturating_sub(2 * narrow), beside)
+}
+
+/// The same for every pair at once.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Strength {
+    /// Releases and acquires, and fences where there is nothing that could have them.
+    Messages,
+    /// `fence.sc` between the two: there is nothing stronger.
+    Sequential,
+}
+
+pub(super) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<Edit> {
     let scope = scope(scene, cycle);
-    let one = |pair: (EventId, EventId)| {
-        let there = standing(scene, pair, scope).into_iter().find(|edit| matches!(edit.change, Change::Replace { .. }));
-        there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)))
+    let one = |pair: (EventId, EventId)| match strength {
+        Strength::Messages if is_ordered(scene, pair) => None,
+        Strength::Messages => {
+            let mut words = words(scene, cycle, pair, scope);
+            words.sort_by_key(|edit| !is_of_flag(scene, edit));
+            words.into_iter().next().or_else(|| put(scene, pair, Side::Before, (Fence::Both, scope)))
+        }
+        Strength::Sequential => {
+            let there = standing(scene, pair, scope).into_iter().rev().find(|edit| edit.section != NARROW);
+            there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)))
+        }
     };
     cycle.delays(scene).into_iter().filter_map(one).collect()
+}
+
+/// A release on what another thread sees, an acquire on what sees it.
+fn words(scene: &Scene<'_>, cycle: &Cycle, (first, second): (EventId, EventId), scope: Scope) -> Vec<Edit> {
+    let mut found = Vec::new();
+    found.extend(returning(scene, first));
+    let seen = |edge: &&super::cycle::Edge| edge.step == Step::Seen;
+    if scene.has(first, Tag::Read) && cycle.edges.iter().filter(seen).any(|edge| edge.to == first) {
+        found.extend(word(scene, first, Semantics::Acquire, scope));
+    }
+    if scene.has(second, Tag::Write) && cycle.edges.iter().filter(seen).any(|edge| edge.from == second) {
+        found.extend(word(scene, second, Semantics::Release, scope));
+    }
+    found
+}
+
+/// Whether a change is about what threads ask for, not about what they hand over: something that is compared, updated, or an
+/// mbarrier. An author puts the words there.
+pub(super) fn is_of_flag(scene: &Scene<'_>, edit: &Edit) -> bool {
+    let Change::Strengthen { thread, span, .. } = &edit.change else { return true };
+    let at = |id: &&EventId| scene.thread(**id) == Some(*thread) && scene.event(**id).span == *span;
+    let Some(location) = scene.execution.events.iter().find(at).and_then(|id| scene.event(*id).location()) else {
+        return true;
+    };
+    is_flag(scene, location)
+}
+
+pub(super) fn is_flag(scene: &Scene<'_>, location: fencepost_program::LocationId) -> bool {
+    let asks = |id: &&EventId| {
+        let event = scene.event(**id);
+        event.location() == Some(location)
+            && (event.rmw_partner.is_some() || event.tags.has(Tag::Mbarrier) || is_compared(scene, **id))
+    };
+    scene.execution.events.iter().any(|id| asks(&id))
+}
+
+/// Whether what an instruction loads is compared with something.
+fn is_compared(scene: &Scene<'_>, read: EventId) -> bool {
+    let Some(load) = scene.statement(read).filter(|it| it.opcode.node == "ld") else { return false };
+    let Some(Operand::Register(loaded)) = load.operands.first().map(|operand| &operand.node) else { return false };
+    let uses = |it: &Instruction| {
+        let is = |operand: &Operand| matches!(operand, Operand::Register(name) if name == loaded);
+        it.opcode.node == "setp" && it.operands.iter().any(|operand| is(&operand.node))
+    };
+    scene.between(read, None).into_iter().any(uses)
 }
 
 /// What the threads of the cycle have in common.
@@ -54,6 +125,7 @@ fn scope(scene: &Scene<'_>, cycle: &Cycle) -> Scope {
 
 fn options(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Edit> {
     let mut found = standing(scene, pair, scope);
+    found.extend(returning(scene, pair.0));
     if scene.has(pair.0, Tag::Read) {
         found.extend(word(scene, pair.0, Semantics::Acquire, scope));
     }
@@ -108,6 +180,9 @@ fn standing(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Ed
     let mut found = Vec::new();
     for fence in scene.between(scene.at(pair.0), Some(scene.at(pair.1))) {
         let has = |word: &str| fence.modifiers.iter().any(|own| own.node == word);
+        if fence.opcode.node == "membar" && fence.guard.is_none() {
+            found.extend(wider_membar(scene, pair.0, fence, scope));
+        }
         let plain = fence.opcode.node == "fence" && fence.guard.is_none();
         if !plain || has("proxy") || has("mbarrier_init") || fence.modifiers.iter().any(restricted) {
             continue;
@@ -118,7 +193,7 @@ fn standing(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Ed
         if narrow {
             let change = Change::Strengthen { thread, span, semantics: None, scope: Some(scope) };
             let reason = format!("the scope of {name} does not include the other thread");
-            found.push(Edit { change, reason, section: "8.5", cost: COST });
+            found.push(Edit { change, reason, section: NARROW, cost: COST });
         }
         if !has("sc") {
             let by = format!("fence.sc.{};", scope_word(own_scope(fence).unwrap_or(scope).max(scope)));
@@ -128,6 +203,19 @@ fn standing(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Ed
         }
     }
     found
+}
+
+/// `membar.cta` where a wider one is needed.
+fn wider_membar(scene: &Scene<'_>, beside: EventId, fence: &Instruction, scope: Scope) -> Option<Edit> {
+    let has = |word: &str| fence.modifiers.iter().any(|own| own.node == word);
+    let by = match scope {
+        Scope::Gpu | Scope::Cluster if has("cta") => "membar.gl;",
+        Scope::Sys if has("cta") || has("gl") => "membar.sys;",
+        _ => return None,
+    };
+    let reason = format!("the scope of {} does not include the other thread", called(scene, beside, fence));
+    let change = Change::Replace { thread: scene.thread(beside)?, span: fence.span(), by: by.to_owned() };
+    Some(Edit { change, reason, section: NARROW, cost: COST })
 }
 
 fn restricted(word: &fencepost_syntax::Spanned<String>) -> bool {
@@ -150,10 +238,14 @@ fn word(scene: &Scene<'_>, id: EventId, semantics: Semantics, scope: Scope) -> O
     let (event, instruction) = (scene.event(id), scene.statement(id)?);
     let has = |word: &str| instruction.modifiers.iter().any(|own| own.node == word);
     let own = if semantics == Semantics::Acquire { "acquire" } else { "release" };
+    let mbarrier = instruction.opcode.node == "mbarrier";
+    let waits = has("try_wait") || has("test_wait");
     let speaks = match instruction.opcode.node.as_str() {
         "ld" => semantics == Semantics::Acquire,
         "st" | "red" => semantics == Semantics::Release,
         "atom" => true,
+        // Without a word it has the semantics already.
+        "mbarrier" if has("relaxed") => waits == (semantics == Semantics::Acquire),
         _ => false,
     };
     if !speaks || !scene.is_main(id) || event.tags.has(Tag::Weak) || has(own) || has("acq_rel") || has("mmio") {
@@ -166,7 +258,9 @@ fn word(scene: &Scene<'_>, id: EventId, semantics: Semantics, scope: Scope) -> O
         () if has("acquire") => format!("{} acquires and releases nothing", scene.called(id)),
         () => format!("{} is relaxed", scene.called(id)),
     };
-    let scope = Some(scope).filter(|_| volatile);
+    let narrow = event.scope.is_some_and(|own| own < scope);
+    let scope = Some(scope).filter(|_| volatile || narrow);
     let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics: Some(semantics), scope };
-    Some(Edit { change, reason, section: "8.8", cost: COST })
+    let section = if mbarrier { "9.7.15.16, 8.8" } else { "8.8" };
+    Some(Edit { change, reason, section, cost: COST })
 }
