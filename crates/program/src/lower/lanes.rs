@@ -17,6 +17,7 @@ use fencepost_syntax::Span;
 
 use crate::asynchronous::{Action, Lanes, Start, Tensor};
 use crate::ids::{AddressId, LocationId, RegisterId};
+use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::layout::{HALF_SHIFT, LANES, lane, quarter};
 use crate::lower::names::VariableId;
 use crate::lower::sizes::Asked;
@@ -184,29 +185,35 @@ fn warp(thread: &ThreadBuilder) -> Option<i128> {
 
 /// What the registers of a thread may hold, as far as it is computed: what is loaded from memory counts as an address of
 /// lane 0, which is what allocations give.
-struct Values(Vec<BTreeSet<i128>>);
+struct Values(Vec<Vec<i128>>);
 
 impl Values {
     fn new(names: &Names, thread: &ThreadBuilder) -> Values {
         let initial = |id: RegisterId| match thread.initial(id) {
-            Initial::Address(address) => BTreeSet::from([names.value(address)]),
-            Initial::Value(Value(value)) if thread.is_initialised(id) => BTreeSet::from([value]),
-            Initial::Value(_) => BTreeSet::new(),
+            Initial::Address(address) => vec![names.value(address)],
+            Initial::Value(Value(value)) if thread.is_initialised(id) => vec![value],
+            Initial::Value(_) => Vec::new(),
         };
         let mut values = Values((0..thread.register_count()).map(RegisterId::new).map(initial).collect());
+        let mut seen = vec![Operands::default(); thread.code.len()];
         loop {
-            let before = values.0.clone();
-            for code in &thread.code {
-                let found = values.result(names, &code.operation);
-                for register in defined(&code.operation) {
+            let mut changed = false;
+            for (code, seen) in thread.code.iter().zip(&mut seen) {
+                let defined = defined(&code.operation);
+                // What is full takes no more.
+                if defined.iter().all(|register| values.0[register.index()].len() >= MOST_VALUES) {
+                    continue;
+                }
+                let found = values.result(names, &code.operation, seen);
+                for register in defined {
                     let slot = &mut values.0[register.index()];
                     let room = MOST_VALUES.saturating_sub(slot.len());
-                    let new: Vec<i128> =
-                        found.iter().copied().filter(|value| !slot.contains(value)).take(room).collect();
-                    slot.extend(new);
+                    let is_new = |value: &i128| slot.binary_search(value).is_err();
+                    let new: Vec<i128> = found.iter().copied().filter(is_new).take(room).collect();
+                    changed |= add(slot, &new);
                 }
             }
-            if values.0 == before {
+            if !changed {
                 return values;
             }
         }
@@ -214,7 +221,7 @@ impl Values {
 
     fn address(&self, names: &Names, address: &AddressOperand) -> Vec<i128> {
         let found = match address {
-            AddressOperand::Static(address) => BTreeSet::from([names.value(*address)]),
+            AddressOperand::Static(address) => vec![names.value(*address)],
             AddressOperand::Register(register) => self.0[register.index()].clone(),
         };
         // A register may hold other things elsewhere.
@@ -225,28 +232,28 @@ impl Values {
         found.into_iter().filter(is_column).collect()
     }
 
-    fn operand(&self, names: &Names, operand: Operand) -> BTreeSet<i128> {
+    fn operand(&self, names: &Names, operand: Operand) -> Vec<i128> {
         match operand {
             Operand::Register(register) => self.0[register.index()].clone(),
-            Operand::Constant(Value(value)) => BTreeSet::from([value]),
-            Operand::Address(address) => BTreeSet::from([names.value(address)]),
+            Operand::Constant(Value(value)) => vec![value],
+            Operand::Address(address) => vec![names.value(address)],
         }
     }
 
-    fn result(&self, names: &Names, operation: &Operation) -> BTreeSet<i128> {
-        let Operation::Local { ty, value, .. } = operation else { return BTreeSet::from([0]) };
+    /// Ascending, less what it was known to be before.
+    fn result(&self, names: &Names, operation: &Operation, seen: &mut Operands) -> Vec<i128> {
+        let Operation::Local { ty, value, .. } = operation else { return vec![0] };
         let of = |operand: &Operand| self.operand(names, *operand);
         match value {
-            LocalValue::Operand(operand) => of(operand).into_iter().map(|value| ty.wrap(Value(value)).0).collect(),
+            LocalValue::Operand(operand) => ascending(of(operand).into_iter().map(|value| ty.wrap(Value(value)).0)),
             LocalValue::Unary(operator, operand) => {
-                of(operand).into_iter().map(|value| operator.apply(*ty, Value(value)).0).collect()
+                ascending(of(operand).into_iter().map(|value| operator.apply(*ty, Value(value)).0))
             }
             LocalValue::Binary(operator, left, right) => {
-                let (left, right) = (of(left), of(right));
-                let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
-                pairs.map(|(left, right)| operator.apply(*ty, Value(left), Value(right)).0).collect()
+                let pairs = seen.new_pairs(of(left), of(right)).into_iter();
+                ascending(pairs.map(|(left, right)| operator.apply(*ty, Value(left), Value(right)).0))
             }
-            LocalValue::Select { then, otherwise, .. } => of(then).union(&of(otherwise)).copied().collect(),
+            LocalValue::Select { then, otherwise, .. } => ascending(of(then).into_iter().chain(of(otherwise))),
         }
     }
 }

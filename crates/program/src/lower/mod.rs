@@ -11,6 +11,7 @@ mod calls;
 mod condition;
 mod declare;
 mod definitions;
+mod growing;
 pub(crate) mod lanes;
 mod launches;
 pub(crate) mod layout;

@@ -299,13 +299,16 @@ impl Names {
 
     /// The variable with this address, and how far into it that is.
     pub(crate) fn at(&self, value: i128) -> Option<(VariableId, i128)> {
-        let reaches = |variable: &Variable| {
-            let name = &self.by_name[&variable.name];
-            let bytes = name.declared_bytes().unwrap_or(ALIGNMENT);
-            variable.base <= value && value < variable.base + bytes
-        };
-        let found = self.variables.iter().position(reaches)?;
+        let found = self.areas().position(|(start, end)| (start..end).contains(&value))?;
         Some((VariableId(found), value - self.variables[found].base))
+    }
+
+    /// Where each variable begins and ends.
+    pub(crate) fn areas(&self) -> impl Iterator<Item = (i128, i128)> {
+        self.variables.iter().map(|variable| {
+            let bytes = self.by_name[&variable.name].declared_bytes().unwrap_or(ALIGNMENT);
+            (variable.base, variable.base + bytes)
+        })
     }
 
     /// The variable a name stands for, for this thread. Undeclared locations start at 0 (Dartagnan and herd); NVLitmus

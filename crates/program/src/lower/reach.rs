@@ -10,9 +10,10 @@ use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::ThreadBuilder;
 use crate::lower::definitions::Definitions;
+use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::names::{Names, VariableId};
 use crate::lower::touch::touches;
-use crate::program::{AddressOperand, Initial, LocalValue, Operand, Operation, Space, Update};
+use crate::program::{AddressOperand, Initial, Instruction, LocalValue, Operand, Operation, Space, Update};
 use crate::unfold::{defined, used};
 use crate::value::Value;
 
@@ -21,48 +22,68 @@ const MOST_VALUES: usize = 64;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
-    Values(BTreeSet<i128>),
+    /// Ascending.
+    Values(Vec<i128>),
     /// Some address in these variables, or no address.
     Within(BTreeSet<VariableId>),
 }
 
 impl Reach {
     fn nothing() -> Reach {
-        Reach::Values(BTreeSet::new())
+        Reach::Values(Vec::new())
     }
 
     fn one(value: i128) -> Reach {
-        Reach::Values(BTreeSet::from([value]))
+        Reach::Values(vec![value])
     }
 
-    fn variables(&self, names: &Names) -> BTreeSet<VariableId> {
+    fn variables(&self, areas: &Areas) -> BTreeSet<VariableId> {
         match self {
-            Reach::Values(values) => values.iter().filter_map(|value| names.at(*value)).map(|(id, _)| id).collect(),
+            Reach::Values(values) => values.iter().filter_map(|value| areas.at(*value)).collect(),
             Reach::Within(variables) => variables.clone(),
         }
     }
 
-    fn join(self, other: Reach, names: &Names) -> Reach {
-        match (self, other) {
-            (Reach::Values(mut values), Reach::Values(others)) => {
-                values.extend(others);
-                Reach::Values(values).bounded(names)
-            }
-            (one, other) => Reach::Within(one.variables(names).union(&other.variables(names)).copied().collect()),
+    /// Whether it is more then.
+    fn join(&mut self, other: &Reach, areas: &Areas) -> bool {
+        if let (Reach::Values(values), Reach::Values(others)) = (&mut *self, other) {
+            let grown = add(values, others);
+            self.bound(areas);
+            return grown;
         }
+        let joined = self.variables(areas).union(&other.variables(areas)).copied().collect();
+        let joined = Reach::Within(joined);
+        let grown = *self != joined;
+        *self = joined;
+        grown
     }
 
-    fn bounded(self, names: &Names) -> Reach {
-        match &self {
-            Reach::Values(values) if values.len() > MOST_VALUES => Reach::Within(self.variables(names)),
-            _ => self,
+    fn bound(&mut self, areas: &Areas) {
+        if matches!(self, Reach::Values(values) if values.len() > MOST_VALUES) {
+            *self = Reach::Within(self.variables(areas));
         }
+    }
+}
+
+/// Where the variables lie, in their order.
+#[derive(Clone, Debug, Default)]
+struct Areas(Vec<(i128, i128)>);
+
+impl Areas {
+    fn new(names: &Names) -> Areas {
+        Areas(names.areas().collect())
+    }
+
+    /// The variable with this address.
+    fn at(&self, value: i128) -> Option<VariableId> {
+        self.0.iter().position(|(start, end)| (*start..*end).contains(&value)).map(VariableId)
     }
 }
 
 /// The values of every register of every thread.
 pub(crate) struct Reaches {
     threads: Vec<Registers>,
+    areas: Areas,
 }
 
 /// An instruction: of which thread, and where in its code.
@@ -77,6 +98,8 @@ pub(crate) struct At {
 struct Registers {
     definitions: Definitions,
     values: Vec<Vec<Reach>>,
+    /// When each register last got something new.
+    changed: Vec<u64>,
 }
 
 impl Registers {
@@ -86,79 +109,108 @@ impl Registers {
             let count = definitions.count(RegisterId::new(index));
             std::iter::once(first).chain((1..count).map(|_| Reach::nothing())).collect()
         };
-        let values = initial(names, thread).into_iter().enumerate().map(of).collect();
-        Registers { definitions, values }
+        let values: Vec<Vec<Reach>> = initial(names, thread).into_iter().enumerate().map(of).collect();
+        let changed = vec![1; values.len()];
+        Registers { definitions, values, changed }
     }
 
-    fn at(&self, names: &Names, register: RegisterId, code: usize) -> Reach {
+    fn at(&self, areas: &Areas, register: RegisterId, code: usize) -> Reach {
         let reaching = (0..).zip(&self.values[register.index()]);
-        let reaching = reaching.filter(|(number, _)| self.definitions.reaches(register, *number, code));
-        reaching.fold(Reach::nothing(), |all, (_, value)| all.join(value.clone(), names))
+        let mut reaching = reaching.filter(|(number, _)| self.definitions.reaches(register, *number, code));
+        let mut all = reaching.next().map_or_else(Reach::nothing, |(_, value)| value.clone());
+        for (_, value) in reaching {
+            all.join(value, areas);
+        }
+        all
+    }
+
+    /// Whether one of them got something new since then.
+    fn have_changed(&self, registers: &[RegisterId], since: u64) -> bool {
+        registers.iter().any(|register| self.changed[register.index()] > since)
     }
 }
 
 impl Reaches {
     /// Of no register: where nobody will ask.
     pub(crate) fn of_none() -> Reaches {
-        Reaches { threads: Vec::new() }
+        Reaches { threads: Vec::new(), areas: Areas::default() }
     }
 
+    /// Every instruction in turn, again and again until nothing is new. One that is about nothing that changed since its last
+    /// turn has nothing new to say.
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
-        let mut reaches = Reaches { threads: threads.iter().map(|thread| Registers::new(names, thread)).collect() };
-        let pointers = names.by_name.values().filter(|name| name.is_pointer);
-        let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
-        let mut memory: BTreeSet<VariableId> =
-            held.filter_map(|value| names.at(value.0)).map(|(variable, _)| variable).collect();
+        let areas = Areas::new(names);
+        let registers = threads.iter().map(|thread| Registers::new(names, thread)).collect();
+        let mut reaches = Reaches { threads: registers, areas };
+        let mut memory = Memory::new(names, &reaches.areas);
+        let mut turns: Vec<Vec<Turn<'_>>> =
+            threads.iter().map(|own| own.code.iter().map(Turn::new).collect()).collect();
+        let mut now = 1;
         loop {
-            let (size, mut changed) = (memory.len(), false);
-            let written = reaches.written(names, threads);
-            for (thread, own) in threads.iter().enumerate() {
-                for (code, instruction) in own.code.iter().enumerate() {
-                    let (at, operation) = (At { thread, code }, &instruction.operation);
-                    memory.extend(reaches.stored(names, at, operation));
-                    let held = reaches.held(names, at, operation, &written);
-                    let value = held.unwrap_or_else(|| reaches.result(names, at, operation, &memory));
-                    for register in defined(operation) {
-                        changed |= reaches.define(names, at, register, &value);
+            let before = now;
+            reaches.note_written(names, &mut turns, &mut memory, &mut now);
+            for (thread, own) in turns.iter_mut().enumerate() {
+                for (code, turn) in own.iter_mut().enumerate() {
+                    if reaches.is_due(thread, turn, &memory) {
+                        turn.last = now;
+                        reaches.take(names, At { thread, code }, turn, &mut memory, &mut now);
                     }
                 }
             }
-            if !changed && memory.len() == size {
+            if now == before {
                 return reaches;
             }
         }
     }
 
-    /// Whether the definition may be something new.
-    fn define(&mut self, names: &Names, at: At, register: RegisterId, value: &Reach) -> bool {
-        let own = &mut self.threads[at.thread];
-        let number = own.definitions.number(register, at.code);
-        let slot = &mut own.values[register.index()][number];
-        let joined = slot.clone().join(value.clone(), names);
-        let changed = *slot != joined;
-        *slot = joined;
-        changed
+    fn is_due(&self, thread: usize, turn: &Turn<'_>, memory: &Memory) -> bool {
+        let of_memory = !matches!(turn.operation, Operation::Local { .. }) && !turn.defined.is_empty();
+        turn.last == 0
+            || self.threads[thread].have_changed(&turn.used, turn.last)
+            || of_memory && memory.changed > turn.last
+    }
+
+    fn take(&mut self, names: &Names, at: At, turn: &mut Turn<'_>, memory: &mut Memory, now: &mut u64) {
+        let known = memory.held.len();
+        memory.held.extend(self.stored(names, at, turn));
+        if memory.held.len() > known {
+            *now += 1;
+            memory.changed = *now;
+        }
+        if turn.defined.is_empty() {
+            return;
+        }
+        let held = self.held(names, at, turn.operation, &memory.written);
+        let value = held.unwrap_or_else(|| self.result(names, at, turn, &memory.held));
+        for register in turn.defined.iter().copied() {
+            let own = &mut self.threads[at.thread];
+            let number = own.definitions.number(register, at.code);
+            if own.values[register.index()][number].join(&value, &self.areas) {
+                *now += 1;
+                own.changed[register.index()] = *now;
+            }
+        }
     }
 
     pub(crate) fn address(&self, names: &Names, at: At, address: &AddressOperand) -> Reach {
         match address {
             AddressOperand::Static(address) => Reach::one(names.value(*address)),
-            AddressOperand::Register(register) => self.threads[at.thread].at(names, *register, at.code),
+            AddressOperand::Register(register) => self.threads[at.thread].at(&self.areas, *register, at.code),
         }
     }
 
     pub(crate) fn operand(&self, names: &Names, at: At, operand: Operand) -> Reach {
         match operand {
-            Operand::Register(register) => self.threads[at.thread].at(names, register, at.code),
+            Operand::Register(register) => self.threads[at.thread].at(&self.areas, register, at.code),
             Operand::Constant(Value(value)) => Reach::one(value),
             Operand::Address(address) => Reach::one(names.value(address)),
         }
     }
 
     /// The variables whose addresses an operation may put into memory.
-    fn stored(&self, names: &Names, at: At, operation: &Operation) -> BTreeSet<VariableId> {
-        let of = |operand: &Operand| self.operand(names, at, *operand).variables(names);
-        match operation {
+    fn stored(&self, names: &Names, at: At, turn: &Turn<'_>) -> BTreeSet<VariableId> {
+        let of = |operand: &Operand| self.operand(names, at, *operand).variables(&self.areas);
+        match turn.operation {
             Operation::Store { value, .. } => of(value),
             Operation::VectorStore { values, .. } => values.iter().flat_map(of).collect(),
             Operation::ReadModifyWrite { update, .. } => match update {
@@ -169,25 +221,29 @@ impl Reaches {
                 | Update::CompareAndSwap { new: value, .. } => of(value),
             },
             Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => BTreeSet::new(),
-            other => registers(other).iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
+            _ => turn.used.iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
         }
     }
 
-    /// The variables that some operation may write.
-    fn written(&self, names: &Names, threads: &[ThreadBuilder]) -> BTreeSet<VariableId> {
-        let mut written = BTreeSet::new();
-        for (thread, own) in threads.iter().enumerate() {
-            for (code, instruction) in own.code.iter().enumerate() {
-                if matches!(instruction.operation, Operation::Load { .. } | Operation::VectorLoad { .. }) {
+    /// Notes the variables that some operation may write.
+    fn note_written(&self, names: &Names, turns: &mut [Vec<Turn<'_>>], memory: &mut Memory, now: &mut u64) {
+        let known = memory.written.len();
+        for (thread, own) in turns.iter_mut().enumerate() {
+            for (code, turn) in own.iter_mut().enumerate() {
+                let is_moved = self.threads[thread].have_changed(&turn.pointers, turn.last_written);
+                if turn.addresses.is_empty() || turn.last_written > 0 && !is_moved {
                     continue;
                 }
+                turn.last_written = *now;
                 let at = At { thread, code };
-                let touched = touches(&instruction.operation).all;
-                written
-                    .extend(touched.iter().flat_map(|touch| self.address(names, at, touch.address).variables(names)));
+                let touched = turn.addresses.iter().map(|address| self.address(names, at, address));
+                memory.written.extend(touched.flat_map(|reach| reach.variables(&self.areas)));
             }
         }
-        written
+        if memory.written.len() > known {
+            *now += 1;
+            memory.changed = *now;
+        }
     }
 
     /// What a load returns of memory that keeps its initial values: parameters, and pointers that nothing writes.
@@ -210,48 +266,104 @@ impl Reaches {
             let first = offset / entry.step;
             found.extend((first..first + count).map(|element| ty.wrap(entry.initial_at(element)).0));
         }
-        Some(Reach::Values(found).bounded(names))
+        let mut found = Reach::Values(found.into_iter().collect());
+        found.bound(&self.areas);
+        Some(found)
     }
 
-    /// What an operation may put into the registers it writes.
-    fn result(&self, names: &Names, at: At, operation: &Operation, memory: &BTreeSet<VariableId>) -> Reach {
-        let Operation::Local { ty, value, .. } = operation else { return Reach::Within(memory.clone()) };
+    /// What an operation may put into the registers it writes, less what it was known to put there before.
+    fn result(&self, names: &Names, at: At, turn: &mut Turn<'_>, memory: &BTreeSet<VariableId>) -> Reach {
+        let Operation::Local { ty, value, .. } = turn.operation else { return Reach::Within(memory.clone()) };
         let of = |operand: &Operand| self.operand(names, at, *operand);
         match value {
             LocalValue::Operand(operand) => map(of(operand), |value| ty.wrap(value)),
             LocalValue::Unary(operator, operand) => map(of(operand), |value| operator.apply(*ty, value)),
             LocalValue::Binary(operator, left, right) => match (of(left), of(right)) {
                 (Reach::Values(left), Reach::Values(right)) if left.len() * right.len() <= MOST_VALUES * 4 => {
-                    let pairs = left.iter().flat_map(|left| right.iter().map(move |right| (*left, *right)));
-                    let values = pairs.filter_map(|(left, right)| {
+                    let values = turn.operands.new_pairs(left, right).into_iter().filter_map(|(left, right)| {
                         let sum = operator.apply(*ty, Value(left), Value(right)).0;
-                        stays(names, *operator, (left, right), sum).then_some(sum)
+                        stays(&self.areas, *operator, (left, right), sum).then_some(sum)
                     });
-                    Reach::Values(values.collect()).bounded(names)
+                    let mut values = Reach::Values(ascending(values));
+                    values.bound(&self.areas);
+                    values
                 }
-                (left, right) => Reach::Within(left.variables(names).union(&right.variables(names)).copied().collect()),
+                (left, right) => {
+                    let (left, right) = (left.variables(&self.areas), right.variables(&self.areas));
+                    Reach::Within(left.union(&right).copied().collect())
+                }
             },
             LocalValue::Select { then, otherwise, .. } => {
-                map(of(then), |value| ty.wrap(value)).join(map(of(otherwise), |value| ty.wrap(value)), names)
+                let mut either = map(of(then), |value| ty.wrap(value));
+                either.join(&map(of(otherwise), |value| ty.wrap(value)), &self.areas);
+                either
             }
         }
     }
 }
 
+/// What is known of memory.
+struct Memory {
+    /// The variables whose addresses may lie in it.
+    held: BTreeSet<VariableId>,
+    /// Those that some operation may write.
+    written: BTreeSet<VariableId>,
+    /// When that last became more.
+    changed: u64,
+}
+
+impl Memory {
+    fn new(names: &Names, areas: &Areas) -> Memory {
+        let pointers = names.by_name.values().filter(|name| name.is_pointer);
+        let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
+        let held = held.filter_map(|value| areas.at(value.0)).collect();
+        Memory { held, written: BTreeSet::new(), changed: 1 }
+    }
+}
+
+/// An instruction whose turn comes again and again.
+struct Turn<'p> {
+    operation: &'p Operation,
+    used: Vec<RegisterId>,
+    defined: Vec<RegisterId>,
+    /// When it last had its turn; 0: never.
+    last: u64,
+    operands: Operands,
+    /// What it may write, the registers that say where, and when these were last looked at.
+    addresses: Vec<&'p AddressOperand>,
+    pointers: Vec<RegisterId>,
+    last_written: u64,
+}
+
+impl<'p> Turn<'p> {
+    fn new(instruction: &'p Instruction) -> Turn<'p> {
+        let operation = &instruction.operation;
+        let reads = matches!(operation, Operation::Load { .. } | Operation::VectorLoad { .. });
+        let touched = touches(operation).all;
+        let addresses: Vec<&AddressOperand> = touched.iter().filter(|_| !reads).map(|touch| touch.address).collect();
+        let pointer = |address: &&AddressOperand| match address {
+            AddressOperand::Register(register) => Some(*register),
+            AddressOperand::Static(_) => None,
+        };
+        let pointers = addresses.iter().filter_map(pointer).collect();
+        let (used, defined) = (registers(operation), defined(operation));
+        Turn { operation, used, defined, last: 0, operands: Operands::default(), addresses, pointers, last_written: 0 }
+    }
+}
+
 /// A pointer that is moved stays in its variable: what lies beyond its end is not meant, though a register that is
 /// counted up, followed without its loop, would get there.
-fn stays(names: &Names, operator: BinaryOperator, (left, right): (i128, i128), sum: i128) -> bool {
-    let of = |value: i128| names.at(value).map(|(variable, _)| variable);
-    match (operator, of(left), of(right)) {
+fn stays(areas: &Areas, operator: BinaryOperator, (left, right): (i128, i128), sum: i128) -> bool {
+    match (operator, areas.at(left), areas.at(right)) {
         (BinaryOperator::Add | BinaryOperator::Subtract, Some(variable), None)
-        | (BinaryOperator::Add, None, Some(variable)) => of(sum) == Some(variable),
+        | (BinaryOperator::Add, None, Some(variable)) => areas.at(sum) == Some(variable),
         _ => true,
     }
 }
 
 fn map(reach: Reach, change: impl Fn(Value) -> Value) -> Reach {
     match reach {
-        Reach::Values(values) => Reach::Values(values.into_iter().map(|value| change(Value(value)).0).collect()),
+        Reach::Values(values) => Reach::Values(ascending(values.into_iter().map(|value| change(Value(value)).0))),
         within => within,
     }
 }
@@ -269,9 +381,5 @@ fn initial(names: &Names, thread: &ThreadBuilder) -> Vec<Reach> {
 
 /// The registers an operation reads.
 fn registers(operation: &Operation) -> Vec<RegisterId> {
-    used(&crate::program::Instruction {
-        operation: operation.clone(),
-        span: fencepost_syntax::Span::default(),
-        guard: None,
-    })
+    used(&Instruction { operation: operation.clone(), span: fencepost_syntax::Span::default(), guard: None })
 }
