@@ -82,12 +82,15 @@ pub fn written_values(unfolding: &Unfolding) -> Vec<Option<Vec<Value>>> {
     let writes: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_write()).collect();
     let reads: Vec<EventId> = events.iter().copied().filter(|id| unfolding.event(*id).is_read()).collect();
     let mut may = MayValues::none(unfolding, &events, usize::MAX);
-    for _ in &writes {
-        if !may.round(unfolding, (&reads, &writes), &mut |_, _| true) {
+    let mut growth = Growth::new(unfolding, reads, writes);
+    for _ in 0..growth.writes.len() {
+        if !may.round(unfolding, &mut growth, &mut |_, _| true) {
             break;
         }
     }
-    may.held(unfolding, &writes).into_iter().map(|held| (!held.any).then_some(held.values)).collect()
+    // What the last round wrote is held too.
+    may.hold(unfolding, &mut growth, true);
+    growth.held.into_iter().map(|held| (!held.any).then_some(held.values)).collect()
 }
 
 impl MayValues {
@@ -106,7 +109,8 @@ impl MayValues {
                 EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
             }
         }
-        while may.round(unfolding, (&reads, &writes), passes) {}
+        let mut growth = Growth::new(unfolding, reads, writes);
+        while may.round(unfolding, &mut growth, passes) {}
         may
     }
 
@@ -116,21 +120,33 @@ impl MayValues {
         may
     }
 
-    /// One write further in every chain; whether something changed.
+    /// One write further in every chain; whether something changed. A write is computed again if a read it depends on has
+    /// changed, and a read if a write of its location has.
     fn round(
         &mut self,
         unfolding: &Unfolding,
-        (reads, writes): (&[EventId], &[EventId]),
+        growth: &mut Growth,
         passes: &mut dyn FnMut(EventId, Value) -> bool,
     ) -> bool {
         let mut changed = false;
         self.rounds += 1;
-        for &write in writes {
-            changed |= self.update_write(unfolding, write);
+        let is_first = self.rounds == 1;
+        growth.stale.fill(is_first);
+        for Written { event, leaves, .. } in &growth.writes {
+            let is_due = is_first || leaves.iter().any(|leaf| growth.moved[leaf_event(*leaf).index()]);
+            if is_due && self.update_write(unfolding, *event, leaves) {
+                changed = true;
+                if let Some(location) = location_of(&unfolding.events[event.index()]) {
+                    growth.stale[location.index()] = true;
+                }
+            }
         }
-        let held = self.held(unfolding, writes);
-        for &read in reads {
-            changed |= self.update_read(unfolding, read, &held, passes);
+        self.hold(unfolding, growth, false);
+        for &read in &growth.reads {
+            let EventKind::Read { location, .. } = &unfolding.events[read.index()].kind else { continue };
+            let moved = growth.stale[location.index()] && self.update_read(unfolding, read, &growth.held, passes);
+            growth.moved[read.index()] = moved;
+            changed |= moved;
         }
         changed
     }
@@ -140,20 +156,26 @@ impl MayValues {
     }
 
     /// By location: what its writes may have written. Every read of it picks from that.
-    fn held(&self, unfolding: &Unfolding, writes: &[EventId]) -> Vec<Held> {
-        let mut held = vec![Held::default(); unfolding.locations.len()];
-        for write in writes {
-            let Some(location) = location_of(&unfolding.events[write.index()]) else { continue };
-            match self.of(*write) {
-                May::Any => held[location.index()].any = true,
-                May::Values(values) => held[location.index()].values.extend_from_slice(values),
+    fn hold(&self, unfolding: &Unfolding, growth: &mut Growth, everywhere: bool) {
+        let is_stale = |at: usize| everywhere || growth.stale[at];
+        for (_, held) in growth.held.iter_mut().enumerate().filter(|(at, _)| is_stale(*at)) {
+            held.values.clear();
+            held.any = false;
+        }
+        for Written { event, .. } in &growth.writes {
+            let Some(location) = location_of(&unfolding.events[event.index()]) else { continue };
+            if !is_stale(location.index()) {
+                continue;
+            }
+            match self.of(*event) {
+                May::Any => growth.held[location.index()].any = true,
+                May::Values(values) => growth.held[location.index()].values.extend_from_slice(values),
             }
         }
-        for held in &mut held {
+        for (_, held) in growth.held.iter_mut().enumerate().filter(|(at, _)| is_stale(*at)) {
             held.values.sort_unstable();
             held.values.dedup();
         }
-        held
     }
 
     /// The values of same-location writes that can reach the read.
@@ -175,9 +197,9 @@ impl MayValues {
         self.replace(read, found)
     }
 
-    fn update_write(&mut self, unfolding: &Unfolding, write: EventId) -> bool {
+    fn update_write(&mut self, unfolding: &Unfolding, write: EventId, leaves: &[Leaf]) -> bool {
         let EventKind::Write { value, ty, .. } = &unfolding.events[write.index()].kind else { return false };
-        let image = match self.image(value) {
+        let image = match image_over(value, leaves, &|read| self.of(read)) {
             May::Any => May::Any,
             May::Values(values) => {
                 let mut wrapped = May::none();
@@ -204,14 +226,58 @@ impl MayValues {
     }
 }
 
-/// Every value the expression can have, where each read has those that `of` says.
-pub(in crate::engine) fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> May {
+/// A write and what its value depends on.
+struct Written {
+    event: EventId,
+    leaves: Vec<Leaf>,
+}
+
+/// What one round hands to the next.
+struct Growth {
+    reads: Vec<EventId>,
+    writes: Vec<Written>,
+    /// By event: a read that changed in the last round.
+    moved: Vec<bool>,
+    /// By location: a write of it changed in this round.
+    stale: Vec<bool>,
+    held: Vec<Held>,
+}
+
+impl Growth {
+    fn new(unfolding: &Unfolding, reads: Vec<EventId>, writes: Vec<EventId>) -> Growth {
+        let leaves = |event: EventId| match &unfolding.events[event.index()].kind {
+            EventKind::Write { value, .. } => leaves_of(value),
+            _ => Vec::new(),
+        };
+        let writes = writes.into_iter().map(|event| Written { event, leaves: leaves(event) }).collect();
+        let (moved, stale) = (vec![false; unfolding.events.len()], vec![false; unfolding.locations.len()]);
+        Growth { reads, writes, moved, stale, held: vec![Held::default(); unfolding.locations.len()] }
+    }
+}
+
+fn leaf_event(leaf: Leaf) -> EventId {
+    let (Leaf::Read(event) | Leaf::BarrierResult(event)) = leaf;
+    event
+}
+
+/// Ascending, each once.
+fn leaves_of(expression: &Expression) -> Vec<Leaf> {
     let mut leaves = Vec::new();
     expression.leaves(&mut leaves);
     leaves.sort();
     leaves.dedup();
-    let mut domains: Vec<&[Value]> = Vec::new();
-    for leaf in &leaves {
+    leaves
+}
+
+/// Every value the expression can have, where each read has those that `of` says.
+pub(in crate::engine) fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> May {
+    image_over(expression, &leaves_of(expression), of)
+}
+
+/// The same of an expression with these leaves.
+fn image_over<'a>(expression: &Expression, leaves: &[Leaf], of: &dyn Fn(EventId) -> &'a May) -> May {
+    let mut domains: Vec<&[Value]> = Vec::with_capacity(leaves.len());
+    for leaf in leaves {
         match leaf {
             Leaf::Read(event) => match of(*event) {
                 May::Values(values) => domains.push(values),
@@ -225,8 +291,9 @@ pub(in crate::engine) fn image<'a>(expression: &Expression, of: &dyn Fn(EventId)
         return May::Any;
     }
     let mut image = May::none();
+    let mut chosen = Vec::with_capacity(domains.len());
     for mut number in 0..combinations.unwrap_or(0) {
-        let mut chosen = Vec::with_capacity(domains.len());
+        chosen.clear();
         for values in &domains {
             chosen.push(values[number % values.len()]);
             number /= values.len();
