@@ -190,7 +190,7 @@ impl Candidate {
 }
 
 /// Reads, writes and init writes are what they are, whatever their tags say.
-fn has_tag(event: &Event, tag: Tag) -> bool {
+pub(crate) fn has_tag(event: &Event, tag: Tag) -> bool {
     event.tags.has(tag)
         || match tag {
             Tag::Read => matches!(event.kind, EventKind::Read { .. }),

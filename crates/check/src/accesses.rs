@@ -25,8 +25,8 @@ use fencepost_syntax::Span;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
-use crate::quiet::Part;
-use crate::race::{EXIT, Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
+use crate::quiet::{self, Part};
+use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
 use crate::report::{Count, ProtocolAnswer, RaceAnswer};
 use crate::search::Searcher;
 use crate::verdict::Why;
@@ -159,9 +159,7 @@ impl RaceSearch<'_, '_> {
             return false;
         }
         let beyond = part.left_out();
-        // What is only warned of is no matter of a wait that answers no.
-        let mut flags = flags.each().filter(|flag| flag.is_race() || flag.name == EXIT);
-        flags.all(|flag| {
+        quiet::asked(flags, &self.model.model).iter().all(|flag| {
             let searched = self.another(part, flag.check, &beyond, ends, Allowed::Work(CLEAR_WORK));
             searched == (None, Exploration::Complete)
         })

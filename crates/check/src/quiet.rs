@@ -31,10 +31,14 @@ pub(crate) mod draft;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use fencepost_axiom::engine::is_raised_within;
+use fencepost_axiom::model::Model;
 use fencepost_program::EventId;
 use fencepost_program::TraceId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
+
+use crate::race::{EXIT, Flag, Flags};
 
 /// Some choices of traces of an unfolding, with the same events.
 pub(crate) struct Part<'a> {
@@ -56,6 +60,17 @@ impl Part<'_> {
         let rest: BTreeSet<EventId> = events.copied().filter(|event| !self.about.contains(event)).collect();
         rest.iter().flat_map(|first| rest.iter().map(|second| (*first, *second))).collect()
     }
+}
+
+/// The flags that are asked of a wait which answers no. What is only warned of is no matter of it, and one that nothing raises
+/// but what raises another is known with that.
+pub(crate) fn asked<'f>(flags: &'f Flags, model: &Model) -> Vec<&'f Flag> {
+    let all: Vec<&Flag> = flags.each().filter(|flag| flag.is_race() || flag.name == EXIT).collect();
+    let is_known = |flag: &Flag| {
+        let others = all.iter().take_while(|other| other.check != flag.check);
+        others.into_iter().any(|other| is_raised_within(model, flag.check, other.check))
+    };
+    all.iter().copied().filter(|flag| !is_known(flag)).collect()
 }
 
 /// A wait on an mbarrier that answers no.

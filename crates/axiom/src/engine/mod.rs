@@ -2,6 +2,7 @@
 //! execution that meets the goal to a visitor; it answers whether it saw everything.
 
 mod alike;
+mod bounds;
 pub mod brute;
 mod cut;
 pub mod decide;
@@ -25,7 +26,7 @@ use crate::model::Model;
 
 pub use cut::{Reach, reaches_cut};
 pub use may::written_values;
-pub use raised::Raised;
+pub use raised::{Raised, is_raised_within};
 
 /// What is searched for.
 #[derive(Clone, Debug)]

@@ -23,7 +23,7 @@ use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::question::looked_for;
 use crate::quiet::{self, Part};
-use crate::race::{EXIT, Flags, RaceKey, RaceSet};
+use crate::race::{Flags, RaceKey, RaceSet};
 use crate::report::Count;
 use crate::search::{is_large, longest};
 use crate::test::Test;
@@ -489,8 +489,7 @@ impl<'a> Verifier<'a> {
             return false;
         }
         let beyond = part.left_out();
-        let mut flags = self.flags.each().filter(|flag| flag.is_race() || flag.name == EXIT);
-        flags.all(|flag| {
+        quiet::asked(self.flags, &self.model.model).iter().all(|flag| {
             let raised = Some(Raised { flag: flag.check, beyond: &beyond });
             let goal = Goal { raised, multiplicity: Multiplicity::First, ..goal.clone() };
             let searched = self.explore(&part.unfolding, &goal, |_| ControlFlow::Break(()));

@@ -135,13 +135,16 @@ fn explore(
         let what = unrecognised.message.clone();
         return Exploration::Incomplete(Stop::Unsupported { span: unrecognised.span, what });
     }
-    let wanted = match Wanted::new(model, goal) {
+    let wanted = match Wanted::new(model, unfolding, goal) {
         Ok(wanted) => wanted,
         Err(stop) => return Exploration::Incomplete(stop),
     };
     // Nothing is prepared when it is too late already.
     if let ControlFlow::Break(End::Incomplete(stop)) = budget.check() {
         return Exploration::Incomplete(stop);
+    }
+    if wanted.as_ref().is_some_and(|wanted| !wanted.is_possible) {
+        return cut::doubt(unfolding, goal.ends).map_or(Exploration::Complete, Exploration::Incomplete);
     }
     let question = Question::new(goal);
     let choices = traces::choices(unfolding, &question, goal.ends);
@@ -259,9 +262,6 @@ impl<'a, 'v> Search<'a, 'v> {
         }
         self.candidate.choose(self.unfolding, traces);
         self.filled.is_current = false;
-        if let Some(wanted) = &self.wanted {
-            self.mask = wanted.mask(&self.candidate);
-        }
         self.budget.resize(self.candidate.shape);
         self.budget.hold(self.memory_for_candidate())?;
         if self.candidate.shape.words() > WIDE {
@@ -271,8 +271,13 @@ impl<'a, 'v> Search<'a, 'v> {
         if self.values.start(self.unfolding, &self.candidate, &self.question) == Consistent::No
             || !self.find_reads()
             || self.evaluator.begin(self.unfolding, &self.candidate).is_some()
-            || !self.prepare_orders()
         {
+            return self.budget.ended();
+        }
+        if let Some(wanted) = &self.wanted {
+            self.mask = wanted.mask(&self.candidate);
+        }
+        if !self.prepare_orders() {
             return self.budget.ended();
         }
         // Thousands of events take seconds to prepare.

@@ -64,10 +64,13 @@ fn explore(
     if let Some(stop) = refused(model) {
         return Exploration::Incomplete(stop);
     }
-    let wanted = match Wanted::new(model, goal) {
+    let wanted = match Wanted::new(model, unfolding, goal) {
         Ok(wanted) => wanted,
         Err(stop) => return Exploration::Incomplete(stop),
     };
+    if wanted.as_ref().is_some_and(|wanted| !wanted.is_possible) {
+        return cut::doubt(unfolding, goal.ends).map_or(Exploration::Complete, Exploration::Incomplete);
+    }
     let watch = Watch::new(limits);
     let theory = Theory::new(model, wanted, &watch);
     let mut search = Search { unfolding, model, goal, work, theory, doubt: None, watch: watch.clone() };
