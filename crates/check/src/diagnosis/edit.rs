@@ -300,7 +300,8 @@ fn moved(scene: &Scene<'_>, span: Span, to: &Anchor) -> String {
 fn inserted(scene: &Scene<'_>, at: &[(Anchor, String)]) -> String {
     let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
     let places: Vec<String> = at.iter().map(|(anchor, _)| scene.place_words(anchor)).collect();
-    format!("`{}` {}", what.replace('\n', " "), places.join(" and "))
+    let places: Vec<&str> = places.iter().map(String::as_str).collect();
+    format!("`{}` {}", what.replace('\n', " "), crate::phrase::listed(&places))
 }
 
 fn appended(scene: &Scene<'_>, to: &[ThreadId], text: &str) -> String {

@@ -139,7 +139,7 @@ pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
 pub(super) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
     let (first, second) = (words::proxy(scene.event(from)), words::proxy(scene.event(to)));
     let place = |id: EventId| words::place(scene, id);
-    format!("no fence leads from its {first} to the {second} of {}", place(to))
+    format!("no fence leads from the {first} of {} to the {second} of {}", place(from), place(to))
 }
 
 /// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).

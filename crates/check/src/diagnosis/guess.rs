@@ -88,7 +88,7 @@ fn fences(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 }
 
 /// A fence and what tells of it, both before the access.
-fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
+pub(super) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
     let mut found = Vec::new();
     for access in [pair.0, pair.1] {
         let (Some(thread), Some((at, body))) = (scene.thread(access), statements(scene, access)) else { continue };

@@ -7,6 +7,7 @@ use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
+use fencepost_syntax::instruction::Instruction;
 
 use super::anchor::{Anchor, Side, instruction};
 use super::edit::{Change, Edit, Moved, Semantics, scope_word};
@@ -18,6 +19,7 @@ const SEMANTICS: u32 = 1000;
 const SCOPE: u32 = 500;
 const FROM_WEAK: u32 = 2500;
 const MOVE: u32 = 2500;
+const FENCED: u32 = 1200;
 
 /// The read stands for the write, and the threads differ.
 #[derive(Copy, Clone)]
@@ -82,7 +84,10 @@ impl Lacks {
     fn edits(self, scene: &Scene<'_>) -> Option<Vec<Edit>> {
         let edit = |(span, (id, semantics, scope)): (Span, (EventId, Option<Semantics>, Option<Scope>))| {
             let event = scene.event(id);
-            scene.statement(id)?;
+            let statement = scene.statement(id)?;
+            if semantics == Some(Semantics::Release) && is_always_relaxed(statement) {
+                return fenced(scene, id, self.common);
+            }
             let weak = event.tags.has(Tag::Weak);
             let own = event.scope.map_or("no scope", scope_word);
             let reason = match (semantics, scope) {
@@ -120,6 +125,21 @@ impl Lacks {
         };
         self.of.into_iter().map(edit).collect()
     }
+}
+
+/// A fence before what has no release of its own (PTX ISA 8.8, 9.7.15.16).
+fn fenced(scene: &Scene<'_>, id: EventId, common: Option<Scope>) -> Option<Edit> {
+    let scope = common.or(scene.event(id).scope)?;
+    let reason = format!("{} is relaxed and releases nothing", scene.called(id));
+    let text = format!("fence.acq_rel.{}", scope_word(scope));
+    Some(Edit::insert(scene.anchor(id, Side::Before)?, &text, reason, "8.8, 9.7.15.4", FENCED))
+}
+
+/// `expect_tx` and `complete_tx` alone have no other semantics.
+fn is_always_relaxed(instruction: &Instruction) -> bool {
+    let has = |word: &str| instruction.modifiers.iter().any(|found| found.node == word);
+    let bytes = has("expect_tx") || has("complete_tx");
+    instruction.opcode.node == "mbarrier" && bytes && !has("arrive") && !has("arrive_drop")
 }
 
 /// The ends a message may have: those of its patterns, and itself if it had the semantics.

@@ -58,21 +58,27 @@ fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
 }
 
 fn alike(scene: &Scene<'_>, thread: ThreadId) -> Vec<ThreadId> {
-    let litmus = &scene.test.litmus;
+    let all = (0..scene.test.litmus.threads.len()).map(ThreadId::new);
+    all.filter(|other| *other == thread || is_alike(scene, thread, *other)).collect()
+}
+
+/// Whether they are threads of one CTA with the same instructions.
+pub(super) fn is_alike(scene: &Scene<'_>, one: ThreadId, other: ThreadId) -> bool {
     let place = |thread: ThreadId| scene.unfolding.threads.get(thread.index()).map(|thread| thread.place);
-    let words = |thread: ThreadId| {
-        let one = |statement: &Statement| {
-            let spelled = |found: &Instruction| {
-                let words = found.modifiers.iter().map(|word| word.node.clone());
-                [found.opcode.node.clone()].into_iter().chain(words).collect::<Vec<_>>()
-            };
-            instruction(statement).map(spelled)
+    place(one) == place(other) && has_same_words(scene, one, other)
+}
+
+/// Whether two threads have the same instructions, but for their operands.
+pub(super) fn has_same_words(scene: &Scene<'_>, one: ThreadId, other: ThreadId) -> bool {
+    let litmus = &scene.test.litmus;
+    let words = |statement: &Statement| {
+        let spelled = |found: &Instruction| {
+            let words = found.modifiers.iter().map(|word| word.node.clone());
+            [found.opcode.node.clone()].into_iter().chain(words).collect::<Vec<_>>()
         };
-        body(litmus, thread).iter().map(one).collect::<Vec<_>>()
+        instruction(statement).map(spelled)
     };
-    let own = words(thread);
-    let all = (0..litmus.threads.len()).map(ThreadId::new);
-    all.filter(|other| *other == thread || place(*other) == place(thread) && words(*other) == own).collect()
+    body(litmus, one).iter().map(words).eq(body(litmus, other).iter().map(words))
 }
 
 impl Alike {
@@ -97,18 +103,22 @@ impl Alike {
     /// Waits that leave fewer groups in flight.
     fn fewer(&self, scene: &Scene<'_>, thread: ThreadId) -> Vec<Vec<Edit>> {
         let mut found = Vec::new();
-        for (at, own) in instructions(scene, thread) {
+        // The last wait is the likeliest: others keep what is reused in order.
+        for (at, own) in instructions(scene, thread).into_iter().rev() {
             let waits = own.modifiers.iter().any(|word| word.node == "wait_group");
             let Some(Operand::Integer(newest)) = own.operands.last().map(|it| &it.node).filter(|_| waits) else {
                 continue;
             };
             let line = scene.test.source.position(own.span().start).line;
-            let reason =
-                format!("{}'s wait in line {line} leaves {newest} groups in flight", scene.thread_name(thread));
-            for left in (0..*newest).rev() {
+            let name = scene.thread_name(thread);
+            let reason = |whole: Whole| match whole {
+                Whole::AsIs => format!("{name}'s wait in line {line} leaves {newest} groups in flight"),
+                Whole::Everything => format!("{name}'s wait in line {line} waits only until its copies have read"),
+            };
+            for (left, whole) in self.covered(own, *newest) {
                 let one = |(thread, span)| Edit {
-                    change: Change::Wait { thread, span, newest: left, whole: Whole::AsIs },
-                    reason: reason.clone(),
+                    change: Change::Wait { thread, span, newest: left, whole },
+                    reason: reason(whole),
                     section: small::section(own),
                     cost: COST,
                 };
@@ -116,6 +126,13 @@ impl Alike {
             }
         }
         found
+    }
+
+    /// Fewer groups in flight, and of a wait for reads all that its groups do.
+    fn covered(&self, wait: &Instruction, newest: i128) -> Vec<(i128, Whole)> {
+        let reads = wait.modifiers.iter().any(|word| word.node == "read");
+        let whole = reads.then_some((newest, Whole::Everything));
+        whole.into_iter().chain((0..newest).rev().map(|left| (left, Whole::AsIs))).collect()
     }
 
     /// A commit behind copies that are in no group.

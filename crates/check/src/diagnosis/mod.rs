@@ -11,6 +11,7 @@
 
 mod anchor;
 mod arrive;
+mod assembly;
 mod edit;
 mod exit;
 mod flag;
@@ -31,6 +32,8 @@ mod scene;
 mod search;
 mod slots;
 mod small;
+mod tensor;
+mod twins;
 mod unheard;
 mod unlooped;
 mod unset;
@@ -53,7 +56,8 @@ use crate::test::Test;
 use edit::Edit;
 use paths::Plan;
 use scene::Scene;
-use search::{Outcome, adopt, search};
+use search::{Cure, Outcome, adopt, search};
+use twins::Known;
 use verify::Verifier;
 
 /// Races of one test that are diagnosed; further ones are mostly more of the same.
@@ -124,10 +128,24 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
 #[derive(Default)]
 struct Cures {
     all: Vec<Vec<Edit>>,
+    /// Those that leave some too, for threads with the same text.
+    known: Vec<Known>,
     /// How many races have one.
     clean: usize,
     /// What is said of the first.
     told: Option<hang::Told>,
+}
+
+impl Cures {
+    fn keep(&mut self, scene: &Scene<'_>, pair: (EventId, EventId), cure: &Cure) {
+        if let (Some(one), Some(other)) = (scene.thread(pair.0), scene.thread(pair.1)) {
+            self.known.push(Known { edits: cure.edits.clone(), threads: (one, other) });
+        }
+        self.clean += usize::from(cure.is_clean());
+        if cure.is_clean() && !self.all.contains(&cure.edits) {
+            self.all.push(cure.edits.clone());
+        }
+    }
 }
 
 /// The same for an example of a race, without the report around it.
@@ -147,17 +165,14 @@ fn diagnose(
     }
     let is_apart = apart.is_some();
     let plans = apart.unwrap_or_else(|| paths::plans(scene, pair));
-    let outcome = search(scene, verifier, pair, &plans, &cures.all);
+    let outcome = search(scene, verifier, pair, &plans, cures);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
     let is_against = matches!(outcome, Outcome::Against(_));
     // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
     // was checked and is no cure says nothing.
     let told = match outcome {
         Outcome::Cured(cure) => {
-            cures.clean += usize::from(cure.is_clean());
-            if cure.is_clean() && !cures.all.contains(&cure.edits) {
-                cures.all.push(cure.edits.clone());
-            }
+            cures.keep(scene, pair, &cure);
             Some((cure.from, cure.to, cure.edits))
         }
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),

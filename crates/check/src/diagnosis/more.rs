@@ -29,7 +29,7 @@ const DOUBTFUL: u32 = COST + 1;
 pub(super) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: COST };
     let doubtful = Plan { cost: DOUBTFUL, ..plan(data(scene, pair)) };
-    let mut found = vec![bytes(scene, pair.0), bytes(scene, pair.1), awaited(scene, pair)];
+    let mut found = vec![bytes(scene, pair.0), bytes(scene, pair.1), announced(scene), awaited(scene, pair)];
     found.extend(kernels(scene, pair));
     found.extend([wider(scene, pair), fences(scene, pair), fences(scene, (pair.1, pair.0))]);
     found.extend([stronger(scene, pair), sequential(scene, pair)]);
@@ -81,6 +81,27 @@ fn bytes(scene: &Scene<'_>, access: EventId) -> Vec<Edit> {
     let Some(thread) = scene.thread(id) else { return Vec::new() };
     let reason = format!("{} announces {missing} bytes less than are copied", scene.called(id));
     vec![edit(Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") }, &reason, "9.7.15.16")]
+}
+
+/// Bytes that are announced by a thread that does not arrive: the phase may be over before they are (PTX ISA 9.7.15.16). Who
+/// announces them arrives with them, and is one more to wait for.
+fn announced(scene: &Scene<'_>) -> Vec<Edit> {
+    let announces = |here: &small::Here<'_>| {
+        here.opcode() == "mbarrier" && here.has("expect_tx") && !here.has("arrive") && here.instruction.guard.is_none()
+    };
+    let one = |here: small::Here<'_>| {
+        let event = scene.main_events(here.thread).into_iter().find(|id| scene.event(*id).span == here.span())?;
+        let name = scene.location(event)?.name.split('@').next()?.to_owned();
+        let text = small::spelled(scene, here);
+        let (_, operands) = text.split_once(' ')?;
+        let by = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {};", operands.trim());
+        let inits = small::inits(scene, &name);
+        let reason = format!("a phase of {name} may be over before {} announces its bytes", small::called(scene, here));
+        let change = Change::Replace { thread: here.thread, span: here.span(), by };
+        let count = Change::Count { name, by: 1, inits };
+        Some([edit(change, &reason, "9.7.15.16"), edit(count, &reason, "9.7.15.16")])
+    };
+    small::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
 }
 
 /// An instruction up to its last operand, and that.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use fencepost_program::program::Place;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
-use fencepost_syntax::instruction::Operand;
-use fencepost_syntax::litmus::{Dialect, Statement};
+use fencepost_syntax::litmus::Dialect;
 
 use super::anchor::{Anchor, Side};
+use super::assembly::{self, With};
 use super::edit::{Change, Edit, Semantics};
 use super::scene::Scene;
 use super::{flag, gates, message, pipelined, wait};
@@ -61,6 +61,8 @@ pub(super) const BARRIER: u32 = 3000;
 const CLUSTER_BARRIER: u32 = 3500;
 const GRID_WAIT: u32 = 1500;
 const STRONG: u32 = 4000;
+/// More than any way costs: the order skips what the reader has waited for, and is the last thing that is meant.
+pub(super) const SKIPPED: u32 = 100_000;
 /// Ways that are looked at from one access to the other.
 const WAYS: usize = 4;
 
@@ -71,11 +73,17 @@ pub(super) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
         found.extend(gates::halves_plan(scene, from, to));
         let links = links(scene, from, to);
         let mut banned: Vec<Kind> = Vec::new();
+        let later = if skips(scene, from, to) { SKIPPED } else { 0 };
         for _ in 0..WAYS {
             let Some(path) = cheapest(&links, from, to, &banned) else { break };
             let dearest = path.iter().filter(|link| link.cost > STEP).max_by_key(|link| link.cost);
             let dearest = dearest.map(|link| link.kind);
-            found.extend(plan(scene, from, to, path));
+            let alike = plan(scene, (from, to), &path, With::Alike);
+            let alone = plan(scene, (from, to), &path, With::Nobody);
+            let is_other = |alone: &Plan| alike.as_ref().is_none_or(|alike| alike.edits != alone.edits);
+            let alone = alone.filter(is_other);
+            let ranked = |plan: Plan| Plan { cost: plan.cost + later, ..plan };
+            found.extend(alike.into_iter().chain(alone).map(ranked));
             match dearest {
                 Some(kind) => banned.push(kind),
                 None => break,
@@ -87,13 +95,36 @@ pub(super) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     found
 }
 
+/// Whether the order would have a thread read what comes next instead of what it has waited for: an earlier write is ordered
+/// before the read already, and nothing else of the thread has read it.
+fn skips(scene: &Scene<'_>, from: EventId, to: EventId) -> bool {
+    let location = scene.event(to).location();
+    let same = |id: EventId| scene.event(id).location() == location;
+    let is_read = scene.has(to, Tag::Read) && !scene.has(to, Tag::Mbarrier) && scene.is_main(to);
+    if !is_read || !scene.event(from).is_write() || !same(from) {
+        return false;
+    }
+    let is_first = |id: EventId| {
+        let waited = scene.event(id).is_write() && same(id) && id != from && !scene.event(id).is_init();
+        let earlier = scene.thread(id) == scene.thread(from) && scene.at(id) < scene.at(from);
+        waited && earlier && scene.holds("base-causality", id, to)
+    };
+    let own = scene.thread(to).map(|thread| scene.main_events(thread)).unwrap_or_default();
+    let is_read_before = |id: EventId| {
+        own.iter().any(|read| {
+            *read < to && scene.has(*read, Tag::Read) && same(*read) && scene.holds("base-causality", id, *read)
+        })
+    };
+    scene.execution.events.iter().any(|id| is_first(*id) && !is_read_before(*id))
+}
+
 /// The way with the fences its proxies need; None if nothing is to be done.
-fn plan(scene: &Scene<'_>, from: EventId, to: EventId, links: Vec<Link>) -> Option<Plan> {
-    let gates = gates::needed(scene, from, to, &links);
+fn plan(scene: &Scene<'_>, (from, to): (EventId, EventId), links: &[Link], with: With) -> Option<Plan> {
+    let gates = gates::needed(scene, from, to, links);
     let waits = links.iter().filter(|link| link.kind == Kind::Wait).flat_map(|link| link.edits.clone());
     let mut edits: Vec<Edit> = waits.collect();
     edits.extend(gates.leaving);
-    edits.extend(links.iter().filter(|link| link.kind != Kind::Wait).flat_map(|link| made(scene, link)));
+    edits.extend(links.iter().filter(|link| link.kind != Kind::Wait).flat_map(|link| made(scene, link, with)));
     edits.extend(gates.entering);
     if edits.is_empty() {
         return None;
@@ -104,9 +135,9 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, links: Vec<Link>) -> Opti
 }
 
 /// The changes of a link. Those of barriers are made only here: there is one between any two points of a CTA.
-fn made(scene: &Scene<'_>, link: &Link) -> Vec<Edit> {
+fn made(scene: &Scene<'_>, link: &Link, with: With) -> Vec<Edit> {
     match link.kind {
-        Kind::Barrier => barrier(scene, link).into_iter().collect(),
+        Kind::Barrier => barrier(scene, link, with).into_iter().collect(),
         _ => link.edits.clone(),
     }
 }
@@ -141,7 +172,7 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     if !scene.is_main(to) {
         add(Node::Event(scene.at(to)), Node::Event(to), Kind::Synchronised, STEP);
     }
-    barriers(scene, &mut add);
+    barriers(scene, (from, to), &mut add);
     links.extend(wait::links(scene, from, to));
     links.extend(pipelined::links(scene, from, to));
     links.extend(wait::arrivals(scene, from, to));
@@ -191,7 +222,7 @@ fn grid(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Link> {
     Some(Link { from: start, to: end, kind: Kind::Grid, cost: GRID_WAIT, edits: vec![edit] })
 }
 
-fn barriers(scene: &Scene<'_>, add: &mut impl FnMut(Node, Node, Kind, u32)) {
+fn barriers(scene: &Scene<'_>, (from, to): (EventId, EventId), add: &mut impl FnMut(Node, Node, Kind, u32)) {
     if scene.test.litmus.dialect != Dialect::Ptx {
         return;
     }
@@ -199,7 +230,13 @@ fn barriers(scene: &Scene<'_>, add: &mut impl FnMut(Node, Node, Kind, u32)) {
         scene.unfolding.threads.iter().enumerate().map(|(at, thread)| (ThreadId(at as u32), thread.place)).collect();
     for (one, place) in &threads {
         for (other, their) in threads.iter().filter(|(other, _)| other != one) {
-            let Some(cost) = barrier_cost(&threads, *place, *their) else { continue };
+            let Some(cost) = barrier_cost(*place, *their) else { continue };
+            // All threads of a cluster have to take part: more than two for the accesses, not for ways through others.
+            let of_pair = (Some(*one), Some(*other)) == (scene.thread(from), scene.thread(to));
+            let inside = threads.iter().filter(|(_, own)| barrier_cost(*own, *place).is_some()).count();
+            if cost == CLUSTER_BARRIER && !of_pair && inside > 2 {
+                continue;
+            }
             let main = scene.main_events(*one);
             let starts = main.iter().map(|event| Node::Event(*event)).chain([Node::End(*one)]);
             let ends = scene.main_events(*other);
@@ -211,72 +248,47 @@ fn barriers(scene: &Scene<'_>, add: &mut impl FnMut(Node, Node, Kind, u32)) {
 }
 
 /// What it costs that a thread of each place meet; None where they cannot.
-fn barrier_cost(threads: &[(ThreadId, Place)], a: Place, b: Place) -> Option<u32> {
-    let (Place::Gpu { gpu, cluster, cta }, Place::Gpu { gpu: gpu_b, cluster: cluster_b, cta: cta_b }) = (a, b) else {
-        return None;
-    };
-    if gpu != gpu_b || cluster != cluster_b {
-        return None;
+fn barrier_cost(a: Place, b: Place) -> Option<u32> {
+    match (a, b) {
+        (Place::Gpu { .. }, Place::Gpu { .. }) if a == b => Some(BARRIER),
+        (Place::Gpu { gpu, cluster, .. }, Place::Gpu { gpu: its, cluster: their, .. }) => {
+            ((gpu, cluster) == (its, their)).then_some(CLUSTER_BARRIER)
+        }
+        _ => None,
     }
-    if cta == cta_b {
-        return Some(BARRIER);
-    }
-    let inside = |place: &Place| matches!(place, Place::Gpu { gpu: g, cluster: c, .. } if *g == gpu && *c == cluster);
-    // All threads of the cluster would have to take part.
-    (threads.iter().filter(|(_, place)| inside(place)).count() == 2).then_some(CLUSTER_BARRIER)
 }
 
-fn barrier(scene: &Scene<'_>, link: &Link) -> Option<Edit> {
+fn barrier(scene: &Scene<'_>, link: &Link, with: With) -> Option<Edit> {
     let thread = |node: Node| match node {
         Node::Event(event) => scene.thread(event),
         Node::End(thread) => Some(thread),
     };
     let (one, other) = (thread(link.from)?, thread(link.to)?);
-    let from = match link.from {
-        Node::Event(event) => scene.anchor(event, Side::After)?,
-        Node::End(thread) => end(scene, thread)?,
+    let (from, is_setup) = match link.from {
+        Node::Event(event) => (assembly::behind(scene, event)?, scene.has(event, Tag::MbarrierInit)),
+        Node::End(thread) => (end(scene, thread)?, false),
     };
     let Node::Event(to) = link.to else { return None };
     let to = scene.anchor(to, Side::Before)?;
-    let text = if link.cost == BARRIER {
-        let place = scene.unfolding.threads.get(one.index())?.place;
-        let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
-        let threads: Vec<usize> = threads.map(|(at, _)| at).collect();
-        let id = unused_barrier(scene, &threads);
-        if threads.len() > 2 { format!("bar.sync {id}, 64;") } else { format!("bar.sync {id};") }
-    } else {
-        "barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;".to_owned()
-    };
+    let (text, places) = assembly::barrier(scene, (from, to), is_setup, with)?;
     let after = match link.from {
         Node::Event(event) => format!("its line {}", scene.line(event)),
         Node::End(_) => "that".to_owned(),
     };
-    let (one, other) = (scene.thread_name(one), scene.thread_name(other));
-    let reason = format!("nothing synchronises {one} with {other} after {after}");
+    let one = scene.thread_name(one);
+    let others = match places.len() {
+        2 => scene.thread_name(other).to_owned(),
+        _ => "the other threads".to_owned(),
+    };
+    let reason = format!("nothing synchronises {one} with {others} after {after}");
     let section = if link.cost == BARRIER { "9.7.15.1" } else { "9.7.15.3" };
-    let change = Change::Insert { at: vec![(from, text.clone()), (to, text)] };
+    let change = Change::Insert { at: places.into_iter().map(|place| (place, text.clone())).collect() };
     Some(Edit { change, reason, section, cost: link.cost })
 }
 
 /// Behind the last event of a thread.
 pub(super) fn end(scene: &Scene<'_>, thread: ThreadId) -> Option<Anchor> {
     scene.anchor(*scene.main_events(thread).last()?, Side::After)
-}
-
-/// The smallest barrier number that these threads do not use.
-fn unused_barrier(scene: &Scene<'_>, threads: &[usize]) -> i128 {
-    let bodies = threads.iter().filter_map(|at| scene.test.litmus.threads.get(*at));
-    let barriers = bodies.flat_map(|thread| &thread.body).filter_map(|statement| match statement {
-        Statement::Instruction { instruction, .. } if instruction.opcode.node.starts_with("bar") => Some(instruction),
-        _ => None,
-    });
-    let used: Vec<i128> = barriers
-        .filter_map(|instruction| match instruction.operands.first()?.node {
-            Operand::Integer(id) => Some(id),
-            _ => None,
-        })
-        .collect();
-    (0..16).find(|id| !used.contains(id)).unwrap_or(15)
 }
 
 /// Both accesses strong, for those that are meant to race: flags and counters.

@@ -6,11 +6,11 @@ use fencepost_program::EventId;
 
 use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Moved, Polled};
-use super::paths::{Plan, plans};
+use super::paths::{Plan, SKIPPED, plans};
 use super::phases::loops;
 use super::scene::Scene;
 use super::verify::{self, Found, Verifier};
-use super::{arrive, guess, meet, mirror, more, phases, slots, small, unheard, unlooped};
+use super::{Cures, arrive, guess, meet, mirror, more, phases, slots, small, tensor, twins, unheard, unlooped};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -25,6 +25,8 @@ const LIKELY: u32 = 7;
 /// What a cure that leaves other races, or leaves a question answered as it should not be, counts more.
 const OTHERS_LEFT: u32 = 3;
 const NOT_RIGHT: u32 = 6;
+/// And one with which a thread reads what comes next.
+const SKIPS: u32 = 8;
 
 /// A cure.
 #[derive(Clone)]
@@ -33,12 +35,23 @@ pub(super) struct Cure {
     pub(super) to: EventId,
     pub(super) edits: Vec<Edit>,
     found: Found,
+    /// The order skips what the reader has waited for.
+    is_skip: bool,
 }
 
 impl Cure {
     /// What it says of the other races of the test: nothing is left of them.
     pub(super) fn is_clean(&self) -> bool {
         self.found == Found::Clean
+    }
+
+    /// Whether it is a loop that waits and nothing else.
+    fn waits(&self) -> bool {
+        matches!(self.edits.as_slice(), [Edit { change: Change::Poll { .. }, .. }])
+    }
+
+    fn is_likely(&self) -> bool {
+        self.is_clean() && self.score() <= LIKELY
     }
 
     /// Whether the thread would use what comes next instead of what it waited for: the last thing that is meant.
@@ -50,7 +63,7 @@ impl Cure {
                     | Change::Move { what: Moved::Access, .. }
             )
         };
-        self.edits.iter().any(next)
+        self.is_skip || self.edits.iter().any(next)
     }
 
     /// Whether it is one proxy fence between accesses that are in base causality order.
@@ -66,7 +79,7 @@ impl Cure {
             Found::Right => OTHERS_LEFT,
             Found::Gone | Found::Against | Found::Stays | Found::Unknown => NOT_RIGHT,
         };
-        size(&self.edits) + more
+        size(&self.edits) + more + if self.is_skip { SKIPS } else { 0 }
     }
 }
 
@@ -133,7 +146,7 @@ pub(super) fn adopt(
 ) -> Option<Cure> {
     let search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
     let found = search.check(edits);
-    (found == Found::Clean).then(|| Cure { from: pair.0, to: pair.1, edits: edits.to_vec(), found })
+    (found == Found::Clean).then(|| Cure { from: pair.0, to: pair.1, edits: edits.to_vec(), found, is_skip: false })
 }
 
 /// A cure of another race of the test that leaves none is taken at once if it is small: one mistake, several races.
@@ -142,10 +155,10 @@ pub(super) fn search(
     verifier: &Verifier<'_>,
     pair: (EventId, EventId),
     found: &[Plan],
-    others: &[Vec<Edit>],
+    others: &Cures,
 ) -> Outcome {
     let mut search = Search { scene, verifier, pair, best: None, undecided: None, against: None };
-    for edits in others {
+    for edits in &others.all {
         if size(edits) < search.bound()
             && let Some(cure) = adopt(scene, verifier, pair, edits)
         {
@@ -158,14 +171,20 @@ pub(super) fn search(
         }
         best => search.best = best,
     }
+    if let Some(cure) = twins::all(scene, pair, &others.known).into_iter().find_map(|edits| search.same(edits)) {
+        return Outcome::Cured(cure);
+    }
     search.guesses(guess::all(scene, pair));
     match search.best.take() {
         Some(cure) if cure.is_clean() => return Outcome::Cured(cure),
         best => search.best = best,
     }
     search.likely();
+    if search.best.as_ref().is_some_and(|cure| cure.is_likely() && cure.waits()) {
+        search.nearer(found);
+    }
     match search.best.take() {
-        Some(cure) if cure.is_clean() && cure.score() <= LIKELY => return Outcome::Cured(cure),
+        Some(cure) if cure.is_likely() => return Outcome::Cured(cure),
         best => search.best = best,
     }
     for plan in found.iter().take(MOST_PLANS) {
@@ -184,16 +203,20 @@ pub(super) fn search(
     if search.best.is_none() {
         search.alike();
     }
-    match (search.best, search.undecided) {
-        (Some(cure), _) => Outcome::Cured(cure),
-        (None, _) if search.against.is_some() => search.against.map_or(Outcome::Nothing, Outcome::Against),
-        (None, Some(plan)) => Outcome::Probably(plan),
-        (None, None) if found.is_empty() => Outcome::Nothing,
-        (None, None) => Outcome::Unsolved,
-    }
+    search.outcome(found)
 }
 
 impl Search<'_, '_> {
+    fn outcome(self, found: &[Plan]) -> Outcome {
+        match (self.best, self.undecided) {
+            (Some(cure), _) => Outcome::Cured(cure),
+            (None, _) if self.against.is_some() => self.against.map_or(Outcome::Nothing, Outcome::Against),
+            (None, Some(plan)) => Outcome::Probably(plan),
+            (None, None) if found.is_empty() => Outcome::Nothing,
+            (None, None) => Outcome::Unsolved,
+        }
+    }
+
     /// What is seldom meant so: another number than it should be, a copy in no group, a barrier that one leaves out, a wait that
     /// nobody asks or repeats.
     fn likely(&mut self) {
@@ -201,6 +224,8 @@ impl Search<'_, '_> {
         self.singles(small::overrun(scene));
         self.singles(phases::odd(scene));
         self.singles(mirror::uncommitted(scene));
+        self.singles(tensor::freed(scene, pair));
+        self.singles(small::only_arriving(scene));
         self.singles(meet::likely(scene, pair));
         self.singles(unheard::likely(scene, pair));
         self.singles(unlooped::likely(scene, pair));
@@ -213,6 +238,25 @@ impl Search<'_, '_> {
                 self.offer_quietly(&Plan { from: pair.0, to: pair.1, edits, cost: 0 });
             }
         }
+    }
+
+    /// What is likely may be too much: ways that are nearly there and need less come first.
+    fn nearer(&mut self, found: &[Plan]) {
+        for plan in found.iter().take(MOST_PLANS) {
+            // Fences that are there already are left out again.
+            let is_other = plan.edits.iter().any(|edit| tensor::is_handed_over(self.scene, edit));
+            if !is_other && size(&lacking(self.scene, plan).edits) < self.bound() {
+                self.offer_quietly(plan);
+            }
+        }
+    }
+
+    /// The cure of a race of threads with the same text, in those of this one.
+    fn same(&self, edits: Vec<Edit>) -> Option<Cure> {
+        let found = self.check(&edits);
+        let (from, to) = self.pair;
+        let cure = Cure { from, to, edits, found, is_skip: false };
+        (found.is_cure() && self.lasts(&cure)).then_some(cure)
     }
 
     fn check(&self, edits: &[Edit]) -> Found {
@@ -270,7 +314,8 @@ impl Search<'_, '_> {
     }
 
     fn keep(&mut self, plan: &Plan, edits: Vec<Edit>, found: Found) {
-        let mut cure = Cure { from: plan.from, to: plan.to, edits, found };
+        let is_skip = plan.cost >= SKIPPED;
+        let mut cure = Cure { from: plan.from, to: plan.to, edits, found, is_skip };
         self.cut(&mut cure);
         if self.reduce(&mut cure) {
             self.cut(&mut cure);
@@ -282,17 +327,18 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Leaves out what is not needed, the last pieces first.
+    /// Leaves out what is not needed, the last pieces first. What another piece needs is not needed once that is left out.
     fn cut(&self, cure: &mut Cure) {
-        for at in (0..cure.edits.len()).rev() {
-            if cure.edits.len() == 1 {
-                break;
-            }
-            let mut fewer = cure.edits.clone();
-            fewer.remove(at);
-            let found = self.check(&fewer);
-            if found <= cure.found {
-                (cure.edits, cure.found) = (fewer, found);
+        let mut before = usize::MAX;
+        while cure.edits.len() < before {
+            before = cure.edits.len();
+            for at in (0..cure.edits.len()).rev().filter(|_| before > 1) {
+                let mut fewer = cure.edits.clone();
+                fewer.remove(at);
+                let found = if fewer.is_empty() { Found::Stays } else { self.check(&fewer) };
+                if found <= cure.found {
+                    (cure.edits, cure.found) = (fewer, found);
+                }
             }
         }
     }
@@ -362,7 +408,7 @@ impl Search<'_, '_> {
                     *edits.get_mut(at)? = moved;
                     let found = self.check(&edits);
                     if found <= cure.found {
-                        return Some(Cure { edits, found, ..*cure });
+                        return Some(Cure { edits, found, ..cure.clone() });
                     }
                 }
             }
@@ -447,6 +493,13 @@ impl Search<'_, '_> {
         let moves = small::moves(scene, pair);
         let is_fenced = self.best.as_ref().is_some_and(|best| best.is_proxy_fence(scene));
         self.singles(moves.into_iter().filter(|edit| !is_fenced || moves_fence(scene, edit)).collect());
+        if !is_fenced {
+            for edits in guess::together(scene, pair) {
+                if size(&edits) < self.bound() && !self.verifier.is_tired() {
+                    self.offer_quietly(&plan(edits));
+                }
+            }
+        }
         self.singles(small::handed(scene, pair));
         self.singles(small::halves(scene, pair));
         self.singles(meet::copies(scene, pair));
@@ -460,7 +513,7 @@ impl Search<'_, '_> {
         let mends = |edits: &Vec<Edit>| verifier.mends(&edits.iter().collect::<Vec<_>>(), stages);
         let bound = self.bound();
         if let Some(edits) = all.into_iter().find(|edits| size(edits) < bound && mends(edits)) {
-            self.best = Some(Cure { from, to, edits, found: Found::Clean });
+            self.best = Some(Cure { from, to, edits, found: Found::Clean, is_skip: false });
         }
     }
 

@@ -11,11 +11,12 @@ use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
-use super::anchor::{Side, instruction, position};
+use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use super::gates::{self, Proxy};
 use super::scene::Scene;
 use super::slots::{self, Stop, course};
+use super::tensor;
 use super::words;
 
 /// Changes of each kind that are tried for one race.
@@ -75,6 +76,7 @@ pub(super) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         found.extend(semantics(scene, here));
         found.extend(proxy(scene, here, pair));
         found.extend(tensor_wait(scene, here));
+        found.extend(tensor::restricted(scene, here));
         found.extend(parity(scene, here));
     }
     found.truncate(MOST);
@@ -160,7 +162,7 @@ fn position_is(scene: &Scene<'_>, thread: ThreadId, body: &[Statement], at: usiz
 }
 
 /// "P0's `atom.relaxed.cta.add.u32 %o, [c], 1` (line 9)".
-fn called(scene: &Scene<'_>, here: Here<'_>) -> String {
+pub(super) fn called(scene: &Scene<'_>, here: Here<'_>) -> String {
     let text = scene.test.instruction_text(here.span());
     let line = scene.test.source.position(here.span().start).line;
     format!("{}'s `{}` (line {line})", scene.thread_name(here.thread), text.trim_end_matches(';').trim())
@@ -292,7 +294,7 @@ fn proxy(scene: &Scene<'_>, here: Here<'_>, pair: (EventId, EventId)) -> Vec<Edi
         match proxies {
             (Proxy::Generic, Proxy::Async) => {
                 let Some(anchor) = scene.anchor(scene.at(one), Side::After) else { continue };
-                let fence = gates::async_fence(scene, one, super::anchor::Anchor { thread: here.thread, ..anchor });
+                let fence = gates::async_fence(scene, one, Anchor { thread: here.thread, ..anchor });
                 wanted.extend([fence, "fence.proxy.async".to_owned()]);
             }
             (Proxy::Generic, Proxy::Generic) if !scene.same_address(one, other) => {
@@ -354,6 +356,27 @@ pub(super) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     (!guard).then_some(Edit { change, reason, section: "9.7.15.16", cost: COST })
 }
 
+/// `bar.arrive` at a barrier that nobody waits at: one of those that arrive is to wait (PTX ISA 9.7.15.1).
+pub(super) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
+    let of_cta = |here: &Here<'_>| matches!(here.opcode(), "bar" | "barrier") && !here.has("cluster");
+    let barriers: Vec<Here<'_>> = all(scene).into_iter().filter(of_cta).collect();
+    let id = |here: &Here<'_>| here.instruction.operands.first().map(|operand| operand.node.clone());
+    let awaited = |arrives: &Here<'_>| {
+        let waits = |here: &Here<'_>| !here.has("arrive") && id(here) == id(arrives);
+        barriers.iter().any(waits)
+    };
+    let one = |here: &Here<'_>| {
+        let by = format!("{};", spelled(scene, *here).replacen(".arrive", ".sync", 1));
+        let name = scene.thread_name(here.thread);
+        let reason = format!("{} only arrives: {name} does not wait for the others there", called(scene, *here));
+        let change = Change::Replace { thread: here.thread, span: here.span(), by };
+        Edit { change, reason, section: "9.7.15.1", cost: COST }
+    };
+    let mut found: Vec<&Here<'_>> = barriers.iter().filter(|here| here.has("arrive")).collect();
+    found.sort_by_key(|here| awaited(here));
+    found.into_iter().map(one).take(MOST).collect()
+}
+
 pub(super) fn role(instruction: &Instruction) -> Option<Role> {
     let has = |word: &str| has(instruction, word);
     match instruction.opcode.node.as_str() {
@@ -393,6 +416,9 @@ pub(super) fn moves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let of_pair = [pair.0, pair.1].iter().any(|id| scene.thread(*id) == Some(here.thread));
         for stop in course {
             let Some((racing, crossed)) = crossed(scene, here.thread, &stop, pair) else { continue };
+            if tensor::is_bound(scene, here, &stop) {
+                continue;
+            }
             let edit = moved(scene, here, role, &stop, crossed);
             found.push(((!of_pair, !racing, stop.passed.len(), role), edit));
         }

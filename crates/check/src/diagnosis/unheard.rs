@@ -35,6 +35,7 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     for (location, arrivals) in unheard(scene) {
         let Some(object) = scene.unfolding.locations.get(location.index()) else { continue };
         let name = object.name.split('@').next().unwrap_or_default();
+        found.extend(arrivals.iter().filter_map(|told| own(scene, *told, name)));
         for access in [pair.1, pair.0] {
             let own = object.owner.is_none_or(|owner| owner == scene.place(access));
             let tells = arrivals.iter().any(|id| scene.thread(*id) == scene.thread(access) && scene.is_main(*id));
@@ -56,6 +57,23 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         }
     }
     found
+}
+
+/// The thread that commits its own `tcgen05` operations and goes on with the fence that belongs behind a wait for them (PTX ISA
+/// 9.7.18.6.4): the wait between the two.
+fn own(scene: &Scene<'_>, told: EventId, name: &str) -> Option<Edit> {
+    let commit = scene.at(told);
+    let next = scene.between(commit, None).into_iter().next()?;
+    let waited = next.modifiers.iter().any(|word| word.node == "fence::after_thread_sync");
+    if scene.is_main(told) || !scene.has(told, Tag::Tcgen05) || !waited {
+        return None;
+    }
+    let at = scene.anchor(commit, Side::After)?;
+    let wait = poll(scene, (told, commit), name, 0);
+    let reason =
+        format!("{} does not wait at {name} for what it has committed in line {}", scene.name(told), scene.line(told));
+    let change = Change::Poll { at, wait, label: format!("WAIT{}", commit.0), polled: phases::polled(scene, &at) };
+    Some(Edit { change, reason, section: "9.7.18.6.4, 9.7.15.16", cost: COST })
 }
 
 /// Before the bytes of the access are announced, then before it, then further up.

@@ -250,7 +250,12 @@ fn commits(scene: &Scene<'_>, from: EventId, cost: u32) -> Vec<Link> {
             let event = scene.event(write);
             let arrives = scene.is_main(write) && event.thread == Some(thread) && write > issue;
             let Some(operand) = mbarrier_operand(scene, write).filter(|_| arrives) else { continue };
-            let by = format!("tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 {operand};");
+            let text = scene.text(write);
+            let guard =
+                text.split_once(' ').filter(|_| text.starts_with('@')).map_or(String::new(), |it| format!("{} ", it.0));
+            let commit =
+                format!("tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 {operand};");
+            let by = format!("{guard}{commit}");
             let reason = format!("{} does not wait for {}", scene.called(write), words::operation(scene, from));
             let change = Change::Replace { thread, span: event.span, by };
             let edit = Edit { change, reason, section: "9.7.18.6.4", cost };

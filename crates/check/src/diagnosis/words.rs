@@ -143,7 +143,9 @@ pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Ed
         return reasons;
     }
     if scene.holds("base-causality", from, to) {
-        return format!("{} comes first in base causality order, but {reasons}", place(scene, from));
+        let (first, own) = (place(scene, from), proxy(scene.event(from)));
+        let reasons = reasons.replace(&format!("from the {own} of {first} to"), &format!("from its {own} to"));
+        return format!("{first} comes first in base causality order, but {reasons}");
     }
     reasons
 }
@@ -247,7 +249,9 @@ fn speaks(scene: &Scene<'_>, id: EventId) -> bool {
         let access = scene.has(event, Tag::Read) || scene.has(event, Tag::Write);
         scene.has(event, Tag::Barrier) || access && !scene.has(event, Tag::Weak)
     };
-    scene.thread(id).is_none_or(|thread| scene.main_events(thread).into_iter().any(tells))
+    // An asynchronous release is one too.
+    let own = |thread| scene.execution.events.iter().any(|event| scene.thread(*event) == Some(thread) && tells(*event));
+    scene.thread(id).is_none_or(own)
 }
 
 /// The pair of operations that would order them, where there is nothing to build on.

@@ -78,10 +78,14 @@ pub(crate) fn settle(
         return whole;
     }
     let torn = found(&whole);
-    let Some(first) = torn.first() else { return whole };
-    let place = (first.span, test.program.locations[first.location.index()].name.clone());
+    let seen = |torn: &&Torn| is_seen(&whole, torn.location);
+    let Some(first) = torn.iter().find(seen).or(torn.first()) else { return whole };
+    let name = &test.program.locations[first.location.index()].name;
+    // Two instructions that race may access more than what they race for.
+    let races = if is_seen(&whole, first.location) { "races" } else { "may race" };
+    let place = (first.span, name.clone());
     match search(test, model, options, &whole, torn, start) {
-        Searched::Refused(why) => warned(test, whole, &place, &why),
+        Searched::Refused(why) => warned(test, whole, &place, (races, &why)),
         Searched::Open(why) => opened(test, whole, &why),
         Searched::Cut(found, rest) => {
             let (cut, checked) = *found;
@@ -90,7 +94,7 @@ pub(crate) fn settle(
             }
             let checked = told(test, &whole, cut, checked, &place);
             match rest {
-                Some(why) => warned(test, checked, &place, &why),
+                Some(why) => warned(test, checked, &place, (races, &why)),
                 None => checked,
             }
         }
@@ -167,6 +171,14 @@ fn found(checked: &Checked) -> Vec<Torn> {
         return Vec::new();
     }
     can_tear(unfolding, &raced)
+}
+
+/// Whether an example of a race is about this location.
+fn is_seen(checked: &Checked, location: LocationId) -> bool {
+    let evidence = &checked.evidence;
+    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return false };
+    let own = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
+    evidence.races.iter().any(|(pair, _)| own(pair.0) == Some(location))
 }
 
 /// The locations of racing accesses: those that were found, or where not all were looked for, those that may race.
@@ -272,14 +284,14 @@ fn opened(test: &Test, mut whole: Checked, why: &Why) -> Checked {
 }
 
 /// What was found stands; what was not may need a torn value, and is not known.
-fn warned(test: &Test, mut whole: Checked, (span, location): &(Span, String), why: &str) -> Checked {
+fn warned(test: &Test, mut whole: Checked, (span, location): &(Span, String), (races, why): (&str, &str)) -> Checked {
     let rests = test.program.questions.iter().zip(&whole.report.questions).any(|(question, answer)| {
         let is_open = matches!(answer.verdict, Verdict::Unknown(_));
         !is_open && !answer.is_found() && !question.condition.terms().is_empty()
     });
     if rests {
         let message = format!(
-            "{location} races, and only a morally strong read is promised a whole value: mixtures of the bytes of several \
+            "{location} {races}, and only a morally strong read is promised a whole value: mixtures of the bytes of several \
              were not searched ({why})"
         );
         warn(test, &mut whole.report, MAY_BE, *span, message);
