@@ -200,7 +200,9 @@ impl Search<'_, '_> {
         for (read, write) in pairs {
             let pair = (write, read);
             let plans = paths::plans(scene, pair);
-            if let search::Outcome::Cured(cure) = search::search(scene, self.verifier, pair, &plans, &[]) {
+            if let search::Outcome::Cured(cure) =
+                search::search(scene, self.verifier, pair, &plans, &super::Cures::default())
+            {
                 found.push(((read, write), cure.edits));
             }
         }
