@@ -518,6 +518,7 @@ const PHASES: &[(&str, &str)] = &[
         "ring-copy-before-wait",
         "P0's `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [full]` (line 8) belongs behind line 11",
     ),
+    ("slot-parity-halved", "`and.b32 %ph, %i, 1` in P0 instead of"),
     ("ring-wait-on-empty", "`mbarrier.try_wait.parity.shared::cta.b64 %p, [full], %ph` in P1 instead of"),
 ];
 

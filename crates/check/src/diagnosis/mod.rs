@@ -168,6 +168,7 @@ fn diagnose(
     let outcome = search(scene, verifier, pair, &plans, cures);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
     let is_against = matches!(outcome, Outcome::Against(_));
+    let is_wrong = matches!(&outcome, Outcome::Cured(cure) if cure.leaves_wrong());
     // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
     // was checked and is no cure says nothing.
     let told = match outcome {
@@ -197,6 +198,10 @@ fn diagnose(
     };
     if let Some((from, to, edits)) = told {
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
+    }
+    // With other races, those may be why.
+    if is_wrong && verifier.is_of_one_race() {
+        diagnosis.why.push_str("; a question is answered wrongly then too");
     }
     if is_against {
         diagnosis.why.push_str("; in this order of the two no execution has the outcome that the test asks for");

@@ -54,6 +54,11 @@ impl Cure {
         self.is_clean() && self.score() <= LIKELY
     }
 
+    /// Whether a question that is answered wrongly still is.
+    pub(super) fn leaves_wrong(&self) -> bool {
+        self.found == Found::Gone
+    }
+
     /// Whether the thread would use what comes next instead of what it waited for: the last thing that is meant.
     fn is_of_next(&self) -> bool {
         let next = |edit: &Edit| {

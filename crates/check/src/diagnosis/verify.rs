@@ -210,6 +210,11 @@ impl<'a> Verifier<'a> {
         }
     }
 
+    /// Whether the test has this race and no other.
+    pub(super) fn is_of_one_race(&self) -> bool {
+        self.known.iter().collect::<BTreeSet<_>>().len() == 1
+    }
+
     /// For a test that has no race and breaks a promise.
     pub(super) fn of_outcome(self) -> Verifier<'a> {
         let guesses = Cell::new(self.guesses.get() * OF_OUTCOME);

@@ -229,6 +229,7 @@ fn computed_wrongly(
             (!is(masks, 1, register)).then(|| edit(Change::Replace { thread, span: masks.span(), by }, reason)),
         );
     }
+    found.extend(written.iter().filter_map(|(_, it)| divides_wrongly(scene, wait, register, it)));
     let reason = format!("{what} asks for the phase before: its answer is about another round");
     for (_, turned) in written.iter().filter(|(at, it)| *at < wait.at && flips(it, register)) {
         found.push(edit(Change::Remove { thread, span: turned.span() }, reason.clone()));
@@ -236,4 +237,29 @@ fn computed_wrongly(
     let place = Anchor { thread, span: wait.instruction.span(), side: Side::Before };
     found.push(Edit::insert(place, &format!("xor.b32 {register}, {register}, 1"), reason, SECTION, COST));
     found
+}
+
+/// `shr %ph, %i, 1` where a stage is used in every round: by another number of rounds than there are stages.
+fn divides_wrongly(scene: &Scene<'_>, wait: &Wait<'_>, register: &str, it: &Instruction) -> Option<Edit> {
+    let (Some(Operand::Register(counter)), Some(Operand::Integer(by))) =
+        (it.operands.get(1).map(|it| &it.node), it.operands.get(2).map(|it| &it.node))
+    else {
+        return None;
+    };
+    let rounds = match it.opcode.node.as_str() {
+        "shr" => 1i128.checked_shl(u32::try_from(*by).ok()?)?,
+        "div" => *by,
+        _ => return None,
+    };
+    if it.guard.is_some() || counter == register || rounds == wait.stages as i128 {
+        return None;
+    }
+    let by = match wait.stages {
+        1 => format!("and.b32 {register}, {counter}, 1;"),
+        stages => divided(register, counter, stages).trim_end().to_owned(),
+    };
+    let every = |rounds: i128| if rounds == 1 { "every round".to_owned() } else { format!("every {rounds} rounds") };
+    let (asked, used) = (every(rounds), every(wait.stages as i128));
+    let reason = format!("{} asks with a parity that changes {asked}, and a stage is used {used}", called(scene, wait));
+    Some(edit(Change::Replace { thread: wait.own.thread, span: it.span(), by }, reason))
 }
