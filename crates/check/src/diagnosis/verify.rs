@@ -227,9 +227,10 @@ impl<'a> Verifier<'a> {
         spent.set(spent.get() + effort);
     }
 
-    /// Whether nothing more is checked.
+    /// Whether nothing more is checked. Hundreds of changed tests take seconds to write down and to lower alone, so that the
+    /// time is asked before.
     fn is_too_much(&self) -> bool {
-        !self.is_hopeful.get() && (self.is_hopeless || self.visited.get() > EXHAUSTED)
+        self.is_late() || !self.is_hopeful.get() && (self.is_hopeless || self.visited.get() > EXHAUSTED)
     }
 
     /// Whether so much was looked at that only what is likely is tried any more.
@@ -293,7 +294,8 @@ impl<'a> Verifier<'a> {
         if let Some(known) = self.mended.borrow().get(&text) {
             return *known;
         }
-        let rest = self.guesses.get().checked_sub(1).filter(|_| self.guessed.get() <= GUESSED);
+        let may_guess = self.guessed.get() <= GUESSED && !self.is_late();
+        let rest = self.guesses.get().checked_sub(1).filter(|_| may_guess);
         let Some(rest) = rest else { return false };
         self.guesses.set(rest);
         self.is_hopeful.set(true);
@@ -326,6 +328,9 @@ impl<'a> Verifier<'a> {
 
     /// Whether a cure is one with more rounds of the test's loops too. What cannot be said of more rounds counts as that.
     pub(super) fn lasts(&self, edits: &[&Edit], race: Places, stages: i128) -> bool {
+        if self.is_late() {
+            return true;
+        }
         let changed = Edit::apply_all(edits, &self.test.litmus);
         let Some(longer) = changed.as_ref().and_then(|changed| rounds::longer(changed, stages)) else { return true };
         if self.of_outcome {
