@@ -230,7 +230,7 @@ impl Parser<'_> {
             return Some(Spanned::new(Term::Register { thread: None, name: text.to_owned() }, span));
         }
         if register {
-            let help = format!("write `P0:{text}` for thread 0");
+            let help = format!("write `P0:{text}` for thread 0, or `[{text}]` for a location of that name");
             let diagnostic = Diagnostic::error(span, format!("the register `{text}` needs its thread")).label("whose?");
             self.cursor.report(diagnostic.help(help));
             return None;
