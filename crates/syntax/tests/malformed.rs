@@ -149,7 +149,12 @@ fn instructions() {
 fn conditions() {
     let test = |condition: &str| format!("PTX t\n{{}}\nP0 ;\nld.weak r0, x ;\n{condition}");
     check(&test("exist (x = 1)"), &["unknown keyword `exist` @ exist ? did you mean `exists`?"]);
-    check(&test("exists (r0 = 1)"), &["the register `r0` needs its thread @ r0 ? write `P0:r0` for thread 0, or `[r0]` for a location of that name"]);
+    check(
+        &test("exists (r0 = 1)"),
+        &[
+            "the register `r0` needs its thread @ r0 ? write `P0:r0` for thread 0, or `[r0]` for a location of that name",
+        ],
+    );
     check(&test("exists (x = 1"), &["expected `)` to close the parenthesis, found the end of the file @ "]);
     check(&test("exists (x 1)"), &["expected a comparison (`=`, `!=`, `<`, `<=`, `>` or `>=`), found `1` @ 1"]);
     check(&test("exists x = 1\nforall x = 1"), &["a second condition @ forall ? join them with `/\\` or `\\/`"]);
