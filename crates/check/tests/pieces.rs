@@ -14,8 +14,11 @@ fn report(name: &str) -> Report {
     check(&tests.remove(0), &Models::shipped("ptx").expect("a model"), &Options::default()).report
 }
 
-/// The test, and for each of its races what is missing and a part of the cause.
-const PIECES: &[(&str, &[(&[&str], &str)])] = &[
+/// What is missing in a race, and a part of the cause.
+type Told = (&'static [&'static str], &'static str);
+
+/// The test, and what is told of each of its races.
+const PIECES: &[(&str, &[Told])] = &[
     // A cluster barrier is for all threads of the cluster, not for the two of the race.
     (
         "async/cluster/three-ctas-no-barrier",

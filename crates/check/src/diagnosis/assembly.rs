@@ -115,7 +115,7 @@ fn beside(scene: &Scene<'_>, (from, to): (Anchor, Anchor), thread: ThreadId, is_
     }
 }
 
-/// For all threads of the CTA that of number 0, as `__syncthreads()` is, unless it is used in another way.
+/// The first that none of them uses, and for whom if not for all threads of the CTA.
 fn named(scene: &Scene<'_>, all: &[ThreadId], number: usize) -> String {
     let barriers = all.iter().flat_map(|thread| body(scene, *thread)).filter_map(instruction);
     let barriers: Vec<&Instruction> = barriers.filter(|it| it.opcode.node.starts_with("bar")).collect();
@@ -123,7 +123,7 @@ fn named(scene: &Scene<'_>, all: &[ThreadId], number: usize) -> String {
         Some(Operand::Integer(id)) => Some(*id),
         _ => None,
     };
-    let used: Vec<i128> = barriers.iter().filter_map(|it| id(it)).collect();
+    let used: Vec<i128> = barriers.iter().filter_map(id).collect();
     let id = (0..16).find(|id| !used.contains(id)).unwrap_or(15);
     if number == all.len() { format!("bar.sync {id};") } else { format!("bar.sync {id}, {};", 32 * number) }
 }
