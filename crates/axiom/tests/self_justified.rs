@@ -4,9 +4,10 @@
 //! location that P0 may have written and writes what it finds to y; a third thread copies y to x. So P0 reads 1 only if the
 //! reader finds 1. Programs are trees here, and a small interpreter says what the reader may find if P0 read 1 and if it read
 //! something else, with the flag found as it was. If 1 is among the former only, the 1 that P0 reads comes out of thin air
-//! (PTX ISA 8.10.4), and `ptx` must refute it. If the reader is behind none of P0's writes there, on neither way, what it
-//! finds cannot depend on what P0 read, and `ptx` must not refute it. What lies between, dependencies that the tool keeps
-//! although a compiler might find them false, is counted.
+//! (PTX ISA 8.10.4), and `ptx` must refute it, if P0 released the flag. If the reader finds a 1 that was there before P0
+//! decided anything, and 1 is among the latter too, what it finds does not depend on what P0 read, and `ptx` must not refute
+//! it. What lies between, dependencies that the tool keeps although a compiler might find them false, is counted: a 1 that
+//! P0 writes on one of its ways, and what P0 itself does behind ways that need not meet.
 
 mod support;
 
@@ -26,22 +27,34 @@ use support::{Subject, front_end};
 
 const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
-type Value = u32;
+/// And whether it was there before P0 decided anything.
+type Value = (u32, bool);
+
+const FIRST: Value = (1, true);
+const COPIED: Value = (0, false);
 
 /// What P0 does. Locations are the elements of an array, all 1 at first.
 #[derive(Clone, Debug)]
 enum Step {
-    Store(usize, Value),
-    Exchange(usize, Value),
+    Store(usize, u32),
+    Exchange(usize, u32),
     /// A store to the one place if the predicate holds, to the other if not; how the pointer is chosen.
-    Pointer(usize, usize, Value, Pointer),
+    Pointer(usize, usize, u32, Pointer),
     /// It swaps for 0 where it finds what it compares with: 1 if the predicate is this, else 7.
     Swap(usize, bool),
     /// By `cp.async`, the value 0.
     Copy(usize),
     Wait,
+    /// By `cp.async.bulk`, the value 0, after an arrival at the mbarrier.
+    Bulk(usize),
+    /// Arrives there without a copy.
+    Arrive,
+    /// Waits there.
+    WaitBulk,
     /// Releases the flag.
     Flag,
+    /// Sets it only.
+    Relaxed,
     Fence,
     Guarded(bool, Box<Step>),
     Branch(Vec<Step>, Vec<Step>),
@@ -79,12 +92,18 @@ struct Case {
 #[derive(Clone, Default)]
 struct Memory {
     holds: BTreeMap<usize, BTreeSet<Value>>,
-    copied: BTreeMap<usize, BTreeSet<Value>>,
+    copied: BTreeMap<(usize, Copying), BTreeSet<Value>>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Copying {
+    Group,
+    Bulk,
 }
 
 impl Memory {
     fn of(&self, place: usize) -> BTreeSet<Value> {
-        self.holds.get(&place).cloned().unwrap_or_else(|| BTreeSet::from([1]))
+        self.holds.get(&place).cloned().unwrap_or_else(|| BTreeSet::from([FIRST]))
     }
 
     fn set(&mut self, place: usize, value: Value) {
@@ -93,11 +112,29 @@ impl Memory {
 
     fn set_one_of(&mut self, place: usize, mut values: BTreeSet<Value>) {
         // A copy in flight may come before or after.
-        if let Some(meanwhile) = self.copied.get_mut(&place) {
+        let mut is_copied = false;
+        for (_, meanwhile) in self.copied.iter_mut().filter(|((to, _), _)| *to == place) {
             meanwhile.clone_from(&values);
-            values.insert(0);
+            is_copied = true;
         }
+        values.extend(is_copied.then_some(COPIED));
         self.holds.insert(place, values);
+    }
+
+    fn copy(&mut self, place: usize, copying: Copying) {
+        self.holds.insert(place, self.of(place).into_iter().chain([COPIED]).collect());
+        self.copied.entry((place, copying)).or_default();
+    }
+
+    fn wait(&mut self, which: Copying) {
+        for ((place, copying), mut values) in std::mem::take(&mut self.copied) {
+            if copying == which {
+                values.insert(COPIED);
+                self.holds.insert(place, values);
+            } else {
+                self.copied.insert((place, copying), values);
+            }
+        }
     }
 }
 
@@ -106,9 +143,17 @@ struct Run {
     predicate: bool,
     read: usize,
     memory: Memory,
-    /// What who finds the flag as set there may read: what was there then, and all that came later.
+    /// What who finds the flag as set there may read: what was there when it was released, and all that came later.
     behind: Vec<BTreeSet<Value>>,
+    /// The same of a flag that is set without releasing it: what was there at the last fence or release.
+    released: BTreeSet<Value>,
     ever: BTreeSet<Value>,
+    has_arrived: bool,
+    is_stuck: bool,
+    has_relaxed: bool,
+    has_decided: bool,
+    /// A comparison may fail on either way.
+    is_vague: bool,
 }
 
 impl Run {
@@ -118,7 +163,13 @@ impl Run {
             read: case.read,
             memory: Memory::default(),
             behind: Vec::new(),
-            ever: BTreeSet::from([1]),
+            released: BTreeSet::from([FIRST]),
+            ever: BTreeSet::from([FIRST]),
+            has_arrived: false,
+            is_stuck: false,
+            has_relaxed: false,
+            has_decided: false,
+            is_vague: false,
         };
         run.all(&case.steps);
         run
@@ -131,42 +182,59 @@ impl Run {
     fn step(&mut self, step: &Step) {
         match step {
             Step::Store(place, value) | Step::Exchange(place, value) => self.write(*place, *value),
-            Step::Pointer(yes, no, value, _) => self.write(if self.predicate { *yes } else { *no }, *value),
+            Step::Pointer(yes, no, value, _) => {
+                self.has_decided = true;
+                self.write(if self.predicate { *yes } else { *no }, *value);
+            }
             Step::Swap(place, when) => {
+                self.has_decided = true;
                 let expected = if self.predicate == *when { 1 } else { 7 };
                 let found = self.memory.of(*place);
-                if found == BTreeSet::from([expected]) {
+                if found.iter().all(|(value, _)| *value == expected) {
                     self.write(*place, 0);
-                } else if found.contains(&expected) {
+                } else if found.iter().any(|(value, _)| *value == expected) {
+                    self.is_vague = true;
                     let mut values = found;
-                    values.insert(0);
+                    values.insert(COPIED);
                     self.note(*place, &values);
                     self.memory.set_one_of(*place, values);
                 }
             }
-            Step::Copy(place) => {
-                let mut values = self.memory.of(*place);
-                values.insert(0);
-                self.note(*place, &values);
-                self.memory.holds.insert(*place, values);
-                self.memory.copied.entry(*place).or_default();
+            Step::Copy(place) | Step::Bulk(place) => {
+                let is_bulk = matches!(step, Step::Bulk(_));
+                self.memory.copy(*place, if is_bulk { Copying::Bulk } else { Copying::Group });
+                self.note(*place, &self.memory.of(*place));
+                self.is_stuck |= is_bulk && self.has_arrived;
+                self.has_arrived |= is_bulk;
             }
-            Step::Wait => {
-                for (place, mut values) in std::mem::take(&mut self.memory.copied) {
-                    values.insert(0);
-                    self.memory.holds.insert(place, values);
-                }
+            Step::Wait => self.memory.wait(Copying::Group),
+            Step::Arrive => {
+                self.is_stuck |= self.has_arrived;
+                self.has_arrived = true;
+            }
+            Step::WaitBulk => {
+                self.is_stuck |= !self.has_arrived;
+                self.memory.wait(Copying::Bulk);
             }
             Step::Flag => {
-                self.behind.push(self.memory.of(self.read));
+                self.released = self.memory.of(self.read);
+                self.behind.push(self.released.clone());
             }
-            Step::Fence => {}
+            Step::Relaxed => {
+                self.behind.push(self.released.clone());
+                self.has_relaxed = true;
+            }
+            Step::Fence => self.released = self.memory.of(self.read),
             Step::Guarded(when, step) => {
+                self.has_decided = true;
                 if self.predicate == *when {
                     self.step(step);
                 }
             }
-            Step::Branch(yes, no) => self.all(if self.predicate { yes } else { no }),
+            Step::Branch(yes, no) => {
+                self.has_decided = true;
+                self.all(if self.predicate { yes } else { no });
+            }
             Step::Twice(steps) => {
                 self.all(steps);
                 self.all(steps);
@@ -174,7 +242,8 @@ impl Run {
         }
     }
 
-    fn write(&mut self, place: usize, value: Value) {
+    fn write(&mut self, place: usize, value: u32) {
+        let value = (value, !self.has_decided);
         self.memory.set(place, value);
         self.note(place, &BTreeSet::from([value]));
     }
@@ -182,12 +251,16 @@ impl Run {
     fn note(&mut self, place: usize, values: &BTreeSet<Value>) {
         if place == self.read {
             self.behind.iter_mut().for_each(|found| found.extend(values));
+            self.released.extend(values);
             self.ever.extend(values);
         }
     }
 
     /// What the reader may find. None if it does not find the flag set.
     fn found(&self, reader: Reader) -> Option<BTreeSet<Value>> {
+        if self.is_stuck {
+            return None;
+        }
         match reader {
             Reader::Own | Reader::Barrier => Some(self.memory.of(self.read)),
             Reader::Acquires => (!self.behind.is_empty()).then(|| self.behind.concat()),
@@ -213,31 +286,34 @@ enum Expected {
     Open,
 }
 
-/// Whether the flag is set behind a write of the location somewhere, if every step is done that is on the way.
-fn is_flag_behind(steps: &[Step], place: usize, is_written: &mut bool) -> bool {
-    let mut found = false;
-    for step in steps {
-        match step {
-            Step::Store(to, _) | Step::Exchange(to, _) | Step::Swap(to, _) | Step::Copy(to) => {
-                *is_written |= *to == place
-            }
-            Step::Pointer(yes, no, ..) => *is_written |= [*yes, *no].contains(&place),
-            Step::Wait | Step::Fence => {}
-            Step::Flag => found |= *is_written,
-            Step::Guarded(_, step) => found |= is_flag_behind(std::slice::from_ref(step), place, is_written),
-            Step::Branch(yes, no) => {
-                let mut other = *is_written;
-                found |= is_flag_behind(yes, place, is_written);
-                found |= is_flag_behind(no, place, &mut other);
-                *is_written |= other;
-            }
-            Step::Twice(steps) => {
-                found |= is_flag_behind(steps, place, is_written);
-                found |= is_flag_behind(steps, place, is_written);
-            }
-        }
+/// Whether the ways of every branch meet for sure, and do nothing that is done or not by an address or a comparison.
+fn is_plain(steps: &[Step], is_on_way: bool) -> bool {
+    steps.iter().all(|step| match step {
+        Step::Store(..) | Step::Exchange(..) | Step::Flag | Step::Relaxed | Step::Fence => true,
+        Step::Copy(_) | Step::Wait | Step::Bulk(_) | Step::Arrive | Step::WaitBulk => !is_on_way,
+        Step::Pointer(..) | Step::Swap(..) => false,
+        Step::Guarded(_, step) => is_plain(std::slice::from_ref(step), true),
+        Step::Branch(yes, no) => is_plain(yes, true) && is_plain(no, true),
+        Step::Twice(steps) => !is_on_way && is_plain(steps, is_on_way),
+    })
+}
+
+/// Whether no address or comparison is chosen by what chooses a way: what the way does is not looked at for those.
+fn is_chosen_once(steps: &[Step]) -> bool {
+    fn is_any(steps: &[Step], wanted: fn(&Step) -> bool) -> bool {
+        steps.iter().any(|step| {
+            wanted(step)
+                || match step {
+                    Step::Guarded(_, step) => is_any(std::slice::from_ref(step), wanted),
+                    Step::Branch(yes, no) => is_any(yes, wanted) || is_any(no, wanted),
+                    Step::Twice(steps) => is_any(steps, wanted),
+                    _ => false,
+                }
+        })
     }
-    found
+    let is_choice = |step: &Step| matches!(step, Step::Pointer(..) | Step::Swap(..));
+    let is_way = |step: &Step| matches!(step, Step::Guarded(..) | Step::Branch(..));
+    !is_any(steps, is_choice) || !is_any(steps, is_way)
 }
 
 fn expected(case: &Case) -> Expected {
@@ -245,20 +321,23 @@ fn expected(case: &Case) -> Expected {
     let (Some(found), other) = (read_one.found(case.reader), read_other.found(case.reader)) else {
         return Expected::Refuted;
     };
-    if !found.contains(&1) {
+    let is_one = |(value, _): &Value| *value == 1;
+    if !found.iter().any(is_one) {
         return Expected::Refuted;
     }
     match other {
         // With the other value the flag is not found as it was.
         None => Expected::Open,
-        Some(other) if !other.contains(&1) => Expected::Refuted,
+        Some(other) if !other.iter().any(is_one) => {
+            let is_ordered = case.reader != Reader::Acquires || !read_one.has_relaxed;
+            if is_ordered { Expected::Refuted } else { Expected::Open }
+        }
         Some(_) => {
             let is_free = match case.reader {
-                Reader::Relaxed => true,
-                Reader::Acquires => !is_flag_behind(&case.steps, case.read, &mut false),
-                Reader::Own | Reader::Barrier => false,
+                Reader::Acquires | Reader::Relaxed => is_chosen_once(&case.steps),
+                Reader::Own | Reader::Barrier => is_plain(&case.steps, false),
             };
-            if is_free { Expected::Reachable } else { Expected::Open }
+            if is_free && found.contains(&FIRST) && !read_other.is_vague { Expected::Reachable } else { Expected::Open }
         }
     }
 }
@@ -268,23 +347,40 @@ fn expected(case: &Case) -> Expected {
 fn lines(steps: &[Step], labels: &mut usize, out: &mut Vec<String>) {
     for step in steps {
         match step {
-            Step::Store(..) | Step::Exchange(..) | Step::Copy(_) | Step::Wait | Step::Flag | Step::Fence => {
-                out.push(simple(step));
+            Step::Store(..)
+            | Step::Exchange(..)
+            | Step::Copy(_)
+            | Step::Wait
+            | Step::Arrive
+            | Step::Flag
+            | Step::Relaxed
+            | Step::Fence => out.push(simple(step)),
+            Step::Bulk(place) => {
+                out.push("fence.proxy.async;".into());
+                out.push("mbarrier.arrive.expect_tx.shared::cta.b64 _, [m], 16;".into());
+                let to = 16 * place;
+                let how = "shared::cluster.global.mbarrier::complete_tx::bytes";
+                out.push(format!("cp.async.bulk.{how} [s+{to}], [g], 16, [m];"));
+            }
+            Step::WaitBulk => {
+                *labels += 1;
+                out.push(format!("W{labels}: mbarrier.try_wait.parity.shared::cta.b64 %w{labels}, [m], 0;"));
+                out.push(format!("@!%w{labels} bra W{labels};"));
             }
             Step::Pointer(yes, no, value, Pointer::Selected) => {
-                out.push(format!("selp.u64 %c, {}, {}, %p;", 4 * yes, 4 * no));
+                out.push(format!("selp.u64 %c, {}, {}, %p;", 16 * yes, 16 * no));
                 out.push("add.u64 %d, %s, %c;".into());
                 out.push(format!("st.shared.u32 [%d], {value};"));
             }
             Step::Pointer(yes, no, value, Pointer::Moved) => {
-                out.push(format!("add.u64 %d, %s, {};", 4 * no));
-                out.push(format!("@%p add.u64 %d, %s, {};", 4 * yes));
+                out.push(format!("add.u64 %d, %s, {};", 16 * no));
+                out.push(format!("@%p add.u64 %d, %s, {};", 16 * yes));
                 out.push(format!("st.shared.u32 [%d], {value};"));
             }
             Step::Swap(place, when) => {
                 let (yes, no) = if *when { (1, 7) } else { (7, 1) };
                 out.push(format!("selp.u32 %k, {yes}, {no}, %p;"));
-                out.push(format!("atom.relaxed.cta.shared.cas.b32 %z, [s+{}], %k, 0;", 4 * place));
+                out.push(format!("atom.relaxed.cta.shared.cas.b32 %z, [s+{}], %k, 0;", 16 * place));
             }
             Step::Guarded(when, step) => {
                 out.push(format!("@{}%p {}", if *when { "" } else { "!" }, simple(step)));
@@ -313,13 +409,15 @@ fn lines(steps: &[Step], labels: &mut usize, out: &mut Vec<String>) {
 
 fn simple(step: &Step) -> String {
     match step {
-        Step::Store(place, value) => format!("st.shared.u32 [s+{}], {value};", 4 * place),
+        Step::Store(place, value) => format!("st.shared.u32 [s+{}], {value};", 16 * place),
         Step::Exchange(place, value) => {
-            format!("atom.relaxed.cta.shared.exch.b32 %z, [s+{}], {value};", 4 * place)
+            format!("atom.relaxed.cta.shared.exch.b32 %z, [s+{}], {value};", 16 * place)
         }
-        Step::Copy(place) => format!("cp.async.ca.shared.global [s+{}], [g], 4;", 4 * place),
+        Step::Copy(place) => format!("cp.async.ca.shared.global [s+{}], [g], 4;", 16 * place),
         Step::Wait => "cp.async.wait_all;".into(),
+        Step::Arrive => "mbarrier.arrive.shared::cta.b64 _, [m];".into(),
         Step::Flag => "st.release.cta.shared.u32 [f], 1;".into(),
+        Step::Relaxed => "st.relaxed.cta.shared.u32 [f], 1;".into(),
         _ => "fence.acq_rel.cta;".into(),
     }
 }
@@ -327,7 +425,7 @@ fn simple(step: &Step) -> String {
 fn text(case: &Case) -> String {
     let mut code = vec!["ld.relaxed.gpu.u32 %a, [x];".to_string(), "setp.eq.u32 %p, %a, 1;".to_string()];
     lines(&case.steps, &mut 0, &mut code);
-    let read = format!("ld.shared.u32 %b, [s+{}];", 4 * case.read);
+    let read = format!("ld.shared.u32 %b, [s+{}];", 16 * case.read);
     let hand_on = ["st.relaxed.gpu.u32 [y], %b;".to_string()];
     let mut other = Vec::new();
     match case.reader {
@@ -344,7 +442,7 @@ fn text(case: &Case) -> String {
     }
     code.push("mov.u32 %e, 0;".into());
     let mut made = String::from(
-        "PTX self-justified\n{ x = 0; y = 0; .global .u32 g = 0; .shared .align 16 .u32 s[2] = 1; .shared .u32 f = 0; P0:%s = s; }\n",
+        "PTX self-justified\n{ x = 0; y = 0; .global .align 16 .u32 g[4] = 0; .shared .align 16 .u32 s[8] = 1; .shared .mbarrier m = 1; .shared .u32 f = 0; P0:%s = s; }\n",
     );
     let threads = [(0, code), (0, other)];
     for (index, (cta, code)) in threads.iter().filter(|(_, code)| !code.is_empty()).enumerate() {
@@ -387,12 +485,18 @@ fn holds(condition: &Condition, state: &FinalState) -> bool {
 fn simple_step(random: &mut Random, reader: Reader) -> Step {
     let place = random.below(2);
     match random.below(10) {
-        0..4 => Step::Store(place, random.below(3) as Value),
-        4 => Step::Exchange(place, random.below(2) as Value),
+        0..4 => Step::Store(place, random.below(3) as u32),
+        4 => Step::Exchange(place, random.below(2) as u32),
         5 => Step::Copy(place),
         6 => Step::Wait,
         7 => Step::Fence,
-        _ if matches!(reader, Reader::Acquires | Reader::Relaxed) => Step::Flag,
+        _ if matches!(reader, Reader::Acquires | Reader::Relaxed) => {
+            if random.below(4) == 0 {
+                Step::Relaxed
+            } else {
+                Step::Flag
+            }
+        }
         _ => Step::Store(place, 0),
     }
 }
@@ -425,7 +529,41 @@ fn case(random: &mut Random) -> Case {
         let at = random.below(steps.len() + 1);
         steps.insert(at, Step::Wait);
     }
+    if random.below(3) == 0 {
+        with_bulk(random, &mut steps);
+    }
     Case { steps, reader, read: random.below(2) }
+}
+
+/// Adds a bulk copy on a way of a branch, with the wait for it there or behind the ways.
+fn with_bulk(random: &mut Random, steps: &mut Vec<Step>) {
+    let is_branch = |step: &Step| matches!(step, Step::Branch(..));
+    let at = match steps.iter().position(is_branch) {
+        Some(at) => at,
+        None => {
+            let at = random.below(steps.len() + 1);
+            steps.insert(at, Step::Branch(Vec::new(), Vec::new()));
+            at
+        }
+    };
+    let (place, is_yes, is_behind) = (random.below(2), random.below(3) == 0, random.below(2) == 0);
+    let mut put = |steps: &mut Vec<Step>, from: usize, step: Step| {
+        let at = from + random.below(steps.len() + 1 - from);
+        steps.insert(at, step);
+        at
+    };
+    if let Step::Branch(yes, no) = &mut steps[at] {
+        let (way, other) = if is_yes { (yes, no) } else { (no, yes) };
+        let copy = put(way, 0, Step::Bulk(place));
+        if is_behind {
+            put(other, 0, Step::Arrive);
+        } else {
+            put(way, copy + 1, Step::WaitBulk);
+        }
+    }
+    if is_behind {
+        put(steps, at + 1, Step::WaitBulk);
+    }
 }
 
 /// The programs with one step less.

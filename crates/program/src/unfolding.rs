@@ -73,8 +73,30 @@ pub struct Omission {
     pub after: Option<EventId>,
     /// Of an asynchronous write: the mbarrier that tells of its end, if only who learns of it there would have seen it.
     pub through: Option<LocationId>,
+    /// Whose reads it is about.
+    pub readers: Readers,
     /// The reads that decided that it is not made.
     pub reads: Vec<EventId>,
+}
+
+/// Other threads learn of what a thread did where it lets them know; so the place of a write that is not made may be another
+/// for them than for the thread itself.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Readers {
+    All,
+    Own,
+    Others,
+}
+
+impl Readers {
+    /// Whether an omission of the one thread is about reads of the other.
+    pub fn have(self, thread: ThreadId, reader: Option<ThreadId>) -> bool {
+        match self {
+            Readers::All => true,
+            Readers::Own => reader == Some(thread),
+            Readers::Others => reader != Some(thread),
+        }
+    }
 }
 
 /// An iteration of a spin loop that a trace has for its accesses only.

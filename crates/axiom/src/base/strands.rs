@@ -73,7 +73,8 @@ impl Candidate {
                 };
                 for (to, id) in self.events.iter().enumerate() {
                     let event = unfolding.event(*id);
-                    if event.is_read() && event.location() == Some(omission.location) {
+                    let is_about = omission.readers.have(unfolding.traces[trace.index()].thread, event.thread);
+                    if is_about && event.is_read() && event.location() == Some(omission.location) {
                         from.iter().for_each(|from| kernel::relate(self.shape, out, *from, to));
                     }
                 }

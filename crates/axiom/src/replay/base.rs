@@ -217,10 +217,13 @@ impl<'t> Candidate<'t> {
         let traces = self.traces.borrow();
         let occurring = |omission: &&Omission| traces.contains(&omission.trace);
         let omissions: Vec<&Omission> = self.unfolding.omissions.iter().filter(occurring).collect();
-        let thread = |omission: &Omission| Some(self.unfolding.traces[omission.trace.index()].thread);
+        let thread = |omission: &Omission| self.unfolding.traces[omission.trace.index()].thread;
         self.relate(|x, a, _, b| {
-            let reads = |omission: &Omission| has(b, Tag::Read) && location(b) == Some(omission.location);
-            omissions.iter().any(|omission| reads(omission) && a.thread == thread(omission) && holds(omission, x, a))
+            let is_about = |omission: &Omission| omission.readers.have(thread(omission), b.thread);
+            let reads =
+                |omission: &Omission| has(b, Tag::Read) && location(b) == Some(omission.location) && is_about(omission);
+            let is_its = |omission: &Omission| a.thread == Some(thread(omission));
+            omissions.iter().any(|omission| reads(omission) && is_its(omission) && holds(omission, x, a))
         })
     }
 

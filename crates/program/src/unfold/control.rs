@@ -8,7 +8,7 @@
 //! more than what is behind. All ways out of a thread meet at its end.
 //!
 //! There is no event for a write that is on the other way and was not made. It is noted where it would have come (see
-//! `omission`); who depends on that is the model's to say.
+//! `untaken`); who depends on that is the model's to say.
 //!
 //! A way that need not come to the meeting point leaves everything behind to the branch: a jump back, a wait, and an access
 //! through a register of unknown value, which may be one to nowhere, unless both ways have it. So a loop decides what
@@ -19,7 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::ids::{LocationId, RegisterId, ThreadId};
+use crate::ids::{RegisterId, ThreadId};
 use crate::program::{AddressOperand, FenceCover, Instruction, Operation, Program};
 use crate::unfold::Dependencies;
 use crate::unfold::converted::{self, Run};
@@ -34,8 +34,6 @@ pub(super) struct Join {
     registers: BTreeSet<RegisterId>,
     /// Instructions on the ways that both have.
     alike: BTreeSet<usize>,
-    /// By way, the last of those that both have at their beginnings.
-    begin: [Option<usize>; 2],
     /// By way, the others.
     pub(super) apart: [BTreeSet<usize>; 2],
     /// The ways are under guards (see `converted`).
@@ -72,9 +70,6 @@ pub(crate) struct Control {
 struct Pending {
     branch: usize,
     reads: Reads,
-    /// What the way that was not taken writes, not noted yet, and the last instruction on the one taken that comes before it.
-    left_out: Vec<LocationId>,
-    behind: Option<usize>,
 }
 
 /// Whether the accesses on the ways of a branch, where it is decided, are known to be to memory of the program.
@@ -103,17 +98,14 @@ impl Control {
     }
 
     /// A branch is taken or not, or an instruction under a guard done or not.
-    /// True if it decides all that follows.
-    pub(super) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins, accesses: Accesses) -> bool {
+    pub(super) fn decide(&mut self, branch: usize, reads: &Reads, joins: &Joins, accesses: Accesses) {
         if reads.is_empty() {
-            return false;
+            return;
         }
-        let is_part = self.is_part(branch, joins);
-        let is_joined = joins.events.contains_key(&branch) && accesses == Accesses::Known;
-        if is_part {
+        if self.is_part(branch, joins) {
             // Decided with the first.
-        } else if is_joined {
-            self.pending.push(Pending { branch, reads: reads.clone(), left_out: Vec::new(), behind: None });
+        } else if joins.events.contains_key(&branch) && accesses == Accesses::Known {
+            self.pending.push(Pending { branch, reads: reads.clone() });
         } else {
             self.lasting.extend(reads);
         }
@@ -125,7 +117,6 @@ impl Control {
         } else {
             self.exit.extend(reads);
         }
-        !is_part && !is_joined
     }
 
     /// Whether this is part of a branch that was decided before and whose ways have not met yet.
@@ -138,22 +129,6 @@ impl Control {
     pub(super) fn is_converted(&self, at: usize, joins: &Joins) -> bool {
         let is_first = || joins.events.get(&at).is_some_and(|join| join.is_converted);
         self.is_part(at, joins) || (is_first() && self.pending.last().is_some_and(|pending| pending.branch == at))
-    }
-
-    /// The branch was decided just now, for this way; the other one would write there.
-    pub(super) fn leave_out(&mut self, branch: usize, way: usize, left_out: Vec<LocationId>, joins: &Joins) {
-        let behind = joins.events.get(&branch).and_then(|join| join.begin[way]);
-        if let Some(pending) = self.pending.last_mut().filter(|pending| pending.branch == branch) {
-            (pending.left_out, pending.behind) = (left_out, behind);
-        }
-    }
-
-    /// The writes whose place, had they been made, is before this instruction and behind the last one, with the reads that
-    /// decided against them.
-    pub(super) fn left_out_before(&mut self, at: usize) -> Vec<(Vec<LocationId>, Reads)> {
-        let is_due = |pending: &&mut Pending| pending.behind.is_none_or(|behind| at > behind);
-        let due = self.pending.iter_mut().filter(|pending| !pending.left_out.is_empty()).filter(is_due);
-        due.map(|pending| (std::mem::take(&mut pending.left_out), pending.reads.clone())).collect()
     }
 }
 
@@ -306,7 +281,6 @@ fn alike(code: &[Instruction], one: &[usize], other: &[usize], join: &mut Join) 
     let rest = one.len().min(other.len()) - begin;
     let end = one.iter().rev().zip(other.iter().rev()).take(rest).take_while(is_same).count();
     join.alike.extend(one[..begin].iter().chain(&other[..begin]));
-    join.begin = [one, other].map(|way| way[..begin].last().copied());
     join.registers.clear();
     for way in [one, other] {
         let between = &way[begin..way.len() - end];

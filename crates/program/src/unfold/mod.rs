@@ -19,6 +19,7 @@ mod multimem;
 mod objects;
 mod omission;
 mod opaque;
+mod place;
 mod poll;
 mod rewrite;
 mod run;

@@ -15,8 +15,8 @@ use crate::unfold::access::accessed;
 use crate::unfold::control::{self, Accesses};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
-use crate::unfold::{Dependencies, fold, untaken};
-use crate::unfolding::{Event, Omission, Unfolding};
+use crate::unfold::{Dependencies, fold, place};
+use crate::unfolding::{Event, Omission, Readers, Unfolding};
 
 /// See the head of the file. As [`Omission`], before the trace has a number.
 #[derive(Clone)]
@@ -36,28 +36,8 @@ impl Runner<'_> {
             _ => true,
         });
         let accesses = if is_known { Accesses::Known } else { Accesses::Anywhere };
-        if state.control.decide(state.at, reads, &self.flow.joins, accesses) {
-            self.note_parted(state, reads);
-        }
-    }
-
-    /// Which way it went there, 1 if the condition held. The run is where it was decided.
-    pub(crate) fn went(&self, state: &mut State, way: usize) {
-        untaken::went(state, way);
-        let branch = state.at;
-        let Some(join) = self.flow.joins.events.get(&branch) else { return };
-        let is_write = |at: &&usize| control::may_write(&self.thread.code[**at].operation);
-        let writes = join.apart[1 - way].iter().filter(is_write);
-        let places: Vec<AddressId> = writes.filter_map(|at| self.places(state, *at)).flatten().collect();
-        let locations = self.locations(&places).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        state.control.leave_out(branch, way, locations, &self.flow.joins);
-    }
-
-    /// Notes the writes that would have come before this instruction.
-    pub(crate) fn note_omissions(&self, state: &mut State) {
-        for (locations, reads) in state.control.left_out_before(state.at) {
-            locations.into_iter().for_each(|location| omit(state, location, &reads));
-        }
+        state.control.decide(state.at, reads, &self.flow.joins, accesses);
+        self.note_parted(state, reads);
     }
 
     /// Where a store through a register would be to, had the thread read other values, whatever it has found out about them.
@@ -119,6 +99,7 @@ impl Runner<'_> {
             location: *location,
             after: *after,
             through: None,
+            readers: Readers::All,
             reads: reads.iter().copied().collect(),
         }));
     }
@@ -186,10 +167,11 @@ fn not_there(unfolding: &Unfolding, id: TraceId, (at, location): (usize, Locatio
     let event = trace.events[at];
     let before = |at: usize| at.checked_sub(1).map(|before| trace.events[before]);
     let reads = &unfolding.events[event.index()].address_deps;
-    let omission = |after, through| Omission { trace: id, location, after, through, reads: reads.clone() };
+    let omission =
+        |after, through| Omission { trace: id, location, after, through, readers: Readers::All, reads: reads.clone() };
     let Some(strand) = &unfolding.events[event.index()].strand else { return vec![omission(before(at), None)] };
     let issue = trace.events.iter().position(|event| *event == strand.issue).and_then(before);
-    let told = untaken::signals(unfolding, trace, event).into_iter().map(|through| omission(issue, Some(through)));
-    let waited = untaken::waited_for(unfolding, trace, event).map(|at| omission(Some(trace.events[at]), None));
+    let told = place::signals(unfolding, trace, event).into_iter().map(|through| omission(issue, Some(through)));
+    let waited = place::waited_for(unfolding, trace, event).map(|at| omission(Some(trace.events[at]), None));
     told.chain(waited).collect()
 }

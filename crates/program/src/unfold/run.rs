@@ -23,7 +23,7 @@ use crate::unfold::together::{Together, Walk};
 use crate::unfold::untaken::Parted;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
-use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects};
+use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects, untaken};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
@@ -143,9 +143,8 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
-            self.note_omissions(&mut state);
             let at = state.at;
-            self.meet_parted(&mut state, at);
+            untaken::meet(&mut state, at);
             control::meet(&mut state, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
@@ -160,7 +159,7 @@ impl<'a> Runner<'a> {
         }
         if end == TraceEnd::Exit {
             control::meet_at_end(&mut state, &self.flow.joins);
-            self.meet_parted(&mut state, self.thread.code.len());
+            untaken::meet(&mut state, self.thread.code.len());
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
@@ -237,15 +236,14 @@ impl<'a> Runner<'a> {
             for defined in flow::defined(&instruction.operation) {
                 skipped.registers[defined.index()].reads.extend(&reads);
             }
-            runner.went(&mut skipped, 0);
+            untaken::went(&mut skipped, 0);
             skipped.at += 1;
             runner.stack.push(skipped);
         };
         match state.decide(&condition) {
             Decision::Always => {
                 state.folded += 1;
-                self.went(&mut state, 1);
-                self.note_omissions(&mut state);
+                untaken::went(&mut state, 1);
                 self.execute(state, instruction, reads.clone())
             }
             Decision::Never => {
@@ -258,8 +256,7 @@ impl<'a> Runner<'a> {
                 self.constrain(&mut skipped, no);
                 skip(self, skipped);
                 self.constrain(&mut state, yes);
-                self.went(&mut state, 1);
-                self.note_omissions(&mut state);
+                untaken::went(&mut state, 1);
                 self.execute(state, instruction, reads.clone())
             }
         }
@@ -317,22 +314,22 @@ impl<'a> Runner<'a> {
         match state.decide(condition) {
             Decision::Always => {
                 state.folded += 1;
-                self.went(&mut state, 1);
+                untaken::went(&mut state, 1);
                 state.at = target;
             }
             Decision::Never => {
                 state.folded += 1;
-                self.went(&mut state, 0);
+                untaken::went(&mut state, 0);
                 state.at += 1;
             }
             Decision::Open(yes, no) => {
                 let mut taken = state.clone();
                 self.constrain(&mut taken, yes);
-                self.went(&mut taken, 1);
+                untaken::went(&mut taken, 1);
                 taken.at = target;
                 self.stack.push(taken);
                 self.constrain(&mut state, no);
-                self.went(&mut state, 0);
+                untaken::went(&mut state, 0);
                 state.at += 1;
             }
         }
