@@ -75,6 +75,12 @@ impl Report {
         none && of_all && answer.verdict == Verdict::Holds
     }
 
+    /// Whether every execution breaks a promise, and all were counted.
+    pub(crate) fn is_always_broken(&self, answer: &Answer) -> bool {
+        let kept = if answer.kind == "~exists" { answer.negative } else { answer.positive };
+        self.executions.is_some_and(|executions| executions.complete) && kept == Some(0)
+    }
+
     /// Whether these pieces are what some race lacks.
     pub fn is_told_of_a_race(&self, missing: &[Missing]) -> bool {
         let mut told = self.races.pairs.iter().filter_map(|race| race.diagnosis.as_ref());

@@ -73,7 +73,7 @@ const MISTAKES: &[Mistake] = &[
         "algorithms/13-locks/counter-load-store",
         "not-atomic",
         (5, 12),
-        &["`atom.add.relaxed.gpu.global.u32 %r1, [count], 1` in P0"],
+        &["`atom.relaxed.gpu.global.add.u32 %r1, [count], 1` in P0"],
     ),
     (
         "algorithms/15-multi-gpu/ll-words-two-stores",
@@ -237,9 +237,9 @@ const PIECES: &[Piece] = &[
         ],
         "forall (x = 3)",
         &[
-            "`atom.or.relaxed.gpu.global.b32 %a, [x], 1` in P0",
+            "`atom.relaxed.gpu.global.or.b32 %a, [x], 1` in P0",
             "(line 6) has to go",
-            "`atom.or.relaxed.gpu.global.b32 %a, [x], 2` in P1",
+            "`atom.relaxed.gpu.global.or.b32 %a, [x], 2` in P1",
             "(line 11) has to go",
         ],
     ),
@@ -310,4 +310,28 @@ fn barriers_and_launches_lack_what_races_lack() {
         assert!(cause.diagnosis.confirmed && pieces(cause).contains(wanted), "{wanted}: {}", pieces(cause));
         assert!(!cause.diagnosis.why.contains("no fence helps"), "{}", cause.diagnosis.why);
     }
+}
+
+/// Nothing that one execution does and another does not.
+#[test]
+fn what_every_execution_does_has_no_cause() {
+    let text = "PTX t\n{ .shared .u32 x = 0; }\nP0@cta 0 {\nst.shared.u32 [x], 1;\nbar.sync 0;\n}\n\
+        P1@cta 0 {\nbar.sync 0;\nld.shared.u32 %r, [x];\n}\nforall (P1:%r = 2)\n";
+    let report = told(text, "ptx");
+    assert_eq!(report.verdict, Verdict::Violated);
+    assert!(report.questions[0].cause.is_none());
+}
+
+/// Three threads around: releases and acquires are enough, and are told.
+#[test]
+fn three_threads_need_no_sequentially_consistent_fence() {
+    let thread =
+        |from: &str, to: &str| format!("ld.relaxed.gpu.global.u32 %r, [{from}];\nst.relaxed.gpu.global.u32 [{to}], 1;");
+    let mut text = "PTX t\n{ .global .u32 x = 0; .global .u32 y = 0; .global .u32 z = 0; }\n".to_owned();
+    for (at, (from, to)) in [("x", "y"), ("y", "z"), ("z", "x")].into_iter().enumerate() {
+        text.push_str(&format!("P{at}@cta {at} {{\n{}\n}}\n", thread(from, to)));
+    }
+    let report = told(&format!("{text}~exists (P0:%r = 1 /\\ P1:%r = 1 /\\ P2:%r = 1)\n"), "ptx");
+    let cause = cause(&report);
+    assert!(cause.diagnosis.confirmed && !pieces(cause).contains("fence.sc"), "{}", pieces(cause));
 }

@@ -222,11 +222,7 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("result-dependency", "0", &["barriers/Bar-red-used", "barriers/Bar-red-and-used", "barriers/Bar-red-exit"]),
     ("overlooked", "0", &["lb/LB+left-out-barrier", "lb/LB+left-out-flag", "lb/LB+left-out-mbarrier"]),
-    (
-        "overlooked",
-        "omission",
-        &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-overwritten", "lb/LB+left-out-concurrent"],
-    ),
+    ("overlooked", "omission", &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-behind", "lb/LB+left-out-concurrent"]),
     ("told", "0", &["lb/LB+left-out-bulk", "lb/LB+left-out-bulk-pointer", "lb/LB+left-out-bulk-pointer-chosen"]),
     (
         "kernel-order",

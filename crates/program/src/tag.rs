@@ -152,6 +152,8 @@ tags! {
     Cancel = "CLC",
     /// An answer to it that nothing was cancelled.
     Refused = "CLC_REFUSED",
+    /// `clusterlaunchcontrol.query_cancel.is_canceled`: the thread looks at an answer that it has read.
+    Looked = "CLC_LOOKED",
     /// The instruction says that the address lies in the window of the thread's own CTA (`.shared`, `.shared::cta`).
     OwnWindow = "OWN_WINDOW",
 }

@@ -199,13 +199,12 @@ fn diagnose(
     if let Some((from, to, edits)) = told {
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
     }
-    // With other races, those may be why.
-    if is_wrong && verifier.is_of_one_race() {
-        diagnosis.why.push_str("; a question is answered wrongly then too");
-    }
-    if is_against {
-        diagnosis.why.push_str("; in this order of the two no execution has the outcome that the test asks for");
-    }
+    diagnosis.why.push_str(match () {
+        () if is_against => "; in this order of the two no execution has the outcome that the test asks for",
+        // With other races, those may be why.
+        () if is_wrong && verifier.is_of_one_race() => "; a question is answered wrongly then too",
+        () => "",
+    });
     if cures.told.is_none() && cures.clean > 0 {
         cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));
     }

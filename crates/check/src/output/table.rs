@@ -381,6 +381,7 @@ fn sentence(report: &Report, answer: &Answer) -> String {
         (Verdict::Holds, "~exists") => "never reached",
         (Verdict::Violated, "~exists") => "reachable, although it must not be",
         (Verdict::Holds, _) => "true in every execution",
+        (Verdict::Violated, _) if report.is_always_broken(answer) => "false in every execution",
         (Verdict::Violated, _) => "false in some execution",
         (Verdict::Depends(dependence), _) => &format!("depends on {dependence}"),
         (Verdict::Unknown(_), _) => "not known",

@@ -15,7 +15,7 @@ use crate::table::modifier;
 use crate::table::ptx_async::{COMPLETE_TX, address, region, shared, start, strong, weak, wrong_operands};
 use crate::table::ptx_combine::combine;
 use crate::table::ptx_multimem;
-use crate::tag::Tag;
+use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
 #[derive(Copy, Clone, Debug)]
@@ -150,7 +150,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Res
         Kind::TryCancel => try_cancel(context, tree, &words),
         Kind::IsCanceled => {
             let [destination, answer] = context.operands(tree)?;
-            query(context, destination, answer, (0, Type::PREDICATE))
+            query(context, destination, answer, (0, Type::PREDICATE))?;
+            context.thread.emit(Operation::Mark { tags: Tags::from_iter([Tag::Looked]), call: None });
+            Ok(())
         }
         Kind::FirstCta(Some(coordinate)) => {
             let [destination, answer] = context.operands(tree)?;

@@ -331,7 +331,7 @@ fn one_update(scene: &Scene<'_>, read: EventId) -> Option<Vec<Edit>> {
         name => (name, (*by).to_owned()),
     };
     let address = update.load.address()?;
-    let atom = format!("atom.{name}.{}.{kind} {register}, {address}, {by};", update.words());
+    let atom = format!("atom.{}.{name}.{kind} {register}, {address}, {by};", update.words());
     update.edits(scene, read, atom)
 }
 
@@ -343,6 +343,6 @@ fn claim(scene: &Scene<'_>, read: EventId) -> Option<Vec<Edit>> {
     let is_number = new.trim().parse::<i128>().is_ok();
     let (seen, bits) = (value(scene, read)?, update.load.bits().filter(|_| is_number)?);
     let address = update.load.address()?;
-    let atom = format!("atom.cas.{}.b{bits} {register}, {address}, {seen}, {};", update.words(), new.trim());
+    let atom = format!("atom.{}.cas.b{bits} {register}, {address}, {seen}, {};", update.words(), new.trim());
     update.edits(scene, read, atom)
 }

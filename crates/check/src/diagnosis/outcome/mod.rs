@@ -49,9 +49,15 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, che
     let Some(unfolding) = evidence.unfolding.as_ref() else { return };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
     let watching = scene::watching(&model.model);
+    // What every execution does comes from nothing that another would do otherwise.
+    let report = &checked.report;
+    let questions = report.questions.iter().enumerate();
+    let always: Vec<usize> =
+        questions.filter(|(_, answer)| report.is_always_broken(answer)).map(|(question, _)| question).collect();
     let kinds = test.program.questions.iter().map(|question| question.kind);
     let broken = checked.report.questions.iter_mut().zip(kinds).zip(&evidence.witnesses).enumerate();
     let broken = broken.filter(|(_, ((answer, kind), _))| answer.verdict == Verdict::Violated && forbids(*kind));
+    let broken = broken.filter(|(question, _)| !always.contains(question));
     for (question, ((answer, _), witness)) in broken.take(MOST_QUESTIONS) {
         let Some(execution) = witness else { continue };
         let scene = Scene::new(test, unfolding, execution, &watching);
@@ -195,7 +201,11 @@ impl Search<'_, '_> {
 
     /// The search for what a race lacks, about a read and the write that it misses.
     fn as_of_races(&self, scene: &Scene<'_>) -> Option<((EventId, EventId), Vec<Edit>)> {
-        let pairs = cycle::missed(scene).into_iter().take(MOST_PAIRS);
+        let mut pairs = cycle::missed(scene);
+        // About the data rather than about the lock or the counter that guards it.
+        let flag = |id: EventId| scene.event(id).location().is_some_and(|at| orders::is_flag(scene, at));
+        pairs.sort_by_cached_key(|(read, _)| flag(*read));
+        pairs.truncate(MOST_PAIRS);
         let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
         for (read, write) in pairs {
             let pair = (write, read);

@@ -58,18 +58,26 @@ pub(super) enum Strength {
 pub(super) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<Edit> {
     let scope = scope(scene, cycle);
     let one = |pair: (EventId, EventId)| match strength {
-        Strength::Messages if is_ordered(scene, pair) => None,
+        Strength::Messages if is_ordered(scene, pair) => Vec::new(),
+        // Too many rather than too few: what is not needed is left out again, words on data first.
         Strength::Messages => {
             let mut words = words(scene, cycle, pair, scope);
             words.sort_by_key(|edit| !is_of_flag(scene, edit));
-            words.into_iter().next().or_else(|| put(scene, pair, Side::Before, (Fence::Both, scope)))
+            if words.is_empty() {
+                put(scene, pair, Side::Before, (Fence::Both, scope)).into_iter().collect()
+            } else {
+                words
+            }
         }
         Strength::Sequential => {
             let there = standing(scene, pair, scope).into_iter().rev().find(|edit| edit.section != NARROW);
-            there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)))
+            let fence = there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)));
+            fence.into_iter().collect()
         }
     };
-    cycle.delays(scene).into_iter().filter_map(one).collect()
+    let mut found: Vec<Edit> = cycle.delays(scene).into_iter().flat_map(one).collect();
+    found.sort_by_cached_key(|edit| !is_of_flag(scene, edit));
+    found
 }
 
 /// A release on what another thread sees, an acquire on what sees it.
