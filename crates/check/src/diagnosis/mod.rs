@@ -199,16 +199,21 @@ fn diagnose(
     if let Some((from, to, edits)) = told {
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
     }
-    diagnosis.why.push_str(match () {
-        () if is_against => "; in this order of the two no execution has the outcome that the test asks for",
-        // With other races, those may be why.
-        () if is_wrong && verifier.is_of_one_race() => "; a question is answered wrongly then too",
-        () => "",
-    });
+    // With other races, those may be why.
+    diagnosis.why.push_str(remark(is_against, is_wrong && verifier.is_of_one_race()));
     if cures.told.is_none() && cures.clean > 0 {
         cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));
     }
     Some(diagnosis)
+}
+
+/// What a cure leaves to be said.
+fn remark(is_against: bool, is_wrong: bool) -> &'static str {
+    match (is_against, is_wrong) {
+        (true, _) => "; in this order of the two no execution has the outcome that the test asks for",
+        (false, true) => "; a question is answered wrongly then too",
+        (false, false) => "",
+    }
 }
 
 /// What is no matter of order keeps its own words before those of the repair.
