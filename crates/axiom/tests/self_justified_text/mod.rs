@@ -85,7 +85,7 @@ fn simple(step: &Step) -> String {
     }
 }
 
-pub fn text(case: &Case) -> String {
+pub(crate) fn text(case: &Case) -> String {
     let mut code = vec!["ld.relaxed.gpu.u32 %a, [x];".to_string(), "setp.eq.u32 %p, %a, 1;".to_string()];
     lines(&case.steps, &mut 0, &mut code);
     let read = format!("ld.shared.u32 %b, [s+{}];", 16 * case.read);

@@ -31,8 +31,11 @@ pub(super) struct Place {
     pub(super) readers: Readers,
 }
 
+/// Who wrote, and what if that is known.
+type Stored = (Option<ThreadId>, Option<Value>);
+
 /// By location, who writes there and what, if that is known.
-pub(super) struct Written(BTreeMap<LocationId, BTreeSet<(Option<ThreadId>, Option<Value>)>>);
+pub(super) struct Written(BTreeMap<LocationId, BTreeSet<Stored>>);
 
 impl Written {
     /// Nothing of it if it is not asked for.
@@ -295,7 +298,7 @@ impl<'a> Told<'a> {
         };
         // Its own writes there tell nobody of the other way.
         let done = || self.done.iter().filter(|(own, _)| event(*own).location() != Some(location));
-        let behind = done().filter(|done| !tells(done)).last().map_or(self.own.from, |(own, _)| own + 1);
+        let behind = done().rfind(|done| !tells(done)).map_or(self.own.from, |(own, _)| own + 1);
         let first = done().map(|(own, _)| *own).find(|own| *own >= behind).ok_or(behind)?;
         let issue = event(first).strand.as_ref().map(|strand| strand.issue);
         let issue = issue.and_then(|issue| self.own.trace.events.iter().position(|id| *id == issue));
