@@ -148,6 +148,8 @@ pub(super) struct Verifier<'a> {
     lasting: RefCell<BTreeMap<(String, Places), bool>>,
     /// Whether a changed test has nothing wrong any more, or with the races that it has ends.
     mended: RefCell<BTreeMap<(String, bool), bool>>,
+    /// Whether nothing is wrong with a changed test in the rounds that it has.
+    right: RefCell<BTreeMap<String, bool>>,
     /// Guesses that may still be checked, and the effort that they took.
     guesses: Cell<u32>,
     guessed: Cell<u64>,
@@ -199,6 +201,7 @@ impl<'a> Verifier<'a> {
             done,
             lasting: RefCell::default(),
             mended: RefCell::default(),
+            right: RefCell::default(),
             guessed: Cell::new(0),
             guesses: Cell::new(if longest(unfolding) > LARGEST { 0 } else { GUESSES }),
             left,
@@ -262,8 +265,8 @@ impl<'a> Verifier<'a> {
 
     /// Whether nothing is wrong with a changed test.
     fn kept(&self, changed: &Litmus) -> Found {
-        let text = (print(changed), false);
-        if let Some(known) = self.mended.borrow().get(&text) {
+        let text = print(changed);
+        if let Some(known) = self.right.borrow().get(&text) {
             return if *known { Found::Clean } else { Found::Stays };
         }
         let rest = self.left.borrow().checked_sub(1).filter(|_| !self.is_too_much());
@@ -271,7 +274,7 @@ impl<'a> Verifier<'a> {
         self.left.replace(rest);
         self.work(FIRST * self.weight);
         let Some(right) = self.is_right(changed, Until::WrongOrBroken) else { return Found::Unknown };
-        self.mended.borrow_mut().insert(text, right);
+        self.right.borrow_mut().insert(text, right);
         if right { Found::Clean } else { Found::Stays }
     }
 
