@@ -53,6 +53,8 @@ use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, is_of_registers};
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
+pub(crate) use outcome::MOST_QUESTIONS;
+
 use edit::Edit;
 use paths::Plan;
 use scene::Scene;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::diagnosis::MOST_RACES;
+use crate::diagnosis::{MOST_QUESTIONS, MOST_RACES};
 use crate::race::{MOST_PAIRS, is_of_one_thread};
 use crate::report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
@@ -18,6 +18,12 @@ fn weakest(report: &Report) -> String {
 
 pub(super) fn write(text: &mut String, report: &Report) {
     report.questions.iter().filter_map(|answer| answer.cause.as_deref()).for_each(|cause| caused(text, cause));
+    if report.questions.iter().filter(|answer| answer.cause.is_some()).count() == MOST_QUESTIONS {
+        let _ = writeln!(
+            text,
+            "  causes were looked for in the first {MOST_QUESTIONS} questions that are answered wrongly"
+        );
+    }
     for race in &report.races.pairs {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);

@@ -35,7 +35,7 @@ use cycle::{Cycle, Step};
 use orders::Strength;
 
 /// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
-const MOST_QUESTIONS: usize = 4;
+pub(crate) const MOST_QUESTIONS: usize = 4;
 const MOST_CYCLES: usize = 4;
 const ROUNDS: usize = 8;
 /// Sets of changes that are tried, missed writes that are looked at as races are, and the size of an instruction that is put in.
