@@ -335,3 +335,15 @@ fn three_threads_need_no_sequentially_consistent_fence() {
     let cause = cause(&report);
     assert!(cause.diagnosis.confirmed && !pieces(cause).contains("fence.sc"), "{}", pieces(cause));
 }
+
+/// Two accesses of one line are told apart by their text.
+#[test]
+fn accesses_of_one_line_have_their_own_names() {
+    let text = "PTX t\n{ .global .u32 x = 0; .global .u32 y = 0; }\n\
+        P0@cta 0 { st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [y], 1; }\n\
+        P1@cta 1 { ld.relaxed.gpu.global.u32 %a, [y]; ld.relaxed.gpu.global.u32 %b, [x]; }\n\
+        ~exists (P1:%a = 1 /\\ P1:%b = 0)\n";
+    let report = told(text, "ptx");
+    let why = &cause(&report).diagnosis.why;
+    assert!(why.starts_with("P1's `ld.relaxed.gpu.global.u32 %b, [x]` (line 4) misses P0's `st"), "{why}");
+}

@@ -281,7 +281,7 @@ fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
 fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
     let (kind, pair) = cycle.pair(scene)?;
     let step = |edge: &cycle::Edge| {
-        let (from, to) = (words::place(scene, edge.from), words::place(scene, edge.to));
+        let (from, to) = (named(scene, cycle, edge.from), named(scene, cycle, edge.to));
         match edge.step {
             Step::Misses => format!("{from} misses {to}"),
             Step::Overwritten => format!("{to} comes behind {from}"),
@@ -303,6 +303,18 @@ fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
         return Some(Told { kind, pair, why, missing: between, confirmed: false });
     }
     Some(Told { kind, pair, why: format!("{story}: {reasons}"), missing: pieces(scene, edits), confirmed: true })
+}
+
+/// By its line, where nothing else of the cycle stands in it.
+fn named(scene: &Scene<'_>, cycle: &Cycle, id: EventId) -> String {
+    let beside = |other: EventId| {
+        let same = scene.thread(other) == scene.thread(id) && scene.line(other) == scene.line(id);
+        same && scene.event(other).span != scene.event(id).span
+    };
+    match cycle.edges.iter().any(|edge| beside(edge.from)) {
+        true => scene.called(id),
+        false => words::place(scene, id),
+    }
 }
 
 /// What is missing where no change is known that brings it.
