@@ -6,7 +6,7 @@ mod strands;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
-use fencepost_program::{AddressId, EventId, LocationId, TraceId};
+use fencepost_program::{EventId, LocationId, TraceId};
 
 use crate::bits::{Shape, kernel};
 use crate::model::{BaseRelation, BaseSet};
@@ -98,8 +98,8 @@ impl Candidate {
             BaseRelation::Po => self.fill_po(unfolding, out),
             BaseRelation::Int => self.fill_int(out),
             BaseRelation::Ext => self.fill_ext(out),
-            BaseRelation::Loc => self.fill_equal(unfolding, out, location_of),
-            BaseRelation::Vloc => self.fill_equal(unfolding, out, generic_of),
+            BaseRelation::Loc => self.fill_equal(unfolding, out, Event::target),
+            BaseRelation::Vloc => self.fill_equal(unfolding, out, Event::generic),
             BaseRelation::Rmw | BaseRelation::Amo => self.fill_rmw(unfolding, out),
             BaseRelation::Addr => self.fill_dependency(unfolding, out, |event| &event.address_deps),
             BaseRelation::Data => self.fill_dependency(unfolding, out, |event| &event.data_deps),
@@ -203,14 +203,7 @@ pub(crate) fn has_tag(event: &Event, tag: Tag) -> bool {
 pub fn location_of(event: &Event) -> Option<LocationId> {
     match &event.kind {
         EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
-    }
-}
-
-fn generic_of(event: &Event) -> Option<AddressId> {
-    match &event.kind {
-        EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
     }
 }
 
@@ -232,7 +225,7 @@ pub(crate) fn is_in_sync_order(event: &Event) -> bool {
     match event.kind {
         EventKind::Fence => event.tags.has(Tag::Fence) && (event.tags.has(Tag::Sc) || event.tags.has(Tag::Mfence)),
         EventKind::Read { .. } => event.tags.has(Tag::X86),
-        EventKind::Write { .. } | EventKind::Barrier(_) | EventKind::Issue => false,
+        EventKind::Write { .. } | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => false,
     }
 }
 

@@ -7,7 +7,7 @@
 //! (PTX ISA 8.10.4), and `ptx` must refute it, if P0 released the flag. If the reader finds a 1 that was there before P0
 //! decided anything, and 1 is among the latter too, what it finds does not depend on what P0 read, and `ptx` must not refute
 //! it. What lies between, dependencies that the tool keeps although a compiler might find them false, is counted: a 1 that
-//! P0 writes on one of its ways, and what P0 itself does behind ways that need not meet.
+//! P0 writes on one of its ways, and what P0 itself does behind ways that need not meet, or of which one has a fence.
 
 mod self_justified_text;
 mod support;
@@ -292,8 +292,8 @@ enum Expected {
 /// Whether the ways of every branch meet for sure, and do nothing that is done or not by an address or a comparison.
 fn is_plain(steps: &[Step], is_on_way: bool) -> bool {
     steps.iter().all(|step| match step {
-        Step::Store(..) | Step::Exchange(..) | Step::Flag | Step::Relaxed | Step::Fence => true,
-        Step::Copy(_) | Step::Wait | Step::Bulk(_) | Step::Arrive | Step::WaitBulk => !is_on_way,
+        Step::Store(..) | Step::Exchange(..) | Step::Flag | Step::Relaxed => true,
+        Step::Fence | Step::Copy(_) | Step::Wait | Step::Bulk(_) | Step::Arrive | Step::WaitBulk => !is_on_way,
         Step::Pointer(..) | Step::Swap(..) => false,
         Step::Guarded(_, step) => is_plain(std::slice::from_ref(step), true),
         Step::Branch(yes, no) => is_plain(yes, true) && is_plain(no, true),
@@ -301,19 +301,31 @@ fn is_plain(steps: &[Step], is_on_way: bool) -> bool {
     })
 }
 
+fn is_any(steps: &[Step], wanted: fn(&Step) -> bool) -> bool {
+    steps.iter().any(|step| {
+        wanted(step)
+            || match step {
+                Step::Guarded(_, step) => is_any(std::slice::from_ref(step), wanted),
+                Step::Branch(yes, no) => is_any(yes, wanted) || is_any(no, wanted),
+                Step::Twice(steps) => is_any(steps, wanted),
+                _ => false,
+            }
+    })
+}
+
+/// Whether a way has a fence, for which what follows waits.
+fn has_fence_on_way(steps: &[Step]) -> bool {
+    let is_fence: fn(&Step) -> bool = |step| matches!(step, Step::Fence);
+    steps.iter().any(|step| match step {
+        Step::Guarded(_, step) => is_any(std::slice::from_ref(step), is_fence),
+        Step::Branch(yes, no) => is_any(yes, is_fence) || is_any(no, is_fence),
+        Step::Twice(steps) => has_fence_on_way(steps),
+        _ => false,
+    })
+}
+
 /// Whether no address or comparison is chosen by what chooses a way: what the way does is not looked at for those.
 fn is_chosen_once(steps: &[Step]) -> bool {
-    fn is_any(steps: &[Step], wanted: fn(&Step) -> bool) -> bool {
-        steps.iter().any(|step| {
-            wanted(step)
-                || match step {
-                    Step::Guarded(_, step) => is_any(std::slice::from_ref(step), wanted),
-                    Step::Branch(yes, no) => is_any(yes, wanted) || is_any(no, wanted),
-                    Step::Twice(steps) => is_any(steps, wanted),
-                    _ => false,
-                }
-        })
-    }
     let is_choice = |step: &Step| matches!(step, Step::Pointer(..) | Step::Swap(..));
     let is_way = |step: &Step| matches!(step, Step::Guarded(..) | Step::Branch(..));
     !is_any(steps, is_choice) || !is_any(steps, is_way)
@@ -337,7 +349,7 @@ fn expected(case: &Case) -> Expected {
         }
         Some(_) => {
             let is_free = match case.reader {
-                Reader::Acquires | Reader::Relaxed => is_chosen_once(&case.steps),
+                Reader::Acquires | Reader::Relaxed => is_chosen_once(&case.steps) && !has_fence_on_way(&case.steps),
                 Reader::Own | Reader::Barrier => is_plain(&case.steps, false),
             };
             if is_free && found.contains(&FIRST) && !read_other.is_vague { Expected::Reachable } else { Expected::Open }

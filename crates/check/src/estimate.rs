@@ -26,7 +26,7 @@ impl Estimate {
                 EventKind::Write { location, .. } => *writes.entry(location).or_default() += 1,
                 EventKind::Read { location, .. } => *reads.entry(location).or_default() += 1,
                 EventKind::Fence if event.tags.has(Tag::Sc) => fences += 1,
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
         let reads_from: f64 = reads

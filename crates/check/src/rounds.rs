@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_program::{EventId, LocationId};
 
 /// An iteration of a loop.
@@ -83,8 +83,8 @@ impl Rounds {
 fn steps(unfolding: &Unfolding, events: &[EventId]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     for id in events {
-        let Some(event) = unfolding.events.get(id.index()).filter(|event| event.is_main() && !event.has(Tag::Exit))
-        else {
+        let is_step = |event: &&Event| event.is_main() && !event.has(Tag::Exit) && event.omitted().is_none();
+        let Some(event) = unfolding.events.get(id.index()).filter(is_step) else {
             continue;
         };
         let (at, run) = (event.span.start, event.iteration);

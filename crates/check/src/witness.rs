@@ -227,7 +227,7 @@ impl Writer<'_> {
 
     fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, id: EventId) -> Option<WitnessEvent> {
         let event = unfolding.events.get(id.index())?;
-        let kind = match event.kind {
+        let kind = match &event.kind {
             unfolding::EventKind::Write { .. } if event.tags.has(Tag::Init) => EventKind::Init,
             unfolding::EventKind::Write { .. } => EventKind::Write,
             unfolding::EventKind::Read { .. } => EventKind::Read,
@@ -235,6 +235,8 @@ impl Writer<'_> {
             unfolding::EventKind::Issue if event.has(Tag::Exit) => EventKind::Exit,
             unfolding::EventKind::Issue => EventKind::Issue,
             unfolding::EventKind::Barrier(_) => EventKind::Barrier,
+            // What is not done is no part of what happened.
+            unfolding::EventKind::Omitted(_) => return None,
         };
         let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
         Some(WitnessEvent {
@@ -252,11 +254,11 @@ impl Writer<'_> {
 
     /// The name by which the instruction reached its location.
     fn location(&self, event: &unfolding::Event) -> Option<String> {
-        match event.kind {
+        match &event.kind {
             unfolding::EventKind::Read { address, .. } | unfolding::EventKind::Write { address, .. } => {
                 self.test.program.addresses.get(address.index()).map(|address| address.name.clone())
             }
-            unfolding::EventKind::Fence | unfolding::EventKind::Barrier(_) | unfolding::EventKind::Issue => None,
+            _ => None,
         }
     }
 

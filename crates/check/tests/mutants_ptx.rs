@@ -222,8 +222,31 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("result-dependency", "0", &["barriers/Bar-red-used", "barriers/Bar-red-and-used", "barriers/Bar-red-exit"]),
     ("overlooked", "0", &["lb/LB+left-out-barrier", "lb/LB+left-out-flag", "lb/LB+left-out-mbarrier"]),
-    ("overlooked", "omission", &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-behind", "lb/LB+left-out-concurrent"]),
-    ("told", "0", &["lb/LB+left-out-bulk", "lb/LB+left-out-bulk-pointer", "lb/LB+left-out-bulk-pointer-chosen"]),
+    (
+        "overlooked",
+        "decides; misses",
+        &["lb/LB+left-out-flag-relaxed", "lb/LB+left-out-behind", "lb/LB+left-out-concurrent"],
+    ),
+    (
+        "overlooked",
+        "decides; (misses & base-causality & (older^-1; rf))",
+        &["omission/alias-without-a-fence", "omission/bulk-copy-without-a-fence", "omission/surface-without-a-fence"],
+    ),
+    (
+        "serialised-with-omitted",
+        "0",
+        &["omission/strong-beside-an-atomic", "omission/strong-beside-a-reduction", "omission/release-beside-an-or"],
+    ),
+    (
+        "serialised-with-omitted",
+        "W * OMITTED",
+        &["omission/weak-beside-an-atomic", "omission/weak-beside-a-reduction", "omission/narrow-beside-an-atomic"],
+    ),
+    (
+        "preserved-if-told",
+        "0",
+        &["lb/LB+left-out-bulk", "lb/LB+left-out-bulk-pointer", "lb/LB+left-out-bulk-pointer-chosen"],
+    ),
     (
         "kernel-order",
         "0",

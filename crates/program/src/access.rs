@@ -4,7 +4,7 @@ use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
 use crate::launch::starts_after;
 use crate::program::{HostCall, Place, Scope, Space};
 use crate::tag::Tag;
-use crate::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
+use crate::unfolding::{Cover, Event, EventKind, OmittedWrite, TensorKind, Unfolding};
 
 impl Event {
     pub fn is_read(&self) -> bool {
@@ -17,7 +17,20 @@ impl Event {
 
     /// In program order, as opposed to part of an asynchronous operation.
     pub fn is_main(&self) -> bool {
-        self.strand.is_none()
+        self.strand.is_none() && self.omitted().is_none_or(|write| write.through.is_none())
+    }
+
+    /// The write that it stands for, if it is one that is not made.
+    pub fn omitted(&self) -> Option<&OmittedWrite> {
+        match &self.kind {
+            EventKind::Omitted(write) => Some(write),
+            _ => None,
+        }
+    }
+
+    /// The physical location of an access, or of a write that is not made.
+    pub fn target(&self) -> Option<LocationId> {
+        self.location().or_else(|| self.omitted().map(|write| write.location))
     }
 
     pub fn is_init(&self) -> bool {
@@ -36,14 +49,15 @@ impl Event {
     pub fn location(&self) -> Option<LocationId> {
         match self.kind {
             EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
         }
     }
 
-    /// The generic virtual address of an access: equal for `vloc` accesses.
+    /// The generic virtual address of an access or of a write that is not made: equal for `vloc` accesses.
     pub fn generic(&self) -> Option<AddressId> {
-        match self.kind {
-            EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(generic),
+        match &self.kind {
+            EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
+            EventKind::Omitted(write) => Some(write.generic),
             EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
         }
     }
@@ -149,7 +163,7 @@ pub fn same_cluster(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
 
 /// Whether the fence is about this access (PTX ISA 9.7.15.4): the object's state space, whose it is, or which it is.
 pub fn covers(unfolding: &Unfolding, fence: EventId, access: EventId) -> bool {
-    let Some(location) = unfolding.event(access).location() else { return false };
+    let Some(location) = unfolding.event(access).target() else { return false };
     let info = &unfolding.locations[location.index()];
     let place = unfolding.place(fence);
     let is_shared = info.space == Some(Space::Shared);
@@ -171,7 +185,7 @@ pub fn covers(unfolding: &Unfolding, fence: EventId, access: EventId) -> bool {
 pub fn overlap_completely(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
     let of = |id: EventId| {
         let event = unfolding.event(id);
-        let location = event.location()?;
+        let location = event.target()?;
         Some(event.extent.map_or((location, 1), |extent| (extent.first, extent.count)))
     };
     of(a).is_some() && of(a) == of(b)

@@ -253,7 +253,7 @@ impl<'a> Scan<'a> {
                     let operands = operands.chain(barrier.reduction.as_ref().map(|(_, predicate)| predicate));
                     operands.for_each(|operand| self.expression(operand, event.span));
                 }
-                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
+                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
         for trace in &unfolding.traces {

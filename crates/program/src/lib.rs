@@ -13,6 +13,7 @@ pub mod ids;
 pub mod initial;
 pub mod launch;
 pub mod lower;
+pub mod may;
 pub mod mbarrier;
 pub mod placement;
 pub mod program;

@@ -156,4 +156,6 @@ tags! {
     Looked = "CLC_LOOKED",
     /// The instruction says that the address lies in the window of the thread's own CTA (`.shared`, `.shared::cta`).
     OwnWindow = "OWN_WINDOW",
+    /// A write that is not made and would be had its thread read other values. It is in neither `W` nor `M`.
+    Omitted = "OMITTED",
 }

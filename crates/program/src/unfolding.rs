@@ -36,8 +36,6 @@ pub struct Unfolding {
     /// What the exit of a thread depends on, by trace, ascending: the reads that decided a branch on one way of which the thread
     /// need not exit, or takes part in other barriers first. Nothing else that happens or not before an exit decides it.
     pub exits: Vec<(TraceId, Vec<EventId>)>,
-    /// Writes that a trace left out, by trace, ascending.
-    pub omissions: Vec<Omission>,
     /// Traces that end after an iteration which all threads of a CTA go through together ([`crate::unfold::Joint`]).
     pub joint: Vec<TraceId>,
 }
@@ -54,29 +52,6 @@ impl Unfolding {
         let at = self.exits.binary_search_by_key(&trace, |(exits, _)| *exits);
         at.map_or(&[], |at| self.exits[at].1.as_slice())
     }
-
-    /// The writes that this trace left out.
-    pub fn omissions_of(&self, trace: TraceId) -> &[Omission] {
-        let from = self.omissions.partition_point(|omission| omission.trace < trace);
-        let count = self.omissions[from..].partition_point(|omission| omission.trace == trace);
-        &self.omissions[from..from + count]
-    }
-}
-
-/// A write that the thread would have made had it read other values. It is no event; but whoever would have read it
-/// depends on why it is none. Only of an unfolding with real dependencies.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Omission {
-    pub trace: TraceId,
-    pub location: LocationId,
-    /// The last event of the trace before its place in program order.
-    pub after: Option<EventId>,
-    /// Of an asynchronous write: the mbarrier that tells of its end, if only who learns of it there would have seen it.
-    pub through: Option<LocationId>,
-    /// Whose reads it is about.
-    pub readers: Readers,
-    /// The reads that decided that it is not made.
-    pub reads: Vec<EventId>,
 }
 
 /// Other threads learn of what a thread did where it lets them know; so the place of a write that is not made may be another
@@ -89,7 +64,7 @@ pub enum Readers {
 }
 
 impl Readers {
-    /// Whether an omission of the one thread is about reads of the other.
+    /// Whether a write that the one thread leaves out is about reads of the other.
     pub fn have(self, thread: ThreadId, reader: Option<ThreadId>) -> bool {
         match self {
             Readers::All => true,
@@ -296,6 +271,24 @@ pub enum EventKind {
     Barrier(BarrierEvent),
     /// An asynchronous operation starts, or a main event that only waits for some (`wait_group`): no access of its own.
     Issue,
+    /// A write that the thread does not make here and would make had it read other values: no access, and yet whoever
+    /// would have read it depends on why it is not made (docs/models/omission.md). The tags are those of the write, but
+    /// for `Write`. Only of an unfolding with real dependencies.
+    Omitted(OmittedWrite),
+}
+
+/// See [`EventKind::Omitted`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OmittedWrite {
+    pub generic: AddressId,
+    pub location: LocationId,
+    /// The reads that decide that it is not made.
+    pub decided_by: Vec<EventId>,
+    /// Of an asynchronous write: the mbarrier that would tell of its end, if only who learns of it there would have seen
+    /// it. Such an event is not in program order.
+    pub through: Option<LocationId>,
+    /// Whose reads it is about.
+    pub readers: Readers,
 }
 
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ mod common;
 use common::{dartagnan, ptx, unfolded};
 use fencepost_program::EventId;
 use fencepost_program::unfold::{Dependencies, UnfoldOptions, unfold};
-use fencepost_program::unfolding::{Event, Omission, Trace, Unfolding};
+use fencepost_program::unfolding::{Event, OmittedWrite, Trace, Unfolding};
 
 /// The events of the only trace that ran through, init writes left out, and the id of the first.
 fn longest(unfolding: &Unfolding) -> Vec<(EventId, &Event)> {
@@ -156,27 +156,51 @@ fn omitted(code: &[&str], dependencies: Dependencies) -> Vec<(String, usize)> {
     let program = common::program(&ptx("x = 0; y = 0; z = 0; .global .u32 w[2]; P0:%rd1 = z;", code));
     let unfolding =
         unfold(&program, &UnfoldOptions { dependencies, ..UnfoldOptions::default() }).expect("an unfolding");
-    let name = |omission: &Omission| unfolding.locations[omission.location.index()].name.clone();
+    let name = |write: &OmittedWrite| unfolding.locations[write.location.index()].name.clone();
     // Once, though its place may be another for other threads.
-    let found: std::collections::BTreeSet<_> =
-        unfolding.omissions.iter().map(|omission| (name(omission), omission.reads.len())).collect();
+    let omitted = unfolding.events.iter().filter_map(Event::omitted);
+    let found: std::collections::BTreeSet<_> = omitted.map(|write| (name(write), write.decided_by.len())).collect();
     found.into_iter().collect()
+}
+
+/// Of code behind a test of what x holds, which may be 0 or 1, where somebody reads z.
+fn omitted_behind(rest: &[&str]) -> Vec<String> {
+    let (first, last) = (["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;"], ["st.u32 [x], 1;", "ld.u32 %r9, [z];"]);
+    let code = [&first[..], rest, &last].concat();
+    assert!(omitted(&code, Dependencies::Syntactic).is_empty());
+    omitted(&code, Dependencies::Real).into_iter().map(|(name, reads)| format!("{name} {reads}")).collect()
 }
 
 #[test]
 fn writes_that_are_not_made_are_noted() {
-    let of = |rest: &[&str]| {
-        let code = [&["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;"][..], rest].concat();
-        assert!(omitted(&code, Dependencies::Syntactic).is_empty());
-        omitted(&code, Dependencies::Real)
-            .into_iter()
-            .map(|(name, reads)| format!("{name} {reads}"))
-            .collect::<Vec<_>>()
-    };
+    let of = omitted_behind;
     assert_eq!(of(&["@%p1 st.u32 [z], 1;", "st.u32 [y], 1;"]), ["z 1"]);
     assert_eq!(of(&["@%p1 st.u32 [%rd1], 1;", "st.u32 [y], 1;"]), ["z 1"]);
     assert_eq!(of(&["@%p1 bra L0;", "st.u32 [z], 1;", "L0:", "st.u32 [y], 1;"]), ["z 1"]);
     assert_eq!(of(&["@%p1 st.u32 [z], 1;", "@!%p1 st.u32 [z], 1;", "st.u32 [y], 1;"]), [""; 0]);
     assert_eq!(of(&["atom.relaxed.gpu.cas.b32 %r2, [z], %r1, 1;", "st.u32 [y], 1;"]), ["z 1"]);
     assert_eq!(of(&["atom.relaxed.gpu.cas.b32 %r2, [z], 0, 1;", "st.u32 [y], 1;"]), [""; 0]);
+}
+
+#[test]
+fn a_write_that_no_value_makes_is_not_left_out() {
+    let dead = ["setp.gt.u32 %p2, %r1, 1;", "@%p2 st.u32 [z], 1;"];
+    assert_eq!(omitted_behind(&dead), [""; 0]);
+    assert_eq!(omitted_behind(&["setp.gt.u32 %p2, %r1, 0;", dead[1]]), ["z 1"]);
+    // And one that nobody reads is missed by nobody.
+    let code = ["ld.u32 %r1, [x];", "setp.eq.u32 %p1, %r1, 0;", "@%p1 st.u32 [z], 1;", "st.u32 [x], 1;"];
+    assert!(omitted(&code, Dependencies::Real).is_empty());
+}
+
+#[test]
+fn of_two_conditions_the_one_that_holds_alone_decides() {
+    let loads = ["ld.u32 %r2, [y];", "setp.eq.u32 %p2, %r2, 0;", "st.u32 [y], 1;"];
+    let with = |rest: &[&str]| omitted_behind(&[&loads[..], rest].concat());
+    // Both, one and none of them: in the first case no read decides.
+    let either = with(&["or.pred %p3, %p1, %p2;", "@!%p3 st.u32 [z], 1;"]);
+    assert_eq!(either, ["z 1"]);
+    let both = with(&["and.pred %p3, %p1, %p2;", "@!%p3 st.u32 [z], 1;"]);
+    assert_eq!(both, ["z 2"]);
+    let branches = with(&["@%p1 bra L0;", "@%p2 bra L0;", "st.u32 [z], 1;", "L0:"]);
+    assert_eq!(branches, ["z 1"]);
 }

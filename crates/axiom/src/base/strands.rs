@@ -3,11 +3,14 @@
 
 use fencepost_program::EventId;
 use fencepost_program::access;
-use fencepost_program::unfolding::{Event, EventKind, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, OmittedWrite, Unfolding};
 
 use super::Candidate;
 use crate::bits::kernel;
 use crate::model::BaseRelation;
+
+/// A write that is not made, and its event.
+type Omitted<'a> = (EventId, &'a OmittedWrite);
 
 impl Candidate {
     /// The relations of this file; the others give the empty one.
@@ -25,12 +28,12 @@ impl Candidate {
             BaseRelation::Pipelined => {
                 self.fill_ids(unfolding, out, |event| event.strand.is_some(), access::pipelined);
             }
-            BaseRelation::Covers => self.fill_ids(unfolding, out, is_access_or_fence, |unfolding, fence, access| {
+            BaseRelation::Covers => self.fill_ids(unfolding, out, is_memory_or_fence, |unfolding, fence, access| {
                 matches!(unfolding.event(fence).kind, EventKind::Fence) && access::covers(unfolding, fence, access)
             }),
             BaseRelation::Scluster => self.fill_ids(unfolding, out, |_| true, access::same_cluster),
             BaseRelation::Sgpu => self.fill_ids(unfolding, out, |_| true, access::same_gpu),
-            BaseRelation::Complete => self.fill_ids(unfolding, out, is_access, access::overlap_completely),
+            BaseRelation::Complete => self.fill_ids(unfolding, out, is_about_memory, access::overlap_completely),
             BaseRelation::Sameop => self.fill_ids(unfolding, out, is_access, access::same_operation),
             BaseRelation::Launch => {
                 self.fill_ids(unfolding, out, |_| true, access::launched_after);
@@ -42,41 +45,34 @@ impl Candidate {
                 EventKind::Barrier(barrier) => &barrier.contributed,
                 _ => &[],
             }),
-            BaseRelation::Omission
-            | BaseRelation::BeforeOmission
-            | BaseRelation::AfterOmission
-            | BaseRelation::ToldOmission => self.fill_omissions(unfolding, which, out),
+            BaseRelation::Decides => {
+                self.fill_sources(unfolding, out, |event| event.omitted().map_or(&[], |write| &write.decided_by));
+            }
+            BaseRelation::Told => self.fill_omitted(unfolding, out, |unfolding, (omitted, write), (id, event)| {
+                let is_own = unfolding.event(omitted).thread == event.thread;
+                write.through.is_some() && is_own && id > omitted && event.location() == write.through
+            }),
+            BaseRelation::Misses => self.fill_omitted(unfolding, out, |unfolding, (omitted, write), (_, event)| {
+                let is_about = |thread| write.readers.have(thread, event.thread);
+                let is_read = event.is_read() && event.location() == Some(write.location);
+                is_read && unfolding.event(omitted).thread.is_some_and(is_about)
+            }),
             _ => {}
         }
     }
 
-    /// About writes that are not made, to the reads of their locations.
-    fn fill_omissions(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
-        for (thread, trace) in self.traces.iter().enumerate() {
-            for omission in unfolding.omissions_of(*trace) {
-                let is_behind = |id: EventId| omission.after.is_none_or(|after| id > after);
-                let own = |at: &usize| unfolding.event(self.events[*at]);
-                let all = self.thread_events(thread);
-                let from: Vec<usize> = match (which, omission.through) {
-                    (BaseRelation::Omission, _) => omission.reads.iter().filter_map(|read| self.local(*read)).collect(),
-                    (BaseRelation::BeforeOmission, _) => {
-                        all.filter(|at| own(at).is_main() && !is_behind(self.events[*at])).collect()
-                    }
-                    (BaseRelation::AfterOmission, None) => {
-                        all.filter(|at| own(at).is_main() && is_behind(self.events[*at])).collect()
-                    }
-                    (BaseRelation::ToldOmission, Some(through)) => {
-                        let is_there = |at: &usize| own(at).location() == Some(through);
-                        all.filter(|at| is_there(at) && is_behind(self.events[*at])).collect()
-                    }
-                    _ => continue,
-                };
-                for (to, id) in self.events.iter().enumerate() {
-                    let event = unfolding.event(*id);
-                    let is_about = omission.readers.have(unfolding.traces[trace.index()].thread, event.thread);
-                    if is_about && event.is_read() && event.location() == Some(omission.location) {
-                        from.iter().for_each(|from| kernel::relate(self.shape, out, *from, to));
-                    }
+    /// From writes that are not made to the events for which this holds.
+    fn fill_omitted(
+        &self,
+        unfolding: &Unfolding,
+        out: &mut [u64],
+        holds: impl Fn(&Unfolding, Omitted<'_>, (EventId, &Event)) -> bool,
+    ) {
+        for (from, id) in self.events.iter().enumerate() {
+            let Some(write) = unfolding.event(*id).omitted() else { continue };
+            for (to, other) in self.events.iter().enumerate() {
+                if holds(unfolding, (*id, write), (*other, unfolding.event(*other))) {
+                    kernel::relate(self.shape, out, from, to);
                 }
             }
         }
@@ -115,6 +111,11 @@ fn is_access(event: &Event) -> bool {
     event.location().is_some()
 }
 
-fn is_access_or_fence(event: &Event) -> bool {
-    matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. } | EventKind::Fence)
+/// An access, or a write that is not made.
+fn is_about_memory(event: &Event) -> bool {
+    event.target().is_some()
+}
+
+fn is_memory_or_fence(event: &Event) -> bool {
+    is_about_memory(event) || matches!(event.kind, EventKind::Fence)
 }

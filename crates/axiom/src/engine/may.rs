@@ -4,47 +4,15 @@
 
 use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
+pub(in crate::engine) use fencepost_program::may::{May, image};
+use fencepost_program::may::{image_over, leaves_of};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 
 use crate::base::location_of;
 
-/// Beyond this many values nothing is known.
-const MANY: usize = 64;
 /// What still grows after this many rounds (a counter) may have any value.
 const ROUNDS: usize = 8;
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in crate::engine) enum May {
-    Any,
-    /// Ascending.
-    Values(Vec<Value>),
-}
-
-impl May {
-    pub(in crate::engine) fn none() -> May {
-        May::Values(Vec::new())
-    }
-
-    pub(in crate::engine) fn insert(&mut self, value: Value) {
-        if let May::Values(values) = self
-            && let Err(at) = values.binary_search(&value)
-        {
-            values.insert(at, value);
-            if values.len() > MANY {
-                *self = May::Any;
-            }
-        }
-    }
-
-    /// Whether it holds of some value.
-    pub(in crate::engine) fn any(&self, mut holds: impl FnMut(Value) -> bool) -> bool {
-        match self {
-            May::Any => true,
-            May::Values(values) => values.iter().any(|value| holds(*value)),
-        }
-    }
-}
 
 /// The only read an expression depends on, if it is one.
 pub(in crate::engine) fn only_leaf(leaves: &mut Vec<Leaf>) -> Option<EventId> {
@@ -106,7 +74,7 @@ impl MayValues {
             match &unfolding.events[event.index()].kind {
                 EventKind::Read { .. } => reads.push(event),
                 EventKind::Write { .. } => writes.push(event),
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
         let mut growth = Growth::new(unfolding, reads, writes);
@@ -258,54 +226,4 @@ impl Growth {
 fn leaf_event(leaf: Leaf) -> EventId {
     let (Leaf::Read(event) | Leaf::BarrierResult(event)) = leaf;
     event
-}
-
-/// Ascending, each once.
-fn leaves_of(expression: &Expression) -> Vec<Leaf> {
-    let mut leaves = Vec::new();
-    expression.leaves(&mut leaves);
-    leaves.sort();
-    leaves.dedup();
-    leaves
-}
-
-/// Every value the expression can have, where each read has those that `of` says.
-pub(in crate::engine) fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> May {
-    image_over(expression, &leaves_of(expression), of)
-}
-
-/// The same of an expression with these leaves.
-fn image_over<'a>(expression: &Expression, leaves: &[Leaf], of: &dyn Fn(EventId) -> &'a May) -> May {
-    let mut domains: Vec<&[Value]> = Vec::with_capacity(leaves.len());
-    for leaf in leaves {
-        match leaf {
-            Leaf::Read(event) => match of(*event) {
-                May::Values(values) => domains.push(values),
-                May::Any => return May::Any,
-            },
-            Leaf::BarrierResult(_) => return May::Any,
-        }
-    }
-    let combinations = domains.iter().try_fold(1usize, |product, values| product.checked_mul(values.len()));
-    if combinations.is_none_or(|count| count > MANY * 4) {
-        return May::Any;
-    }
-    let mut image = May::none();
-    let mut chosen = Vec::with_capacity(domains.len());
-    for mut number in 0..combinations.unwrap_or(0) {
-        chosen.clear();
-        for values in &domains {
-            chosen.push(values[number % values.len()]);
-            number /= values.len();
-        }
-        let value = expression.evaluate(&mut |leaf| {
-            let at = leaves.binary_search(&leaf).ok()?;
-            chosen.get(at).copied()
-        });
-        match value {
-            Some(value) => image.insert(value),
-            None => return May::Any,
-        }
-    }
-    image
 }

@@ -276,15 +276,13 @@ pub enum BaseRelation {
     Gridstart,
     /// An access to the memory of a CTA to the main events of that CTA's threads.
     Home,
-    /// The reads that decided that a write is not made to the reads of its location.
-    Omission,
-    /// The main events before such a write, had it been made, to the reads of its location.
-    BeforeOmission,
-    /// Those behind it.
-    AfterOmission,
-    /// Of an asynchronous write of whose end an mbarrier would tell: the events of its thread at that mbarrier, behind its
-    /// place, instead.
-    ToldOmission,
+    /// The reads that decide that a write is not made to the event for it.
+    Decides,
+    /// A write that is not made, and of whose end an mbarrier would tell, to the events of its thread at that mbarrier behind
+    /// its place.
+    Told,
+    /// A write that is not made to the reads of its location that it is about.
+    Misses,
     /// The reads that what a thread gives to a `bar.red` depends on to its event.
     Contributed,
     /// Barrier operations that met, into those that wait.

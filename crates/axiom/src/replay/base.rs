@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Omission, Unfolding};
+use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
 use fencepost_program::{AddressId, EventId, LocationId, TraceId};
 
 use super::beside;
@@ -186,7 +186,7 @@ impl<'t> Candidate<'t> {
         let relation = match name {
             "id" => self.relate(|x, _, y, _| x == y),
             "po" => self.program_order(),
-            "loc" => self.relate(|_, a, _, b| location(a).is_some() && location(a) == location(b)),
+            "loc" => self.relate(|_, a, _, b| target(a).is_some() && target(a) == target(b)),
             "vloc" => self.relate(|_, a, _, b| generic(a).is_some() && generic(a) == generic(b)),
             "int" => self.relate(|_, a, _, b| a.thread.is_some() && a.thread == b.thread),
             "ext" => self.relate(|_, a, _, b| a.thread != b.thread),
@@ -196,14 +196,6 @@ impl<'t> Candidate<'t> {
             "ctrl" => self.relate(|x, _, _, b| b.control_deps.contains(&x)),
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
-            "omission" => self.omissions(|omission, x, _| omission.reads.contains(&x)),
-            "before_omission" => self.omissions(is_before),
-            "after_omission" => self
-                .omissions(|omission, x, a| omission.through.is_none() && a.strand.is_none() && is_behind(omission, x)),
-            "told_omission" => self.omissions(|omission, x, a| {
-                let through = omission.through;
-                through.is_some() && location(a) == through && is_behind(omission, x)
-            }),
             _ => {
                 let relation = beside::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
@@ -212,28 +204,20 @@ impl<'t> Candidate<'t> {
         Some(BaseValue::Pairs(Rc::new(relation)))
     }
 
-    /// Pairs of an event of the thread that leaves a write out, for which this holds, and a read of the location.
-    fn omissions(&self, holds: impl Fn(&Omission, EventId, &Event) -> bool) -> Pairs {
-        let traces = self.traces.borrow();
-        let occurring = |omission: &&Omission| traces.contains(&omission.trace);
-        let omissions: Vec<&Omission> = self.unfolding.omissions.iter().filter(occurring).collect();
-        let thread = |omission: &Omission| self.unfolding.traces[omission.trace.index()].thread;
-        self.relate(|x, a, _, b| {
-            let is_about = |omission: &Omission| omission.readers.have(thread(omission), b.thread);
-            let reads =
-                |omission: &Omission| has(b, Tag::Read) && location(b) == Some(omission.location) && is_about(omission);
-            let is_its = |omission: &Omission| a.thread == Some(thread(omission));
-            omissions.iter().any(|omission| reads(omission) && is_its(omission) && holds(omission, x, a))
-        })
-    }
-
     /// Strands are beside program order; it does not relate events of one group (PTX ISA 8.2.4), and of a read-modify-write
     /// of several elements it relates the read of each with its own write only.
     fn program_order(&self) -> Pairs {
         let events = self.events.borrow();
-        let positions: BTreeMap<EventId, usize> = events.iter().map(|&event| (event, self.position(event))).collect();
+        // What a write that is not made lies behind, others lie behind too: it comes before those.
+        let position = |event: EventId| (self.position(event), !self.is_omitted(event), event);
+        let positions: BTreeMap<EventId, _> = events.iter().map(|&event| (event, position(event))).collect();
+        // One that is told of somewhere else has no place there.
+        let in_order = |event: &Event| match &event.kind {
+            EventKind::Omitted(write) => write.through.is_none(),
+            _ => event.strand.is_none(),
+        };
         self.relate(|x, a, y, b| {
-            let main = a.strand.is_none() && b.strand.is_none();
+            let main = in_order(a) && in_order(b);
             let one_group = matches!((a.group, b.group), (Some(first), Some(second)) if first == second);
             let same_thread = a.thread.is_some() && a.thread == b.thread;
             main && !one_group && !self.other_element(a, y) && same_thread && positions[&x] < positions[&y]
@@ -292,6 +276,10 @@ impl<'t> Candidate<'t> {
         result.into_iter().collect()
     }
 
+    fn is_omitted(&self, event: EventId) -> bool {
+        matches!(self.unfolding.events[event.index()].kind, EventKind::Omitted(_))
+    }
+
     /// How many events of its thread come before it.
     fn position(&self, event: EventId) -> usize {
         std::iter::successors(self.unfolding.events[event.index()].parent, |at| {
@@ -299,15 +287,6 @@ impl<'t> Candidate<'t> {
         })
         .count()
     }
-}
-
-/// Events of a trace have ascending numbers.
-fn is_before(omission: &Omission, event: EventId, tells: &Event) -> bool {
-    tells.strand.is_none() && matches!(omission.after, Some(after) if event <= after)
-}
-
-fn is_behind(omission: &Omission, event: EventId) -> bool {
-    omission.after.is_none_or(|after| event > after)
 }
 
 fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {
@@ -338,13 +317,22 @@ pub(crate) fn has(event: &Event, tag: Tag) -> bool {
 pub(crate) fn location(event: &Event) -> Option<LocationId> {
     match &event.kind {
         EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
+    }
+}
+
+/// Of an access, or of a write that is not made.
+pub(super) fn target(event: &Event) -> Option<LocationId> {
+    match &event.kind {
+        EventKind::Omitted(write) => Some(write.location),
+        _ => location(event),
     }
 }
 
 fn generic(event: &Event) -> Option<AddressId> {
     match &event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
+        EventKind::Omitted(write) => Some(write.generic),
         EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
 }

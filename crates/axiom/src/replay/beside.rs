@@ -3,10 +3,10 @@
 
 use fencepost_program::program::{HostCall, Place, Space};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, TensorKind, Unfolding};
+use fencepost_program::unfolding::{Cover, Event, EventKind, Readers, TensorKind, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
 
-use super::base::{has, location, place};
+use super::base::{has, location, place, target};
 
 /// Whether a relation holds of a pair.
 type Holds = fn(&Unfolding, (EventId, &Event), (EventId, &Event)) -> bool;
@@ -19,7 +19,7 @@ pub(super) fn relation(name: &str) -> Option<Holds> {
         "done" => |_, (x, _), (_, b)| b.completes.contains(&x),
         "pipelined" => |_, (_, a), (_, b)| pipelined(a, b),
         "covers" => |unfolding, (_, a), (_, b)| {
-            matches!(a.kind, EventKind::Fence) && location(b).is_some_and(|at| covers(unfolding, a, at))
+            matches!(a.kind, EventKind::Fence) && target(b).is_some_and(|at| covers(unfolding, a, at))
         },
         "scluster" => |unfolding, (_, a), (_, b)| same_cluster(unfolding, a, b),
         "sgpu" => |unfolding, (_, a), (_, b)| match (place(unfolding, a), place(unfolding, b)) {
@@ -33,6 +33,28 @@ pub(super) fn relation(name: &str) -> Option<Holds> {
                 None => id,
             };
             location(a).is_some() && location(b).is_some() && operation(x, a) == operation(y, b)
+        },
+        "decides" => |_, (x, _), (_, b)| match &b.kind {
+            EventKind::Omitted(write) => write.decided_by.contains(&x),
+            _ => false,
+        },
+        "told" => |_, (x, a), (y, b)| match &a.kind {
+            EventKind::Omitted(write) => match write.through {
+                Some(mbarrier) => a.thread == b.thread && x < y && location(b) == Some(mbarrier),
+                None => false,
+            },
+            _ => false,
+        },
+        "misses" => |_, (_, a), (_, b)| match &a.kind {
+            EventKind::Omitted(write) => {
+                let is_whose = match write.readers {
+                    Readers::All => true,
+                    Readers::Own => a.thread == b.thread,
+                    Readers::Others => a.thread != b.thread,
+                };
+                has(b, Tag::Read) && location(b) == Some(write.location) && is_whose
+            }
+            _ => false,
         },
         "launch" => |unfolding, (_, a), (_, b)| launch(unfolding, a, b),
         "gridwait" => |unfolding, (_, a), (_, b)| {
@@ -134,7 +156,7 @@ fn same_cluster(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {
 
 /// The locations an operation spans, as first and number.
 fn bytes(event: &Event) -> Option<(LocationId, u32)> {
-    let own = location(event)?;
+    let own = target(event)?;
     Some(match event.extent {
         Some(extent) => (extent.first, extent.count),
         None => (own, 1),

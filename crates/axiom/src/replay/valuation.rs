@@ -35,7 +35,7 @@ impl Valuation {
                         written.map(|value| ty.wrap(*value))
                     }
                     EventKind::Write { value, ty, .. } => known.evaluate(value).map(|value| ty.wrap(value)),
-                    EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+                    EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
                 };
                 known.accesses.extend(value.map(|value| (event, value)));
             }
@@ -87,7 +87,7 @@ impl Valuation {
     pub(crate) fn is_complete(&self, unfolding: &Unfolding, events: &[EventId]) -> bool {
         events.iter().all(|event| match unfolding.events[event.index()].kind {
             EventKind::Read { .. } | EventKind::Write { .. } => self.accesses.contains_key(event),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => true,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => true,
         })
     }
 }

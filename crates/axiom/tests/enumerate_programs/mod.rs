@@ -137,7 +137,7 @@ impl Builder {
         let tag = match &kind {
             EventKind::Read { .. } => Some(Tag::Read),
             EventKind::Write { .. } => Some(Tag::Write),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
         };
         let tags = tag.into_iter().fold(self.tags, Tags::with);
         let parent = (id.index() > first).then(|| EventId::new(id.index() - 1));

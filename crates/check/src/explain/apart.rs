@@ -277,7 +277,7 @@ fn shared(scope: Scope) -> &'static str {
 fn generic(event: &Event) -> Option<fencepost_program::AddressId> {
     match event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(generic),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+        _ => None,
     }
 }
 

@@ -47,7 +47,7 @@ impl<'a> Context<'a> {
     pub(super) fn location_of(&self, id: EventId) -> Option<LocationId> {
         match self.event(id)?.kind {
             EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
-            EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+            _ => None,
         }
     }
 

@@ -156,8 +156,10 @@ pub(super) type Lane = (fencepost_program::ThreadId, Option<EventId>);
 
 pub(super) type Threads = BTreeMap<Lane, Vec<EventId>>;
 
+/// None of init writes, and of writes that are not made: nothing happens there.
 pub(super) fn lane(context: &Context<'_>, id: EventId) -> Option<Lane> {
-    Some((context.event(id)?.thread?, context.issue(id)))
+    let event = context.event(id).filter(|event| event.omitted().is_none())?;
+    Some((event.thread?, context.issue(id)))
 }
 
 pub(super) fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
@@ -246,7 +248,9 @@ pub(super) fn communication(
     }
     // What the model orders, between what has no order of its own.
     for to in &execution.events {
-        let earlier = happened.all_before(*to).filter(|from| lane(context, *from) != lane(context, *to));
+        let is_made = |from: &EventId| context.event(*from).is_some_and(|event| event.omitted().is_none());
+        let others = |from: &EventId| lane(context, *from) != lane(context, *to);
+        let earlier = happened.all_before(*to).filter(is_made).filter(others);
         earlier.for_each(|from| add(must, from, *to));
     }
     let told = execution.rf.iter().chain(&execution.co);

@@ -71,7 +71,8 @@ fn main_boxes(words: &Words<'_>, trace: &Trace) -> Vec<Vec<EventId>> {
     let mut last: Option<&Event> = None;
     for id in &trace.events {
         // The end of a thread is no instruction, and drawn only where an access may come after it.
-        let is_drawn = |event: &&Event| event.is_main() && (!event.has(Tag::Exit) || words.is_racing(*id));
+        let is_something = |event: &Event| event.is_main() && event.omitted().is_none();
+        let is_drawn = |event: &&Event| is_something(event) && (!event.has(Tag::Exit) || words.is_racing(*id));
         let Some(event) = words.event(*id).filter(is_drawn) else { continue };
         let in_group = event.group.is_some() && last.is_some_and(|last| last.group == event.group);
         // An instruction that copies reads, then writes.
@@ -178,7 +179,7 @@ fn role(event: &Event) -> Role {
         EventKind::Fence => Gate::of(event).map_or(Role::Fence, Role::Gate),
         EventKind::Issue if event.has(Tag::Issue) => Role::Issue,
         EventKind::Issue => Role::Wait,
-        EventKind::Barrier(_) => Role::Barrier,
+        EventKind::Barrier(_) | EventKind::Omitted(_) => Role::Barrier,
     }
 }
 

@@ -197,7 +197,7 @@ fn request(unfolding: &Unfolding, id: EventId, placement: &Placement, slots: &Sl
     let kind = match &event.kind {
         EventKind::Read { location, .. } => RequestKind::Read { location: *location },
         EventKind::Write { location, value, .. } => RequestKind::Write { location: *location, value: value.clone() },
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => RequestKind::Fence,
+        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => RequestKind::Fence,
     };
     let architecture = event.thread.map(|thread| placement.threads[thread.index()].0);
     Ok(Request {

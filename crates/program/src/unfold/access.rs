@@ -31,7 +31,7 @@ impl Runner<'_> {
         let Some((address, bytes)) = accessed(&instruction.operation) else { return Ok(()) };
         let elsewhere = self.elsewhere(&state, (address, bytes), &instruction.operation);
         let (mut alternatives, address_reads) = self.range(state, address, bytes)?;
-        self.omit_elsewhere(&mut alternatives, &elsewhere, &address_reads);
+        self.omit_elsewhere(&mut alternatives, &elsewhere);
         for (state, targets) in alternatives {
             self.check_alignment(&targets, bytes, state.at)?;
             let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };

@@ -255,6 +255,7 @@ fn replace(unfolding: &mut Unfolding, stands: &Stands) {
         match &mut event.kind {
             EventKind::Write { value, .. } => exchange_reads(value, stands),
             EventKind::Barrier(barrier) => exchange(&mut barrier.contributed),
+            EventKind::Omitted(write) => exchange(&mut write.decided_by),
             EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
@@ -267,10 +268,6 @@ fn replace(unfolding: &mut Unfolding, stands: &Stands) {
     }
     unfolding.failing.iter_mut().for_each(|iteration| exchange(&mut iteration.events));
     unfolding.exits.iter_mut().for_each(|(_, reads)| exchange(reads));
-    for omission in &mut unfolding.omissions {
-        omission.after = kept_parent(omission.after);
-        exchange(&mut omission.reads);
-    }
 }
 
 /// A value that nobody looks at may be made of any.

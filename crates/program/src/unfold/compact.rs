@@ -23,6 +23,11 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
     let rename = |event: &mut EventId| *event = renamed[event.index()];
     let mut keep = used.iter();
     unfolding.events.retain(|_| keep.next().copied().unwrap_or(false));
+    renumber(unfolding, &rename);
+}
+
+/// Gives every event that something names its new number. The events themselves are where they belong already.
+pub(super) fn renumber(unfolding: &mut Unfolding, rename: &dyn Fn(&mut EventId)) {
     for event in &mut unfolding.events {
         event.parent.iter_mut().chain(&mut event.rmw_partner).chain(&mut event.group).for_each(rename);
         event.address_deps.iter_mut().chain(&mut event.data_deps).chain(&mut event.control_deps).for_each(rename);
@@ -35,25 +40,23 @@ pub(crate) fn compact(unfolding: &mut Unfolding) {
             rename(&mut extent.operation);
         }
         match &mut event.kind {
-            EventKind::Write { value, .. } => rename_expression(value, &rename),
+            EventKind::Write { value, .. } => rename_expression(value, rename),
             EventKind::Barrier(barrier) => {
                 let operands = [&mut barrier.instance, &mut barrier.id, &mut barrier.count].into_iter().flatten();
                 let predicate = barrier.reduction.as_mut().map(|(_, predicate)| predicate);
-                operands.chain(predicate).for_each(|operand| rename_expression(operand, &rename));
+                operands.chain(predicate).for_each(|operand| rename_expression(operand, rename));
                 barrier.contributed.iter_mut().for_each(rename);
             }
+            EventKind::Omitted(write) => write.decided_by.iter_mut().for_each(rename),
             EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
         }
     }
     unfolding.failing.iter_mut().flat_map(|iteration| &mut iteration.events).for_each(rename);
     unfolding.exits.iter_mut().flat_map(|(_, reads)| reads).for_each(rename);
-    for omission in &mut unfolding.omissions {
-        omission.reads.iter_mut().chain(&mut omission.after).for_each(rename);
-    }
     for trace in &mut unfolding.traces {
         trace.events.iter_mut().for_each(rename);
         let expressions = trace.constraints.iter_mut().chain(&mut trace.assumptions).chain(&mut trace.registers);
-        expressions.for_each(|expression| rename_expression(expression, &rename));
+        expressions.for_each(|expression| rename_expression(expression, rename));
         match &mut trace.end {
             TraceEnd::Spin { reads, .. } => reads.iter_mut().for_each(rename),
             TraceEnd::Blocked { barrier } => rename(barrier),

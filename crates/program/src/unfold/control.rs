@@ -7,12 +7,13 @@
 //! (the same instructions at their beginnings, or at their ends and with registers that neither set before) depends on it no
 //! more than what is behind. All ways out of a thread meet at its end.
 //!
-//! There is no event for a write that is on the other way and was not made. It is noted where it would have come (see
-//! `untaken`); who depends on that is the model's to say.
+//! A write that is on the other way and was not made is an event of its own kind where it would have come (see `omission`);
+//! who depends on that is the model's to say.
 //!
 //! A way that need not come to the meeting point leaves everything behind to the branch: a jump back, a wait, and an access
 //! through a register of unknown value, which may be one to nowhere, unless both ways have it. So a loop decides what
-//! follows it.
+//! follows it. And so does a fence of any kind, or a commit: what follows must not overtake it, and has to wait until it is
+//! known whether it is there (docs/models/omission.md).
 //!
 //! An exit depends, in every model, on the branches that decide whether the thread gets there and which barriers it takes
 //! part in before ([`leaves`]): all else that a way does happens or not beside an exit that comes in any case.
@@ -20,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RegisterId, ThreadId};
-use crate::program::{AddressOperand, FenceCover, Instruction, Operation, Program};
+use crate::program::{AddressOperand, Instruction, Operation, Program};
 use crate::unfold::Dependencies;
 use crate::unfold::converted::{self, Run};
 use crate::unfold::flow::{defined, target, used};
@@ -311,7 +312,7 @@ pub(super) fn may_write(operation: &Operation) -> bool {
     !is_jump && !is_local && !is_read && !matches!(operation, Operation::Fence { .. })
 }
 
-/// Whether a thread surely goes on from it, if the address of an access is one.
+/// Whether a thread surely goes on from it, if the address of an access is one, and what follows need not wait for it.
 fn goes_on(operation: &Operation, set: &BTreeSet<RegisterId>) -> bool {
     let is_fixed = |address: &AddressOperand| match address {
         AddressOperand::Static(_) => true,
@@ -324,7 +325,7 @@ fn goes_on(operation: &Operation, set: &BTreeSet<RegisterId>) -> bool {
         | Operation::VectorLoad { address, .. }
         | Operation::VectorStore { address, .. } => is_fixed(address),
         Operation::VectorUpdate(update) => is_fixed(&update.address),
-        Operation::Fence { cover: FenceCover::Fixed(_), .. } | Operation::Local { .. } | Operation::Nothing => true,
+        Operation::Local { .. } | Operation::Nothing => true,
         Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit => true,
         _ => false,
     }

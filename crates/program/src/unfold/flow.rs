@@ -8,7 +8,7 @@ use crate::program::{
     Program, Term, Thread, Update,
 };
 use crate::unfold::control::{self, Joins};
-use crate::unfold::{Dependencies, untaken};
+use crate::unfold::{Dependencies, omission};
 
 pub(crate) struct Flow {
     /// Targets of backward jumps, each with the last jump back to it. Every cycle of the code goes through one.
@@ -42,7 +42,7 @@ impl Flow {
         }
         let meetings = match dependencies {
             Dependencies::Syntactic => BTreeMap::new(),
-            Dependencies::Real => untaken::meetings(&thread.code),
+            Dependencies::Real => omission::meetings(&thread.code),
         };
         Flow { heads, live, joins: control::joins(program, id, dependencies), meetings }
     }

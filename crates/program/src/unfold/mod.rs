@@ -19,7 +19,6 @@ mod multimem;
 mod objects;
 mod omission;
 mod opaque;
-mod place;
 mod poll;
 mod rewrite;
 mod run;
@@ -35,7 +34,6 @@ mod strand_region;
 mod strand_tensor;
 mod strand_tile;
 mod together;
-mod untaken;
 mod visit;
 mod wait;
 
@@ -346,7 +344,7 @@ fn unfold_tiled(
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = beginning(program);
-    let (mut lives, mut walks, mut parted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::Noted::default());
     let staying = launch::Staying::new(program);
     for (index, thread) in program.threads.iter().enumerate() {
         let id = ThreadId::new(index);
@@ -361,7 +359,8 @@ fn unfold_tiled(
         let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         lives.extend(ran.lives);
         walks.extend(ran.walks);
-        parted.extend(ran.parted);
+        noted.parted.extend(ran.noted.parted);
+        noted.omitted.extend(ran.noted.omitted);
         staying.unstarted(program, id, &mut unfolding);
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
@@ -372,8 +371,7 @@ fn unfold_tiled(
         let unrolled = UnfoldOptions { joint: Joint::Unrolled, ..*options };
         return unfold_tiled(program, &unrolled, (failing, constants, alone), (starts, met));
     }
-    untaken::note(&mut unfolding, &parted);
-    omission::of_other_traces(&mut unfolding, options.dependencies);
+    omission::settle(&mut unfolding, &noted, options.dependencies);
     strand_hazard::whole_program(program, &mut unfolding, &lives);
     strand_pair::unpaired(program, &mut unfolding, &lives);
     crate::placement::mark(program, &mut unfolding);
@@ -411,7 +409,6 @@ fn beginning(program: &Program) -> Unfolding {
         hazards: Vec::new(),
         failing: Vec::new(),
         exits: Vec::new(),
-        omissions: Vec::new(),
         joint: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
     }

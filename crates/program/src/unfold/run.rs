@@ -16,14 +16,14 @@ use crate::unfold::alone::Alone;
 use crate::unfold::constant::Constants;
 use crate::unfold::flow::{self, Flow};
 use crate::unfold::launch::Staying;
+use crate::unfold::omission::Noted;
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
 use crate::unfold::together::{Together, Walk};
-use crate::unfold::untaken::Parted;
 use crate::unfold::visit::Arrival;
 use crate::unfold::wait::Makers;
-use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects, untaken};
+use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects, omission};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
@@ -53,14 +53,14 @@ pub(crate) struct Runner<'a> {
     lives: Vec<Life>,
     pub(crate) together: Together,
     pub(crate) walks: Vec<Walk>,
-    parted: Vec<(TraceId, Parted)>,
+    noted: Noted,
 }
 
 /// What is known of the traces of a thread, beside what is in the unfolding.
 pub(crate) struct Ran {
     pub(crate) lives: Vec<Life>,
     pub(crate) walks: Vec<Walk>,
-    pub(crate) parted: Vec<(TraceId, Parted)>,
+    pub(crate) noted: Noted,
 }
 
 /// What is known before a run.
@@ -113,7 +113,7 @@ impl<'a> Runner<'a> {
             lives: Vec::new(),
             together,
             walks: Vec::new(),
-            parted: Vec::new(),
+            noted: Noted::default(),
         }
     }
 
@@ -144,12 +144,12 @@ impl<'a> Runner<'a> {
                 }
             }
             let at = state.at;
-            untaken::meet(&mut state, at);
+            omission::meet(&mut state, at);
             control::meet(&mut state, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
-        Ok(Ran { lives: self.lives, walks: self.walks, parted: self.parted })
+        Ok(Ran { lives: self.lives, walks: self.walks, noted: self.noted })
     }
 
     /// Records a trace. A run that left a write out stands only for a spin (see `visit`).
@@ -159,7 +159,7 @@ impl<'a> Runner<'a> {
         }
         if end == TraceEnd::Exit {
             control::meet_at_end(&mut state, &self.flow.joins);
-            untaken::meet(&mut state, self.thread.code.len());
+            omission::meet(&mut state, self.thread.code.len());
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
@@ -176,8 +176,8 @@ impl<'a> Runner<'a> {
             self.lives.push(Life { thread: self.id, trace: id, allocated, deallocated, collective });
             self.unfolding.exits.push((id, state.control.of_exit().into_iter().collect()));
         }
-        self.record_omissions(&state.omitted, id);
-        self.parted.extend(state.parted.into_iter().map(|parted| (id, parted)));
+        self.noted.omitted.extend(state.omitted.into_iter().map(|omitted| (id, omitted)));
+        self.noted.parted.extend(state.parted.into_iter().map(|parted| (id, parted)));
         if let Some(events) = state.kept_failing {
             self.unfolding.failing.push(FailingIteration { trace: id, events });
         }
@@ -236,14 +236,14 @@ impl<'a> Runner<'a> {
             for defined in flow::defined(&instruction.operation) {
                 skipped.registers[defined.index()].reads.extend(&reads);
             }
-            untaken::went(&mut skipped, 0);
+            omission::went(&mut skipped, 0);
             skipped.at += 1;
             runner.stack.push(skipped);
         };
         match state.decide(&condition) {
             Decision::Always => {
                 state.folded += 1;
-                untaken::went(&mut state, 1);
+                omission::went(&mut state, 1);
                 self.execute(state, instruction, reads.clone())
             }
             Decision::Never => {
@@ -256,7 +256,7 @@ impl<'a> Runner<'a> {
                 self.constrain(&mut skipped, no);
                 skip(self, skipped);
                 self.constrain(&mut state, yes);
-                untaken::went(&mut state, 1);
+                omission::went(&mut state, 1);
                 self.execute(state, instruction, reads.clone())
             }
         }
@@ -314,22 +314,22 @@ impl<'a> Runner<'a> {
         match state.decide(condition) {
             Decision::Always => {
                 state.folded += 1;
-                untaken::went(&mut state, 1);
+                omission::went(&mut state, 1);
                 state.at = target;
             }
             Decision::Never => {
                 state.folded += 1;
-                untaken::went(&mut state, 0);
+                omission::went(&mut state, 0);
                 state.at += 1;
             }
             Decision::Open(yes, no) => {
                 let mut taken = state.clone();
                 self.constrain(&mut taken, yes);
-                untaken::went(&mut taken, 1);
+                omission::went(&mut taken, 1);
                 taken.at = target;
                 self.stack.push(taken);
                 self.constrain(&mut state, no);
-                untaken::went(&mut state, 0);
+                omission::went(&mut state, 0);
                 state.at += 1;
             }
         }

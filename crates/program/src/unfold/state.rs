@@ -8,10 +8,9 @@ use crate::program::{Initial, Program, Thread};
 use crate::unfold::alone::Own;
 use crate::unfold::control::Control;
 use crate::unfold::fold;
-use crate::unfold::omission::Omitted;
+use crate::unfold::omission::{Omitted, Parted};
 use crate::unfold::strand_group::Outstanding;
 use crate::unfold::together::Begun;
-use crate::unfold::untaken::Parted;
 use crate::unfold::visit::Visit;
 use crate::value::Value;
 

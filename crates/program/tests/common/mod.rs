@@ -146,6 +146,7 @@ pub(crate) fn strands(unfolding: &Unfolding) -> Vec<String> {
             EventKind::Write { .. } => format!("write {location}"),
             EventKind::Issue if event.has(Tag::Issue) => "issue".to_string(),
             EventKind::Issue => "wait".to_string(),
+            EventKind::Omitted(_) => "omitted".to_string(),
             EventKind::Fence => "fence".to_string(),
             EventKind::Barrier(_) => "barrier".to_string(),
         };

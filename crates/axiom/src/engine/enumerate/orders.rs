@@ -203,7 +203,7 @@ impl Search<'_, '_> {
                     writes.push(index);
                 }
                 EventKind::Barrier(_) => orders.has_barriers = true,
-                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
+                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue | EventKind::Omitted(_) => {}
             }
         }
         if self.model.fence_order() == FenceOrder::Ordered {

@@ -39,7 +39,7 @@ pub(super) fn classes(unfolding: &Unfolding, candidate: &Candidate, question: &Q
                 !observed.contains(location)
             }
             EventKind::Fence => true,
-            EventKind::Read { .. } | EventKind::Barrier(_) | EventKind::Issue => false,
+            EventKind::Read { .. } | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => false,
         }) && writes > 0
     };
     let mut classes: Vec<Vec<usize>> = Vec::new();

@@ -76,7 +76,9 @@ impl<'a> Values<'a> {
             let (write, ty) = match &unfolding.events[id.index()].kind {
                 EventKind::Write { value, ty, .. } => (Some(WriteInfo { expression: value, ty: *ty }), *ty),
                 EventKind::Read { ty, .. } => (None, *ty),
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => (None, Type::UNTYPED),
+                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => {
+                    (None, Type::UNTYPED)
+                }
             };
             if let Some(write) = &write {
                 leaves.clear();

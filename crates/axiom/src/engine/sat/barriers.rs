@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
                     let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
                     operands.for_each(|operand| operand.leaves(&mut leaves));
                 }
-                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue => {}
+                EventKind::Read { .. } | EventKind::Fence | EventKind::Issue | EventKind::Omitted(_) => {}
             }
             leaves.iter().any(|leaf| matches!(leaf, Leaf::BarrierResult(_)))
         })

@@ -246,7 +246,7 @@ impl<'m> Theory<'m> {
                     EventKind::Write { value, .. } => values::evaluate(unfolding, matching, value, &mut |read| {
                         self.candidate.local(read).and_then(|read| known[read])
                     }),
-                    EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
+                    EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
                 };
                 if value.is_some() {
                     known[index] = value;

@@ -9,7 +9,7 @@ use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// By the number that stands for each.
-const RELATIONS: [BaseRelation; 37] = [
+const RELATIONS: [BaseRelation; 36] = [
     BaseRelation::Id,
     BaseRelation::Po,
     BaseRelation::Loc,
@@ -42,10 +42,9 @@ const RELATIONS: [BaseRelation; 37] = [
     BaseRelation::Exitbar,
     BaseRelation::SyncFence,
     BaseRelation::Generations,
-    BaseRelation::Omission,
-    BaseRelation::BeforeOmission,
-    BaseRelation::AfterOmission,
-    BaseRelation::ToldOmission,
+    BaseRelation::Decides,
+    BaseRelation::Told,
+    BaseRelation::Misses,
     BaseRelation::Contributed,
 ];
 

@@ -1,6 +1,6 @@
 //! Writes on the way of a branch that was not taken.
 //!
-//! Who reads an older value for want of such a write depends on the branch (see `omission`). The traces that went the other way
+//! Who reads an older value for want of such a write depends on the branch (see the head of `omission`). The traces that went the other way
 //! from the same beginning tell what is written there; the ways end where both come if they come anywhere, at the nearest
 //! postdominator of the branch. Branches that the same reads decide, one after the other, are one: their ways go to where those
 //! of the last meet. Where on the way taken the write would have come is for `place` to say.
@@ -10,10 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{Instruction, Operation};
 use crate::unfold::control::leads_to;
-use crate::unfold::place::{Other, Place, Written};
+use crate::unfold::omission::LeftOut;
+use crate::unfold::omission::place::{Other, Written};
+use crate::unfold::omission::possible::Possible;
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
-use crate::unfolding::{Omission, Trace, TraceEnd, Unfolding};
+use crate::unfolding::{Trace, TraceEnd, Unfolding};
 
 /// Of the ways that traces took, so many are looked at for each branch.
 const MOST_WAYS: usize = 32;
@@ -134,7 +136,7 @@ pub(crate) fn meet(state: &mut State, at: usize) {
     open.for_each(|parted| parted.to = Some(events));
 }
 
-pub(super) fn went(state: &mut State, way: usize) {
+pub(crate) fn went(state: &mut State, way: usize) {
     let at = state.at;
     if let Some(parted) = state.parted.last_mut().filter(|parted| parted.branch == at && parted.way.is_none()) {
         parted.way = Some(way);
@@ -144,24 +146,24 @@ pub(super) fn went(state: &mut State, way: usize) {
 /// A way that a trace took.
 #[derive(Copy, Clone)]
 pub(super) struct Way<'a> {
-    id: TraceId,
+    pub(super) id: TraceId,
     pub(super) trace: &'a Trace,
     pub(super) from: usize,
     pub(super) to: usize,
-    reads: &'a Reads,
     is_repeated: bool,
 }
 
 impl<'a> Way<'a> {
     fn new(unfolding: &'a Unfolding, id: TraceId, parted: &'a Parted) -> Option<Way<'a>> {
-        let (trace, reads) = (&unfolding.traces[id.index()], &parted.reads);
-        Some(Way { id, trace, from: parted.from, to: parted.to?, reads, is_repeated: parted.is_repeated })
+        let trace = &unfolding.traces[id.index()];
+        Some(Way { id, trace, from: parted.from, to: parted.to?, is_repeated: parted.is_repeated })
     }
 
     pub(super) fn events(&self) -> &'a [EventId] {
         &self.trace.events[self.from..self.to]
     }
 
+    /// The event before that place, which is not before what decided the branch.
     pub(super) fn before(&self, at: usize) -> Option<EventId> {
         at.checked_sub(1).map(|before| self.trace.events[before])
     }
@@ -171,8 +173,8 @@ impl<'a> Way<'a> {
 /// an earlier branch left none, with those from anywhere.
 type Ways<'a> = BTreeMap<Option<EventId>, [Vec<Way<'a>>; 2]>;
 
-/// Notes what each trace left out at such branches.
-pub(crate) fn note(unfolding: &mut Unfolding, parted: &[(TraceId, Parted)]) {
+/// What each trace leaves out at such branches of what a possible one makes.
+pub(super) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], possible: &Possible) -> LeftOut {
     let mut branches = BTreeMap::<(ThreadId, usize, u32), Ways<'_>>::new();
     for (id, parted) in parted {
         let thread = unfolding.traces[id.index()].thread;
@@ -183,35 +185,34 @@ pub(crate) fn note(unfolding: &mut Unfolding, parted: &[(TraceId, Parted)]) {
         }
     }
     let written = Written::new(unfolding, !branches.is_empty());
-    let mut found = BTreeSet::new();
+    let mut found = LeftOut::new();
     for branch in branches.values() {
         for ways in branch.values() {
             for (own, other) in [(0, 1), (1, 0)] {
                 let Some(first) = ways[own].first() else { continue };
                 let any = branch.values().filter(|_| !first.is_repeated).flat_map(|ways| &ways[other]).copied();
                 let same = &ways[other];
-                let others = others(unfolding, if same.is_empty() { any.collect() } else { same.clone() });
+                let others = if same.is_empty() { any.collect() } else { same.clone() };
+                let others = others_of(unfolding, others.into_iter().filter(|way| possible.has(way.id)));
                 for way in &ways[own] {
                     let taken = Other::new(unfolding, *way);
-                    for place in others.iter().flat_map(|other| other.left_out_by(&taken, &written)) {
-                        found.insert((way.id, place, way.reads.iter().copied().collect::<Vec<_>>()));
+                    for other in &others {
+                        for place in other.left_out_by(&taken, &written) {
+                            found.entry((way.id, place)).or_default().insert(other.id());
+                        }
                     }
                 }
             }
         }
     }
-    unfolding.omissions.extend(found.into_iter().map(|(trace, place, reads)| {
-        let Place { location, after, through, readers } = place;
-        Omission { trace, location, after, through, readers, reads }
-    }));
-    unfolding.omissions.sort_by_key(|omission| omission.trace);
+    found
 }
 
 /// The ways with writes on them or behind, of those with the same events one.
-fn others<'a>(unfolding: &'a Unfolding, ways: Vec<Way<'a>>) -> Vec<Other<'a>> {
+fn others_of<'a>(unfolding: &'a Unfolding, ways: impl Iterator<Item = Way<'a>>) -> Vec<Other<'a>> {
     let mut seen = BTreeSet::new();
     let is_write = |id: &EventId| unfolding.events[id.index()].is_write();
-    let with_writes = ways.into_iter().filter(|way| way.trace.events[way.from..].iter().any(is_write));
+    let with_writes = ways.filter(|way| way.trace.events[way.from..].iter().any(is_write));
     // What follows the ways is best told by who comes to the end.
     let (ended, others): (Vec<Way<'a>>, Vec<Way<'a>>) = with_writes.partition(|way| way.trace.end == TraceEnd::Exit);
     let different = ended.into_iter().chain(others).filter(|way| seen.insert(way.events())).take(MOST_WAYS);

@@ -15,20 +15,29 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::{Expression, Leaf};
-use crate::ids::{EventId, LocationId, ThreadId};
+use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::program::Scope;
 use crate::tag::Tag;
-use crate::unfold::untaken::Way;
+use crate::unfold::omission::insert::Omission;
+use crate::unfold::omission::untaken::Way;
 use crate::unfolding::{Event, EventKind, Readers, Trace, Unfolding};
 use crate::value::Value;
 
 /// Where a write is left out.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    pub(super) location: LocationId,
+    /// The write where it is made.
+    pub(super) write: EventId,
     pub(super) after: Option<EventId>,
     pub(super) through: Option<LocationId>,
     pub(super) readers: Readers,
+}
+
+impl Place {
+    pub(super) fn omission(self, trace: TraceId, reads: Vec<EventId>) -> Option<Omission> {
+        let Place { write, after, through, readers } = self;
+        Some(Omission { trace, after: after?, through, readers, write, reads })
+    }
 }
 
 /// Who wrote, and what if that is known.
@@ -89,6 +98,10 @@ impl<'a> Other<'a> {
         other
     }
 
+    pub(super) fn id(&self) -> TraceId {
+        self.way.id
+    }
+
     fn event(&self, id: EventId) -> &'a Event {
         &self.unfolding.events[id.index()]
     }
@@ -130,21 +143,22 @@ impl<'a> Other<'a> {
         for index in self.way.from..self.way.to {
             let Some(location) = self.written_at(index) else { continue };
             let count = *counts.entry(location).and_modify(|count| *count += 1).or_insert(1);
+            let made = self.way.trace.events[index];
             let write = Write { location, count, end: self.way.to };
             if let Some((at, place)) = self.there(index).and_then(|at| Some((at, self.own_place(own, location, at)?))) {
-                let others = told.place(location, at).unwrap_or_else(|behind| behind.max(place));
+                let others =
+                    told.place(location, at).map_or_else(|behind| behind.max(place), |told| told.at_least(place));
                 let places = [(place, Readers::Own), (others, Readers::Others)];
                 found.extend(
-                    places
-                        .into_iter()
-                        .filter(|(place, _)| !self.is_made(taken, *place, write, written))
-                        .map(|(place, readers)| Place { location, after: own.before(place), through: None, readers }),
+                    places.into_iter().filter(|(place, _)| !self.is_made(taken, *place, write, written)).map(
+                        |(place, readers)| Place { write: made, after: own.before(place), through: None, readers },
+                    ),
                 );
             }
             if !self.at(index).is_main() && !self.is_made(taken, own.from, write, written) {
                 let (after, readers) = (own.before(own.from), Readers::All);
                 let told = signals(self.unfolding, self.way.trace, self.way.trace.events[index]).into_iter();
-                found.extend(told.map(|through| Place { location, after, through: Some(through), readers }));
+                found.extend(told.map(|through| Place { write: made, after, through: Some(through), readers }));
             }
         }
         let (end, mut seen) = (self.way.trace.events.len(), BTreeSet::new());
@@ -153,10 +167,11 @@ impl<'a> Other<'a> {
             let is_both = |location: &LocationId| seen.insert(*location) && self.same_behind(own, index).is_some();
             let Some(location) = self.written_at(index).filter(is_both) else { continue };
             let write = Write { location, count: counts.get(&location).map_or(1, |count| count + 1), end };
-            let place = self.there(index).and_then(|at| told.place(location, at).ok());
+            let made = self.way.trace.events[index];
+            let place = self.there(index).and_then(|at| Some(told.place(location, at).ok()?.last));
             let place = place.filter(|place| !self.is_made(taken, *place, write, written));
             let readers = Readers::Others;
-            found.extend(place.map(|place| Place { location, after: own.before(place), through: None, readers }));
+            found.extend(place.map(|place| Place { write: made, after: own.before(place), through: None, readers }));
         }
         found
     }
@@ -242,6 +257,19 @@ struct Write {
     end: usize,
 }
 
+/// Where the place may be: behind what tells nothing of the write, and not behind what tells of it.
+struct Between {
+    behind: usize,
+    last: usize,
+}
+
+impl Between {
+    /// As early as may be, but not before it is written on the other way: fences between that and what tells are behind it there.
+    fn at_least(&self, written: usize) -> usize {
+        self.last.min(self.behind.max(written))
+    }
+}
+
 /// What a trace does from the branch on that tells other threads of what it did before, where that is, and where the other way
 /// does the same.
 struct Told<'a> {
@@ -291,7 +319,7 @@ impl<'a> Told<'a> {
 
     /// The place, for other threads, of what the other way has written there; an error, the last before it, where nothing tells
     /// of it. See the head of the file.
-    fn place(&self, location: LocationId, at: usize) -> Result<usize, usize> {
+    fn place(&self, location: LocationId, at: usize) -> Result<Between, usize> {
         let event = |own: usize| self.other.event(self.own.trace.events[own]);
         let tells = |(own, its): &(usize, Vec<usize>)| {
             its.iter().all(|its| self.other.is_released(at + 1, *its, event(*own).scope))
@@ -306,7 +334,7 @@ impl<'a> Told<'a> {
         // A fence releases what is before it.
         let is_fence = |id: &EventId| is_releasing(self.other.event(*id));
         let fence = self.own.trace.events[behind..from].iter().rposition(is_fence);
-        Ok(fence.map_or(from, |fence| behind + fence))
+        Ok(Between { behind, last: fence.map_or(from, |fence| behind + fence) })
     }
 }
 
