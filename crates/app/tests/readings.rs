@@ -28,8 +28,20 @@ fn an_answer_that_depends_names_the_reading_and_exits_with_1() {
     let run = fencepost(&folder, &["check", "store.litmus"]);
     assert_eq!(run.code, 1, "{}", run.err);
     assert!(run.out.contains("under ptx: Depends on async-fence"), "{}", run.out);
-    assert!(run.out.contains("depends on async-fence: per-thread → Violated, on-path → Holds"), "{}", run.out);
-    assert!(run.out.contains("races: depends on async-fence: per-thread → race, on-path → none"), "{}", run.out);
+    assert!(
+        run.out.contains(
+            "depends on async-fence: both → Violated, per-thread → Violated, non-generic-cta → Holds, on-path → Holds"
+        ),
+        "{}",
+        run.out
+    );
+    assert!(
+        run.out.contains(
+            "races: depends on async-fence: both → race, per-thread → race, non-generic-cta → none, on-path → none"
+        ),
+        "{}",
+        run.out
+    );
     let strict = fencepost(&folder, &["check", "store.litmus", "--reading", "async-fence=per-thread"]);
     assert_eq!(strict.code, 1);
     assert!(strict.out.contains("under ptx async-fence=per-thread: Violated"), "{}", strict.out);
@@ -78,16 +90,20 @@ fn a_reading_that_cannot_be_chosen_is_refused() {
 fn readings_are_listed_for_people_and_programs() {
     let folder = Folder::new();
     let run = fencepost(&folder, &["readings"]);
-    assert!(run.out.contains("async-fence = per-thread | on-path  (default per-thread, contested)"), "{}", run.out);
+    assert!(
+        run.out.contains("async-fence = both | per-thread | non-generic-cta | on-path  (default both, contested)"),
+        "{}",
+        run.out
+    );
     let json: serde_json::Value = serde_json::from_str(&fencepost(&folder, &["readings", "--json"]).out).expect("JSON");
     let rows = json.as_array().expect("an array");
-    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (26, &"async-fence".into(), &"S1".into()));
-    assert_eq!((&rows[0]["model"], &rows[24]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
+    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (28, &"async-fence".into(), &"S1".into()));
+    assert_eq!((&rows[0]["model"], &rows[26]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
     assert!(run.out.contains("model cmm: Goens") && run.out.contains("xhb = through-all | through-x86 | untyped"));
-    assert!(run.out.contains("S1 to S13 number them"), "{}", run.out);
+    assert!(run.out.contains("S1 to S15 number them"), "{}", run.out);
     assert_eq!(rows[0]["standing"], "contested");
     let run = fencepost(&folder, &["models", "show", "ptx"]);
-    assert!(run.out.contains("//   async-fence = per-thread | on-path"), "{}", run.out);
+    assert!(run.out.contains("//   async-fence = both | per-thread | non-generic-cta | on-path"), "{}", run.out);
     // What is printed is still a model.
     folder.write("copy.cat", &run.out);
     folder.write("store.litmus", STORE);

@@ -19,6 +19,7 @@ use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::compiled::{self, Compiled};
+use crate::phrase::either;
 use crate::race::Flags;
 use crate::readings::{Point, Settings};
 use crate::test::Test;
@@ -134,7 +135,7 @@ fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(
         let Some((name, value)) = variant.split_once('=') else { continue };
         let message = match points.iter().find(|point| point.name == name) {
             Some(point) if point.values.iter().any(|known| known == value) => continue,
-            Some(point) => format!("`{name}` is {}, never `{value}`", point.values.join(" or ")),
+            Some(point) => format!("`{name}` is {}, never `{value}`", either(&point.values)),
             None => format!("`{name}` is not among the readings of this model"),
         };
         let help = "the line `// readings: name=default|other` at the head of a model declares them";

@@ -21,6 +21,15 @@ pub fn listed(names: &[&str]) -> String {
     }
 }
 
+/// "a", "a or b", "a, b or c".
+pub fn either(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [rest @ .., last] => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
 pub fn term(program: &Program, term: &Term, notation: Notation) -> String {
     match term {
         Term::Constant(value) => value.to_string(),

@@ -15,6 +15,7 @@ use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
 use fencepost_syntax::suggest::nearest;
 
 use crate::models::Models;
+use crate::phrase::either;
 use crate::readings_shipped::words;
 
 /// A point that can be read in several ways.
@@ -191,7 +192,7 @@ impl fmt::Display for BadReading {
                 write!(f, "`{name}` cannot be `{value}`: did you mean `{near}`?")
             }
             BadReading::Value { name, value, values, near: None } => {
-                write!(f, "`{name}` cannot be `{value}`: it is {}", values.join(" or "))
+                write!(f, "`{name}` cannot be `{value}`: it is {}", either(values))
             }
         }
     }
@@ -252,7 +253,8 @@ pub fn json() -> String {
 struct Row {
     id: &'static str,
     name: &'static str,
-    values: [&'static str; 2],
+    /// Weakest first; between the two ends there may be values that promise neither more nor less than each other.
+    values: &'static [&'static str],
     default: Default,
     standing: Standing,
     question: &'static str,
@@ -267,15 +269,16 @@ enum Default {
 
 impl From<&Row> for Point {
     fn from(row: &Row) -> Point {
-        let [weakest, strongest] = row.values;
+        let values: Vec<String> = row.values.iter().map(|value| (*value).to_owned()).collect();
+        let default = match row.default {
+            Default::Weakest => values.first(),
+            Default::Strongest => values.last(),
+        };
         Point {
             id: Some(row.id),
             name: row.name.to_owned(),
-            values: row.values.map(str::to_owned).to_vec(),
-            default: match row.default {
-                Default::Weakest => weakest.to_owned(),
-                Default::Strongest => strongest.to_owned(),
-            },
+            default: default.cloned().unwrap_or_default(),
+            values,
             standing: row.standing,
             question: row.question.to_owned(),
             sections: row.sections,
@@ -288,18 +291,18 @@ const TABLE: &[Row] = &[
     Row {
         id: "S1",
         name: "async-fence",
-        values: ["per-thread", "on-path"],
+        values: &["both", "per-thread", "non-generic-cta", "on-path"],
         default: Default::Weakest,
         standing: Standing::Contested,
-        question: "Does fence.proxy.async speak for the accesses of its own thread only, or for every access that is \
-                   ordered before it?",
+        question: "Where must a fence.proxy.async between a generic and an async access be: in the thread of the generic \
+                   one, in the CTA of the async one, in both, or in either?",
         sections: "8.6, 9.7.15.4",
         touched: |program| has(program, is_async_fence) && has(program, is_async_access),
     },
     Row {
         id: "S2",
         name: "cross-proxy-war",
-        values: ["ordered-needed", "raw-only"],
+        values: &["ordered-needed", "raw-only"],
         default: Default::Weakest,
         standing: Standing::Settled,
         question: "Does a write that follows a read or a write made through another proxy need the proxy fence too?",
@@ -309,7 +312,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S3",
         name: "async-cta",
-        values: ["issuing", "any-in-cluster"],
+        values: &["issuing", "any-in-cluster"],
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Which CTA performs the accesses of an asynchronous operation: the one that issued it, or any of its \
@@ -320,7 +323,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S4",
         name: "complete-tx-scope",
-        values: ["mutual-scope", "own-bytes"],
+        values: &["mutual-scope", "own-bytes"],
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "Does a wait with .cta scope see the bytes of an operation that completes at .cluster scope?",
@@ -330,7 +333,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S5",
         name: "sc-is-acq-rel",
-        values: ["no", "yes"],
+        values: &["no", "yes"],
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "Is fence.sc also an acquire and a release fence?",
@@ -340,7 +343,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S6",
         name: "warp-rmw-order",
-        values: ["none", "lane-order"],
+        values: &["none", "lane-order"],
         default: Default::Weakest,
         standing: Standing::Settled,
         question: "Do the lanes of a warp perform one read-modify-write on one address in the order of their numbers?",
@@ -350,7 +353,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S7",
         name: "tcgen05-completion-fence",
-        values: ["no", "yes"],
+        values: &["no", "yes"],
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Does the completion of tcgen05.mma and tcgen05.cp carry a proxy fence for what they read of shared \
@@ -361,17 +364,17 @@ const TABLE: &[Row] = &[
     Row {
         id: "S8",
         name: "tcgen05-acq-rel-sync",
-        values: ["needs-fences", "acq-rel-suffices"],
+        values: &["needs-fences", "acq-rel-suffices"],
         default: Default::Weakest,
         standing: Standing::Contested,
-        question: "Do an mbarrier's release and acquire order tcgen05 operations of two threads without tcgen05.fence?",
-        sections: "9.7.18.6",
+        question: "Do barriers, release and acquire order tcgen05 operations of two threads without tcgen05.fence?",
+        sections: "9.7.18.6.3",
         touched: |program| has(program, |event| event.has(Tag::Tcgen05) && !event.is_main()),
     },
     Row {
         id: "S9",
         name: "async-fence-remote",
-        values: ["not-covered", "covered"],
+        values: &["not-covered", "covered"],
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Is fence.proxy.async.shared::cta about an object in another CTA's shared memory that the thread reaches \
@@ -385,7 +388,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S10",
         name: "exit-with-bulk-stores",
-        values: ["race", "clean"],
+        values: &["race", "clean"],
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "May a CTA exit while bulk copies still read its shared memory?",
@@ -395,7 +398,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S11",
         name: "warp-sync-async",
-        values: ["none", "orders"],
+        values: &["none", "orders"],
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Does bar.warp.sync order the asynchronous operations of its lanes, and not only their accesses?",
@@ -405,7 +408,7 @@ const TABLE: &[Row] = &[
     Row {
         id: "S12",
         name: "host-sys-atomicity",
-        values: ["none", "atomic"],
+        values: &["none", "atomic"],
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "Are .sys atomics of the device atomic with those of the host?",
@@ -422,13 +425,34 @@ const TABLE: &[Row] = &[
     Row {
         id: "S13",
         name: "multimem-alias",
-        values: ["apart", "morally-strong"],
+        values: &["apart", "morally-strong"],
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Are strong .sys operations through a multimem address and through a replica's own address morally \
                    strong, so that a release through one is acquired through the other?",
         sections: "8.2.3, 8.6.1, 8.7",
         touched: |program| has(program, |event| is_access(event) && event.has(Tag::Alias) && event.has(Tag::ScopeSys)),
+    },
+    Row {
+        id: "S14",
+        name: "tcgen05-fence-in-thread",
+        values: &["issue-order", "orders"],
+        default: Default::Weakest,
+        standing: Standing::Settled,
+        question: "Does a tcgen05.fence between two operations of one thread order them though nothing waits for the first?",
+        sections: "9.7.18.6.3, 9.7.18.6.4",
+        touched: |program| has(program, |event| event.has(Tag::Tcgen05) && !event.is_main()),
+    },
+    Row {
+        id: "S15",
+        name: "cluster-barrier-fence",
+        values: &["cluster-scope", "mutual-scope"],
+        default: Default::Weakest,
+        standing: Standing::Settled,
+        question: "Does a release fence of .cta scope before a relaxed barrier.cluster.arrive release to the threads of its \
+                   CTA?",
+        sections: "9.7.15.3, 8.9.4",
+        touched: |program| has(program, |event| event.has(Tag::BarrierCluster)),
     },
 ];
 
@@ -483,7 +507,7 @@ mod tests {
         assert_eq!(check("async-fence=on-path"), Ok(()));
         assert!(check("async-fense=on-path").unwrap_err().contains("`async-fence`"));
         assert!(check("async-fence=onpath").unwrap_err().contains("`on-path`"));
-        assert!(check("async-fence=whenever").unwrap_err().contains("per-thread or on-path"));
+        assert!(check("async-fence=whenever").unwrap_err().contains("both, per-thread, non-generic-cta or on-path"));
         assert!(check("async-fence").unwrap_err().contains("NAME=VALUE"));
         let mut twice = Settings::default();
         assert!(twice.add("async-fence=on-path").is_ok() && twice.add("async-fence=on-path").is_ok());

@@ -164,7 +164,7 @@ mod tests {
             super::is_on(name, &points, &settings, Version { major: 9, minor })
         };
         assert!(is_on("8.6", 0) && is_on("9.3", 3) && !is_on("9.3", 1));
-        assert!(is_on("async-fence=per-thread", 0) && !is_on("async-fence=on-path", 0));
+        assert!(is_on("async-fence=both", 0) && !is_on("async-fence=on-path", 0));
         assert!(is_on("async-cta=any-in-cluster", 0) && !is_on("async-cta=issuing", 0));
         assert!(!is_on("memtag", 4));
     }

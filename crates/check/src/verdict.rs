@@ -41,7 +41,7 @@ pub struct Case {
     pub answer: String,
 }
 
-/// `async-fence: per-thread → race, on-path → none`.
+/// `async-cta: issuing → race, any-in-cluster → none`.
 impl fmt::Display for Dependence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cases: Vec<String> =

@@ -247,9 +247,9 @@ fn a_caption_is_a_sentence_of_its_own() {
 fn stories_and_pictures_say_under_which_reading_they_are_told() {
     let test = corpus("wild/w04-b4-fence-after-barrier.litmus");
     let story = told(&test);
-    assert!(story.starts_with("This execution is allowed under ptx, async-fence=per-thread. "), "{story}");
-    assert!(story.contains("has a data race under ptx, async-fence=per-thread:\n"), "{story}");
-    assert!(picture(&test).contains("under ptx, async-fence=per-thread<"));
+    assert!(story.starts_with("This execution is allowed under ptx, async-fence=both. "), "{story}");
+    assert!(story.contains("has a data race under ptx, async-fence=both:\n"), "{story}");
+    assert!(picture(&test).contains("under ptx, async-fence=both<"));
     let model = Models::shipped("ptx").unwrap();
     let readings = Settings::default().with("async-fence", "on-path");
     let checked = check(&test, &model, &Options { readings, ..Options::default() });

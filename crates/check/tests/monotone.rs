@@ -65,12 +65,43 @@ fn what_the_strongest_readings_find_the_weakest_find_too() {
             check(&test, &model, &Options { readings: readings.clone(), time_limit, ..Options::default() }).report
         };
         let strong = found(&report(&strongest));
-        if strong.is_empty() {
-            continue;
+        if !strong.is_empty() {
+            assert_contains(&test, &report(&weakest), &strong, "the strongest readings");
         }
-        let weak = report(&weakest);
-        let undecided = weak.verdict.word() == "Unknown" || weak.races.answer == RaceAnswer::Unknown;
-        let missing: Vec<&String> = strong.iter().filter(|what| !undecided && !found(&weak).contains(what)).collect();
-        assert!(missing.is_empty(), "{}: {missing:?} under the strongest readings only", test.source.name);
     }
+}
+
+/// What a stronger reading found is there under a weaker one.
+fn assert_contains(test: &Test, weak: &Report, strong: &[String], under: &str) {
+    let undecided = weak.verdict.word() == "Unknown" || weak.races.answer == RaceAnswer::Unknown;
+    let missing: Vec<&String> = strong.iter().filter(|what| !undecided && !found(weak).contains(what)).collect();
+    assert!(missing.is_empty(), "{}: {missing:?} under {under} only", test.source.name);
+}
+
+/// Values between the ends of a point need not be comparable with each other, but they are with the ends: so an answer that
+/// is the same at both ends is the same between them.
+#[test]
+fn what_lies_between_the_ends_of_a_reading_is_between_them() {
+    let model = Models::shipped("ptx").expect("a model");
+    let points: Vec<_> = model.points.iter().filter(|point| point.values.len() > 2).collect();
+    assert!(points.iter().any(|point| point.name == "async-fence"));
+    let mut apart = 0;
+    for test in tests().iter().filter(|test| test.source.name.contains("/async/fences/")) {
+        for point in &points {
+            let report = |value: &str| {
+                let readings = Settings::default().with(&point.name, value);
+                check(test, &model, &Options { readings, ..Options::default() }).report
+            };
+            let (weak, strong) = (report(point.weakest()), report(point.strongest()));
+            let between: Vec<Report> =
+                point.values[1..point.values.len() - 1].iter().map(|value| report(value)).collect();
+            for (value, middle) in point.values[1..].iter().zip(&between) {
+                assert_contains(test, &weak, &found(middle), value);
+                assert_contains(test, middle, &found(&strong), point.strongest());
+            }
+            let differs = |one: &Report| between.iter().any(|other| found(one) != found(other));
+            apart += usize::from(between.iter().any(differs));
+        }
+    }
+    assert!(apart >= 3, "only {apart} tests tell the values between apart");
 }

@@ -25,6 +25,33 @@ const MUTANTS: &[Mutant] = &[
         &["wild/a2-store-tcgen05-fixed", "async/bulk/bulk-load-overwrite", "async/bulk/bulk-over-inval"],
     ),
     (
+        "generic-to-async",
+        "[M & GEN]; (to-main & int & is-about); [async-gate]; from-gate; [M & ASYNC]",
+        &[
+            "async/fences/ctas-fence-at-writer",
+            "async/fences/peer-refill-fence-at-reader",
+            "async/fences/ctas-fence-at-both-one-narrow",
+        ],
+    ),
+    (
+        "generic-to-async",
+        "[M & GEN]; (to-gate & is-about); [async-gate]; (from-gate & same-block); [M & ASYNC]",
+        &[
+            "async/fences/ctas-fence-at-reader",
+            "async/fences/peer-refill-fence-at-copy",
+            "async/fences/cta-fence-of-third-thread",
+        ],
+    ),
+    (
+        "generic-to-async",
+        "[M & GEN]; (to-main & int & is-about); [async-gate]; (from-gate & same-block); [M & ASYNC]",
+        &[
+            "async/fences/ctas-fence-at-both",
+            "async/fences/peer-refill-fence-at-both",
+            "wild/c1-flag-then-tma-fixed-both",
+        ],
+    ),
+    (
         "async-to-generic",
         "0",
         &["wild/b9-two-stages-fixed", "launch/host-between-kernels", "launch/host-data-to-bulk-copy"],
@@ -36,6 +63,37 @@ const MUTANTS: &[Mutant] = &[
             "async/bulk/multicast-wgmma-fenced",
             "async/bulk/multicast-refill-fenced",
             "async/bulk/multicast-store-fenced",
+        ],
+    ),
+    (
+        "async-to-generic",
+        "([M & fenced-at-completion]; (base-causality | restricted-order); [M & GEN]) \
+         | ([M & ASYNC]; to-gate; [async-gate]; ((po | issue-order) & int & about); [M & GEN]) \
+         | ([M & ASYNC]; (to-gate & same-block); [async-gate]; (from-gate & about); [M & GEN])",
+        &[
+            "async/fences/peer-operand-fence-at-writer",
+            "async/fences/peer-operand-fence-at-product",
+            "async/fences/peer-operand-fence-of-other-thread",
+        ],
+    ),
+    (
+        "async-to-generic",
+        "[M & fenced-at-completion]; (base-causality | restricted-order); [M & GEN]",
+        &[
+            "async/fences/peer-operand-fence-at-both",
+            "async/fences/factor-then-store",
+            "async/fences/factor-then-store-of-other",
+        ],
+    ),
+    (
+        "async-to-async",
+        "(([M & fenced-at-completion]; to-gate) \
+         | ([M & ASYNC]; (to-gate & same-block); [async-gate]; base-to-issue?)); \
+         [async-gate]; (from-gate & same-block & about); [M & ASYNC]",
+        &[
+            "async/fences/factor-then-peer-refill-global-fence",
+            "async/fences/factor-then-peer-refill-cluster-barrier-global-fence",
+            "async/fences/tile-then-peer-refill-global-fence",
         ],
     ),
     (
@@ -143,6 +201,39 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("completion-shown", "0", &["async/bulk/bulk-peer", "async/store/red-async", "async/store/st-async"]),
     (
+        "completion-shown",
+        "COMPLETION * (MBAR_WAIT & ACQ)",
+        &[
+            "async/bulk/bulk-peer-relaxed-wait-fence",
+            "async/bulk/bulk-peer-relaxed-wait-acquire-fence",
+            "async/bulk/bulk-peer-relaxed-wait-sc-fence",
+        ],
+    ),
+    (
+        "seen",
+        "observation & (sr | int | (COMPLETION * MBAR_WAIT))",
+        &[
+            "mp/MP+rmw-chain-narrow-write@ctas",
+            "mp/MP+rmw-chain-narrow-read@ctas",
+            "mp/MP+rmw-chain-release-then-narrow@ctas",
+            "mp/MP+two-rmws-narrow-ends@ctas",
+        ],
+    ),
+    (
+        "seen",
+        "strong-observation",
+        &["async/bulk/bulk-peer", "async/store/red-async", "async/bulk/bulk-peer-relaxed-wait-fence"],
+    ),
+    (
+        "strong-observation",
+        "rf | (rf; rmw; rf)",
+        &[
+            "mp/MP+rmw-chain-first-link-apart@ctas",
+            "mp/MP+rmw-chain-second-link-apart@ctas",
+            "async/cluster/relaxed-wait-too-narrow",
+        ],
+    ),
+    (
         "seen",
         "observation",
         &[
@@ -199,12 +290,40 @@ const MUTANTS: &[Mutant] = &[
         "[TMEM & main]; base-to-issue?; po?; [tensor-issue]; issue; tensor-access",
         &["tcgen05/alloc-use-after-dealloc", "tcgen05/alloc-address", "tcgen05/alloc-address-offset"],
     ),
+    (
+        "hands-on",
+        "po",
+        &["tcgen05/relay-independent", "tcgen05/relay-tensor-fences", "tcgen05/relay-independent-arrive"],
+    ),
+    (
+        "hands-on",
+        "0",
+        &[
+            "tcgen05/relay-fence",
+            "tcgen05/relay-data",
+            "tcgen05/relay-branch",
+            "tcgen05/relay-acquire",
+            "tcgen05/relay-release",
+        ],
+    ),
+    (
+        "thread-to-thread",
+        "synchronizes-with | syncbar | observation",
+        &["tcgen05/arrive-behind-commit", "tcgen05/arrive-behind-handover", "tcgen05/red-behind-handover"],
+    ),
+    ("thread-to-thread", "0", &["tcgen05/4-threads-st", "tcgen05/4-threads-commit", "tcgen05/relay-fence"]),
     ("column-life", "0", &["tcgen05/alloc-again", "tcgen05/alloc-address", "tcgen05/alloc-two"]),
     ("completes-before", "0", &["tcgen05/4-threads-st", "tcgen05/2-same-thread-commit", "tcgen05/2-same-thread-wait"]),
     (
         "execution-dependency",
         "0",
         &["async/cluster/relaxed-barrier-deadlock", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
+    ),
+    ("strand-dependency", "so", &["lb/LB+bulk+data", "lb/LB+bulk-of-other+data", "lb/LB+cp-async-mbarrier+data"]),
+    (
+        "strand-dependency",
+        "0",
+        &["lb/LB+bulk-value+data", "lb/LB+cp-async-value+data", "lb/LB+cp-async-mbarrier-value+data"],
     ),
     (
         "barrier-dependency",
@@ -307,6 +426,15 @@ const MUTANTS: &[Mutant] = &[
             "proxies/message-passing/MP.cta+sx+nofence+surface+x",
             "proxies/message-passing/MP.cta+sx+nofence+surface-texture+tx",
             "proxies/message-passing/MP.cta+x+constant+nofence+cx",
+        ],
+    ),
+    (
+        "kinds-fenced",
+        "([main]; to-generic-point; enters-kind; [main]) | ([main]; leaves-kind; from-generic-point; [main])",
+        &[
+            "async/fences/surface-then-cp-async",
+            "async/fences/surface-then-cp-async-barrier",
+            "async/fences/cp-async-then-surface",
         ],
     ),
     (

@@ -22,7 +22,7 @@ fn text(models: &[OfModel]) -> String {
         // PTX's points have a section each, those of another model one source.
         let (is_ptx, source) = match points.first() {
             Some(first) if first.id.is_none() => (false, first.sections),
-            _ => (true, "points of the PTX ISA; S1 to S13 number them, to cite them by"),
+            _ => (true, "points of the PTX ISA; S1 to S15 number them, to cite them by"),
         };
         let _ = writeln!(text, "{between}model {model}: {source}");
         for point in points {
@@ -36,7 +36,7 @@ fn text(models: &[OfModel]) -> String {
     text
 }
 
-/// `async-fence = per-thread | on-path  (default per-thread, contested)`.
+/// `async-cta = issuing | any-in-cluster  (default issuing, contested)`.
 fn line(point: &Point) -> String {
     let standing = if point.is_contested() { "contested" } else { "settled" };
     format!("{} = {}  (default {}, {standing})", point.name, point.values.join(" | "), point.default)
