@@ -1,9 +1,11 @@
 //! One test under one model, with the readings of the specification that matter to it.
 //!
 //! Every contested point that the program touches and nobody decided is read at its weakest, then all of them at their
-//! strongest. Where both give the same answer, the points do not matter to it. Where they do not, the answer is
-//! `Depends`, and the smallest set of points that changes it is looked for: with the others at their weakest, sets of
-//! one point first. Questions, races, termination and protocols are told apart, because they depend on different points.
+//! strongest. Where both give the same answer, the points do not matter to it: what lies between the ends promises no less
+//! than the one and no more than the other, though two values between them need not be comparable. Where they do not, the
+//! answer is `Depends`, and the smallest set of points that changes it is looked for: with the others at their weakest and
+//! the members at their strongest, sets of one point first. The answer is then told under each combination of all values.
+//! Questions, races, termination and protocols are told apart, because they depend on different points.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -76,7 +78,8 @@ fn for_answer(limit: Duration, model: &LoadedModel) -> Duration {
 }
 
 /// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on
-/// from ordering anything. What is missing once that point is settled is told then: one point first, then all.
+/// from ordering anything. What is missing once that point is settled is told then: one point first, then all. Of a point
+/// with values between its ends the weakest is named that has a repair; where the strongest has none, they have none.
 fn diagnose_stronger(runs: Runs<'_>, report: &mut Report) {
     let lacks = |race: &Race| !race.contested && race.diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.confirmed);
     let is_open = |point: &&Point| report.readings.iter().any(|used| used.name == point.name && !used.chosen);
@@ -89,17 +92,24 @@ fn diagnose_stronger(runs: Runs<'_>, report: &mut Report) {
         if !report.races.pairs.iter().any(lacks) || runs.is_over() {
             return;
         }
-        let mut checked = runs.check(&set(&runs.options.readings, &points));
-        diagnosis::apply(runs.test, runs.model, &runs.options_left(), &mut checked);
-        let under: Vec<String> = points.iter().map(|point| format!("{}={}", point.name, point.strongest())).collect();
-        for race in report.races.pairs.iter_mut().filter(|race| lacks(race)) {
-            let same = checked.report.races.pairs.iter().find(|other| places(other) == places(race));
-            let repaired = same.and_then(|other| other.diagnosis.as_ref()).filter(|diagnosis| diagnosis.confirmed);
-            if let Some(diagnosis) = repaired {
-                race.diagnosis = Some(Diagnosis { under: Some(under.join(", ")), ..diagnosis.clone() });
+        let strongest: Vec<(&str, &str)> =
+            points.iter().map(|point| (point.name.as_str(), point.strongest())).collect();
+        let mut repaired = runs.repaired(&strongest);
+        if let ([point], false) = (points.as_slice(), repaired.is_empty()) {
+            let between = point.values.iter().rev().skip(1).filter(|value| *value != point.weakest());
+            for value in between.take_while(|_| !runs.is_over()) {
+                repaired.extend(runs.repaired(&[(&point.name, value)]));
             }
         }
+        for race in report.races.pairs.iter_mut().filter(|race| lacks(race)) {
+            race.diagnosis = repaired.remove(&places(race)).or(race.diagnosis.take());
+        }
     }
+}
+
+fn under(chosen: &[(&str, &str)]) -> String {
+    let words: Vec<String> = chosen.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(", ")
 }
 
 fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
@@ -159,7 +169,7 @@ enum Aspect {
 struct Outline {
     answers: BTreeMap<Aspect, String>,
     /// Of races.
-    pairs: Vec<(String, u32, u32, u32, u32)>,
+    pairs: Vec<Places>,
     /// Those are not all.
     more: bool,
     /// No question has a witness, nothing races, no rule is broken, everything ends.
@@ -231,8 +241,10 @@ fn is_unknown(answer: &str) -> bool {
     answer.eq_ignore_ascii_case("unknown")
 }
 
-/// A race by what is the same under all readings.
-fn places(race: &Race) -> (String, u32, u32, u32, u32) {
+/// A race by what is the same under all readings: its flag, and the lines and columns of its accesses.
+type Places = (String, u32, u32, u32, u32);
+
+fn places(race: &Race) -> Places {
     (race.flag.clone(), race.first.line, race.first.column, race.second.line, race.second.column)
 }
 
@@ -294,6 +306,19 @@ impl<'a> Runs<'a> {
                 refused(self.test, self.model, &options, &outcome::terms(&self.test.program), why)
             }
         }
+    }
+
+    /// The races that have a repair under these readings.
+    fn repaired(&self, chosen: &[(&str, &str)]) -> BTreeMap<Places, Diagnosis> {
+        let settings = self.options.readings.clone();
+        let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
+        let mut checked = self.check(&settings);
+        diagnosis::apply(self.test, self.model, &self.options_left(), &mut checked);
+        let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
+            let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
+            Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))
+        });
+        confirmed.collect()
     }
 
     fn outline(&mut self, settings: &Settings) -> Outline {

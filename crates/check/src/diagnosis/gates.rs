@@ -14,7 +14,8 @@ use super::scene::Scene;
 use super::words;
 
 const FENCE: u32 = 1000;
-const HALF: u32 = 900;
+/// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
+const HALF: u32 = 1100;
 /// It takes the place of an arrival that is counted already (PTX ISA 9.7.15.16); without `.noinc` it would be one more.
 const COPIES_ARRIVE: &str = "cp.async.mbarrier.arrive.noinc";
 
@@ -58,14 +59,19 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
             let text = async_fence(scene, from, leave);
             let reason = format!("{apart}{}", beside(scene, from, leave));
             gates.leaving.push(put(leave, &text, &reason, "9.7.15.4, 9.7.10.28.2"));
+            gates.entering.extend(in_cta(scene, from, to, enter));
         }
         // The completion of bulk operations and of `wgmma` carries the fence.
         (Proxy::Async, Proxy::Generic) if !scene.has(from, Tag::Tcgen05) => {}
         (Proxy::Async, Proxy::Generic) => {
+            gates.leaving.extend(in_cta(scene, from, to, leave));
             gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, "9.7.15.4"));
         }
         (Proxy::Async, Proxy::Async) if scene.place(from) != scene.place(to) => {
             let reason = "the async proxies of two CTAs are two proxies";
+            if scene.has(from, Tag::Tcgen05) && is_in(scene, leave, from) {
+                gates.leaving.push(put(leave, &async_fence(scene, from, leave), reason, "9.7.15.4, 8.6"));
+            }
             gates.entering.push(put(enter, &async_fence(scene, to, enter), reason, "9.7.15.4, 8.6"));
         }
         (Proxy::Generic | Proxy::Async, Proxy::TensorMap) => {
@@ -93,6 +99,30 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         }
     }
     gates
+}
+
+/// The fence in the CTA of the async access that a generic one of another CTA needs besides its own thread's, so that every
+/// reading of `async-fence` is met.
+fn in_cta(scene: &Scene<'_>, from: EventId, to: EventId, at: Anchor) -> Option<Edit> {
+    let (access, other) = match proxy(scene, from) {
+        Proxy::Async => (from, to),
+        _ => (to, from),
+    };
+    if scene.place(access) == scene.place(other) || !is_in(scene, at, access) {
+        return None;
+    }
+    let reason = format!(
+        "for {}, of another CTA, a fence in the CTA of {} is needed too (`async-fence=non-generic-cta`)",
+        scene.name(other),
+        scene.name(access)
+    );
+    Some(Edit::insert(at, &async_fence(scene, access, at), reason, "9.7.15.4, 8.6", FENCE))
+}
+
+/// Whether a place is in the CTA of an access.
+fn is_in(scene: &Scene<'_>, at: Anchor, access: EventId) -> bool {
+    let thread = scene.unfolding.threads.get(at.thread.index());
+    thread.is_some_and(|thread| thread.place == scene.place(access))
 }
 
 /// `cp.async.mbarrier.arrive` tells of copies through the generic proxy without the thread, which then has no place for the
@@ -124,7 +154,8 @@ pub(super) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<
     let at = scene.anchor(scene.at(from), Side::After)?;
     let fence = async_fence(scene, from, at);
     let edit = Edit::insert(at, &fence, apart(scene, from, to), "9.7.15.4, 9.7.10.28.2", FENCE);
-    Some((from, to, vec![edit]))
+    let entering = scene.anchor(scene.at(to), Side::Before).and_then(|enter| in_cta(scene, from, to, enter));
+    Some((from, to, std::iter::once(edit).chain(entering).collect()))
 }
 
 pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {

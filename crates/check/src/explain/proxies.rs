@@ -28,16 +28,17 @@ impl Apart<'_> {
             _ => return because(format!("no gate to the {to} lies between")),
         };
         let gates = self.gates_between(a, b, tag);
-        // By the reading `async-fence=per-thread`, the thread of the generic access has to pass the gate itself.
         let generic = if from == "generic proxy" { a } else { b };
+        if tag == Tag::Async && from != to {
+            let other = if generic == a { b } else { a };
+            if let Some(text) = self.misplaced(&gates, generic, other) {
+                return because(text);
+            }
+        }
         let own = gates.iter().find(|gate| context.thread(**gate) == context.thread(generic));
         let at = |gate: EventId| self.gate_name(gate);
         match (own, gates.first()) {
             (_, None) => because(format!("no `{kind}` lies between")),
-            (None, Some(gate)) if tag == Tag::Async && from != to => {
-                let (whose, other) = (context.thread(generic)?, context.thread(*gate)?);
-                because(format!("no `{kind}` of {whose} lies between: the {} is {other}'s", at(*gate)))
-            }
             (Some(gate), _) | (None, Some(gate)) if !covers(context.unfolding, *gate, generic) => {
                 because(format!("the {} between them is not about this memory", at(*gate)))
             }
@@ -50,6 +51,28 @@ impl Apart<'_> {
                 because(format!("the {} between them does not join the two", at(*gate)))
             }
         }
+    }
+
+    /// Of fences between a generic and an async access of which none is where a reading of `async-fence` wants one: in the
+    /// thread of the generic access, or in the CTA of the async one.
+    fn misplaced(&self, gates: &[EventId], generic: EventId, other: EventId) -> Option<String> {
+        let context = self.context;
+        let first = *gates.first()?;
+        let place = |id: EventId| {
+            let thread = context.event(id)?.thread?;
+            context.unfolding.threads.get(thread.index()).map(|thread| thread.place)
+        };
+        let own = gates.iter().any(|gate| context.thread(*gate) == context.thread(generic));
+        let near = gates.iter().any(|gate| place(*gate) == place(other));
+        let (whose, peer) = (context.thread(generic)?, context.thread(other)?);
+        let wanted = match (own, near) {
+            (true, true) => return None,
+            (false, true) => format!("of {whose}"),
+            (true, false) => format!("in the CTA of {peer}"),
+            (false, false) => format!("of {whose} or in the CTA of {peer}"),
+        };
+        let by = context.thread(first)?;
+        Some(format!("no `fence.proxy.async` {wanted} lies between: the {} is {by}'s", self.gate_name(first)))
     }
 
     /// A map is handed over by a release and an acquire of its own.

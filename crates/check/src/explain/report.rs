@@ -156,7 +156,7 @@ fn context<'a>(
     Context { unfolding, program, model: &model.model, source, origin, text, rounds }
 }
 
-/// The model with those readings that were chosen, and these, which the answer depends on: `ptx, async-fence=per-thread`.
+/// The model with those readings that were chosen, and these, which the answer depends on: `ptx, async-fence=both`.
 /// None where there is nothing to choose.
 pub(crate) fn told_under(report: &Report, readings: &[String]) -> Option<String> {
     let told = report.readings.iter().filter(|used| used.chosen || readings.contains(&used.name));
