@@ -4,6 +4,8 @@
 mod support;
 
 const PROGRAMS: u64 = 2000;
+/// Programs on which two models of PTX are compared.
+const VERSIONS: u64 = 600;
 
 #[test]
 fn engines_agree_with_the_oracle_on_random_programs() {
@@ -22,6 +24,35 @@ fn engines_agree_with_the_oracle_on_random_programs() {
         assert!(counts.too_large * 20 < counts.compared, "{name}: the oracle gives up too often: {counts:?}");
         assert!(counts.declined * 50 < counts.compared, "{name}: the engines decline too often: {counts:?}");
     }
+}
+
+/// What `ptx-7.5` knows `ptx` says too. `--kind versions` of the example compares as many programs as wanted.
+#[test]
+fn the_newest_ptx_agrees_with_an_older_one_on_random_programs() {
+    use support::versions;
+    let models = versions::subjects();
+    let mut compared = versions::Compared::default();
+    for seed in 0..VERSIONS {
+        if let Err(message) = versions::run(seed, &models, &mut compared) {
+            panic!("{message}");
+        }
+    }
+    println!("{compared:?}");
+    assert!(compared.chains > VERSIONS / 3 && compared.programs > VERSIONS / 2, "{compared:?}");
+    assert!(compared.racy > VERSIONS / 10 && compared.executions > 4 * VERSIONS, "{compared:?}");
+}
+
+/// A rule that asks for the scopes of the ends of a chain of read-modify-writes, and not of its links, is found out.
+#[test]
+fn a_rule_on_the_ends_of_a_chain_is_found() {
+    use support::versions;
+    let text = include_str!("../../../models/ptx.cat");
+    let changed = text.replace("let seen = strong-observation | (observation & ", "let seen = (observation & ");
+    assert_ne!(text, changed, "the rule has another form");
+    let [older, _] = versions::subjects();
+    let models = [older, support::Subject::with_variants("ptx", &changed, &["9.4"])];
+    let found = (0..VERSIONS).find_map(|seed| versions::run(seed, &models, &mut versions::Compared::default()).err());
+    assert!(found.expect("the difference is found").contains("PTX chain"));
 }
 
 /// Programs on which the engines once differed, shrunk.

@@ -24,6 +24,8 @@ use super::program::Test;
 
 /// How many candidates the oracle may look at per question.
 const CANDIDATES: u64 = 6_000;
+/// How many executions two models are compared on.
+const MOST_EXECUTIONS: usize = 400;
 const NO_LIMITS: Limits<'static> = Limits { deadline: None, memory: None, cancelled: None, work: None };
 
 type Pairs = Vec<(EventId, EventId)>;
@@ -195,6 +197,38 @@ pub(crate) fn compare_text(text: &str, subjects: &[Subject], tally: &mut Tally) 
         }
     }
     Ok(())
+}
+
+/// What two models agree on.
+pub(crate) struct Same {
+    pub(crate) executions: u64,
+    pub(crate) races: u64,
+}
+
+/// Whether two models allow the same executions of one program and see the same races in them. None if the program has no
+/// meaning, or more executions than are looked at.
+pub(crate) fn same_under(text: &str, one: &Subject, other: &Subject) -> Result<Option<Same>, Failure> {
+    let found = front_end(text, 2).map_err(|message| Failure { stage: Stage::FrontEnd, message })?;
+    let Some((program, unfolding)) = found else { return Ok(None) };
+    let filter = program.filter.as_ref().map(|filter| &filter.node);
+    let engines = |message: String| Failure { stage: Stage::Engines, message };
+    let run = |subject| Run { subject, unfolding: &unfolding, ends: Ends::Terminating, filter };
+    let (ours, theirs) = (run(one), run(other));
+    let (found, end) = ours.collect(&Enumerate, &ours.goal());
+    if end != Exploration::Complete || found.len() > MOST_EXECUTIONS {
+        return Ok(None);
+    }
+    theirs.same_executions(other.name, &Enumerate, &theirs.goal(), &found).map_err(engines)?;
+    let mut races = 0;
+    for execution in &found {
+        let pairs = ours.raised(execution, "data-race").map_err(engines)?;
+        let others = theirs.raised(execution, "data-race").map_err(engines)?;
+        if pairs != others {
+            return Err(engines(format!("{} races at {pairs:?}, {} at {others:?}", one.name, other.name)));
+        }
+        races += pairs.len() as u64;
+    }
+    Ok(Some(Same { executions: found.len() as u64, races }))
 }
 
 /// Compares everything about the executions that end of an unfolding made otherwise.

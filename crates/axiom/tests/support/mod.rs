@@ -16,6 +16,7 @@ pub(crate) mod second;
 mod second_run;
 pub(crate) mod shrink;
 pub(crate) mod strands;
+pub(crate) mod versions;
 pub(crate) mod ways;
 
 pub(crate) use compare::{Failure, Stage, Subject, Tally, front_end};
