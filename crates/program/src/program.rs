@@ -7,7 +7,7 @@ use fencepost_syntax::{Span, Spanned};
 use crate::asynchronous::Async;
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
 use crate::mbarrier;
-use crate::tag::Tags;
+use crate::tag::{Tag, Tags};
 use crate::unfolding::Cover;
 use crate::value::{Type, Value};
 
@@ -176,6 +176,8 @@ pub struct Address {
     pub canonical: AddressId,
     /// How far into its location it is, in bytes: 0 but for an address that no access uses.
     pub within: i128,
+    /// The proxy that its name is one of: `TEX`, `SUR`, `CON`; None for ordinary names.
+    pub proxy: Option<Tag>,
 }
 
 #[derive(Clone, Debug)]

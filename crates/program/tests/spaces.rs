@@ -126,3 +126,50 @@ fn another_clusters_shared_memory_has_no_name_here() {
         assert!(diagnostics[0].message.contains("`s@0` cannot be reached from here"), "{place}");
     }
 }
+
+/// Mixed-proxy model (Lustig, Cooksey, Giroux, ISCA 2022): a name of another proxy is for accesses through that proxy.
+#[test]
+fn a_name_of_another_proxy_is_for_accesses_through_it() {
+    let one = |code: &str| {
+        let names = "c @ constant aliases s; t @ texture aliases s; u @ surface aliases s; P0:%rd1 = c; P0:%rd2 = t;";
+        refused(&format!("PTX t\n{{ .global .u32 s = 0; {names} }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\n"))
+    };
+    for (code, proxy, own) in [
+        ("ld.u32 %r1, [c]", "`c` is a name of the constant", "the generic"),
+        ("ld.global.u32 %r1, [c]", "`c` is a name of the constant", "the generic"),
+        ("ld.weak.u32 %r1, [%rd1]", "`c` is a name of the constant", "the generic"),
+        ("st.u32 [t], 1", "`t` is a name of the texture", "the generic"),
+        ("atom.add.u32 %r1, [u], 1", "`u` is a name of the surface", "the generic"),
+        ("tld.u32 %r1, [u]", "`u` is a name of the surface", "the texture"),
+        ("cold.u32 %r1, [%rd2]", "`t` is a name of the texture", "the constant"),
+    ] {
+        let told = format!("{code}: {proxy} proxy, and this access goes through {own} proxy");
+        assert_eq!(one(&format!("{code};")), [told]);
+    }
+    for code in ["ld.const.u32 %r1, [c];", "ld.const.u32 %r1, [%rd1];", "cold.u32 %r1, [c];", "tld.u32 %r1, [%rd2];"] {
+        assert_eq!(one(code), Vec::<String>::new(), "{code}");
+    }
+}
+
+#[test]
+fn a_pointer_to_a_name_of_another_proxy_is_no_generic_address() {
+    let text = "PTX t\n{ .global .u32 s = 0; c @ constant aliases s; .param .u64 p = &c; }\nP0@cta 0, gpu 0 {\n\
+                ld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];\n}\n";
+    let refused = |text: &str| unfold(&program(text), &UnfoldOptions::default()).err().map(|error| error.to_string());
+    let told = "an access through `c`, which is a name of another proxy";
+    assert_eq!(refused(text).as_deref(), Some(told));
+    assert_eq!(refused(&text.replace("ld.u32", "ld.const.u32")), None);
+}
+
+#[test]
+fn a_load_of_constant_memory_that_has_no_other_name_is_generic() {
+    use fencepost_program::tag::Tag;
+    let constant = |names: &str| {
+        let text =
+            format!("PTX t\n{{ .const .u32 k = 3; s = 0; {names} }}\nP0@cta 0, gpu 0 {{\nld.const.u32 %r1, [k];\n}}\n");
+        let unfolding = unfold(&program(&text), &UnfoldOptions::default()).expect("a program");
+        unfolding.events.iter().any(|event| event.has(Tag::Constant))
+    };
+    // Nobody writes `.const` memory while a kernel runs, so that models without proxies may have it.
+    assert!(!constant("") && constant("c @ constant aliases s;"));
+}

@@ -225,5 +225,6 @@ fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId
         None => names.locations[atom.location.index()].name.clone(),
     };
     let value = Value(variable.base + offset);
-    Address { name, location: atom.location, generic, value, canonical: own, within: column - atom.offset }
+    let proxy = names.name_of(id).proxy;
+    Address { name, location: atom.location, generic, value, canonical: own, within: column - atom.offset, proxy }
 }

@@ -6,11 +6,12 @@ use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Li
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;
-use crate::lower::names::{LONGEST_ARRAY, Made, Sharing, Viewer, stem};
+use crate::lower::names::{LONGEST_ARRAY, Made, Viewer, stem};
 use crate::lower::{Findings, Names, Refusal, ThreadBuilder, pointers, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
 use crate::table::x86_place::{self, canonical};
+use crate::tag::Tag;
 use crate::value::{Type, Value};
 
 /// The version the text names, else the newest. One that is newer still is taken as the newest, with a warning.
@@ -398,8 +399,13 @@ fn alias(names: &mut Names, name: &Spanned<String>, kind: AliasKind, target: &Sp
         let help = format!("declare `{} = 0;` first", target.node);
         return Err(Refusal::Error(Diagnostic::error(target.span, message).label("not declared").help(help)));
     }
-    let sharing = if kind == AliasKind::Generic { Sharing::LocationOnly } else { Sharing::VirtualAddress };
-    names.alias(&name.node, target, sharing)
+    let proxy = match kind {
+        AliasKind::Generic => None,
+        AliasKind::Texture => Some(Tag::Texture),
+        AliasKind::Surface => Some(Tag::Surface),
+        AliasKind::Constant => Some(Tag::Constant),
+    };
+    names.alias(&name.node, target, proxy)
 }
 
 /// An address of all replicas: an alias of each.
@@ -420,7 +426,7 @@ fn multimem(names: &mut Names, name: &Spanned<String>, replicas: &[Spanned<Strin
             let message = format!("`{}` is no data in global memory", replica.node);
             return Err(Refusal::Error(Diagnostic::error(replica.span, message).label("no replica")));
         }
-        names.alias(&address, replica, Sharing::LocationOnly)?;
+        names.alias(&address, replica, None)?;
         addresses.push(address);
     }
     names.multimem.insert(name.node.clone(), addresses);

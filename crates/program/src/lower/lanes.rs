@@ -146,7 +146,8 @@ fn cut(names: &mut Names, id: VariableId, part: Part) {
         let (location, own) = (LocationId::new(names.locations.len()), AddressId::new(names.addresses.len()));
         names.locations.push(cut);
         let value = Value(variable.base + atom.offset + lanes);
-        names.addresses.push(Address { name, location, generic: own, value, canonical: own, within: 0 });
+        let (generic, canonical) = (own, own);
+        names.addresses.push(Address { name, location, generic, value, canonical, within: 0, proxy: None });
     }
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod layout;
 mod lints;
 mod names;
 mod pointers;
+mod proxies;
 mod reach;
 mod sizes;
 mod spaces;
@@ -135,6 +136,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     }
     names.warn_of_undeclared(litmus, &mut findings);
     spaces::settle(&mut names, &builders, &mut findings);
+    proxies::settle(&names, &builders, &mut findings);
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         barriers::settle(&builders, &mut findings);
     }

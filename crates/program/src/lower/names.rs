@@ -15,6 +15,7 @@ use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::lower::layout::{ALIGNMENT, LANES, Layout};
 use crate::lower::{Findings, Refusal};
 use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
+use crate::tag::Tag;
 use crate::value::{Type, Value};
 
 /// Arrays of up to so many elements get an address per element at once.
@@ -69,6 +70,8 @@ pub(crate) struct Name {
     /// Its place among the names, which is the order of locations.
     order: usize,
     alias_of: Option<(VariableId, Sharing)>,
+    /// The proxy that it is a name of (`c @ constant aliases s`); None for names of the generic one.
+    pub(crate) proxy: Option<Tag>,
 }
 
 impl Name {
@@ -162,6 +165,11 @@ impl Names {
         self.by_name.get(stem(name))
     }
 
+    /// Whether the test declares a name of this proxy.
+    pub(crate) fn has_proxy(&self, proxy: Tag) -> bool {
+        self.by_name.values().any(|entry| entry.proxy == Some(proxy))
+    }
+
     pub(crate) fn known(&self) -> Vec<&str> {
         self.by_name.keys().map(String::as_str).collect()
     }
@@ -199,6 +207,7 @@ impl Names {
             offset,
             order: self.by_name.len(),
             alias_of: None,
+            proxy: None,
         };
         self.by_name.insert(name.to_string(), entry);
         match (space, self.layout.only_cta()) {
@@ -210,8 +219,9 @@ impl Names {
         }
     }
 
-    /// Another name of the target's location: a virtual address of its own, or (`generic`) the target's.
-    pub(crate) fn alias(&mut self, name: &str, target: &Spanned<String>, sharing: Sharing) -> Result<(), Refusal> {
+    /// Another name of the target's location: a virtual address of its own, or, as a name of another proxy, the target's.
+    pub(crate) fn alias(&mut self, name: &str, target: &Spanned<String>, proxy: Option<Tag>) -> Result<(), Refusal> {
+        let sharing = if proxy.is_some() { Sharing::VirtualAddress } else { Sharing::LocationOnly };
         let entry = self.get(&target.node).ok_or_else(|| self.unknown(&target.node, target.span))?.clone();
         let Some((_, variable)) = entry.instances.first_key_value().filter(|_| entry.instances.len() == 1) else {
             let what = format!("an alias of `{}`, of which each CTA has its own", target.node);
@@ -225,8 +235,8 @@ impl Names {
             _ => Some((*variable, sharing)),
         };
         let order = self.by_name.len();
-        let alias =
-            Name { instances: BTreeMap::new(), offset: None, order, alias_of, initial: Value(0), given: None, ..entry };
+        let (instances, initial) = (BTreeMap::new(), Value(0));
+        let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
         self.by_name.insert(name.to_string(), alias);
         self.instance(name, Instance::Only, target.span).map(|_| ())
     }

@@ -95,6 +95,10 @@ impl Names {
     fn qualify(&mut self, address: AddressId, qualifier: &Qualifier) -> Result<(), Refusal> {
         let Some(said) = space(&qualifier.space.node) else { return Ok(()) };
         let (variable, _) = self.taken[address.index()];
+        // A name of the constant proxy lies in the constant bank, wherever the location is declared.
+        if said == Space::Const && self.name_of(variable).proxy == Some(Tag::Constant) {
+            return Ok(());
+        }
         let shown = self.variables[variable.0].name.clone();
         let entry = self.by_name.entry(shown.clone()).and_modify(|entry| {
             entry.space.get_or_insert_with(|| (said, qualifier.by.clone()));

@@ -9,6 +9,8 @@ use crate::value::{Type, Value};
 pub(super) struct Touch<'p> {
     pub(super) address: &'p AddressOperand,
     pub(super) portion: Portion,
+    /// The tags of the access; none for those of asynchronous operations, which differ by region.
+    pub(super) tags: Tags,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -41,7 +43,7 @@ pub(super) struct Touches<'p> {
 pub(super) fn touches(operation: &Operation) -> Touches<'_> {
     let scalars = |address, ty, count, tags: Tags| {
         let portion = if tags.has(Tag::Mbarrier) { Portion::Object } else { Portion::Scalars(ty, count) };
-        Touches { all: vec![Touch { address, portion }], copies: Vec::new() }
+        Touches { all: vec![Touch { address, portion, tags }], copies: Vec::new() }
     };
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     match operation {
@@ -57,15 +59,18 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
             scalars(&update.address, update.ty, count(update.values.len()), update.read_tags)
         }
         Operation::MbarrierWait(wait) => {
-            Touches { all: vec![Touch { address: &wait.address, portion: Portion::Object }], copies: Vec::new() }
+            let touch = Touch { address: &wait.address, portion: Portion::Object, tags: Tags::NONE };
+            Touches { all: vec![touch], copies: Vec::new() }
         }
         Operation::Fill { address, bytes, .. } => {
-            Touches { all: vec![Touch { address, portion: Portion::Bytes(*bytes) }], copies: Vec::new() }
+            let touch = Touch { address, portion: Portion::Bytes(*bytes), tags: Tags::NONE };
+            Touches { all: vec![touch], copies: Vec::new() }
         }
         Operation::Async(operation) => asynchronous(&operation.action),
         Operation::Multimem(operation) => {
             let elements = count(operation.elements());
-            let touch = |address| Touch { address, portion: Portion::Scalars(operation.ty, elements) };
+            let portion = Portion::Scalars(operation.ty, elements);
+            let touch = |address| Touch { address, portion, tags: Tags::NONE };
             Touches { all: operation.replicas.iter().map(touch).collect(), copies: Vec::new() }
         }
         _ => Touches::default(),
@@ -73,7 +78,8 @@ pub(super) fn touches(operation: &Operation) -> Touches<'_> {
 }
 
 fn asynchronous(action: &Action) -> Touches<'_> {
-    let one = |address, portion| Touches { all: vec![Touch { address, portion }], copies: Vec::new() };
+    let tags = Tags::NONE;
+    let one = |address, portion| Touches { all: vec![Touch { address, portion, tags }], copies: Vec::new() };
     match action {
         Action::Start(start) => started(start),
         Action::Arrive(arrive) => one(&arrive.mbarrier, Portion::Object),
@@ -84,7 +90,7 @@ fn asynchronous(action: &Action) -> Touches<'_> {
 }
 
 fn started(start: &Start) -> Touches<'_> {
-    let mut all: Vec<Touch<'_>> = Vec::new();
+    let (mut all, tags): (Vec<Touch<'_>>, Tags) = (Vec::new(), Tags::NONE);
     for (index, region) in start.regions.iter().enumerate() {
         let portion = match region.size {
             // A column of tensor memory is a location, whatever is accessed with it.
@@ -106,11 +112,11 @@ fn started(start: &Start) -> Touches<'_> {
             },
         };
         match &region.base {
-            Base::Address(address) | Base::Descriptor(address) => all.push(Touch { address, portion }),
+            Base::Address(address) | Base::Descriptor(address) => all.push(Touch { address, portion, tags }),
             Base::Tensor { map: RegionId(map), .. } => {
                 let other = if let Size::Like(RegionId(other)) = region.size { other } else { *map };
                 if let Some(Base::Address(address)) = start.regions.get(*map).map(|region| &region.base) {
-                    all.push(Touch { address, portion: Portion::Behind(other) });
+                    all.push(Touch { address, portion: Portion::Behind(other), tags });
                 }
             }
         }
@@ -122,7 +128,7 @@ fn started(start: &Start) -> Touches<'_> {
         _ => Vec::new(),
     };
     if let Completion::Transaction { mbarrier, .. } = &start.completion {
-        all.push(Touch { address: mbarrier, portion: Portion::Object });
+        all.push(Touch { address: mbarrier, portion: Portion::Object, tags });
     }
     Touches { all, copies }
 }

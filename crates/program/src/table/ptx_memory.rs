@@ -239,6 +239,13 @@ fn without_policy(tree: &Instruction, least: usize) -> &[Spanned<TreeOperand>] {
     }
 }
 
+/// `ld.const` reads through the constant proxy. It matters where a name of that proxy stands for memory that is written;
+/// what is declared `.const` no kernel writes.
+fn constant_bank(context: &Context<'_>, modifiers: &Modifiers) -> Option<Tag> {
+    let is_constant = modifiers.space.as_ref().is_some_and(|space| space.node == "const");
+    (is_constant && context.names.has_proxy(Tag::Constant)).then_some(Tag::Constant)
+}
+
 pub(crate) fn load(
     context: &mut Context<'_>,
     tree: &Instruction,
@@ -248,6 +255,7 @@ pub(crate) fn load(
     assume: Option<Value>,
 ) -> Result<(), Refusal> {
     let order = order(context, tree, modifiers, legal, Default::Weak)?;
+    let proxy = constant_bank(context, modifiers).unwrap_or(proxy);
     note_proxy(context, proxy, tree.opcode.span);
     if modifiers.words.contains(&"nc") && modifiers.space.as_ref().is_none_or(|space| space.node != "global") {
         let error = Diagnostic::error(tree.span(), "`ld.nc` is about global memory only").label("not here");

@@ -204,6 +204,11 @@ pub enum UnfoldError {
         span: Span,
         location: String,
     },
+    /// An access through a name of another proxy than its own.
+    Misnamed {
+        span: Span,
+        name: String,
+    },
     /// A wait on the mbarrier of another CTA.
     RemoteWait {
         span: Span,
@@ -258,6 +263,9 @@ impl fmt::Display for UnfoldError {
             UnfoldError::Misaligned { location, .. } => {
                 write!(f, "an access to `{location}` at an address that is no multiple of its size")
             }
+            UnfoldError::Misnamed { name, .. } => {
+                write!(f, "an access through `{name}`, which is a name of another proxy")
+            }
             UnfoldError::RemoteWait { location, .. } => {
                 write!(f, "a wait on `{location}`, an mbarrier of another CTA")
             }
@@ -283,6 +291,7 @@ impl UnfoldError {
             | UnfoldError::NoMbarrier { span, .. }
             | UnfoldError::PlainAccess { span, .. }
             | UnfoldError::RemoteWait { span, .. }
+            | UnfoldError::Misnamed { span, .. }
             | UnfoldError::OutOfReach { span, .. }
             | UnfoldError::ReadOnly { span, .. }
             | UnfoldError::Misaligned { span, .. }
@@ -379,7 +388,7 @@ fn unfold_tiled(
         alike::leave_out(program, &mut unfolding);
     }
     compact::compact(&mut unfolding);
-    objects::check(&unfolding)?;
+    objects::check(program, &unfolding)?;
     opaque::check(program, &unfolding)?;
     Ok(unfolding)
 }

@@ -1,6 +1,6 @@
-//! What only the unfolding shows where addresses are computed: memory that the thread cannot reach or write, and what
-//! reaches an mbarrier (PTX ISA 9.7.15.16): mbarrier operations, and accesses to its eight bytes as data, which are
-//! errors while it is live.
+//! What only the unfolding shows where addresses are computed: memory that the thread cannot reach or write, names of
+//! another proxy than the access's, and what reaches an mbarrier (PTX ISA 9.7.15.16): mbarrier operations, and accesses
+//! to its eight bytes as data, which are errors while it is live.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::program::{Address, Initial, LocationRole, Operand, Operation, Place, 
 use crate::tag::Tag;
 use crate::unfold::run::Runner;
 use crate::unfold::{Dependencies, UnfoldError, fold};
-use crate::unfolding::Unfolding;
+use crate::unfolding::{Event, EventKind, Unfolding};
 
 /// Whether a thread can access shared memory of this CTA, or local memory of this thread, whichever it is.
 pub(crate) fn reaches(thread: ThreadId, place: Place, (cta, owner): (Option<Place>, Option<ThreadId>)) -> bool {
@@ -86,13 +86,23 @@ impl Runner<'_> {
     }
 }
 
-pub(crate) fn check(unfolding: &Unfolding) -> Result<(), UnfoldError> {
+/// The name of another proxy that an access goes through, if it does.
+fn misnamed<'p>(program: &'p Program, event: &Event) -> Option<&'p str> {
+    let (EventKind::Read { address, .. } | EventKind::Write { address, .. }) = &event.kind else { return None };
+    let address = &program.addresses[address.index()];
+    address.proxy.is_some_and(|proxy| !event.has(proxy)).then_some(&*address.name)
+}
+
+pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), UnfoldError> {
     let place_of = |thread: ThreadId| unfolding.threads[thread.index()].place;
     for event in unfolding.events.iter().filter(|event| !event.is_init()) {
         let (Some(location), Some(thread)) = (event.location(), event.thread) else { continue };
         let info = &unfolding.locations[location.index()];
         let span = event.span;
         let name = || info.name.clone();
+        if let Some(name) = misnamed(program, event) {
+            return Err(UnfoldError::Misnamed { span, name: name.to_owned() });
+        }
         let owners = (info.owner.filter(|_| info.space == Some(Space::Shared)), info.thread);
         if !reaches(thread, place_of(thread), owners) {
             return Err(UnfoldError::OutOfReach { span, location: name() });
