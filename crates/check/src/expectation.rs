@@ -16,7 +16,7 @@ use std::fmt::Write;
 
 use fencepost_syntax::{Diagnostic, Span};
 
-use crate::race::{EXIT, is_of_one_thread};
+use crate::race::{is_of_lifetime, is_of_one_thread};
 use crate::readings::Settings;
 use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
@@ -331,7 +331,7 @@ impl Expectation {
             differences.push(format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
         // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
-        let is_grave = |name: &String| name == EXIT || is_of_one_thread(name);
+        let is_grave = |name: &String| is_of_lifetime(name) || is_of_one_thread(name);
         if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
             differences.extend(names_differ("to find", &self.finds, &found.finds));
         }

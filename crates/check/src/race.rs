@@ -61,10 +61,10 @@ struct Kept {
 pub(crate) const MOST_PAIRS: usize = 400;
 
 impl RaceKey {
-    /// Whether the two are reported as a pair with what is missing: a race, or an access and an exit. Any other flag marks
-    /// something to warn of.
+    /// Whether the two are reported as a pair with what is missing: a race, or an access to memory that may not be there.
+    /// Any other flag marks something to warn of.
     pub(crate) fn is_pair(&self) -> bool {
-        self.is_race() || self.flag == EXIT
+        self.is_race() || is_of_lifetime(&self.flag)
     }
 
     fn is_race(&self) -> bool {
@@ -74,6 +74,20 @@ impl RaceKey {
 
 /// The flag of an access that the memory may not outlive. It is no data race, and it is undefined.
 pub(crate) const EXIT: &str = "exit-before-access";
+
+/// The flag of an access to the shared memory of a CTA that may not have started. It is no data race, and it is undefined.
+/// Both events of the pair are the access.
+pub(crate) const START: &str = "access-before-start";
+
+/// Whether a flag of this name is about memory that is not there at the time of an access.
+pub(crate) fn is_of_lifetime(flag: &str) -> bool {
+    [EXIT, START].contains(&flag)
+}
+
+/// Whether both events of a pair under this flag may be one, which is told once.
+pub(crate) fn may_be_alone(flag: &str) -> bool {
+    is_of_one_thread(flag) || flag == START
+}
 
 /// The flag of a register of a `wgmma` that is used before it is there. The behaviour is undefined (PTX ISA 9.7.17.5.2). In a
 /// shipped model it is no `undefined_unless`, because the unfolding tells which programs it can be about at all.

@@ -360,7 +360,8 @@ pub enum RaceAnswer {
 /// Two instructions that race in some execution.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Race {
-    /// The flag of the model: `data-race`, `scoped-race` of atomics, `mixed-size-race`, or `exit-before-access` of an access and the exit of a CTA
+    /// The flag of the model: `data-race`, `scoped-race` of atomics, `mixed-size-race`, `exit-before-access` of an access and the exit of a CTA, or
+    /// `access-before-start` of an access to the memory of a CTA that may not have started
     /// that its memory may not outlive.
     pub flag: String,
     pub first: Access,

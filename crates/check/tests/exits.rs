@@ -1,7 +1,8 @@
-//! Accesses to the shared memory of a CTA that may have exited: the pair, what is missing, and what is clean.
+//! Accesses to the shared memory of a CTA that may have exited, or may not have started: the pair, what is missing, and what
+//! is clean.
 
 use fencepost_check::expectation::{Comparison, parse};
-use fencepost_check::output::{Row, Status, herd};
+use fencepost_check::output::{Row, Status, herd, table};
 use fencepost_check::readings::Settings;
 use fencepost_check::report::{Race, RaceAnswer, Report};
 use fencepost_check::{Models, Options, Test, check, load};
@@ -100,4 +101,51 @@ fn expectations_speak_of_it_and_of_warnings() {
     let found = report(&pair(wait, ""));
     let unexpected = parse("ptx: Holds").0.compare(&found);
     assert_eq!(unexpected, Comparison::Different(vec!["expected the warnings none, found relaxed-wait".to_owned()]));
+}
+
+/// Two CTAs of a cluster, from their first instruction on: shared memory has no value that a test could declare.
+fn from_the_start(first: &str, second: &str) -> String {
+    pair(first, second).replace("s = 0;", "s;").replace("b = 1;", "b;")
+}
+
+/// CUDA programming guide, distributed shared memory: all thread blocks must have started before one accesses another's.
+#[test]
+fn a_read_of_a_peer_that_may_not_have_started() {
+    let found = report(&from_the_start(MEET, &format!("{READ} {MEET}")));
+    let race = only(&found);
+    assert_eq!((race.flag.as_str(), race.location.as_deref()), ("access-before-start", Some("s@0")));
+    assert_eq!(found.races.answer, RaceAnswer::None, "it is undefined, and no data race");
+    let diagnosis = race.diagnosis.as_ref().expect("a diagnosis");
+    assert!(diagnosis.confirmed && diagnosis.why.contains("nothing shows that CTA 0 has started"), "{diagnosis:?}");
+    let missing = &diagnosis.missing[0];
+    let text = "`barrier.cluster.arrive.relaxed; barrier.cluster.wait` at the beginning of P0 and P1";
+    assert_eq!((missing.text.as_str(), missing.section.as_str()), (text, "9.7.15.3"));
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
+    let told = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
+    assert_eq!(told.matches("ld.shared::cluster.u32").count(), 1, "the access is told once: {told}");
+    assert_eq!(parse("ptx: Holds, finds access-before-start").0.compare(&found), Comparison::AsExpected);
+    let differences = Comparison::Different(vec!["expected to find none, found access-before-start".to_owned()]);
+    assert_eq!(parse("ptx: Holds").0.compare(&found), differences);
+}
+
+#[test]
+fn what_shows_that_a_cta_has_started() {
+    let clean = |text: &str| {
+        let found = report(text);
+        assert!(found.races.pairs.is_empty(), "{text}: {:?}", found.races.pairs);
+    };
+    clean(&from_the_start(&format!("{MEET} {MEET}"), &format!("{MEET} {READ} {MEET}")));
+    // A value in the declarations, of any of its shared memory, is a state that its threads have made.
+    clean(&pair(MEET, &format!("{READ} {MEET}")));
+    let one_value = from_the_start(MEET, &format!("{READ} {MEET}")).replace(" b;", " b = 1;");
+    clean(&one_value);
+    // An unknown one is what was there before.
+    let unknown = from_the_start(MEET, &format!("{READ} {MEET}")).replace("u32 s;", "u32 s = ?;");
+    assert_eq!(only(&report(&unknown)).flag, "access-before-start");
+    // An arrive at the barrier that nobody has waited for shows nothing.
+    let early = from_the_start(
+        MEET,
+        "barrier.cluster.arrive.relaxed; ld.shared::cluster.u32 %r1, [%rs]; barrier.cluster.wait;",
+    );
+    assert!(report(&early).races.pairs.iter().any(|race| race.flag == "access-before-start"));
 }

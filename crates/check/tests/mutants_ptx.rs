@@ -489,6 +489,26 @@ const FLAGS: &[FlagMutant] = &[
         ],
     ),
     (
+        "access-before-start",
+        "started",
+        "_ \\ _",
+        &[
+            "async/cluster/start-remote-store-met",
+            "async/cluster/start-message-acquired",
+            "async/cluster/start-multicast-met",
+        ],
+    ),
+    (
+        "access-before-start",
+        "start-told",
+        "0",
+        &[
+            "async/cluster/start-message-depended-on",
+            "async/cluster/start-message-polled",
+            "async/cluster/start-message-relayed",
+        ],
+    ),
+    (
         "mixed-size-race",
         "of-no-size",
         "_ \\ _",

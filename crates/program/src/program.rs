@@ -108,6 +108,9 @@ pub struct Location {
     pub initial: Value,
     /// `x = ?`: `initial` is one of the values it may have (see [`crate::initial`]).
     pub is_unknown: bool,
+    /// Whether the test gives it a value. Of shared memory that is a state that threads of the CTA have made: PTX has no
+    /// initial values there (PTX ISA 5.4.4).
+    pub is_given: bool,
     /// `y = x` of an unknown `x`: it starts with the same value as that location.
     pub copy_of: Option<LocationId>,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.

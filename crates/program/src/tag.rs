@@ -96,6 +96,8 @@ tags! {
     Shared = "SHARED",
     /// The location is in the shared memory of another CTA than the accessing thread's.
     Remote = "REMOTE",
+    /// The same, where the initial state has nothing in that memory: nothing says that the CTA has started.
+    Unprepared = "UNPREPARED",
     /// Any operation on an mbarrier object, including waits, `init` and `inval`.
     Mbarrier = "MBAR",
     /// `mbarrier.init`.

@@ -35,9 +35,10 @@ pub(super) enum Change {
     Declare {
         text: String,
     },
-    /// Instructions at the end of threads, which may have no others.
+    /// Instructions at an end of threads, which may have no others.
     Append {
         to: Vec<ThreadId>,
+        end: End,
         text: String,
     },
     /// A loop that waits for a phase of an mbarrier: the wait, and the label it is known by.
@@ -103,6 +104,13 @@ pub(super) enum Change {
         span: Span,
         to: Anchor,
     },
+}
+
+/// Where in a thread that is appended to.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum End {
+    First,
+    Last,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -209,7 +217,7 @@ impl Edit {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
             Change::Declare { .. } => None,
-            Change::Append { to, .. } => to.first().map(|thread| (*thread, last(scene, *thread))),
+            Change::Append { to, end, .. } => to.first().map(|thread| (*thread, outermost(scene, *thread, *end))),
             Change::Poll { at, .. } => Some((at.thread, at.span)),
             Change::Alternate(alternate) => Some(alternate.place()),
             Change::Again(again) => Some(again.place()),
@@ -235,7 +243,7 @@ impl Edit {
         match &self.change {
             Change::Insert { at } => inserted(scene, at),
             Change::Declare { text } => format!("`{text}` in the declarations"),
-            Change::Append { to, text } => appended(scene, to, text),
+            Change::Append { to, end, text } => appended(scene, to, *end, text),
             Change::Poll { at, wait, .. } => {
                 format!("a loop around `{}` {}", wait.replace('\n', " "), scene.place_words(at))
             }
@@ -304,12 +312,16 @@ fn inserted(scene: &Scene<'_>, at: &[(Anchor, String)]) -> String {
     format!("`{}` {}", what.replace('\n', " "), crate::phrase::listed(&places))
 }
 
-fn appended(scene: &Scene<'_>, to: &[ThreadId], text: &str) -> String {
+fn appended(scene: &Scene<'_>, to: &[ThreadId], end: End, text: &str) -> String {
     let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
     let names = crate::phrase::listed(&names);
+    let place = match end {
+        End::First => "beginning",
+        End::Last => "end",
+    };
     match text.split_once(": ").and_then(|(_, rest)| rest.split_once(';')) {
-        Some((wait, _)) => format!("a loop around `{wait}` at the end of {names}"),
-        None => format!("`{}` at the end of {names}", text.trim_end_matches(';').replace('\n', " ")),
+        Some((wait, _)) => format!("a loop around `{wait}` at the {place} of {names}"),
+        None => format!("`{}` at the {place} of {names}", text.trim_end_matches(';').replace('\n', " ")),
     }
 }
 
@@ -366,9 +378,13 @@ pub(super) fn semantics_word(semantics: Semantics) -> &'static str {
     }
 }
 
-/// The last instruction of a thread.
-fn last(scene: &Scene<'_>, thread: ThreadId) -> Span {
+/// The first or the last instruction of a thread.
+fn outermost(scene: &Scene<'_>, thread: ThreadId, end: End) -> Span {
     let body = scene.test.litmus.threads.get(thread.index()).map(|thread| &thread.body);
     let mut spans = body.into_iter().flatten().filter_map(super::anchor::instruction).map(Instruction::span);
-    spans.next_back().unwrap_or_default()
+    match end {
+        End::First => spans.next(),
+        End::Last => spans.next_back(),
+    }
+    .unwrap_or_default()
 }

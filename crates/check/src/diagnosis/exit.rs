@@ -1,5 +1,6 @@
-//! An access to the shared memory of a CTA that may have exited (PTX ISA 9.7.15.3 and the sections of what reaches a peer's
-//! memory): what keeps the CTA there is a cluster barrier before its end, or that it waits for the operation itself.
+//! An access to the shared memory of a CTA that may have exited, or may not have started (PTX ISA 9.7.15.3 and the sections of
+//! what reaches a peer's memory). What keeps the CTA there is a cluster barrier before its end, or that it waits for the
+//! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
 
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{LocationRole, Place};
@@ -7,10 +8,10 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 
 use crate::outcome::Reader;
-use crate::race::EXIT;
+use crate::race::{EXIT, START};
 use crate::report::{Diagnosis, Missing};
 
-use super::edit::{Change, Edit};
+use super::edit::{Change, Edit, End};
 use super::paths::Plan;
 use super::scene::Scene;
 use super::words;
@@ -33,16 +34,37 @@ pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &
     plans(scene, access, owner).into_iter().map(plan).collect()
 }
 
+/// The same for an access to the memory of a CTA that may not have started.
+pub(super) fn before_start(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
+    let access = pair.0;
+    let owner = scene.location(access).and_then(|location| location.owner);
+    let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
+    let what = words::access(scene, access);
+    diagnosis.why = format!("{what} in the shared memory of CTA {cta}, and nothing shows that CTA {cta} has started");
+    let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| same_cluster(thread.place, owner));
+    let to = threads.map(|(at, _)| ThreadId(at as u32)).collect();
+    let change = Change::Append { to, end: End::First, text: CLUSTER.to_owned() };
+    let edits = vec![Edit { change, reason: String::new(), section: SECTION, cost: COST }];
+    vec![Plan { from: pair.0, to: pair.1, edits, cost: COST }]
+}
+
 /// What is missing where no change is known that brings it.
 pub(super) fn general(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Missing> {
     let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
-    let text = format!(
-        "what keeps the CTA there until {} is done: a `barrier.cluster` that all its threads and those of the CTA pass last, or \
-         a wait for it",
-        words::place(scene, access)
-    );
+    let place = words::place(scene, access);
+    let text = match flag {
+        EXIT => format!(
+            "what keeps the CTA there until {place} is done: a `barrier.cluster` that all its threads and those of the CTA \
+             pass last, or a wait for it"
+        ),
+        START => format!(
+            "what shows that the CTA has started before {place}: a `barrier.cluster` that all threads of the cluster pass \
+             first, or a message from one of its threads"
+        ),
+        _ => return None,
+    };
     let (thread, line) = (scene.name(access).to_owned(), scene.line(access));
-    (flag == EXIT).then_some(Missing { text, thread, line, section: SECTION.to_owned() })
+    Some(Missing { text, thread, line, section: SECTION.to_owned() })
 }
 
 /// The smallest first.
@@ -52,7 +74,7 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
         all.map(|(at, _)| ThreadId(at as u32)).collect()
     };
     let put = |to: Vec<ThreadId>, text: &str, section: &'static str| Edit {
-        change: Change::Append { to, text: text.to_owned() },
+        change: Change::Append { to, end: End::Last, text: text.to_owned() },
         reason: String::new(),
         section,
         cost: COST,

@@ -9,7 +9,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use crate::report::{Diagnosis, RacingAccess};
 
 use super::anchor::{Anchor, Side, position};
-use super::edit::{Change, Edit, Whole};
+use super::edit::{Change, Edit, End, Whole};
 use super::paths::Plan;
 use super::scene::Scene;
 
@@ -106,7 +106,7 @@ fn plans(scene: &Scene<'_>, product: EventId, early: EventId) -> Vec<Edit> {
     let mut put = |text: String| {
         plans.push(edit(match scene.anchor(early, Side::Before).filter(|_| is_inside) {
             Some(anchor) => Change::Insert { at: vec![(anchor, text)] },
-            None => Change::Append { to: vec![thread], text },
+            None => Change::Append { to: vec![thread], end: End::Last, text },
         }));
     };
     let wait = |newest: i128| format!("wgmma.wait_group.sync.aligned {newest};");

@@ -49,7 +49,7 @@ use fencepost_program::EventId;
 use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, is_of_registers};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
@@ -235,6 +235,7 @@ const MIXED: &str = "mixed-size-race";
 fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Option<Vec<Plan>> {
     match flag {
         EXIT => Some(exit::diagnose(scene, pair, diagnosis)),
+        START => Some(exit::before_start(scene, pair, diagnosis)),
         IN_FLIGHT => Some(in_flight::diagnose(scene, pair, diagnosis)),
         NO_FENCE => Some(in_flight::unfenced(scene, pair, diagnosis)),
         MIXED => {

@@ -8,7 +8,7 @@ use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, par
 use fencepost_syntax::{Span, Spanned};
 
 use super::anchor::{Anchor, Side, position};
-use super::edit::{Change, SCOPES, Semantics, Whole, scope_word, semantics_word};
+use super::edit::{Change, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
 use super::scene::Scene;
 use super::slots::settled;
 
@@ -23,12 +23,14 @@ pub(super) struct Work {
     gone: Vec<(usize, usize)>,
     /// Put at the end of threads.
     behind: Vec<(usize, Vec<Statement>)>,
+    /// The same, at the beginning of threads.
+    before: Vec<(usize, Vec<Statement>)>,
 }
 
 impl Work {
     pub(super) fn new(litmus: &Litmus) -> Work {
         let around = litmus.threads.iter().map(|thread| vec![Default::default(); thread.body.len()]).collect();
-        Work { litmus: litmus.clone(), around, gone: Vec::new(), behind: Vec::new() }
+        Work { litmus: litmus.clone(), around, gone: Vec::new(), behind: Vec::new(), before: Vec::new() }
     }
 
     pub(super) fn apply(&mut self, change: &Change) -> Option<()> {
@@ -39,9 +41,10 @@ impl Work {
                 }
             }
             Change::Declare { text } => self.litmus.declarations.extend(declared(text)?),
-            Change::Append { to, text } => {
+            Change::Append { to, end, text } => {
+                let ends = if *end == End::First { &mut self.before } else { &mut self.behind };
                 for thread in to {
-                    self.behind.push((thread.index(), parsed(text)?));
+                    ends.push((thread.index(), parsed(text)?));
                 }
             }
             Change::Poll { at, wait, label, .. } => {
@@ -141,10 +144,13 @@ impl Work {
                 }
                 body.extend(after);
             }
+            let put = |ends: &[(usize, Vec<Statement>)]| -> Vec<Statement> {
+                let own = ends.iter().filter(|(own, _)| *own == thread);
+                own.flat_map(|(_, statements)| statements.clone()).collect()
+            };
             let end = body.len() - usize::from(body.last().is_some_and(leaves));
-            let own = self.behind.iter().filter(|(own, _)| *own == thread);
-            let put: Vec<Statement> = own.flat_map(|(_, statements)| statements.clone()).collect();
-            body.splice(end..end, put);
+            body.splice(end..end, put(&self.behind));
+            body.splice(..0, put(&self.before));
         }
         litmus
     }

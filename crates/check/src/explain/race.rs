@@ -15,7 +15,7 @@ use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
 use crate::race::{
-    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, TENSOR_MEMORY, WINDOW, is_of_one_thread,
+    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
 };
 use crate::report::{Diagnosis, RacingAccess};
 
@@ -89,7 +89,7 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         context.line(id, format!("`{}` {how}{what}{through}{iteration}", context.instruction(id)))
     };
     // What one instruction does alone is told once.
-    let is_one = is_of_one_thread(example.flag) && example.pair.0 == example.pair.1;
+    let is_one = may_be_alone(example.flag) && example.pair.0 == example.pair.1;
     let mut lines: Vec<Line> = accesses.into_iter().skip(usize::from(is_one)).map(told).collect();
     lines.push(Line { text: diagnosis.why.clone(), ..Line::default() });
     let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
@@ -126,6 +126,7 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
             "A launch is asked to be cancelled after a refusal was seen, so behaviour is undefined:".to_owned()
         }
         EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
+        START => "Shared memory may not be there yet when it is accessed:".to_owned(),
         flag => format!("These raise the flag `{flag}` of the model:"),
     };
     Explanation { summary, lines, rejected: Vec::new(), remark: None }

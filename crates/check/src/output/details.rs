@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use crate::diagnosis::{MOST_QUESTIONS, MOST_RACES};
-use crate::race::{MOST_PAIRS, is_of_one_thread};
+use crate::race::{MOST_PAIRS, may_be_alone};
 use crate::report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 /// What a race rests on that is one under some readings only, with their names.
@@ -32,7 +32,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let told = race.diagnosis.as_ref();
         let both = [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))];
         // What one instruction does alone is told once.
-        let is_one = is_of_one_thread(&race.flag) && first == second;
+        let is_one = may_be_alone(&race.flag) && first == second;
         for (access, told) in both.into_iter().skip(usize::from(is_one)) {
             let how = told.map_or(String::new(), through);
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);

@@ -7,7 +7,7 @@ use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
 use crate::expectation::Comparison;
 use crate::phrase;
-use crate::race::EXIT;
+use crate::race::{EXIT, START, is_of_lifetime};
 use crate::report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use crate::requirement;
 use crate::verdict::Verdict;
@@ -205,12 +205,14 @@ fn executions(count: Option<Count>) -> String {
 }
 
 fn races(report: &Report) -> String {
-    let exit = if report.races.pairs.iter().any(|race| race.flag == EXIT) { " + exit" } else { "" };
+    let has = |flag: &str| report.races.pairs.iter().any(|race| race.flag == flag);
+    let exit = if has(EXIT) { " + exit" } else { "" };
+    let start = if has(START) { " + start" } else { "" };
     let races = match report.races.answer {
         RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
         RaceAnswer::Found => {
-            let number = report.races.pairs.iter().filter(|race| race.flag != EXIT).count();
+            let number = report.races.pairs.iter().filter(|race| !is_of_lifetime(&race.flag)).count();
             let undefined = if report.undefined.is_some() { " (undefined)" } else { "" };
             let more = if report.races.more { "+" } else { "" };
             format!("{number}{more}{undefined}")
@@ -219,7 +221,7 @@ fn races(report: &Report) -> String {
         RaceAnswer::Unknown => "?".to_owned(),
         RaceAnswer::NotDefined | RaceAnswer::NotAsked => "-".to_owned(),
     };
-    races + exit
+    races + exit + start
 }
 
 fn protocol(report: &Report) -> String {

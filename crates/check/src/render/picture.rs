@@ -17,7 +17,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::Checked;
 use crate::models::LoadedModel;
-use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet};
+use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet, START};
 use crate::report::Assignment;
 use crate::test::Test;
 
@@ -219,10 +219,14 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
         "data-race" => "Data race",
         "scoped-race" => "Race by scopes",
         EXIT => "Memory that may be gone",
+        START => "Memory that may not be there yet",
         IN_FLIGHT => "Register in flight",
         NO_FENCE => "Registers without a fence",
         flag => flag,
     };
+    if race.first == race.second {
+        return format!("{what}{place}: {}", side(race.first));
+    }
     format!("{what}{place}: {} and {}", side(race.first), side(race.second))
 }
 

@@ -100,6 +100,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             thread,
             role,
             is_unknown,
+            is_given: entry.given.is_some() && !is_unknown,
             copy_of: None,
             content,
             shape,

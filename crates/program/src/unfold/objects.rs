@@ -58,6 +58,12 @@ pub(crate) fn named(program: &Program) -> BTreeSet<LocationId> {
     found
 }
 
+/// The CTAs in whose shared memory the initial state of the test has something: they have started.
+pub(crate) fn prepared(program: &Program) -> BTreeSet<Place> {
+    let given = program.locations.iter().filter(|location| location.is_given && location.space == Some(Space::Shared));
+    given.filter_map(|location| location.owner).collect()
+}
+
 fn update_operands(update: &Update) -> Vec<Operand> {
     match update {
         Update::Exchange(operand)

@@ -8,8 +8,8 @@ use fencepost_syntax::litmus::Comparison;
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 use crate::program::{
-    Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope,
-    Thread,
+    Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Place, Polarity, Program,
+    Scope, Thread,
 };
 use crate::tag::{Tag, Tags};
 use crate::unfold::alone::Alone;
@@ -46,6 +46,8 @@ pub(crate) struct Runner<'a> {
     pub(crate) makers: Makers,
     /// Locations whose address is a value of the program.
     pub(crate) named: BTreeSet<LocationId>,
+    /// CTAs of which the initial state says that they have started.
+    pub(crate) prepared: BTreeSet<Place>,
     /// Where tiles begin, as far as known before, and as met on this run.
     pub(crate) starts: &'a Starts,
     pub(crate) met: &'a mut Starts,
@@ -107,6 +109,7 @@ impl<'a> Runner<'a> {
             stack,
             makers: Makers::new(program, thread),
             named: objects::named(program),
+            prepared: objects::prepared(program),
             starts,
             met,
             steps: 0,

@@ -175,8 +175,11 @@ impl Runner<'_> {
             return tags;
         }
         let tags = tags.with(Tag::Shared);
-        let is_remote = location.owner.is_some_and(|owner| owner != self.thread.place);
-        if is_remote { tags.with(Tag::Remote) } else { tags }
+        match location.owner.filter(|owner| *owner != self.thread.place) {
+            None => tags,
+            Some(owner) if self.prepared.contains(&owner) => tags.with(Tag::Remote),
+            Some(_) => tags.with(Tag::Remote).with(Tag::Unprepared),
+        }
     }
 
     /// The locations of each element of a vector.
