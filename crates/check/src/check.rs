@@ -14,7 +14,7 @@ use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, S
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
 use fencepost_program::EventId;
-use fencepost_program::program::{Condition, LocationRole, Term};
+use fencepost_program::program::{Condition, LocationRole, Question, Term};
 use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::QuestionKind;
@@ -159,6 +159,10 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
         Ok(unfolded) => unfolded,
         Err(why) => return refused(test, model, options, &terms, why),
     };
+    let mut terms = terms;
+    if let Some(unmodelled) = &unfolding.unmodelled {
+        terms.retain(|term| !unmodelled.terms.contains(term));
+    }
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
     let apart = if undefined::asks_races(model, &unfolding, options) && accesses::can_wait(&unfolding) {
@@ -210,6 +214,8 @@ pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, t
     let report = witness::report(test, model, None, None, terms, &answers);
     Checked { report, evidence: Evidence::default(), model: None, test: None }
 }
+
+const UNMODELLED: &str = "a condition that rests on a value without a model";
 
 /// Where races are looked for: with failing iterations of spin loops.
 enum Apart {
@@ -268,6 +274,7 @@ impl Job<'_> {
         if self.options.questions.is_yes() {
             self.races(flags, &mut answers);
         }
+        self.leave_unmodelled(&mut answers);
         self.examine_witnesses(&examiner, &mut answers);
         mixed::apply(self.test, self.model, (self.options, self.searcher.left()), self.unfolding, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
@@ -299,7 +306,27 @@ impl Job<'_> {
     }
 
     fn conditions(&self) -> Vec<Condition> {
-        self.test.program.questions.iter().map(|question| looked_for(&self.test.program, question)).collect()
+        let condition = |question: &Question| match self.is_unmodelled(question) {
+            true => Condition::False,
+            false => looked_for(&self.test.program, question),
+        };
+        self.test.program.questions.iter().map(condition).collect()
+    }
+
+    /// Whether a question rests on a value without a model.
+    fn is_unmodelled(&self, question: &Question) -> bool {
+        self.unfolding.is_unmodelled(&question.condition)
+    }
+
+    /// Such questions are not answered, whatever was found of the rest.
+    fn leave_unmodelled(&self, answers: &mut Answers) {
+        let Some(unmodelled) = &self.unfolding.unmodelled else { return };
+        let why = Why::Unsupported { span: unmodelled.span, what: UNMODELLED.to_owned() };
+        for (question, finding) in self.test.program.questions.iter().zip(&mut answers.findings) {
+            if self.is_unmodelled(question) {
+                *finding = Some(Finding::Unknown(why.clone()));
+            }
+        }
     }
 
     fn goal<'g>(&'g self, condition: Option<&'g Condition>, multiplicity: Multiplicity) -> Goal<'g> {

@@ -23,6 +23,7 @@ use crate::models::{LoadedModel, Models};
 use crate::options::Options;
 use crate::outcome;
 use crate::race::is_race;
+use crate::race_order;
 use crate::readings::{Point, Settings};
 use crate::report::{
     Answer, Diagnosis, ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading,
@@ -35,11 +36,17 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     let start = Instant::now();
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let answering = Options { time_limit: options.time_limit.map(|limit| for_answer(limit, model)), ..options.clone() };
+    let repairs = options.repairs.is_yes();
+    let for_answer = |limit| if repairs { for_answer(limit, model) } else { limit };
+    let answering = Options { time_limit: options.time_limit.map(for_answer), ..options.clone() };
     let (mut checked, bound) = deepen::check(&answering, start, |options| check_readings(test, model, options));
     let options = &Options { bound, ..options.clone() };
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
+    race_order::settle(test, &mut checked);
+    if !repairs {
+        return checked;
+    }
     diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
     diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
     if !diagnosis::is_for(model) && model.is_older_ptx() {

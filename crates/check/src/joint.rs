@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use fencepost_axiom::engine::Reach;
 use fencepost_program::program::Program;
-use fencepost_program::unfold::{Joint, UnfoldError, UnfoldOptions};
+use fencepost_program::unfold::{Joint, UnfoldError, UnfoldOptions, Unmodelled};
 use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
 use fencepost_program::{ThreadId, TraceId};
 
@@ -27,7 +27,7 @@ pub(crate) fn unfold(
     model: &LoadedModel,
     options: &Options<'_>,
 ) -> Result<(Unfolding, UnfoldOptions), UnfoldError> {
-    let limits = model.unfolding(options.bound);
+    let limits = UnfoldOptions { unmodelled: Unmodelled::Noted, ..model.unfolding(options.bound) };
     let unfolding = fencepost_program::unfold::unfold(program, &limits)?;
     if may_part(&unfolding, model, options) {
         let limits = UnfoldOptions { joint: Joint::Unrolled, ..limits };

@@ -41,6 +41,7 @@ mod protocol;
 mod question;
 mod quiet;
 mod race;
+mod race_order;
 pub mod readings;
 mod readings_shipped;
 mod refusal;

@@ -326,7 +326,8 @@ pub struct Races {
     /// Only the executions that pass the filter and in which assumed reads (NVLitmus `== n`) return what is assumed were
     /// looked at.
     pub assuming: bool,
-    /// One per pair of instructions, ascending by source position. Accesses that the shared memory of an exited CTA may not
+    /// One per pair of instructions: those first through which what is asked came about, the others ascending by source
+    /// position. Accesses that the shared memory of an exited CTA may not
     /// outlive are here too, though they are no data races: `answer` is not about them.
     pub pairs: Vec<Race>,
     /// There are more pairs than are listed.

@@ -156,7 +156,9 @@ impl Writer<'_> {
             Finding::Found(execution) => self.witness(execution, Some(question)),
             Finding::Absent | Finding::Undefined | Finding::Unknown(_) => None,
         };
-        let counts = answers.executions.map(|_| self.counts(question, &answers.outcomes));
+        // Of values without a model there is nothing to count.
+        let is_counted = !matches!(finding, Finding::Unknown(Why::Unsupported { .. }));
+        let counts = answers.executions.filter(|_| is_counted).map(|_| self.counts(question, &answers.outcomes));
         Answer {
             kind: phrase::question_kind(question.kind).to_owned(),
             name: question.name.clone(),

@@ -323,11 +323,12 @@ pub struct Product {
     pub coverage: Coverage,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Coverage {
     Whole,
-    /// Some lanes of each column keep what they held: a column has no one value then.
-    SomeLanes,
+    /// All lanes but those that these masks name (`disable-output-lane`). Where one is not 0, some lanes of each column keep
+    /// what they held: a column has no one value then.
+    Masked(Vec<Operand>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -455,6 +456,9 @@ impl Start {
                     found.extend(registers);
                 }
                 operand(product.accumulate, found);
+                if let Coverage::Masked(masks) = &product.coverage {
+                    masks.iter().for_each(|mask| operand(*mask, found));
+                }
             }
             Effect::Copy { .. }
             | Effect::Load { .. }

@@ -9,7 +9,8 @@ use fencepost_syntax::Span;
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::{
-    BarrierKind, BarrierLevel, BarrierRule, HostCall, LocationRole, Place, ReductionOperation, Scope, Space, Version,
+    BarrierKind, BarrierLevel, BarrierRule, Condition, HostCall, LocationRole, Place, ReductionOperation, Scope, Space,
+    Term, Version,
 };
 use crate::tag::Tags;
 use crate::value::{Type, Value};
@@ -38,9 +39,26 @@ pub struct Unfolding {
     pub exits: Vec<(TraceId, Vec<EventId>)>,
     /// Traces that end after an iteration which all threads of a CTA go through together ([`crate::unfold::Joint`]).
     pub joint: Vec<TraceId>,
+    /// Terms that are asked for and may have values without a model ([`crate::unfold::Unmodelled::Noted`]).
+    pub unmodelled: Option<UnmodelledTerms>,
+}
+
+/// Terms of questions whose values are not known: no question that has one is answered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnmodelledTerms {
+    /// Where the first such value comes from.
+    pub span: Span,
+    /// Ascending.
+    pub terms: Vec<Term>,
 }
 
 impl Unfolding {
+    /// Whether a condition rests on a value without a model.
+    pub fn is_unmodelled(&self, condition: &Condition) -> bool {
+        let terms = self.unmodelled.as_ref().map_or(&[][..], |found| found.terms.as_slice());
+        condition.terms().iter().any(|term| terms.contains(term))
+    }
+
     /// Whether it ends with its CTA's going round for ever without asking for anything itself.
     pub fn goes_round(&self, trace: TraceId) -> bool {
         let end = self.traces.get(trace.index()).map(|trace| &trace.end);

@@ -130,6 +130,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
         termination: Wanted::Yes,
         questions: Wanted::Yes,
         cross_check: CrossCheck::WhenSmall,
+        repairs: Wanted::Yes,
         readings: Settings::default(),
     }
 }

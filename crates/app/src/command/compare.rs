@@ -115,6 +115,7 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             termination: Wanted::No,
             questions: Wanted::Yes,
             cross_check: CrossCheck::Off,
+            repairs: Wanted::No,
             readings: Settings::default(),
         },
         machine: machine::asking(limits, NonZeroUsize::MIN).limits,

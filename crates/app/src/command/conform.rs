@@ -71,6 +71,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         termination: Wanted::No,
         questions: Wanted::Yes,
         cross_check: CrossCheck::Off,
+        repairs: Wanted::No,
         readings: Settings::default(),
     };
     let (mut agree, mut total) = (0, 0);

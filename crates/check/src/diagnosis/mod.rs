@@ -50,6 +50,7 @@ use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
+use crate::race_order::MIXED;
 use crate::report::{Diagnosis, Missing};
 use crate::test::Test;
 
@@ -162,11 +163,12 @@ fn diagnose(
     let mut diagnosis =
         Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
     let apart = told_apart(scene, flag, pair, &mut diagnosis);
-    if flag == MIXED {
+    // Of accesses in each other's scope one width is all that is lacking; others are ordered like any two.
+    if flag == MIXED && scene.holds("related-by-scope", pair.0, pair.1) {
         return Some(diagnosis);
     }
     let is_apart = apart.is_some();
-    let plans = apart.unwrap_or_else(|| paths::plans(scene, pair));
+    let plans = apart.filter(|_| flag != MIXED).unwrap_or_else(|| paths::plans(scene, pair));
     let outcome = search(scene, verifier, pair, &plans, cures);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
     let is_against = matches!(outcome, Outcome::Against(_));
@@ -178,6 +180,8 @@ fn diagnose(
             cures.keep(scene, pair, &cure);
             Some((cure.from, cure.to, cure.edits))
         }
+        // That they should have one width is said already.
+        Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if flag == MIXED => None,
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
             let general = exit::general(scene, flag, pair).or_else(|| life::lacks(scene, flag, pair));
@@ -228,8 +232,6 @@ fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), e
     }
     diagnosis.missing = Edit::all_missing(edits, scene);
 }
-
-const MIXED: &str = "mixed-size-race";
 
 /// What is no matter of order between two accesses has its own words and its own plans.
 fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Option<Vec<Plan>> {

@@ -391,7 +391,11 @@ impl<'a> Verifier<'a> {
         let changed = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &self.test.litmus)?;
         let program = lower(&changed).0?;
         let (unfolding, _) = joint::unfold(&program, self.model, self.options).ok()?;
-        let condition = looked_for(&program, program.questions.get(question)?);
+        let question = program.questions.get(question)?;
+        if unfolding.is_unmodelled(&question.condition) {
+            return None;
+        }
+        let condition = looked_for(&program, question);
         let goal =
             Goal { condition: Some(&condition), multiplicity: Multiplicity::First, ..Goal::new(Ends::Terminating) };
         let mut found = None;

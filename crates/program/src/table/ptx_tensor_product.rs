@@ -82,7 +82,8 @@ struct Parts<'t> {
     others: Vec<&'t Spanned<TreeOperand>>,
     descriptor: &'t Spanned<TreeOperand>,
     enable: &'t Spanned<TreeOperand>,
-    coverage: Coverage,
+    /// Which lanes of the result are not written.
+    masks: &'t [Spanned<TreeOperand>],
 }
 
 /// `[d], a, b-desc{, [metadata]}, idesc{, [scale-a], [scale-b]}{, {lanes}}, enable-d{, scale-d}`.
@@ -107,15 +108,12 @@ fn parts<'t>(tree: &'t Instruction, kind: Kind, words: &Words) -> Option<Parts<'
         (true, _) => return None,
     };
     // Lanes of the result that are not written: which ones is within a column, and a column is one location.
-    let (coverage, rest) = match rest {
-        [Spanned { node: TreeOperand::Vector(lanes), .. }, rest @ ..] => {
-            let is_none = lanes.iter().all(|lane| lane.node == TreeOperand::Integer(0));
-            (if is_none { Coverage::Whole } else { Coverage::SomeLanes }, rest)
-        }
-        rest => (Coverage::Whole, rest),
+    let (masks, rest) = match rest {
+        [Spanned { node: TreeOperand::Vector(lanes), .. }, rest @ ..] => (lanes.as_slice(), rest),
+        rest => (&[][..], rest),
     };
     let [enable, rest @ ..] = rest else { return None };
-    (rest.len() <= 1).then_some(Parts { accumulator, left, right, others, descriptor, enable, coverage })
+    (rest.len() <= 1).then_some(Parts { accumulator, left, right, others, descriptor, enable, masks })
 }
 
 fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words) -> Result<(), Refusal> {
@@ -136,6 +134,7 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
         others.push(RegionId(regions.len()));
         regions.push(columns(context.address(other)?, Size::Tile, replicas));
     }
+    let masks = parts.masks.iter().map(|mask| context.value(mask)).collect::<Result<Vec<_>, _>>()?;
     let (accumulate, descriptor) = (context.value(parts.enable)?, context.value(parts.descriptor)?);
     let shape: Vec<&str> =
         tree.modifiers.iter().map(|word| word.node.as_str()).filter(|word| !is_usage(word)).collect();
@@ -147,7 +146,7 @@ fn product(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Wo
         accumulator: Accumulator::Memory(RegionId(0)),
         accumulate,
         shape,
-        coverage: parts.coverage,
+        coverage: if masks.is_empty() { Coverage::Whole } else { Coverage::Masked(masks) },
     };
     let tensor = Some(Tensor {
         kind: TensorKind::Mma,

@@ -61,6 +61,17 @@ pub struct UnfoldOptions {
     pub joint: Joint,
     pub elements: Elements,
     pub dependencies: Dependencies,
+    pub unmodelled: Unmodelled,
+}
+
+/// What becomes of a program with a question that rests on a value without a model (see [`opaque`]).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Unmodelled {
+    #[default]
+    Refused,
+    /// It is unfolded all the same, and the terms are noted ([`Unfolding::unmodelled`]): what races, hangs or breaks a rule
+    /// does not rest on them.
+    Noted,
 }
 
 /// Which operands of an instruction its result depends on.
@@ -113,6 +124,7 @@ impl Default for UnfoldOptions {
             joint: Joint::Unrolled,
             elements: Elements::All,
             dependencies: Dependencies::Syntactic,
+            unmodelled: Unmodelled::Refused,
         }
     }
 }
@@ -389,7 +401,7 @@ fn unfold_tiled(
     }
     compact::compact(&mut unfolding);
     objects::check(program, &unfolding)?;
-    opaque::check(program, &unfolding)?;
+    unfolding.unmodelled = opaque::check(program, &unfolding, options.unmodelled)?;
     Ok(unfolding)
 }
 
@@ -420,6 +432,7 @@ fn beginning(program: &Program) -> Unfolding {
         exits: Vec::new(),
         joint: Vec::new(),
         dependent_launches: program.dependent_launches.clone(),
+        unmodelled: None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! Values without a model: the results of floating-point arithmetic and reductions, of products that leave lanes out, of `discard`. That
-//! they are written is modelled, and so is every order and race about them; what they are is not. So nothing that is asked
-//! may rest on one: a condition, a branch, an address. Locations are followed, not executions: a location that may hold
-//! such a value is taken to hold one.
+//! they are written is modelled, and so is every order and race about them; what they are is not. So nothing that happens may
+//! rest on one: a branch, an address, a barrier. A question that does is not answered; what races, hangs or breaks a rule is
+//! the same whatever the values are. Locations are followed, not executions: a location that may hold such a value is taken
+//! to hold one.
 
 use std::collections::BTreeSet;
 
@@ -9,40 +10,45 @@ use fencepost_syntax::Span;
 
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::LocationId;
-use crate::program::{Condition, Instruction, LocalValue, MultimemAction, Operation, Program, Term, Update};
+use crate::program::{Instruction, LocalValue, MultimemAction, Operation, Program, Term, Update};
 use crate::tag::Tag;
-use crate::unfold::UnfoldError;
-use crate::unfolding::{Event, EventKind, Unfolding};
+use crate::unfold::{UnfoldError, Unmodelled};
+use crate::unfolding::{Event, EventKind, Unfolding, UnmodelledTerms};
 
-pub(crate) fn check(program: &Program, unfolding: &Unfolding) -> Result<(), UnfoldError> {
+/// The terms of questions and lists that rest on one. An error where what happens rests on one, or what is looked at at all;
+/// and where a question does, if that is not to be noted only.
+pub(crate) fn check(
+    program: &Program,
+    unfolding: &Unfolding,
+    wanted: Unmodelled,
+) -> Result<Option<UnmodelledTerms>, UnfoldError> {
     let is_source = |event: &&Event| event.has(Tag::Opaque) && event.is_write();
     let first = unfolding.events.iter().find(is_source).map(|event| event.span);
-    let Some(span) = first.or_else(|| computed(program)) else { return Ok(()) };
+    let Some(span) = first.or_else(|| computed(program)) else { return Ok(None) };
     let tainted = Tainted::new(unfolding);
-    let decides = unfolding.traces.iter().flat_map(|trace| trace.constraints.iter().chain(&trace.assumptions));
-    let met = unfolding.events.iter().flat_map(|event| match &event.kind {
+    let mut decides = unfolding.traces.iter().flat_map(|trace| trace.constraints.iter().chain(&trace.assumptions));
+    let mut met = unfolding.events.iter().flat_map(|event| match &event.kind {
         EventKind::Barrier(barrier) => {
             let operands = [&barrier.instance, &barrier.id, &barrier.count].into_iter().flatten();
             operands.chain(barrier.reduction.as_ref().map(|(_, value)| value)).collect()
         }
         _ => Vec::new(),
     });
-    let conditions = program.questions.iter().map(|question| &question.condition);
-    let filter = program.filter.iter().map(|filter| &filter.node);
-    let mut terms = conditions.chain(filter).flat_map(Condition::terms);
-    let is_asked = terms.any(|term| match term {
-        Term::Constant(_) => false,
-        Term::Memory(location) => tainted.locations.contains(&location),
-        Term::Register(thread, register) => unfolding
-            .traces
-            .iter()
-            .filter(|trace| trace.thread == thread)
-            .any(|trace| trace.registers.get(register.index()).is_some_and(|value| tainted.reaches(value))),
-    });
-    if is_asked || decides.chain(met).any(|value| tainted.reaches(value)) {
+    let filter = program.filter.iter().flat_map(|filter| filter.node.terms());
+    if decides.any(|value| tainted.reaches(value))
+        || met.any(|value| tainted.reaches(value))
+        || filter.into_iter().any(|term| tainted.holds(&term))
+    {
         return Err(UnfoldError::Opaque { span });
     }
-    Ok(())
+    let asked = program.questions.iter().flat_map(|question| question.condition.terms());
+    let asked: BTreeSet<Term> = asked.filter(|term| tainted.holds(term)).collect();
+    if !asked.is_empty() && wanted == Unmodelled::Refused {
+        return Err(UnfoldError::Opaque { span });
+    }
+    let shown = program.shown.iter().filter(|term| tainted.holds(term)).cloned();
+    let terms: Vec<Term> = asked.into_iter().chain(shown).collect::<BTreeSet<Term>>().into_iter().collect();
+    Ok((!terms.is_empty()).then_some(UnmodelledTerms { span, terms }))
 }
 
 /// Where a thread first computes such a value.
@@ -81,6 +87,18 @@ impl<'u> Tainted<'u> {
             }
             if tainted.locations.len() == before {
                 return tainted;
+            }
+        }
+    }
+
+    /// Whether a term may have such a value in the end.
+    fn holds(&self, term: &Term) -> bool {
+        match term {
+            Term::Constant(_) => false,
+            Term::Memory(location) => self.locations.contains(location),
+            Term::Register(thread, register) => {
+                let own = self.unfolding.traces.iter().filter(|trace| trace.thread == *thread);
+                own.filter_map(|trace| trace.registers.get(register.index())).any(|value| self.reaches(value))
             }
         }
     }

@@ -16,6 +16,13 @@ use crate::unfold::{UnfoldError, fold};
 use crate::unfolding::Extent;
 use crate::value::Type;
 
+/// The lanes of its columns that a product writes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Written {
+    AllLanes,
+    SomeLanes,
+}
+
 impl Runner<'_> {
     /// Emits the accesses. What was written, per destination CTA.
     pub(crate) fn effect(
@@ -406,9 +413,22 @@ impl Runner<'_> {
                 Ok(())
             }
             Accumulator::Memory(id) => {
-                let given = (*id, product.coverage, lefts.as_slice(), &right, &reads);
+                let written = self.written(state, &product.coverage);
+                let given = (*id, written, lefts.as_slice(), &right, &reads);
                 self.accumulate(state, start, located, opened, given)
             }
+        }
+    }
+
+    /// Which lanes a product writes, as far as its masks are known where it is issued.
+    fn written(&self, state: &State, coverage: &Coverage) -> Written {
+        let is_empty = |mask: &Operand| {
+            let value = fold::substitute(&self.operand(state, *mask).value, &state.known);
+            value == Expression::constant(0)
+        };
+        match coverage {
+            Coverage::Masked(masks) if !masks.iter().all(is_empty) => Written::SomeLanes,
+            Coverage::Masked(_) | Coverage::Whole => Written::AllLanes,
         }
     }
 
@@ -420,7 +440,7 @@ impl Runner<'_> {
         start: &Start,
         located: &Located,
         opened: &mut Opened,
-        (id, coverage, lefts, right, reads): (RegionId, Coverage, &[(Expression, Reads)], &Expression, &Reads),
+        (id, written, lefts, right, reads): (RegionId, Written, &[(Expression, Reads)], &Expression, &Reads),
     ) -> Result<(), UnfoldError> {
         let operands: Vec<EventId> = opened.events.iter().copied().filter(|event| self.is_operand(*event)).collect();
         let copies = located.region(id).to_vec();
@@ -433,10 +453,10 @@ impl Runner<'_> {
             for target in copy {
                 let mut at = how(&start.regions[id.0], target);
                 let (mut sum, mut data, mut after) = (value.clone(), data.clone(), operands.clone());
-                if coverage == Coverage::SomeLanes {
+                if written == Written::SomeLanes {
                     at.tags = at.tags.with(Tag::Opaque);
                 }
-                if located.chosen || coverage == Coverage::SomeLanes {
+                if located.chosen || written == Written::SomeLanes {
                     let read = self.strand_read(state, opened, at, &[])?;
                     let ty = self.program.locations[self.location_of(target).index()].ty;
                     sum = fold::binary(BinaryOperator::Add, ty, Expression::Read(read), sum);
