@@ -101,7 +101,9 @@ fn diagnose_stronger(runs: Runs<'_>, report: &mut Report) {
         }
         let strongest: Vec<(&str, &str)> =
             points.iter().map(|point| (point.name.as_str(), point.strongest())).collect();
+        let lacking: Vec<Places> = report.races.pairs.iter().filter(|race| lacks(race)).map(places).collect();
         let mut repaired = runs.repaired(&strongest);
+        repaired.retain(|places, _| lacking.contains(places));
         if let ([point], false) = (points.as_slice(), repaired.is_empty()) {
             let between = point.values.iter().rev().skip(1).filter(|value| *value != point.weakest());
             for value in between.take_while(|_| !runs.is_over()) {

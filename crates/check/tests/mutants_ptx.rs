@@ -321,11 +321,6 @@ const MUTANTS: &[Mutant] = &[
     ),
     ("strand-dependency", "so", &["lb/LB+bulk+data", "lb/LB+bulk-of-other+data", "lb/LB+cp-async-mbarrier+data"]),
     (
-        "strand-dependency",
-        "0",
-        &["lb/LB+bulk-value+data", "lb/LB+cp-async-value+data", "lb/LB+cp-async-mbarrier-value+data"],
-    ),
-    (
         "barrier-dependency",
         "0",
         &[
