@@ -1,16 +1,32 @@
 //! Which files a command line means: files as they are, folders recursively in sorted order, `-` for standard input.
+//!
+//! A tree of files may be hostile. Each folder is listed once, whatever links lead to it, so that a loop of links ends; in a
+//! folder only regular files are read, because a FIFO or a device named like a test may block or never end. What is left
+//! out is named in a [`Note`]. A path that somebody writes on the command line may be a pipe (`<(generate)`): it is read in
+//! a thread of its own, so that Ctrl-C need not wait for whoever writes into it.
 
-use std::io::Read;
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use fencepost_check::neutral::is_neutral;
 use fencepost_syntax::Source;
 
+use crate::signals::CANCELLED;
+use crate::visible;
+
 /// What kinds of file a folder is searched for.
 const TESTS: [&str; 2] = ["litmus", "test"];
 
+/// The longest text that is read. A device such as `/dev/zero` has no end, and no test is so long.
+const LONGEST: u64 = 256 << 20;
+
 /// One file to read, or standard input.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Input {
     Stdin,
     File(PathBuf),
@@ -20,33 +36,46 @@ pub(crate) enum Input {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Problem(pub(crate) String);
 
+/// Something in a folder that is left out though nothing is wrong with the tests, in words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Note(pub(crate) String);
+
+/// What the paths of a command line lead to.
+#[derive(Default, Debug)]
+pub(crate) struct Collected {
+    /// Each path once.
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A name of a path for people: every path has its own, without control characters.
+pub(crate) fn shown(path: &Path) -> String {
+    visible::name(path.as_os_str())
+}
+
 impl Input {
     pub(crate) fn name(&self) -> String {
         match self {
             Input::Stdin => "<stdin>".to_owned(),
-            Input::File(path) => path.display().to_string(),
+            Input::File(path) => shown(path),
         }
     }
 
     pub(crate) fn read(&self) -> Result<Source, Problem> {
         let bytes = match self {
-            Input::Stdin => {
-                let mut bytes = Vec::new();
-                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
-            }
-            Input::File(path) => std::fs::read(path),
+            Input::Stdin => in_a_thread(|| bounded(std::io::stdin().lock())),
+            Input::File(path) => match std::fs::metadata(path) {
+                Ok(found) if found.is_file() || found.is_dir() => File::open(path).and_then(bounded),
+                Ok(_) => {
+                    let path = path.clone();
+                    in_a_thread(move || File::open(path).and_then(bounded))
+                }
+                Err(error) => Err(error),
+            },
         };
         let bytes = bytes.map_err(|error| Problem(format!("cannot read `{}`: {}", self.name(), reason(&error))))?;
-        // Spans are 32-bit offsets.
-        if u32::try_from(bytes.len()).is_err() {
-            return Err(Problem(format!("cannot read `{}`: it is larger than 4 GiB", self.name())));
-        }
-        // A byte that is no UTF-8 becomes a character no language of ours knows, and gets its diagnostic there.
-        let text = match String::from_utf8(bytes) {
-            Ok(text) => text,
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-        };
-        Ok(Source::new(self.name(), text))
+        Ok(Source::new(self.name(), visible::text(bytes)))
     }
 
     /// The expectation file beside a test.
@@ -60,61 +89,162 @@ impl Input {
     }
 }
 
+/// The bytes of a regular file: one that belongs to a test or to a model, and that nobody named on the command line.
+pub(crate) fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    bounded(File::open(path)?)
+}
+
+fn bounded(reader: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    reader.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(std::io::Error::other(format!("it is longer than {} MiB", LONGEST >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Reads in a thread of its own, which is left behind where Ctrl-C comes first.
+fn in_a_thread(read: impl FnOnce() -> std::io::Result<Vec<u8>> + Send + 'static) -> std::io::Result<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::Builder::new().spawn(move || sender.send(read()))?;
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(50)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Timeout) if !CANCELLED.load(Ordering::Relaxed) => {}
+            Err(_) => return Err(std::io::Error::other("stopped before its end was read")),
+        }
+    }
+}
+
 /// The words of an error without Rust's `(os error 2)`.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
+        ErrorKind::NotFound => "there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        ErrorKind::StorageFull => "no space is left".to_owned(),
+        _ => match error.to_string().split_once(" (os error ") {
+            Some((words, _)) => words.to_lowercase(),
+            None => error.to_string(),
+        },
     }
 }
 
-/// Every input the paths name, in order, each file once; and what could not be found.
-pub(crate) fn collect(paths: &[PathBuf]) -> (Vec<Input>, Vec<Problem>) {
-    let mut inputs = Vec::new();
-    let mut problems = Vec::new();
+/// Every input the paths name, in order, each path once; and what could not be found.
+pub(crate) fn collect(paths: &[PathBuf]) -> Collected {
+    let mut found = Collected::default();
     for path in paths {
         if path.as_os_str() == "-" {
-            inputs.push(Input::Stdin);
+            found.inputs.push(Input::Stdin);
         } else if path.is_dir() {
-            let before = inputs.len();
-            folder(path, &mut inputs, &mut problems, 0);
+            let before = found.inputs.len();
+            folder(path, &mut found);
             let neutral = path.join("tests.json");
-            if inputs.len() == before && neutral.is_file() {
-                inputs.push(Input::File(neutral));
+            if found.inputs.len() == before && neutral.is_file() {
+                found.inputs.push(Input::File(neutral));
             }
-            if inputs.len() == before {
-                problems.push(Problem(format!("`{}` holds no .litmus or .test file", path.display())));
+            if found.inputs.len() == before {
+                found.problems.push(Problem(format!("`{}` holds no .litmus or .test file", shown(path))));
             }
         } else {
-            inputs.push(Input::File(path.clone()));
+            found.inputs.push(Input::File(path.clone()));
         }
     }
-    let mut seen = std::collections::BTreeSet::new();
-    inputs.retain(|input| seen.insert(input.name()));
-    (inputs, problems)
+    let mut seen = BTreeSet::new();
+    found.inputs.retain(|input| seen.insert(input.clone()));
+    found
 }
 
-/// A link that leads back up must not be followed for ever.
-const DEEPEST: u32 = 64;
+/// A folder and what is below it, without recursion: nothing bounds how deep folders are nested.
+fn folder(path: &Path, found: &mut Collected) {
+    let mut listed = BTreeSet::new();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = match std::fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(error) => {
+                let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied);
+                match is_test(&path) {
+                    // A test that is not there: an error when it is read.
+                    true if is_missing => found.inputs.push(Input::File(path)),
+                    false if is_missing => {}
+                    // A link that leads to itself.
+                    _ => found.notes.push(Note(format!("`{}` is skipped: {}", shown(&path), reason(&error)))),
+                }
+                continue;
+            }
+        };
+        if metadata.is_dir() {
+            if listed.insert(identity(&path, &metadata)) {
+                waiting.extend(entries(&path, found).into_iter().rev());
+            } else {
+                let what = "it leads to a folder that is listed already";
+                found.notes.push(Note(format!("`{}` is skipped: {what}", shown(&path))));
+            }
+        } else if is_test(&path) {
+            if metadata.is_file() {
+                found.inputs.push(Input::File(path));
+            } else {
+                found.notes.push(Note(format!("`{}` is skipped: it is {}", shown(&path), kind(&metadata))));
+            }
+        }
+    }
+}
 
-fn folder(path: &Path, inputs: &mut Vec<Input>, problems: &mut Vec<Problem>, depth: u32) {
+fn is_test(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| TESTS.iter().any(|test| extension == *test))
+}
+
+/// What is in a folder, sorted.
+fn entries(path: &Path, found: &mut Collected) -> Vec<PathBuf> {
     let entries = match std::fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) => {
-            problems.push(Problem(format!("cannot read `{}`: {}", path.display(), reason(&error))));
-            return;
+            found.problems.push(Problem(format!("cannot read `{}`: {}", shown(path), reason(&error))));
+            return Vec::new();
         }
     };
-    let mut entries: Vec<PathBuf> = entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).collect();
-    entries.sort();
+    let mut all = Vec::new();
     for entry in entries {
-        if entry.is_dir() {
-            if depth < DEEPEST {
-                folder(&entry, inputs, problems, depth + 1);
+        match entry {
+            Ok(entry) => all.push(entry.path()),
+            Err(error) => {
+                found.problems.push(Problem(format!("cannot read all of `{}`: {}", shown(path), reason(&error))));
+                break;
             }
-        } else if entry.extension().is_some_and(|extension| TESTS.iter().any(|test| extension == *test)) {
-            inputs.push(Input::File(entry));
         }
     }
+    all.sort();
+    all
+}
+
+/// What tells a folder from every other, by whatever name.
+#[cfg(unix)]
+fn identity(_: &Path, metadata: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+fn identity(path: &Path, _: &Metadata) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(unix)]
+fn kind(metadata: &Metadata) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = metadata.file_type();
+    match () {
+        () if kind.is_fifo() => "a FIFO",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_char_device() || kind.is_block_device() => "a device",
+        () => "no regular file",
+    }
+}
+
+#[cfg(not(unix))]
+fn kind(_: &Metadata) -> &'static str {
+    "no regular file"
 }

@@ -23,14 +23,14 @@ impl Progress {
         let due = self.last.is_none_or(|last| now - last > Duration::from_millis(100));
         if self.terminal && due && now - self.started > Duration::from_secs(2) {
             self.last = Some(now);
-            terminal::err(&format!("\r\u{1b}[Kchecked {finished} of {}", self.total));
+            terminal::raw_err(&format!("\r\u{1b}[Kchecked {finished} of {}", self.total));
         }
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
         if self.last.take().is_some() {
-            terminal::err("\r\u{1b}[K");
+            terminal::raw_err("\r\u{1b}[K");
         }
     }
 }

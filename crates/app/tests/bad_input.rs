@@ -1,6 +1,8 @@
 //! Bad input: a clear diagnostic with the place, exit 2, no panic, and the other files of the run are still checked.
 
 mod common;
+#[path = "common/mutants.rs"]
+mod mutants;
 
 use common::{Folder, STALE, fencepost, fencepost_with_input, strong_message_passing};
 
@@ -293,4 +295,112 @@ fn a_failure_of_junit_names_what_failed() {
     folder.write("t.litmus", text);
     let run = fencepost(&folder, &["check", "t.litmus", "--junit", "-"]);
     assert!(run.out.contains("line 9: forall (P1:%r1=1); data-race on x of lines 4 and 7"), "{}", run.out);
+}
+
+/// A folder that leads to itself, a pipe that nobody writes into, a device without an end.
+#[cfg(unix)]
+#[test]
+fn a_hostile_tree_is_listed_once() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    folder.write("tree/deep/good.litmus", strong_message_passing(&format!("~exists {STALE}")));
+    let path = |name: &str| folder.path().join(name);
+    for number in 0..12 {
+        symlink("..", path(&format!("tree/deep/up{number}"))).expect("a link");
+        symlink(".", path(&format!("tree/round{number}"))).expect("a link");
+    }
+    symlink("/dev/zero", path("tree/zero.litmus")).expect("a link");
+    symlink("loop.litmus", path("tree/loop.litmus")).expect("a link");
+    let made = std::process::Command::new("mkfifo").arg(path("tree/pipe.litmus")).status().expect("coreutils has it");
+    assert!(made.success());
+    let start = std::time::Instant::now();
+    let run = fencepost(&folder, &["check", "tree", "--json"]);
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    assert_eq!((run.code, run.out.lines().count()), (0, 1), "{}{}", run.out, run.err);
+    for skipped in ["pipe.litmus` is skipped: it is a FIFO", "zero.litmus` is skipped: it is a device"] {
+        assert_eq!(run.err.matches(skipped).count(), 1, "{}", run.err);
+    }
+    assert_eq!(run.err.matches("loop.litmus` is skipped: too many levels of symbolic links").count(), 1, "{}", run.err);
+    assert_eq!(run.err.matches("it leads to a folder that is listed already").count(), 24, "{}", run.err);
+    // Nor is what belongs to a test read from a pipe.
+    let made = std::process::Command::new("mkfifo").arg(path("tree/deep/good.expect")).status().expect("as before");
+    assert!(made.success());
+    let run = fencepost(&folder, &["check", "tree/deep/good.litmus"]);
+    assert!(run.code == 2 && run.err.contains("good.expect`: it is not a regular file"), "{}", run.err);
+    let run = fencepost(&folder, &["check", "/dev/zero"]);
+    assert!(run.code == 2 && run.err.contains("it is longer than 256 MiB"), "{}", run.err);
+}
+
+#[cfg(unix)]
+#[test]
+fn two_names_that_are_no_utf8_are_two_tests() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new();
+    for name in [&b"tree/a\xff.litmus"[..], b"tree/a\xfe.litmus"] {
+        let path = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, strong_message_passing(&format!("~exists {STALE}"))).expect("a file");
+    }
+    let run = fencepost(&folder, &["check", "tree", "--json", "--refresh"]);
+    assert_eq!((run.code, run.out.lines().count()), (0, 2), "{}{}", run.out, run.err);
+    assert!(run.out.contains("tree/a\\\\xfe.litmus") && run.out.contains("tree/a\\\\xff.litmus"), "{}", run.out);
+    let entries = std::fs::read_dir(folder.path().join("tree")).expect("the folder");
+    assert_eq!(entries.count(), 4, "an expectation beside each");
+}
+
+/// Whatever a test or a file is called, nothing that moves the cursor is printed.
+#[cfg(unix)]
+#[test]
+fn control_characters_never_reach_the_terminal() {
+    let folder = Folder::new();
+    let hostile = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{7f}";
+    let text = strong_message_passing(&format!("~exists {STALE}"));
+    let name = format!("h{hostile}.litmus");
+    folder.write(&name, text.replace("PTX MP", &format!("PTX MP{hostile}")));
+    folder.write("bad.litmus", text.replace("ld.weak", &format!("ld.weak{hostile}")));
+    folder.write("m.cat", format!("{hostile}\nacyclic po | rf{hostile}\n"));
+    folder.write("n.json", format!("{{\"tests\": [{{\"id\": \"a\\u001b[2J\\u009b\", \"x{hostile}\": 1}}]}}"));
+    let unsafe_character = |text: &str| {
+        let is_unsafe =
+            |it: &char| it.is_control() && !matches!(it, '\n' | '\t') || ('\u{202a}'..='\u{202e}').contains(it);
+        text.chars().find(is_unsafe)
+    };
+    let both = [name.as_str(), "bad.litmus"];
+    for more in
+        [&[][..], &["--json"], &["--herd"], &["--junit", "-"], &["--all"], &["--explain"], &["--model", "m.cat"]]
+    {
+        let run = fencepost(&folder, &[&["check"], &both[..], more].concat());
+        assert_eq!(unsafe_character(&run.out), None, "{more:?}: {:?}", run.out);
+        assert_eq!(unsafe_character(&run.err), None, "{more:?}: {:?}", run.err);
+        assert!(run.code == 2 && !run.err.is_empty(), "{more:?}: {}", run.err);
+    }
+    let others = [["print", &name], ["check", "n.json"], ["check", hostile], ["expect", &name], ["conform", hostile]];
+    for arguments in others {
+        let run = fencepost(&folder, &arguments);
+        assert_eq!(unsafe_character(&(run.out.clone() + &run.err)), None, "{arguments:?}: {:?} {:?}", run.out, run.err);
+    }
+    let json = fencepost(&folder, &["check", &name, "--json"]).out;
+    assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{json}");
+}
+
+/// A few mutants of every notation; `cargo run --release -p fencepost --example mutants` makes as many as wanted.
+#[test]
+fn mutants_of_every_notation_are_read_or_refused() {
+    let seeds = mutants::Seeds::new();
+    for number in 0..1800 {
+        let mutant = mutants::Mutant::new(&seeds, number);
+        let read = mutants::read(&mutant);
+        assert_eq!(read, Ok(()), "{number}: {}", String::from_utf8_lossy(&mutant.bytes));
+    }
+    let folder = Folder::new();
+    let runner = mutants::Runner {
+        binary: env!("CARGO_BIN_EXE_fencepost").into(),
+        folder: folder.path().to_owned(),
+        patience: std::time::Duration::from_secs(60),
+    };
+    for number in 0..54 {
+        let mutant = mutants::Mutant::new(&seeds, number);
+        let code = runner.run(&mutant, number);
+        assert!(code.is_ok(), "{number}: {code:?}\n{}", String::from_utf8_lossy(&mutant.bytes));
+    }
 }

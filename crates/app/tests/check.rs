@@ -259,6 +259,40 @@ fn a_time_limit_of_zero_gives_an_unknown_answer_not_a_wrong_one() {
     assert!(run.out.contains("Unknown") && run.out.contains("time limit"), "{}", run.out);
 }
 
+/// herd's names for the pieces of one access, as models of x86 use them.
+#[test]
+fn models_with_herds_names_of_mixed_accesses_load() {
+    let folder = Folder::new();
+    let includes = "include \"x86fences.cat\"\ninclude \"filters.cat\"\ninclude \"cos.cat\"\n";
+    let ordered = "let kept = po \\ ([W]; po; [R]) | [W]; po; ([MFENCE]; po; [R] | [R & X]) | [W & X]; po; [R]\n";
+    let coherent = "acyclic po-loc | rf | fr | co as internal\nempty rmw & (fre; coe) as atomic\n";
+    let seen = "show sm \\ id as pieces\nacyclic kept | ((rfe | fr | co); sm) as ghb\n";
+    folder.write("sm.cat", format!("TSO\n{includes}{ordered}{coherent}{seen}"));
+    let observed = "let rec ob = (rfe | fre | coe); si | kept | ob; ob\nirreflexive ob as external\n";
+    folder.write(
+        "si.cat",
+        format!("\"x86 pieces\"\n{includes}{ordered}acyclic po-loc | rf | fr | co as internal\n{observed}"),
+    );
+    let buffering = |fence: &str| {
+        format!(
+            "X86 SB\n{{ x=0; y=0; }}\n P0 | P1 ;\n MOV [x],$1 | MOV [y],$1 ;\n {fence} | {fence} ;\n MOV EAX,[y] | MOV EAX,[x] ;\nexists (0:EAX=0 /\\ 1:EAX=0)\n"
+        )
+    };
+    folder.write("sb.litmus", buffering("NOP"));
+    folder.write("sb-fenced.litmus", buffering("MFENCE"));
+    let increments =
+        "X86 II\n{ x=0; 0:EAX=1; 1:EAX=1; }\n P0 | P1 ;\n LOCK XADD [x],EAX | LOCK XADD [x],EAX ;\nexists (x=1)\n";
+    folder.write("increments.litmus", increments);
+    for model in ["sm.cat", "si.cat", "x86-tso"] {
+        let verdicts = ["sb.litmus", "sb-fenced.litmus", "increments.litmus"].map(|test| {
+            let run = fencepost(&folder, &["check", test, "--model", model]);
+            assert!(run.code < 2, "{model}: {}{}", run.out, run.err);
+            run.code
+        });
+        assert_eq!(verdicts, [0, 1, 1], "{model}");
+    }
+}
+
 #[test]
 fn a_model_is_shown_by_its_name_alone() {
     let folder = Folder::new();

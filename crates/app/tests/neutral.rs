@@ -77,6 +77,29 @@ fn descriptions_and_missing_verdicts() {
     assert!(run.err.contains("`none.json` has nothing to compare with"), "{}", run.err);
 }
 
+/// Arm's full barrier by its other name, and another barrier, which it is not.
+#[test]
+fn the_full_barrier_of_arm_has_two_names() {
+    let folder = Folder::new();
+    let ours = std::fs::read_to_string(ours()).expect("our tests");
+    folder.write("tests.json", ours.replace("\"dmb\"", "\"dmb_sy\""));
+    let run = fencepost(&folder, &["conform", "."]);
+    assert_eq!((run.code, run.out.as_str()), (0, "45 of 45 agree\n"), "{}", run.err);
+    folder.write("tests.json", ours.replace("\"dmb\"", "\"dmb_st\""));
+    let run = fencepost(&folder, &["conform", "."]);
+    assert!(run.code == 2 && run.err.contains("`F` with the semantics `dmb_st` in a thread of ARM"), "{}", run.err);
+}
+
+/// A line break in a name would go on as the text of the test.
+#[test]
+fn a_name_is_no_text() {
+    let folder = Folder::new();
+    let ours = std::fs::read_to_string(ours()).expect("our tests");
+    folder.write("tests.json", ours.replacen("\"id\": \"arm-sb-dmb\"", "\"id\": \"arm\\n{ x = 1; }\"", 1));
+    let run = fencepost(&folder, &["conform", "."]);
+    assert!(run.code == 2 && run.err.contains("a name has no control characters"), "{}{}", run.out, run.err);
+}
+
 #[test]
 fn a_wrong_verdict_is_a_disagreement() {
     let folder = Folder::new();

@@ -107,6 +107,63 @@ fn races_and_hangs_can_be_made_failures() {
     assert_eq!(answers, ["yes", "no"]);
 }
 
+/// What is required says something more, and takes no place.
+#[test]
+fn a_requirement_does_not_hide_why_an_answer_is_unknown() {
+    let folder = Folder::new();
+    let text = "PTX U\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n shfl.up r0, x ;\nexists (x == 1)\n";
+    folder.write("u.litmus", text);
+    folder.write("v.litmus", text);
+    for paths in [&["u.litmus"][..], &["u.litmus", "v.litmus"]] {
+        let run = fencepost(&folder, &[&["check", "--require", "all"], paths].concat());
+        assert_eq!(run.code, 3, "{}", run.out);
+        let said = "unsupported: `shfl.up`";
+        assert_eq!(run.out.matches(said).count(), paths.len().max(2), "{}", run.out);
+        assert!(run.out.contains("; required: race-free unknown, terminates unknown)"), "{}", run.out);
+    }
+    folder.write("u.expect", "ptx-7.5: Holds\n");
+    let run = fencepost(&folder, &["check", "u.litmus", "--require", "race-free"]);
+    let said = "not decided: expected Holds (unsupported: `shfl.up`); required: race-free unknown";
+    assert!(run.code == 3 && run.out.contains(said), "{}", run.out);
+}
+
+/// A model's flags may be about anything: only one that declares a race speaks of races.
+#[test]
+fn only_a_model_that_declares_races_answers_about_them() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", message_passing(&format!("exists {STALE}"), "weak", "weak"));
+    let raised = "flag ~empty [W]; po; [W] as two-writes\n";
+    let flags = [
+        // The flag that is raised, and what the report says of races.
+        (raised, "not-defined", 3),
+        ("flag ~empty [W]; po; [W] as bad-trace\n", "not-defined", 3),
+        ("flag ~empty (loc & ext & (W * R)) \\ (IW * _) as data-race\n", "found", 1),
+        ("flag ~empty loc & ext & ((W \\ IW) * (W \\ IW)) as lockRace\n", "none", 0),
+        ("// races: two-writes\nflag ~empty [W]; po; [W] as two-writes\n", "found", 1),
+        ("// races:\nflag ~empty [W]; po; [W] as data-race\n", "not-defined", 3),
+        ("", "not-defined", 3),
+    ];
+    for (text, answer, code) in flags {
+        folder.write("m.cat", format!("\"mine\"\n{text}acyclic po-loc | rf | co | fr as coherence\n"));
+        let arguments = ["check", "mp.litmus", "--model", "m.cat", "--require", "race-free"];
+        let run = fencepost(&folder, &[&arguments[..], &["--json"]].concat());
+        assert_eq!(run.code, code, "{text}: {}{}", run.out, run.err);
+        let report: Value = serde_json::from_str(&run.out).expect("JSON");
+        assert_eq!(report["races"]["answer"], answer, "{text}: {}", run.out);
+        let human = fencepost(&folder, &arguments).out;
+        assert_eq!(human.contains("no data race"), answer == "none", "{text}: {human}");
+        let why = "race-free unknown because the model m.cat declares no flag of a race";
+        assert_eq!(human.contains(why), code == 3, "{text}: {human}");
+        assert_eq!(report["required"][0]["why"].is_string(), code == 3, "{text}: {}", run.out);
+    }
+    folder.write("m.cat", format!("\"mine\"\n// races: two-wirtes\n{raised}acyclic po | rf | co | fr as sc\n"));
+    let run = fencepost(&folder, &["check", "mp.litmus", "--model", "m.cat"]);
+    assert!(run.code == 2 && run.err.contains("this model has no flag `two-wirtes`"), "{}", run.err);
+    assert!(run.err.contains("m.cat:2:11"), "{}", run.err);
+    let run = fencepost(&folder, &["check", "mp.litmus", "--model", "sc", "--require", "race-free"]);
+    assert!(run.code == 3 && run.out.contains("the model sc declares no flag of a race"), "{}", run.out);
+}
+
 #[test]
 fn a_witness_holds_what_the_condition_asks() {
     let folder = Folder::new();

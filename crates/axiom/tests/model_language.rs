@@ -74,6 +74,8 @@ fn names_of_both_dialects_are_predefined() {
         "fre",
         "fri",
         "lxsx",
+        "sm",
+        "si",
         "co0",
     ] {
         model(&format!("X86\nacyclic {name} as a"));

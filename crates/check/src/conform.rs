@@ -36,6 +36,8 @@ pub enum Agreement {
     Unseen,
     /// What was expected and found, in words.
     Differs(String),
+    /// The same where nothing was found: a limit, or a form without a model.
+    Undecided(String),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -112,7 +114,11 @@ pub fn agreement(property: Property, expected: Expected, report: &Report) -> Agr
     }
     let found = termination(report.termination.answer);
     let why = report.termination.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
-    Agreement::Differs(format!("expected {}, found {found}{why}", termination(wanted)))
+    let words = format!("expected {}, found {found}{why}", termination(wanted));
+    match report.termination.answer {
+        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => Agreement::Undecided(words),
+        _ => Agreement::Differs(words),
+    }
 }
 
 /// Compares a verdict, whoever gave it.
@@ -127,7 +133,8 @@ pub fn of_verdict(property: Property, expected: Expected, verdict: &Verdict, why
         (Property::Seen, Expected::Fail, Verdict::Holds) => Agreement::Unseen,
         _ => {
             let why = why.map_or(String::new(), |why| format!(" ({})", why.message));
-            Agreement::Differs(format!("expected {}, found {}{why}", wanted.word(), verdict.word()))
+            let words = format!("expected {}, found {}{why}", wanted.word(), verdict.word());
+            if matches!(verdict, Verdict::Unknown(_)) { Agreement::Undecided(words) } else { Agreement::Differs(words) }
         }
     }
 }

@@ -22,7 +22,6 @@ use crate::diagnosis;
 use crate::models::{LoadedModel, Models};
 use crate::options::Options;
 use crate::outcome;
-use crate::race::is_race;
 use crate::race_order;
 use crate::readings::{Point, Settings};
 use crate::report::{
@@ -373,7 +372,9 @@ impl<'a> Runs<'a> {
         let Some(known) = &self.known else { return false };
         let Some(unfolding) = known.accesses.as_ref().or(known.unfolding.as_ref()) else { return false };
         let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
-        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(unfolding) else { return false };
+        let model = model.as_deref().unwrap_or(self.model);
+        let Ok(replayer) = model.replayer(unfolding) else { return false };
+        let is_race = |name: &str| model.flags().is_race(name);
         known.races.iter().any(|(_, execution)| {
             let exits = |trace: &fencepost_program::TraceId| {
                 let end = unfolding.traces.get(trace.index()).map(|trace| trace.end.clone());

@@ -19,6 +19,7 @@ use fencepost_syntax::{Diagnostic, Span};
 use crate::race::{is_of_lifetime, is_of_one_thread};
 use crate::readings::Settings;
 use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use crate::verdict::Verdict;
 
 /// A file's expectations, in its order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,6 +92,9 @@ pub enum Comparison {
     AsExpected,
     /// Each difference in words.
     Different(Vec<String>),
+    /// Nothing that was found contradicts what is expected, and not all of it was found: a limit, or no model. Each
+    /// missing fact in words.
+    Undecided(Vec<String>),
 }
 
 /// Reads an expectation file. A line that cannot be read is reported, the others are kept.
@@ -280,63 +284,148 @@ impl Expectation {
         text
     }
 
-    /// What differs, in words. A fact that the report does not know counts as different: incomplete is not clean.
-    pub fn differences(&self, report: &Report) -> Vec<String> {
+    /// What differs. A fact that the report does not know counts as different: incomplete is not clean.
+    fn differences(&self, report: &Report) -> Vec<Difference> {
         let found = Expectation::of(report);
+        let known = Known::of(report);
         let mut differences = Vec::new();
+        let mut differ = |decided: bool, text: String| differences.push(Difference { decided, text });
         if self.verdict != found.verdict {
-            differences.push(format!("expected {}", self.verdict));
+            differ(known.verdict, format!("expected {}", self.verdict));
         }
-        let mut numbers = |expected: Option<u64>, found: Option<u64>, noun: &str| {
-            if expected.is_some() && expected != found {
-                let expected = crate::phrase::count(expected.unwrap_or(0), noun);
-                let found = found.map_or("not counted".to_owned(), |found| found.to_string());
-                differences.push(format!("expected {expected}, found {found}"));
-            }
-        };
-        numbers(self.executions, found.executions, "execution");
-        numbers(self.outcomes, found.outcomes, "outcome");
-        if self.races != found.races {
-            differences.extend(self.races.map(|races| {
-                match races {
-                    ExpectedRaces::None => "expected race-free",
-                    ExpectedRaces::Some => "expected racy",
-                    ExpectedRaces::Depends => "expected that races depend on the reading",
-                }
-                .to_owned()
-            }));
+        let least = report.executions.map(|count| (count.count, report.outcomes.len() as u64));
+        let numbers = [
+            (self.executions, found.executions, least.map(|least| least.0), "execution"),
+            (self.outcomes, found.outcomes, least.map(|least| least.1), "outcome"),
+        ];
+        for (expected, found, least, noun) in numbers {
+            let Some(expected) = expected.filter(|expected| Some(*expected) != found) else { continue };
+            // More than expected is a difference before all are counted.
+            let decided = found.is_some() || least > Some(expected);
+            let found = found.map_or("not counted".to_owned(), |found| found.to_string());
+            differ(decided, format!("expected {}, found {found}", crate::phrase::count(expected, noun)));
         }
-        if self.protocol != found.protocol {
-            differences.extend(self.protocol.map(|protocol| {
-                match protocol {
-                    ExpectedProtocol::Kept => "expected protocol kept",
-                    ExpectedProtocol::Broken => "expected protocol broken",
-                    ExpectedProtocol::Depends => "expected that the protocol depends on the reading",
-                }
-                .to_owned()
-            }));
+        if let Some(races) = self.races.filter(|races| Some(*races) != found.races) {
+            differ(known.races, races.wanted().to_owned());
         }
-        if self.termination != found.termination {
-            differences.extend(self.termination.map(|end| {
-                match end {
-                    ExpectedEnd::Terminates => "expected to terminate",
-                    ExpectedEnd::MayHang => "expected that it may hang",
-                    ExpectedEnd::Depends => "expected that its end depends on the reading",
-                }
-                .to_owned()
-            }));
+        if let Some(protocol) = self.protocol.filter(|protocol| Some(*protocol) != found.protocol) {
+            differ(known.protocol, protocol.wanted().to_owned());
+        }
+        if let Some(end) = self.termination.filter(|end| Some(*end) != found.termination) {
+            differ(known.termination, end.wanted().to_owned());
         }
         if !self.depends.is_empty() && self.depends != found.depends {
             let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
-            differences.push(format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
+            differ(known.all, format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
         // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
         let is_grave = |name: &String| is_of_lifetime(name) || is_of_one_thread(name);
         if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
-            differences.extend(names_differ("to find", &self.finds, &found.finds));
+            names_differ("to find", &self.finds, &found.finds).into_iter().for_each(|text| differ(known.all, text));
         }
-        differences.extend(names_differ("the warnings", &self.warns, &found.warns));
+        names_differ("the warnings", &self.warns, &found.warns).into_iter().for_each(|text| differ(known.all, text));
         differences
+    }
+
+    /// What a refreshed line says: what the report knows, and of what it left undecided what was expected before. None if
+    /// nothing is known that could replace the old line.
+    fn replacing(mut self, old: &Expectation, report: &Report) -> Option<Expectation> {
+        if !self.is_answer() && old.is_answer() {
+            return None;
+        }
+        let known = Known::of(report);
+        let least = report.executions.map_or((0, 0), |count| (count.count, report.outcomes.len() as u64));
+        self.executions = self.executions.or(old.executions.filter(|number| *number >= least.0));
+        self.outcomes = self.outcomes.or(old.outcomes.filter(|number| *number >= least.1));
+        if !known.races {
+            self.races = self.races.or(old.races);
+        }
+        if !known.protocol {
+            self.protocol = self.protocol.or(old.protocol);
+        }
+        if !known.termination {
+            self.termination = self.termination.or(old.termination);
+        }
+        if !known.all {
+            let lists =
+                [(&mut self.depends, &old.depends), (&mut self.finds, &old.finds), (&mut self.warns, &old.warns)];
+            for (names, old) in lists {
+                names.extend(old.iter().cloned());
+                names.sort();
+                names.dedup();
+            }
+        }
+        Some(self)
+    }
+}
+
+struct Difference {
+    /// What was found contradicts what is expected; else it is not known.
+    decided: bool,
+    text: String,
+}
+
+/// Which facts of a report are final: more time or memory would not change them.
+struct Known {
+    verdict: bool,
+    races: bool,
+    protocol: bool,
+    termination: bool,
+    /// Everything, the lists of what was found too.
+    all: bool,
+}
+
+impl Known {
+    fn of(report: &Report) -> Known {
+        let verdict = !matches!(report.verdict, Verdict::Unknown(_));
+        // What was not asked was not reached where the verdict is not known either.
+        let races = match report.races.answer {
+            RaceAnswer::None | RaceAnswer::Found | RaceAnswer::Depends | RaceAnswer::NotDefined => true,
+            RaceAnswer::Unknown => false,
+            RaceAnswer::NotAsked => verdict,
+        };
+        let protocol = match report.protocol.answer {
+            ProtocolAnswer::None | ProtocolAnswer::Found | ProtocolAnswer::Depends => true,
+            ProtocolAnswer::Unknown => false,
+            ProtocolAnswer::NotAsked => verdict,
+        };
+        let termination = match report.termination.answer {
+            TerminationAnswer::Terminates | TerminationAnswer::MayHang | TerminationAnswer::Depends => true,
+            TerminationAnswer::Unknown => false,
+            TerminationAnswer::NotAsked => verdict,
+        };
+        let counted = report.executions.is_some_and(|count| count.complete) && report.races.rest.is_none();
+        Known { verdict, races, protocol, termination, all: verdict && races && protocol && termination && counted }
+    }
+}
+
+impl ExpectedRaces {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedRaces::None => "expected race-free",
+            ExpectedRaces::Some => "expected racy",
+            ExpectedRaces::Depends => "expected that races depend on the reading",
+        }
+    }
+}
+
+impl ExpectedProtocol {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedProtocol::Kept => "expected protocol kept",
+            ExpectedProtocol::Broken => "expected protocol broken",
+            ExpectedProtocol::Depends => "expected that the protocol depends on the reading",
+        }
+    }
+}
+
+impl ExpectedEnd {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedEnd::Terminates => "expected to terminate",
+            ExpectedEnd::MayHang => "expected that it may hang",
+            ExpectedEnd::Depends => "expected that its end depends on the reading",
+        }
     }
 }
 
@@ -369,25 +458,37 @@ impl Expectations {
         let is_about =
             |line: &&Expectation| line.model == report.model && line.row == report.row && line.readings == readings;
         let line = self.lines.iter().find(is_about);
-        match line.map(|line| line.differences(report)) {
-            None => Comparison::NothingExpected,
-            Some(differences) if differences.is_empty() => Comparison::AsExpected,
-            Some(differences) => Comparison::Different(differences),
+        let Some(differences) = line.map(|line| line.differences(report)) else { return Comparison::NothingExpected };
+        let decided = differences.iter().any(|difference| difference.decided);
+        let texts: Vec<String> = differences.into_iter().map(|difference| difference.text).collect();
+        match decided {
+            _ if texts.is_empty() => Comparison::AsExpected,
+            true => Comparison::Different(texts),
+            false => Comparison::Undecided(texts),
         }
     }
 
-    /// Replaces or adds the lines of these reports; lines of other models stay.
-    pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>, unknown: NewUnknown) {
+    /// Replaces or adds the lines of these reports; lines of other models stay, and what was expected stays where a report
+    /// has no answer. How many lines stay for that reason, whole or in part.
+    pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>, unknown: NewUnknown) -> u64 {
+        let mut kept = 0;
         for report in reports {
             let fresh = Expectation::of(report);
             let key = |line: &Expectation| (line.model.clone(), line.readings.clone(), line.row);
             match self.lines.iter_mut().find(|line| key(line) == key(&fresh)) {
-                Some(line) => *line = fresh,
+                Some(line) => match fresh.clone().replacing(line, report) {
+                    Some(merged) => {
+                        kept += u64::from(merged != fresh);
+                        *line = merged;
+                    }
+                    None => kept += 1,
+                },
                 None if unknown == NewUnknown::Left && !fresh.is_answer() => {}
                 None => self.lines.push(fresh),
             }
         }
         self.lines.sort_by(|a, b| (a.row, &a.model, &a.readings).cmp(&(b.row, &b.model, &b.readings)));
+        kept
     }
 
     pub fn print(&self) -> String {

@@ -20,7 +20,7 @@ use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::compiled::{self, Compiled};
 use crate::phrase::either;
-use crate::race::Flags;
+use crate::race::{self, Flags};
 use crate::readings::{Point, Settings};
 use crate::test::Test;
 use crate::variants::{self, Mentioned};
@@ -229,7 +229,7 @@ impl LoadedModel {
     }
 
     pub(crate) fn flags(&self) -> &Flags {
-        self.flags.get_or_init(|| Flags::new(&self.model))
+        self.flags.get_or_init(|| Flags::new(&self.model, race::declared(&self.source.text).as_deref()))
     }
 
     /// What [`Models::shipped`] needs to know to do without the text.
@@ -455,7 +455,8 @@ impl Models {
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let model = compile(&source, (&tree, problems), find, &variants)?;
-        let undeclared = undeclared(&mentioned, &points, &source);
+        let mut undeclared = undeclared(&mentioned, &points, &source);
+        undeclared.extend(race::undeclared(&source, &model).map(|problem| (source.clone(), problem)));
         if !undeclared.is_empty() {
             return Err(undeclared);
         }

@@ -14,8 +14,8 @@ use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
-use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::{Diagnostic, Source, Span};
 
 /// A race without its executions: the flag, and the two instructions in source order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -29,8 +29,10 @@ pub(crate) struct RaceKey {
 /// What a flag means for the program.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Meaning {
-    /// `flag`: its executions stay what they are.
+    /// `flag`: something to warn of.
     Noted,
+    /// A `flag` that the model declares a race ([`is_race`], [`declared`]): its executions stay what they are.
+    Race,
     /// `undefined_unless`, [`REGISTERS`] and [`CLUSTER`]: the program has no defined behaviour.
     Undefined,
 }
@@ -68,7 +70,7 @@ impl RaceKey {
     }
 
     fn is_race(&self) -> bool {
-        is_race(&self.flag) || self.meaning == Meaning::Undefined
+        self.meaning != Meaning::Noted
     }
 }
 
@@ -151,9 +153,39 @@ pub(crate) fn is_of_registers(flag: &str) -> bool {
     REGISTERS.contains(&flag)
 }
 
-/// Whether a flag of this name is about races.
+/// The flags that a model's text declares races: the words of its `// races:` lines; None where it has no such line, and
+/// names tell ([`is_race`]).
+pub(crate) fn declared(text: &str) -> Option<Vec<&str>> {
+    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix(RACES_LINE)).peekable();
+    lines.peek()?;
+    let words = lines.flat_map(|line| line.split([',', ' ', '\t']));
+    Some(words.filter(|word| !word.is_empty()).collect())
+}
+
+const RACES_LINE: &str = "// races:";
+
+/// A flag that a model's text declares a race, and that it does not have.
+pub(crate) fn undeclared(source: &Source, model: &Model) -> Option<Diagnostic> {
+    let marks = |check: &Check| matches!(check.role, CheckRole::Flag | CheckRole::UndefinedUnless);
+    let is_known = |name: &str| model.checks.iter().any(|check| marks(check) && check.name == name);
+    let name = declared(&source.text)?.into_iter().find(|name| !is_known(name))?;
+    // A word of the text itself.
+    let at = (name.as_ptr() as usize).saturating_sub(source.text.as_ptr() as usize) as u32;
+    let help =
+        "`// races:` names flags of the model that are races; without the line these are the flags named after one";
+    let span = Span::new(at, at + name.len() as u32);
+    Some(Diagnostic::error(span, format!("this model has no flag `{name}`")).help(help))
+}
+
+/// Whether a flag is about races by its name: some word of it is `race`, `races` or `racy` (`data-race`, `race_on_locks`,
+/// `unseqRace`). A model that calls its races something else names those flags in a `// races:` line.
 pub(crate) fn is_race(flag: &str) -> bool {
-    flag.ends_with("race")
+    let is_capital = |character: char| character.is_ascii_uppercase();
+    let words = flag.split(|character: char| !character.is_ascii_alphanumeric());
+    words.into_iter().any(|word| {
+        let last = word.rfind(is_capital).map_or(word, |at| word.get(at..).unwrap_or(word));
+        [word, last].iter().any(|part| matches!(part.to_ascii_lowercase().as_str(), "race" | "races" | "racy"))
+    })
 }
 
 impl RaceSet {
@@ -235,14 +267,14 @@ pub(crate) struct Flag {
 impl Flag {
     /// Whether an answer about races is about it.
     pub(crate) fn is_race(&self) -> bool {
-        is_race(&self.name) || self.meaning == Meaning::Undefined
+        self.meaning != Meaning::Noted
     }
 }
 
 impl Flags {
     /// The compiler has made every `flag ~…` and `undefined_unless …` a question whether a relation is empty, so that
     /// each names pairs of events.
-    pub(crate) fn new(model: &Model) -> Flags {
+    pub(crate) fn new(model: &Model, races: Option<&[&str]>) -> Flags {
         let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
         let racy = model.checks.iter().enumerate();
         let racy = racy.filter(|(_, check)| marks(check.role) && check.kind == CheckKind::Empty);
@@ -252,6 +284,7 @@ impl Flags {
             meaning: match check.role {
                 CheckRole::UndefinedUnless => Meaning::Undefined,
                 _ if is_of_one_thread(&check.name) => Meaning::Undefined,
+                _ if races.map_or(is_race(&check.name), |races| races.contains(&check.name.as_str())) => Meaning::Race,
                 _ => Meaning::Noted,
             },
             node: check.node,
@@ -265,6 +298,16 @@ impl Flags {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.flags.is_empty()
+    }
+
+    /// Whether the model says which programs have races. That none of its other flags is raised tells nothing about them.
+    pub(crate) fn declare_races(&self) -> bool {
+        self.flags.iter().any(|flag| flag.is_race() && !is_of_one_thread(&flag.name))
+    }
+
+    /// Whether a flag of this name is about races.
+    pub(crate) fn is_race(&self, name: &str) -> bool {
+        self.flags.iter().any(|flag| flag.name == name && flag.is_race())
     }
 
     /// Whether the model knows programs without a defined behaviour, where races make it so.

@@ -82,7 +82,7 @@ impl Causes {
                     next.extend(sources.map(|(from, _)| (*from, steps + 1)));
                 }
                 EventKind::Write { value, .. } => next.extend(read(value).into_iter().map(|id| (id, steps + 1))),
-                EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => {}
+                _ => {}
             }
         }
     }

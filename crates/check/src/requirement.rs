@@ -36,17 +36,18 @@ impl Requirement {
         }
     }
 
-    /// What a model does not speak of cannot be broken: x86-tso has no races, a test without mbarriers no protocol.
+    /// A test without mbarriers has no protocol to break. A model without races (x86-tso, or one's own that declares no
+    /// flag of a race) does not say that a program has none.
     pub fn met(self, report: &Report) -> Met {
         match self {
             Requirement::RaceFree if report.undefined.is_some() || !report.races.pairs.is_empty() => {
                 if report.races.answer == RaceAnswer::Depends { Met::Depends } else { Met::No }
             }
             Requirement::RaceFree => match report.races.answer {
-                RaceAnswer::None | RaceAnswer::NotDefined => Met::Yes,
+                RaceAnswer::None => Met::Yes,
                 RaceAnswer::Found => Met::No,
                 RaceAnswer::Depends => Met::Depends,
-                RaceAnswer::Unknown | RaceAnswer::NotAsked => Met::Unknown,
+                RaceAnswer::Unknown | RaceAnswer::NotDefined | RaceAnswer::NotAsked => Met::Unknown,
             },
             Requirement::Terminates => match report.termination.answer {
                 TerminationAnswer::Terminates => Met::Yes,
@@ -61,6 +62,13 @@ impl Requirement {
                 ProtocolAnswer::Unknown => Met::Unknown,
             },
         }
+    }
+
+    /// Why a report cannot tell, where its verdict does not say so.
+    pub fn why(self, report: &Report) -> Option<String> {
+        let no_races = self == Requirement::RaceFree && report.races.answer == RaceAnswer::NotDefined;
+        let why = || format!("the model {} declares no flag of a race", report.model);
+        (no_races && self.met(report) == Met::Unknown).then(why)
     }
 }
 
@@ -85,8 +93,11 @@ impl Met {
 
 /// "required: race-free no, terminates unknown": those that are not met; None if all are.
 pub(crate) fn broken(required: &[Requirement], report: &Report) -> Option<String> {
-    let answers = required.iter().map(|requirement| (requirement.name(), requirement.met(report)));
-    let broken = answers.filter(|(_, met)| *met != Met::Yes).map(|(name, met)| format!("{name} {}", met.word()));
+    let unmet = required.iter().filter(|requirement| requirement.met(report) != Met::Yes);
+    let broken = unmet.map(|requirement| {
+        let why = requirement.why(report).map_or(String::new(), |why| format!(" because {why}"));
+        format!("{} {}{why}", requirement.name(), requirement.met(report).word())
+    });
     let broken: Vec<String> = broken.collect();
     (!broken.is_empty()).then(|| format!("required: {}", broken.join(", ")))
 }

@@ -23,8 +23,8 @@ use crate::phrase::{self, Notation};
 use crate::protocol::{self, Key, ProtocolSet};
 use crate::race::{Example, RaceKey};
 use crate::report::{
-    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, Races, Reason,
-    Report, SCHEMA, Termination, TerminationAnswer, Undefined, Witness, WitnessEvent,
+    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, RaceAnswer,
+    Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Undefined, Witness, WitnessEvent,
 };
 use crate::stuck::stuck;
 use crate::test::Test;
@@ -77,7 +77,7 @@ pub(crate) fn report(
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, count)).collect(),
-        races: racing.races(answers, assuming(undefined::race_filter(test, model))),
+        races: racing.races(model, answers, assuming(undefined::race_filter(test, model))),
         protocol: Protocol {
             answer: answers.protocol_answer,
             errors: if answers.protocol_of_accesses { &racing } else { &writer }.protocol(&answers.protocol),
@@ -132,10 +132,14 @@ impl Writer<'_> {
         }
     }
 
-    fn races(&self, answers: &Answers, assuming: bool) -> Races {
+    fn races(&self, model: &LoadedModel, answers: &Answers, assuming: bool) -> Races {
         let pairs = answers.races.races.iter().filter(|(key, _)| key.is_pair());
         Races {
-            answer: answers.race_answer,
+            answer: match answers.race_answer {
+                // Its flags may be about anything.
+                RaceAnswer::None | RaceAnswer::Unknown if !model.flags().declare_races() => RaceAnswer::NotDefined,
+                answer => answer,
+            },
             assuming,
             pairs: pairs.filter_map(|(key, example)| self.race(key, example)).collect(),
             more: answers.races.has_more(),

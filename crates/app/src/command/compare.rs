@@ -10,14 +10,14 @@ use fencepost_check::readings::Settings;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 
-use super::check::{CANCELLED, cancel_on_interrupt};
+use super::check::collect;
 use super::library::Library;
 use super::machine;
 use crate::cli;
 use crate::exit::Exit;
-use crate::inputs;
 use crate::pool;
 use crate::progress::Progress;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Compare) -> Exit {
@@ -26,11 +26,7 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
         return Exit::BAD_INPUT;
     };
     let mut exit = Exit::default();
-    let (inputs, problems) = inputs::collect(&options.paths);
-    for problem in &problems {
-        terminal::complain(&problem.0);
-        exit.bad_input();
-    }
+    let inputs = collect(&options.paths, &mut exit);
     let (tests, broken) = machine::load(&inputs, None, &mut exit);
     cancel_on_interrupt();
     let comparing = comparing(options);
@@ -40,16 +36,19 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
     let mut rows: Vec<Row> = Vec::with_capacity(tests.len());
     let work = |test: &_| compare::compare(test, &left, &right, &comparing);
     pool::in_order(&tests, jobs, pool::Start::FirstToLast, work, |at, row| {
+        if options.json {
+            terminal::out_json(&output::json_row(&row));
+        }
         progress.done(at + 1);
         rows.push(row);
     });
     progress.clear();
     let summary = output::Summary::new(left.name(), right.name(), &rows, broken);
-    terminal::out(&if options.json {
-        output::json(&summary, &rows)
+    if options.json {
+        terminal::out_json(&output::json_summary(&summary));
     } else {
-        output::text(&summary, &rows, terminal::stdout_width())
-    });
+        terminal::out(&output::text(&summary, &rows, terminal::stdout_width()));
+    }
     let is_limit = |row: &Row| matches!(row.result, Compared::Skipped { limit: true, .. });
     if rows.iter().any(is_limit) || summary.compared == 0 {
         exit.status(Status::Unknown);

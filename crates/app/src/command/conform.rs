@@ -20,15 +20,17 @@ use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
 
-use super::check::{CANCELLED, cancel_on_interrupt, engine};
+use super::check::engine;
 use super::compare::side;
 use super::library::Library;
 use crate::cli;
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::inputs::{self, Input};
+use crate::inputs::{self, Input, read_regular, shown};
 use crate::pool;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
+use crate::visible;
 
 /// What there is to compare.
 enum Work {
@@ -52,6 +54,7 @@ struct Tally {
     messages: String,
     bad_input: bool,
     disagree: bool,
+    undecided: bool,
 }
 
 pub(crate) fn run(options: &cli::Conform) -> Exit {
@@ -94,13 +97,16 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
             if tally.disagree {
                 exit.status(Status::Bad);
             }
+            if tally.undecided {
+                exit.status(Status::Unknown);
+            }
         },
     );
     terminal::out(&format!("{agree} of {total} agree\n"));
     // Nothing that agrees is no agreement.
     if total == 0 {
         let what = "no row of `expected.csv`, and no verdict of a test";
-        terminal::complain(&format!("`{}` has nothing to compare with: {what}", options.folder.display()));
+        terminal::complain(&format!("`{}` has nothing to compare with: {what}", shown(&options.folder)));
         exit.bad_input();
     }
     exit
@@ -147,14 +153,14 @@ fn neutral_tests(file: PathBuf, library: &Library, exit: &mut Exit) -> Option<Ve
 fn jobs(folder: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Job>> {
     let table = folder.join("expected.csv");
     if !folder.is_dir() {
-        terminal::complain(&format!("`{}` is neither a folder nor a .json file", folder.display()));
+        terminal::complain(&format!("`{}` is neither a folder nor a .json file", shown(folder)));
         return None;
     }
-    match std::fs::read_to_string(&table) {
+    match read_regular(&table).map(visible::text) {
         Ok(text) => {
             let (rows, diagnostics) = conform::parse(&text);
             if !diagnostics.is_empty() {
-                let source = Source::new(table.display().to_string(), text);
+                let source = Source::new(shown(&table), text);
                 terminal::err(&diagnostics::render(&source, &diagnostics, terminal::stderr_colour()));
                 exit.bad_input();
             }
@@ -162,7 +168,7 @@ fn jobs(folder: &Path, library: &Library, exit: &mut Exit) -> Option<Vec<Job>> {
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => templates(folder, library),
         Err(error) => {
-            terminal::complain(&format!("cannot read `{}`: {}", table.display(), inputs::reason(&error)));
+            terminal::complain(&format!("cannot read `{}`: {}", shown(&table), inputs::reason(&error)));
             None
         }
     }
@@ -189,10 +195,11 @@ fn grouped(folder: &Path, rows: Vec<Row>, library: &Library, exit: &mut Exit) ->
 
 /// Every `.test` file: its own rows say what is expected.
 fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
-    let (inputs, problems) = inputs::collect(&[folder.to_owned()]);
+    let found = inputs::collect(&[folder.to_owned()]);
+    found.notes.iter().for_each(|note| terminal::note(&note.0));
     // That there is no test at all is said below, with what a folder may hold.
-    if !inputs.is_empty() {
-        problems.iter().for_each(|problem| terminal::complain(&problem.0));
+    if !found.inputs.is_empty() {
+        found.problems.iter().for_each(|problem| terminal::complain(&problem.0));
     }
     let model = match library.get(Models::default_of(Arch::Ptx)) {
         Ok(model) => model,
@@ -204,16 +211,14 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
     let rows = vec![(Side::Axioms(model, Settings::default()), Property::Condition, None)];
     let is_template =
         |input: &Input| matches!(input, Input::File(path) if path.extension().is_some_and(|end| end == "test"));
-    let jobs: Vec<Job> = inputs
+    let jobs: Vec<Job> = found
+        .inputs
         .into_iter()
         .filter(is_template)
         .map(|input| Job { name: input.name(), input, rows: rows.clone() })
         .collect();
     if jobs.is_empty() {
-        terminal::complain(&format!(
-            "`{}` holds neither expected.csv nor tests.json nor a .test file",
-            folder.display()
-        ));
+        terminal::complain(&format!("`{}` holds neither expected.csv nor tests.json nor a .test file", shown(folder)));
         return None;
     }
     Some(jobs)
@@ -257,6 +262,10 @@ fn check(job: &Job, options: &Options<'_>) -> Tally {
                 Agreement::Differs(what) => {
                     tally.lines.push_str(&format!("{title}: {what}\n"));
                     tally.disagree = true;
+                }
+                Agreement::Undecided(what) => {
+                    tally.lines.push_str(&format!("{title}: {what}\n"));
+                    tally.undecided = true;
                 }
             }
         }
@@ -315,13 +324,16 @@ fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Optio
             tally.agree += 1;
             continue;
         }
+        match found {
+            Some(_) => tally.disagree = true,
+            None => tally.undecided = true,
+        }
         let found = match (found, why) {
             (Some(found), _) => found.word().to_owned(),
             (None, Some(why)) => format!("{} ({})", verdict.word(), why.message),
             (None, None) => verdict.word().to_owned(),
         };
         tally.lines.push_str(&format!("{},{name}: expected {}, found {found}\n", test.name(), row.expected.word()));
-        tally.disagree = true;
     }
     tally
 }

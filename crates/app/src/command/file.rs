@@ -13,7 +13,7 @@ use fencepost_syntax::{Diagnostic, Source};
 
 use super::library::Library;
 use crate::diagnostics;
-use crate::inputs::{Input, reason};
+use crate::inputs::{Input, read_regular, reason, shown};
 use crate::terminal;
 
 /// Which models a test is checked under.
@@ -87,6 +87,11 @@ pub(crate) fn check(
     }
     let source = match input.read() {
         Ok(source) => source,
+        // Nobody wrote into a pipe before Ctrl-C.
+        Err(_) if cancelled.load(Ordering::Relaxed) => {
+            file.skipped = true;
+            return file;
+        }
         Err(problem) => {
             file.complain(&problem.0);
             return file;
@@ -122,24 +127,28 @@ pub(crate) fn check(
 /// Reads the file beside the test, if there is one; whether every line of it can be used.
 fn read_expectations(input: &Input, tests: &[Test], file: &mut File) -> bool {
     let Some(path) = input.expectation_path() else { return true };
-    match std::fs::read_to_string(&path) {
+    match read_regular(&path).and_then(utf8) {
         Ok(text) => {
             let (expectations, diagnostics) = expectation::parse(&text);
             // A file with an error may have lost the test that a line is about.
             let stray = if file.broken.is_some() { None } else { stray(&expectations, tests) };
             file.expectations = expectations;
-            file.diagnose(&Source::new(path.display().to_string(), text), &diagnostics);
+            file.diagnose(&Source::new(shown(&path), text), &diagnostics);
             if let Some(stray) = &stray {
-                file.complain(&format!("`{}` expects `{stray}`, and there is no such row", path.display()));
+                file.complain(&format!("`{}` expects `{stray}`, and there is no such row", shown(&path)));
             }
             diagnostics.is_empty() && stray.is_none()
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
         Err(error) => {
-            file.complain(&format!("cannot read `{}`: {}", path.display(), reason(&error)));
+            file.complain(&format!("cannot read `{}`: {}", shown(&path), reason(&error)));
             false
         }
     }
+}
+
+fn utf8(bytes: Vec<u8>) -> std::io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is no UTF-8 text"))
 }
 
 /// A line about a row that the file does not have.

@@ -9,8 +9,9 @@ use fencepost_syntax::Source;
 use fencepost_syntax::suggest::nearest;
 
 use crate::diagnostics;
-use crate::inputs::reason;
+use crate::inputs::{read_regular, reason, shown};
 use crate::terminal;
+use crate::visible;
 
 #[derive(Default)]
 pub(crate) struct Library {
@@ -39,7 +40,7 @@ fn load(name: &str) -> Result<LoadedModel, Refused> {
     }
     let text = std::fs::read(path)
         .map_err(|error| Refused(complaint(&format!("cannot read the model `{name}`: {}", reason(&error)))))?;
-    let source = Source::new(name, String::from_utf8_lossy(&text).into_owned());
+    let source = Source::new(shown(path), visible::text(text));
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut resolve = |file: &str| read_include(&folder, file);
     match Models::from_source(name, source, &mut resolve) {
@@ -56,7 +57,7 @@ fn load(name: &str) -> Result<LoadedModel, Refused> {
 /// is the user's own.
 fn read_include(folder: &Path, file: &str) -> Option<String> {
     let path: PathBuf = folder.join(file);
-    std::fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    read_regular(&path).ok().map(visible::text)
 }
 
 fn unknown(name: &str) -> String {

@@ -10,14 +10,15 @@ use fencepost_machine::model::Model;
 use fencepost_machine::setup::{BadSetup, Setup, options as options_of};
 use fencepost_syntax::Diagnostic;
 
-use super::check::{CANCELLED, cancel_on_interrupt};
+use super::check::collect;
 use super::step;
 use crate::cli;
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::inputs::{self, Input};
+use crate::inputs::Input;
 use crate::pool;
 use crate::progress::Progress;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Machine) -> Exit {
@@ -33,19 +34,24 @@ pub(crate) fn run(options: &cli::Machine) -> Exit {
         }
     };
     let mut exit = Exit::default();
-    let (inputs, problems) = inputs::collect(&options.paths);
-    for problem in &problems {
-        terminal::complain(&problem.0);
-        exit.bad_input();
-    }
+    let inputs = collect(&options.paths, &mut exit);
     let (tests, broken) = load(&inputs, options.trace.as_deref().filter(|text| !text.is_empty()), &mut exit);
     if options.step || options.steps.is_some() {
         return step::run(&tests, &setup, options, exit);
     }
     cancel_on_interrupt();
-    let reports = explore(&tests, &setup, options);
-    reports.iter().for_each(|report| exit.status(output::status(report)));
-    print(options, &reports, broken);
+    let mut table = output::Table::new(terminal::stdout_width(), terminal::stdout_colour());
+    if tests.len() > 1 {
+        let name = |test: &Test| output::title_of(&test.source.name, test.name(), test.row).chars().count();
+        table = table.reserving(tests.iter().map(name).max().unwrap_or(0));
+    }
+    let reports = explore(&tests, &setup, options, |report| {
+        exit.status(output::status(report));
+        print(options, report, tests.len(), &mut table);
+    });
+    if !options.json && (reports.len() > 1 || broken > 0) {
+        terminal::out(&output::summary(&reports.iter().collect::<Vec<_>>(), broken));
+    }
     exit
 }
 
@@ -118,7 +124,7 @@ pub(crate) fn asking(limits: &cli::MachineLimits, workers: NonZeroUsize) -> Opti
 }
 
 /// Several tests share the threads; one alone has them to itself where a search goes breadth first.
-fn explore(tests: &[Test], setup: &Setup, options: &cli::Machine) -> Vec<Report> {
+fn explore(tests: &[Test], setup: &Setup, options: &cli::Machine, mut receive: impl FnMut(&Report)) -> Vec<Report> {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let wide = options.all || options.trace.is_some();
     let (jobs, workers) = match (tests, options.limits.jobs) {
@@ -135,6 +141,8 @@ fn explore(tests: &[Test], setup: &Setup, options: &cli::Machine) -> Vec<Report>
     let mut reports = Vec::with_capacity(tests.len());
     let work = |test: &Test| operational::run(test, setup, &asking);
     pool::in_order(tests, jobs, pool::Start::FirstToLast, work, |at, report| {
+        progress.clear();
+        receive(&report);
         progress.done(at + 1);
         reports.push(report);
     });
@@ -142,21 +150,15 @@ fn explore(tests: &[Test], setup: &Setup, options: &cli::Machine) -> Vec<Report>
     reports
 }
 
-fn print(options: &cli::Machine, reports: &[Report], broken: usize) {
-    let colour = terminal::stdout_colour();
-    let all: Vec<&Report> = reports.iter().collect();
-    let mut text = String::new();
+/// One report of so many.
+fn print(options: &cli::Machine, report: &Report, number: usize, table: &mut output::Table) {
     if options.json {
-        text.extend(reports.iter().map(output::json));
-    } else if options.all || options.trace.is_some() || reports.len() == 1 {
-        text.extend(reports.iter().map(|report| output::paragraph(report, colour)));
-    } else if !reports.is_empty() {
-        text.push_str(&output::table(&all, terminal::stdout_width(), colour));
+        terminal::out_json(&output::json(report));
+    } else if options.all || options.trace.is_some() || number == 1 {
+        terminal::out(&output::paragraph(report, terminal::stdout_colour()));
+    } else {
+        terminal::out(&table.row(report));
     }
-    if !options.json && (reports.len() > 1 || broken > 0) {
-        text.push_str(&output::summary(&all, broken));
-    }
-    terminal::out(&text);
 }
 
 /// The machines with their options, for people.

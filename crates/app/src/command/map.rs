@@ -17,14 +17,16 @@ use fencepost_check::map::task::{PtxModel, Schemes, Target, Task};
 use fencepost_check::output::Status;
 use fencepost_syntax::{Diagnostic, Source};
 
-use super::check::{CANCELLED, cancel_on_interrupt};
+use super::check::collect;
 use super::map_emit::Emitter;
 use crate::cli::map as cli;
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::inputs::{self, Input, Problem, reason};
+use crate::inputs::{Input, Problem, reason, shown};
 use crate::pool::{self, Start};
 use crate::progress::Progress;
+use crate::replace::replace;
+use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Map) -> Exit {
@@ -71,11 +73,7 @@ type Loaded = (Source, Vec<Diagnostic>, Vec<Vec<Judged>>);
 
 fn given(options: &cli::Map, task: &Task) -> Exit {
     let mut exit = Exit::default();
-    let (inputs, problems) = inputs::collect(&options.paths);
-    for problem in &problems {
-        terminal::complain(&problem.0);
-        exit.bad_input();
-    }
+    let inputs = collect(&options.paths, &mut exit);
     cancel_on_interrupt();
     let jobs = jobs(options);
     let checking = checking(options);
@@ -124,7 +122,7 @@ fn status(answer: &Answer) -> Status {
 
 fn print(options: &cli::Map, task: &Task, one: &Judged) {
     if options.json {
-        terminal::out(&format!("{}\n", report::given_line(task, one)));
+        terminal::out_json(&format!("{}\n", report::given_line(task, one)));
         return;
     }
     let threads = if one.threads.is_empty() { String::new() } else { format!(", {}", one.threads.join("; ")) };
@@ -141,14 +139,6 @@ fn print(options: &cli::Map, task: &Task, one: &Judged) {
         Answer::Unknown { why } => format!("unknown: {why}"),
     };
     terminal::out(&format!("{} ({}){threads}: {said}\n", one.file, one.test));
-}
-
-pub(super) fn write(path: &Path, text: &str, exit: &mut Exit) {
-    let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    if let Err(error) = folder.and_then(|()| std::fs::write(path, text)) {
-        terminal::complain(&format!("cannot write `{}`: {}", path.display(), reason(&error)));
-        exit.bad_input();
-    }
 }
 
 fn jobs(options: &cli::Map) -> NonZeroUsize {
@@ -208,7 +198,11 @@ fn bounded(options: &cli::Map, task: &Task, bound: usize) -> Exit {
     let parts = units(bound, reductions);
     search(options, task, reductions, &parts, &mut state, &mut exit);
     let report = Bounded::new(task, &state, bound, parts.len(), &checking(options));
-    terminal::out(&if options.json { format!("{}\n", report.json()) } else { report.text() });
+    if options.json {
+        terminal::out_json(&format!("{}\n", report.json()));
+    } else {
+        terminal::out(&report.text());
+    }
     for found in report.counterexamples.iter().filter(|found| !found.confirmed) {
         terminal::complain(&format!("internal check failed: as text this is {}: {}", found.answer, found.program));
         exit.status(Status::Unknown);
@@ -265,14 +259,18 @@ fn search(
 
 fn resume(path: &Path, task: &Task) -> Result<Option<State>, String> {
     match std::fs::read_to_string(path) {
-        Ok(text) => State::resume(&text, task)
-            .map(Some)
-            .map_err(|why| format!("cannot resume from `{}`: {why}", path.display())),
+        Ok(text) => {
+            State::resume(&text, task).map(Some).map_err(|why| format!("cannot resume from `{}`: {why}", shown(path)))
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("cannot read `{}`: {}", path.display(), reason(&error))),
+        Err(error) => Err(format!("cannot read `{}`: {}", shown(path), reason(&error))),
     }
 }
 
 fn save(path: &Path, state: &State, exit: &mut Exit) {
-    write(path, &state.print(), exit);
+    if let Some(Err(error)) = path.parent().map(std::fs::create_dir_all) {
+        terminal::complain(&format!("cannot write `{}`: {}", shown(path), reason(&error)));
+        return exit.bad_input();
+    }
+    replace(path, &state.print(), exit);
 }

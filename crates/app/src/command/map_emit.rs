@@ -9,7 +9,7 @@ use fencepost_check::map::report::Smallest;
 use fencepost_check::map::task::Task;
 
 use crate::exit::Exit;
-use crate::inputs::reason;
+use crate::inputs::{reason, shown};
 use crate::terminal;
 
 pub(super) struct Emitter<'e> {
@@ -62,7 +62,7 @@ impl Emitter<'_> {
     }
 
     fn refuse(&self, path: &Path, why: &str, exit: &mut Exit) {
-        terminal::complain(&format!("cannot write `{}`: {why}", path.display()));
+        terminal::complain(&format!("cannot write `{}`: {why}", shown(path)));
         exit.bad_input();
     }
 

@@ -12,4 +12,6 @@ mod map_emit;
 pub(crate) mod models;
 pub(crate) mod print;
 pub(crate) mod readings;
+mod refresh;
+mod results;
 mod step;

@@ -5,21 +5,16 @@
 use fencepost_check::neutral;
 use fencepost_syntax::litmus;
 
+use super::check::collect;
 use crate::cli;
 use crate::diagnostics;
 use crate::exit::Exit;
-use crate::inputs;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Print) -> Exit {
     let mut exit = Exit::default();
     let mut printed = 0;
-    let (inputs, problems) = inputs::collect(&options.paths);
-    for problem in &problems {
-        terminal::complain(&problem.0);
-        exit.bad_input();
-    }
-    for input in &inputs {
+    for input in &collect(&options.paths, &mut exit) {
         let source = match input.read() {
             Ok(source) => source,
             Err(problem) => {

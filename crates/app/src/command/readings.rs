@@ -11,7 +11,11 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Readings) -> Exit {
-    terminal::out(&if options.json { readings::json() } else { text(&readings::shipped()) });
+    if options.json {
+        terminal::out_json(&readings::json());
+    } else {
+        terminal::out(&text(&readings::shipped()));
+    }
     Exit::default()
 }
 

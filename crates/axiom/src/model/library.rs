@@ -3,7 +3,9 @@
 //!
 //! A file that the caller's own resolver finds comes before one of these.
 
-/// Read before every model. `co` is a base relation here, so `fr` needs no include.
+/// Read before every model. `co` is a base relation here, so `fr` needs no include. herd's `sm` relates the pieces
+/// of one memory access, each to itself where accesses of different sizes do not cut them, and `si` the accesses of one
+/// instruction: those and the halves of a read-modify-write, which is how herd's `x86tso-mixed.cat` keeps them together.
 pub(super) const PRELUDE_NAME: &str = "<library>";
 
 pub(super) const PRELUDE: &str = r#"
@@ -22,6 +24,8 @@ let fri = fr & int
 let ca = co | fr
 let co0 = loc & ((IW * (W \ IW)) | ((W \ FW) * FW))
 let lxsx = rmw \ amo
+let sm = [M] | sameop
+let si = sm | rmw | rmw^-1
 let sync_barrier = syncbar & scta
 let toid (s) = [s]
 let fencerel (s) = po; [s]; po

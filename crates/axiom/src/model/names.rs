@@ -140,7 +140,7 @@ pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
         "ADDR", "B", "BCC", "DATA", "I", "LK", "LKR", "LKW", "LS", "NAL", "PRED", "RMW", "Rreg", "SPURIOUS", "UL",
         "Wreg", "aligned", "control", "depend", "equiv-spec", "iico_ctrl", "iico_data", "iico_order", "instr", "lo",
         "loc-overlap", "partial_po", "pco", "rf-reg", "same-instance", "same-instr", "same-low-order-bits",
-        "same-static", "si", "sm", "success", "tst",
+        "same-static", "success", "tst",
     ];
     #[rustfmt::skip]
     const DARTAGNAN: &[&str] = &[

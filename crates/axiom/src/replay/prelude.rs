@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use fencepost_syntax::cat::{self, Binding, CatInstruction, Model};
 
 /// By name.
-const TEXTS: [(&str, &str); 29] = [
+const TEXTS: [(&str, &str); 31] = [
     ("emptyset", "let emptyset = domain(0)"),
     ("Exp", "let Exp = _"),
     ("EXEC", "let EXEC = _"),
@@ -28,6 +28,8 @@ const TEXTS: [(&str, &str); 29] = [
     ("ca", "let ca = co | fr"),
     ("co0", "let co0 = loc & ((IW * (W \\ IW)) | ((W \\ FW) * FW))"),
     ("lxsx", "let lxsx = rmw \\ amo"),
+    ("sm", "let sm = [M] | sameop"),
+    ("si", "let si = sm | rmw | rmw^-1"),
     ("sync_barrier", "let sync_barrier = syncbar & scta"),
     ("toid", "let toid(s) = [s]"),
     ("fencerel", "let fencerel(s) = (po & (_ * s)) ; po"),

@@ -16,6 +16,10 @@ const X86_REGISTERS: [&str; 14] =
 
 pub(super) fn text(form: &Form) -> Result<String, Refused> {
     let families = form.threads.iter().map(|thread| Family::of(&thread.arch)).collect::<Result<Vec<_>, _>>()?;
+    // A line break would make the rest of the name a part of the test.
+    if form.id.chars().any(char::is_control) {
+        return refuse(format!("the name {:?}: a name has no control characters", form.id));
+    }
     let is_x86 = !families.is_empty() && families.iter().all(|family| family.is_x86());
     let mut text = format!("{} {}\n", if is_x86 { "X86" } else { "PTX" }, form.id);
     if let Some(family) = families.iter().find(|family| family.option().is_some()) {
@@ -131,7 +135,7 @@ impl Writer<'_> {
             ("F", "rel") if !is_arm => format!(".release.{scope}"),
             ("F", "acqrel") if !is_arm => format!(".acq_rel.{scope}"),
             ("F", "sc") if !is_arm => format!(".sc.{scope}"),
-            ("F", "dmb") if is_arm => format!(".sc.{scope}"),
+            ("F", "dmb" | "dmb_sy") if is_arm => format!(".sc.{scope}"),
             (op, _) => return self.unknown(op, semantics),
         };
         let _ = match instruction.op.as_str() {

@@ -63,13 +63,14 @@ impl Summary {
     }
 }
 
-/// A line per test, and one for all.
-pub fn json(summary: &Summary, rows: &[Row]) -> String {
-    let line = |row: &Row| serde_json::to_string(row).expect("invariant: a row has string keys only") + "\n";
-    let mut text: String = rows.iter().map(line).collect();
-    text.push_str(&serde_json::to_string(summary).expect("invariant: a summary has string keys only"));
-    text.push('\n');
-    text
+/// The line of a test.
+pub fn json_row(row: &Row) -> String {
+    serde_json::to_string(row).expect("invariant: a row has string keys only") + "\n"
+}
+
+/// The line behind those of all tests.
+pub fn json_summary(summary: &Summary) -> String {
+    serde_json::to_string(summary).expect("invariant: a summary has string keys only") + "\n"
 }
 
 /// The tests that differ, why others were skipped, and the inclusion that holds.

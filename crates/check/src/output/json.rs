@@ -27,7 +27,7 @@ struct Line<'a> {
 
 #[derive(Serialize)]
 struct Expectation<'a> {
-    /// `as-expected`, `different`, `none`.
+    /// `as-expected`, `different`, `undecided`, `none`.
     answer: &'static str,
     differences: &'a [String],
 }
@@ -37,6 +37,9 @@ struct Required {
     property: &'static str,
     /// `yes`, `no`, `depends`, `unknown`.
     answer: &'static str,
+    /// Why it is not known, where that is not said elsewhere in the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
 }
 
 pub fn line(row: &Row<'_>) -> String {
@@ -53,9 +56,13 @@ fn write(row: &Row<'_>, explanation: Option<&[Part]>) -> String {
         Comparison::AsExpected => Expectation { answer: "as-expected", differences: &[] },
         Comparison::NothingExpected => Expectation { answer: "none", differences: &[] },
         Comparison::Different(differences) => Expectation { answer: "different", differences },
+        Comparison::Undecided(differences) => Expectation { answer: "undecided", differences },
     };
-    let required = row.required.iter();
-    let required = required.map(|each| Required { property: each.name(), answer: each.met(row.report).word() });
+    let required = row.required.iter().map(|each| Required {
+        property: each.name(),
+        answer: each.met(row.report).word(),
+        why: each.why(row.report),
+    });
     let required = required.collect();
     let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, required, explanation };
     let mut text = Text(Vec::with_capacity(room(row.report)));

@@ -45,7 +45,7 @@ pub fn case(row: &Row<'_>) -> Case {
         let place = race.location.as_ref().map_or(String::new(), |location| format!(" on {location}"));
         let _ = write!(message, "; {}{place} of lines {} and {}", race.flag, race.first.line, race.second.line);
     }
-    if let Comparison::Different(differences) = row.comparison {
+    if let Comparison::Different(differences) | Comparison::Undecided(differences) = row.comparison {
         let _ = write!(message, "; {}", differences.join("; "));
     }
     if let Some(broken) = requirement::broken(row.required, report) {

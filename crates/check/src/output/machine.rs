@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::Status;
-use super::columns::columns;
+use super::columns::Columns;
 use super::table::{self, Colour};
 use super::width::Width;
 use crate::operational::{Answer, Report};
@@ -88,9 +88,26 @@ fn title(report: &Report) -> String {
     table::title_of(&report.file, &report.test, report.row)
 }
 
-/// A row per report.
-pub fn table(reports: &[&Report], width: Width, colour: Colour) -> String {
-    let cells = |report: &&Report| {
+/// A row per report, written as they come.
+pub struct Table {
+    columns: Columns,
+    colour: Colour,
+}
+
+impl Table {
+    pub fn new(width: Width, colour: Colour) -> Table {
+        let headings = ["test", "machine", "verdict", "states", "outcomes", ""];
+        Table { columns: Columns::new(&headings, width), colour }
+    }
+
+    /// For rows that are not all there at once: how wide titles are, and the usual answers.
+    #[must_use]
+    pub fn reserving(mut self, title: usize) -> Table {
+        self.columns.reserve(&[title, 0, "Violated".len()]);
+        self
+    }
+
+    pub fn row(&mut self, report: &Report) -> String {
         let outcomes = report.outcomes.as_ref().map_or("-".to_owned(), |outcomes| outcomes.len().to_string());
         let verdict = report.verdict.word().to_owned();
         let why = match &report.why {
@@ -99,14 +116,18 @@ pub fn table(reports: &[&Report], width: Width, colour: Colour) -> String {
             None if report.questions.is_empty() => "(the test asks nothing)".to_owned(),
             None => String::new(),
         };
-        vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why]
-    };
-    let rows: Vec<Vec<String>> = reports.iter().map(cells).collect();
-    let headings = ["test", "machine", "verdict", "states", "outcomes", ""];
-    columns(&headings, &rows, width, |row, column, cell| match reports.get(row) {
-        Some(report) if column == 2 => colour.paint(table::status_colour(status(report)), cell),
-        _ => cell.to_owned(),
-    })
+        let cells = vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why];
+        let colour = self.colour;
+        self.columns.lines(&[cells], |_, column, cell| match column {
+            2 => colour.paint(table::status_colour(status(report)), cell),
+            _ => cell.to_owned(),
+        })
+    }
+}
+
+/// The name of a test in a table.
+pub fn title_of(file: &str, test: &str, row: Option<u32>) -> String {
+    table::title_of(file, test, row)
 }
 
 /// `12 tests: 5 hold, 6 violated, 1 unknown`.

@@ -37,9 +37,11 @@ pub enum Status {
 impl Row<'_> {
     /// As [`Row::status`], but only an expectation can be broken.
     pub fn status_of_expectation(&self) -> Status {
-        match self.comparison {
-            Comparison::AsExpected => Status::Good,
-            Comparison::NothingExpected | Comparison::Different(_) => Status::Bad,
+        use crate::verdict::Verdict;
+        match (self.comparison, &self.report.verdict) {
+            (Comparison::AsExpected, _) => Status::Good,
+            (Comparison::Undecided(_), _) | (_, Verdict::Unknown(_)) => Status::Unknown,
+            (Comparison::NothingExpected | Comparison::Different(_), _) => Status::Bad,
         }
     }
 
@@ -52,7 +54,7 @@ impl Row<'_> {
         use crate::verdict::Verdict;
         match (self.comparison, &self.report.verdict) {
             (Comparison::AsExpected, _) => Status::Good,
-            (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,
+            (Comparison::Undecided(_), _) | (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,
             (Comparison::Different(_), _) => Status::Bad,
             (Comparison::NothingExpected, Verdict::Holds) => Status::Good,
             (Comparison::NothingExpected, Verdict::Unknown(_)) => Status::Unknown,

@@ -35,46 +35,83 @@ pub enum Histogram {
     Hide,
 }
 
-/// The column `protocol` is there where some test has an mbarrier.
-fn headings(rows: &[Row<'_>]) -> Vec<String> {
-    let mut headings = vec!["test", "model", "verdict", "executions", "outcomes", "races"];
-    if rows.iter().any(|row| row.report.protocol.answer != ProtocolAnswer::NotAsked) {
-        headings.push(PROTOCOL);
-    }
-    headings.push("ends");
-    headings.into_iter().map(str::to_owned).collect()
-}
-
-const PROTOCOL: &str = "protocol";
-
 /// The test's name keeps so much, however narrow the terminal.
 const SHORTEST_TITLE: usize = 16;
 const AS_EXPECTED: &str = "as expected";
 /// The same where there is no room for it.
 const EXPECTED: &str = "ok";
+const PROTOCOL: &str = "protocol";
 
 /// A table of all rows, columns as wide as they need to be, and beside each what differs from an expectation. On a
 /// terminal that is too narrow, titles lose their front and remarks go on lines of their own.
 pub fn table(rows: &[Row<'_>], width: Width, colour: Colour) -> String {
-    let headings = headings(rows);
-    let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row.report, &headings)).collect();
-    let others = widths(&headings, &cells).iter().skip(1).map(|width| width + 2).sum::<usize>();
-    let room = width.left(others + AS_EXPECTED.len(), SHORTEST_TITLE);
-    for title in cells.iter_mut().filter_map(|row| row.first_mut()) {
-        *title = shortened(title, room);
+    Table::new(width, colour).rows(rows)
+}
+
+/// A table that is written as its rows come. A column is as wide as its cells so far, and never narrower than before.
+pub struct Table {
+    width: Width,
+    colour: Colour,
+    widths: Vec<usize>,
+    /// What the last line of headings says; none where there is none yet. The column `protocol` is there from the first
+    /// test on that has an mbarrier.
+    headings: Vec<&'static str>,
+}
+
+impl Table {
+    pub fn new(width: Width, colour: Colour) -> Table {
+        Table { width, colour, widths: Vec::new(), headings: Vec::new() }
     }
-    let widths = widths(&headings, &cells);
-    let used: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum();
-    let mut text = String::new();
-    line(&mut text, &headings, &widths, |_, cell| colour.paint("1", cell));
-    text.push('\n');
-    for (row, cells) in rows.iter().zip(&cells) {
-        line(&mut text, cells, &widths, |column, cell| match column {
+
+    /// For rows that are not all there at once: how wide titles and models are likely to be, and the usual answers.
+    #[must_use]
+    pub fn reserving(mut self, title: usize, model: usize) -> Table {
+        self.widths = vec![title, model, "Violated".len(), "executions".len(), "outcomes".len(), "none".len()];
+        self
+    }
+
+    /// The lines of these rows, which come after those before.
+    pub fn rows(&mut self, rows: &[Row<'_>]) -> String {
+        let mut text = String::new();
+        if rows.is_empty() {
+            return text;
+        }
+        let headings = headings(rows, &self.headings);
+        let mut cells: Vec<Vec<String>> = rows.iter().map(|row| cells(row.report, &headings)).collect();
+        if self.headings.len() != headings.len() {
+            // The last column is not padded, and moves where another comes before it.
+            self.widths.truncate(headings.len() - 2);
+        }
+        let others = self.widened(&headings, &cells).iter().skip(1).map(|width| width + 2).sum::<usize>();
+        let room = self.width.left(others + AS_EXPECTED.len(), SHORTEST_TITLE);
+        for title in cells.iter_mut().filter_map(|row| row.first_mut()) {
+            *title = shortened(title, room);
+        }
+        if let Some(title) = self.widths.first_mut() {
+            *title = (*title).min(room);
+        }
+        self.widths = self.widened(&headings, &cells);
+        if self.headings.len() != headings.len() {
+            let cells: Vec<String> = headings.iter().map(|&heading| heading.to_owned()).collect();
+            line(&mut text, &cells, &self.widths, |_, cell| self.colour.paint("1", cell));
+            text.push('\n');
+            self.headings = headings;
+        }
+        for (row, cells) in rows.iter().zip(&cells) {
+            self.row(&mut text, row, cells);
+        }
+        text
+    }
+
+    fn row(&self, text: &mut String, row: &Row<'_>, cells: &[String]) {
+        let (width, colour) = (self.width, self.colour);
+        line(text, cells, &self.widths, |column, cell| match column {
             2 => colour.paint(status_colour(row.status()), cell),
             _ => cell.to_owned(),
         });
         let (mut said, code) = remark(row);
         // The last column is not padded.
+        let used: usize = self.widths.iter().rev().skip(1).map(|width| width + 2).sum();
         let used = used + cells.last().map_or(0, |cell| cell.chars().count());
         let fits = |said: &str| said.is_empty() || width.fits(used + 2 + said.chars().count());
         if said == AS_EXPECTED && !fits(&said) {
@@ -83,24 +120,34 @@ pub fn table(rows: &[Row<'_>], width: Width, colour: Colour) -> String {
         // A line of its own is for news only.
         if fits(&said) || said == EXPECTED {
             let _ = writeln!(text, "{}", painted(&said, code, colour));
-            continue;
+            return;
         }
         text.push('\n');
         for part in wrapped(&said, width.left(4, SHORTEST_TITLE)) {
             let _ = writeln!(text, "  {}", painted(&part, code, colour));
         }
     }
-    text
+
+    /// As wide as before, and as the cells need.
+    fn widened(&self, headings: &[&str], cells: &[Vec<String>]) -> Vec<usize> {
+        let wide = |column: usize| {
+            let cells = cells.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+            let before = [self.widths.get(column).copied(), headings.get(column).map(|heading| heading.len())];
+            cells.chain(before.into_iter().flatten()).max().unwrap_or(0)
+        };
+        (0..headings.len()).map(wide).collect()
+    }
 }
 
-fn widths(headings: &[String], cells: &[Vec<String>]) -> Vec<usize> {
-    let mut widths: Vec<usize> = headings.iter().map(String::len).collect();
-    for row in cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
+/// The columns of these rows, below rows with these headings.
+fn headings(rows: &[Row<'_>], before: &[&str]) -> Vec<&'static str> {
+    let mut headings = vec!["test", "model", "verdict", "executions", "outcomes", "races"];
+    let has_mbarrier = |row: &Row<'_>| row.report.protocol.answer != ProtocolAnswer::NotAsked;
+    if before.contains(&PROTOCOL) || rows.iter().any(has_mbarrier) {
+        headings.push(PROTOCOL);
     }
-    widths
+    headings.push("ends");
+    headings
 }
 
 fn line(text: &mut String, cells: &[String], widths: &[usize], paint: impl Fn(usize, &str) -> String) {
@@ -113,10 +160,18 @@ fn line(text: &mut String, cells: &[String], widths: &[usize], paint: impl Fn(us
 
 /// What there is to say beside a row, and its colour.
 fn remark(row: &Row<'_>) -> (String, &'static str) {
-    match requirement::broken(row.required, row.report) {
-        Some(broken) => (format!("({broken})"), "31"),
-        None => remark_of_answer(row),
-    }
+    with_required(remark_of_answer(row), row)
+}
+
+/// What is required and not met takes no other remark's place: why an answer is not known, or what differs, comes first.
+fn with_required((said, code): (String, &'static str), row: &Row<'_>) -> (String, &'static str) {
+    let Some(broken) = requirement::broken(row.required, row.report) else { return (said, code) };
+    let said = match (row.comparison, &row.report.why) {
+        (Comparison::Different(_) | Comparison::Undecided(_), _) => format!("{said}; {broken}"),
+        (Comparison::NothingExpected, Some(why)) => format!("({}; {broken})", why.message),
+        (Comparison::NothingExpected, None) | (Comparison::AsExpected, _) => format!("({broken})"),
+    };
+    (said, "31")
 }
 
 fn remark_of_answer(row: &Row<'_>) -> (String, &'static str) {
@@ -133,6 +188,10 @@ fn remark_of_answer(row: &Row<'_>) -> (String, &'static str) {
         },
         Comparison::AsExpected => (AS_EXPECTED.to_owned(), "2"),
         Comparison::Different(differences) => (format!("not as expected: {}", differences.join("; ")), "31"),
+        Comparison::Undecided(missing) => {
+            let why = row.report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+            (format!("not decided: {}{why}", missing.join("; ")), "33")
+        }
     }
 }
 
@@ -167,14 +226,14 @@ pub(crate) fn title_of(file: &str, test: &str, row: Option<u32>) -> String {
     }
 }
 
-fn cells(report: &Report, headings: &[String]) -> Vec<String> {
+fn cells(report: &Report, headings: &[&str]) -> Vec<String> {
     let outcomes = match report.executions {
         Some(count) => executions(Some(Count { count: report.outcomes.len() as u64, ..count })),
         None => "-".to_owned(),
     };
     let mut cells =
         vec![title(report), model(report), verdict(report), executions(report.executions), outcomes, races(report)];
-    if headings.iter().any(|heading| heading == PROTOCOL) {
+    if headings.contains(&PROTOCOL) {
         cells.push(protocol(report));
     }
     cells.push(ends(report).to_owned());
@@ -252,13 +311,12 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     let verdict = colour.paint(status_colour(row.status()), &verdict(report));
     // That it holds vacuously is said of the question.
     let said_elsewhere = report.why.is_none() && (report.vacuous() || report.undefined.is_some());
-    let required = requirement::broken(row.required, report).is_some();
-    let remark = if said_elsewhere && *row.comparison == Comparison::NothingExpected && !required {
-        String::new()
+    let (said, code) = if said_elsewhere && *row.comparison == Comparison::NothingExpected {
+        with_required((String::new(), ""), row)
     } else {
-        let (said, code) = remark(row);
-        painted(&said, code, colour)
+        remark(row)
     };
+    let remark = painted(&said, code, colour);
     let undefined = report.undefined.as_ref();
     let undefined = undefined.map_or(String::new(), |undefined| format!(" ({})", undefined.message));
     let vacuously = if report.vacuous() && report.verdict == Verdict::Holds { " (vacuously)" } else { "" };
