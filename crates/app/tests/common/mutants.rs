@@ -176,7 +176,8 @@ impl Mutant {
         let notation = Notation::ALL[(number % Notation::ALL.len() as u64) as usize];
         let texts = &seeds.0[&notation];
         let mut bytes = texts[random.below(texts.len())].clone().into_bytes();
-        for _ in 0..=random.below(4) {
+        // Most of them change one thing, so that many are still tests.
+        for _ in 0..[1, 1, 1, 2, 4][random.below(5)] {
             let other = texts[random.below(texts.len())].as_bytes();
             bytes = change(bytes, other, &mut random);
         }
@@ -232,7 +233,7 @@ const WORDS: [&str; 40] = [
 ];
 
 fn change(mut bytes: Vec<u8>, other: &[u8], random: &mut Random) -> Vec<u8> {
-    match random.below(3) {
+    match random.below(8) {
         0 => {
             let at = random.below(bytes.len() + 1);
             let byte = (random.next() & 0xff) as u8;
@@ -243,7 +244,7 @@ fn change(mut bytes: Vec<u8>, other: &[u8], random: &mut Random) -> Vec<u8> {
             }
             bytes
         }
-        1 => parts(bytes, other, random, |byte| byte.is_ascii_alphanumeric() || byte == b'_'),
+        1..=5 => parts(bytes, other, random, |byte| byte.is_ascii_alphanumeric() || byte == b'_'),
         _ => parts(bytes, other, random, |byte| byte != b'\n'),
     }
 }
@@ -258,7 +259,10 @@ fn parts(bytes: Vec<u8>, other: &[u8], random: &mut Random, is_inside: fn(u8) ->
         return bytes;
     }
     let (at, to) = (random.below(mine.len()), random.below(mine.len()));
-    match random.below(7) {
+    let is_alike = |part: &&Vec<u8>| part.first().map(|it| is_inside(*it)) == mine[at].first().map(|it| is_inside(*it));
+    let alike: Vec<&Vec<u8>> = theirs.iter().filter(is_alike).collect();
+    match random.below(12) {
+        7.. if !alike.is_empty() => mine[at] = alike[random.below(alike.len())].clone(),
         0 => drop(mine.remove(at)),
         1 => mine.insert(at, mine[to].clone()),
         2 => mine.swap(at, to),
