@@ -6,6 +6,7 @@ mod command;
 mod diagnostics;
 mod exit;
 mod inputs;
+mod memory;
 mod pool;
 mod progress;
 mod replace;

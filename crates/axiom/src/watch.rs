@@ -5,11 +5,15 @@
 //! not to be believed. To make that safe without an error in the type of every operator, a watch *remembers* that it
 //! ended something: an engine asks [`Watch::ended`] before it reports an execution and before it says that it saw
 //! everything, and answers with the limit instead.
+//!
+//! A watch is of one search. The limits of the thread's whole work ([`fencepost_syntax::limits`]) end it too.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+
+use fencepost_syntax::limits;
 
 use crate::engine::{Limits, Stop};
 
@@ -18,6 +22,16 @@ enum Ended {
     Time,
     Memory,
     Cancelled,
+}
+
+impl From<limits::Ended> for Ended {
+    fn from(ended: limits::Ended) -> Ended {
+        match ended {
+            limits::Ended::Time => Ended::Time,
+            limits::Ended::Memory => Ended::Memory,
+            limits::Ended::Cancelled => Ended::Cancelled,
+        }
+    }
 }
 
 /// Clones share what they remember.
@@ -43,13 +57,16 @@ impl<'a> Watch<'a> {
             self.ended.set(Some(Ended::Cancelled));
         } else if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.ended.set(Some(Ended::Time));
+        } else if limits::is_over() {
+            self.ended.set(limits::ended().map(Ended::from));
         }
         self.ended.get().is_some()
     }
 
     /// Whether so many bytes are more than may be held at once; remembered if they are.
     pub fn is_too_much(&self, bytes: u64) -> bool {
-        let is_too_much = self.memory.is_some_and(|limit| bytes > limit);
+        let most = [self.memory, limits::memory()].into_iter().flatten().min();
+        let is_too_much = most.is_some_and(|limit| bytes > limit);
         if is_too_much && self.ended.get().is_none() {
             self.ended.set(Some(Ended::Memory));
         }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal};
 use fencepost_program::unfolding::TraceEnd;
+use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::{Checked, Evidence, check_as_read, refused};
@@ -30,9 +31,17 @@ use crate::report::{
 use crate::test::Test;
 use crate::verdict::{Case, Dependence, Verdict, Why};
 
+/// Every answer of a test is unknown, for the reason that it was not looked at or not to the end.
+pub fn undecided(test: &Test, model: &LoadedModel, options: &Options<'_>, why: Why) -> Checked {
+    refused(test, model, options, &outcome::terms(&test.program), why)
+}
+
 /// Answers one test under one model.
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let start = Instant::now();
+    // Whatever a phase does with its part of the time: some more for what was found last, and all of it is over.
+    let hard = options.time_limit.map(|limit| limit.saturating_add(limit / 5 + Duration::from_millis(300)));
+    let _entered = limits::enter(hard.and_then(|hard| start.checked_add(hard)), None);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
     let repairs = options.repairs.is_yes();

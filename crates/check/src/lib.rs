@@ -62,7 +62,7 @@ mod warnings;
 mod witness;
 
 pub use check::{Checked, Evidence};
-pub use depends::check;
+pub use depends::{check, undecided};
 pub use models::{LoadedModel, Models};
 pub use options::{EngineChoice, Options};
 pub use report::Report;

@@ -54,6 +54,9 @@ pub(crate) fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
             | UnfoldError::TooManyTraces { .. }
             | UnfoldError::TooManySteps { .. }
     );
+    if let UnfoldError::Limit(ended) = error {
+        return (*ended).into();
+    }
     match error.span() {
         Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
         span => {

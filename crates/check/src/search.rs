@@ -96,7 +96,7 @@ fn has_strands(unfolding: &Unfolding) -> bool {
 impl<'a> Searcher<'a> {
     pub(crate) fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
         let limits = Limits {
-            deadline: options.time_limit.map(|limit| Instant::now() + limit),
+            deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
             memory: options.memory_limit,
             cancelled: options.cancelled,
             work: None,

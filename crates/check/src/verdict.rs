@@ -4,6 +4,7 @@ use std::fmt;
 
 use fencepost_axiom::engine::Stop;
 use fencepost_syntax::Span;
+use fencepost_syntax::limits::Ended;
 
 /// The answer to one question.
 ///
@@ -121,6 +122,16 @@ impl fmt::Display for Why {
             Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
             Why::Cancelled => write!(f, "stopped on request"),
             Why::Internal(what) => write!(f, "internal check failed: {what}"),
+        }
+    }
+}
+
+impl From<Ended> for Why {
+    fn from(ended: Ended) -> Why {
+        match ended {
+            Ended::Time => Why::Time,
+            Ended::Memory => Why::Memory,
+            Ended::Cancelled => Why::Cancelled,
         }
     }
 }

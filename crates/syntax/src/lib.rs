@@ -11,6 +11,7 @@ pub mod c;
 pub mod cat;
 pub mod diagnostic;
 pub mod instruction;
+pub mod limits;
 pub mod litmus;
 pub mod ptx;
 pub mod span;

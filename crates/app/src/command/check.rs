@@ -7,14 +7,16 @@ use fencepost_check::expectation::NewUnknown;
 use fencepost_check::options::{CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
+use fencepost_syntax::limits::Ended;
 
-use super::file::{self, Choice, File};
+use super::file::{self, Choice, Desk, File};
 use super::library::Library;
 use super::readings;
 use super::results::Results;
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs::{self, Input};
+use crate::memory;
 use crate::pool;
 use crate::progress::Progress;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
@@ -123,25 +125,62 @@ pub(crate) fn engine(engine: cli::Engine) -> EngineChoice {
     }
 }
 
+/// Everything that the checks of files need.
+struct Checks {
+    inputs: Vec<Input>,
+    choice: Choice,
+    options: Options<'static>,
+    library: Library,
+    desks: Vec<Desk>,
+}
+
+impl pool::Supervised<File> for Checks {
+    fn work(&self, at: usize) -> File {
+        file::check(&self.inputs[at], &self.choice, &self.options, &self.library, &self.desks[at])
+    }
+
+    fn is_begun(&self, at: usize) -> bool {
+        self.desks[at].is_begun()
+    }
+
+    fn is_overdue(&self, at: usize) -> bool {
+        self.desks[at].is_overdue()
+    }
+
+    fn give_up(&self, at: usize, ended: Ended) -> File {
+        self.desks[at].give_up(&self.inputs[at], &self.options, ended)
+    }
+}
+
 /// Checks every file, in parallel, and hands on each as soon as all files before have been checked.
 pub(crate) fn check_files(
     inputs: &[Input],
     choice: &Choice,
-    options: &Options<'_>,
+    options: &Options<'static>,
     limits: &cli::Limits,
     library: &Library,
     mut receive: impl FnMut(usize, File),
 ) {
     cancel_on_interrupt();
+    memory::choose(limits.memory_limit);
     let start = limits.seed.map_or(pool::Start::FirstToLast, pool::Start::Shuffled);
     // Asking for the number of cores reads half a dozen files, a tenth of the time of one small test.
     let cores = || if inputs.len() > 1 { std::thread::available_parallelism().ok() } else { None };
     let jobs = limits.jobs.or_else(cores).unwrap_or(NonZeroUsize::MIN);
     let mut progress = Progress::new(inputs.len());
-    let work = |input: &Input| file::check(input, choice, options, library, &CANCELLED);
-    pool::in_order(inputs, jobs, start, work, |at, file| {
-        progress.clear();
-        terminal::err(&file.messages);
+    // Checks that are given up go on until the process ends: what they need is never taken away.
+    let checks: &'static Checks = Box::leak(Box::new(Checks {
+        inputs: inputs.to_vec(),
+        choice: choice.clone(),
+        options: options.clone(),
+        library: library.clone(),
+        desks: inputs.iter().map(|_| Desk::default()).collect(),
+    }));
+    pool::supervised(checks, inputs.len(), jobs, start, |at, file| {
+        if !file.messages.is_empty() {
+            progress.clear();
+            terminal::err(&file.messages);
+        }
         receive(at, file);
         progress.done(at + 1);
     });

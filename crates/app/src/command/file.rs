@@ -1,19 +1,23 @@
 //! The checks of one file: read, parse, find out what is expected, check under each model, compare.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use fencepost_check::expectation::{self, Comparison, Expectations};
 use fencepost_check::output::Row;
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
-use fencepost_check::{Checked, LoadedModel, Models, Options, Test};
+use fencepost_check::{Checked, LoadedModel, Models, Options, Test, Why};
+use fencepost_syntax::limits::{self, Ended};
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
 
 use super::library::Library;
 use crate::diagnostics;
 use crate::inputs::{Input, read_regular, reason, shown};
+use crate::signals::CANCELLED;
 use crate::terminal;
 
 /// Which models a test is checked under.
@@ -46,18 +50,94 @@ impl Result {
 #[derive(Default)]
 pub(crate) struct File {
     pub(crate) name: String,
-    pub(crate) tests: Vec<Test>,
+    pub(crate) tests: Vec<Arc<Test>>,
     pub(crate) results: Vec<Result>,
     pub(crate) expectations: Expectations,
     /// For standard error.
     pub(crate) messages: String,
     /// The first error in one line, if the file could not be used as a whole.
     pub(crate) broken: Option<String>,
-    /// Ctrl-C came before it was its turn.
+    /// Ctrl-C came before it was its turn, or a limit before it was read to its end.
     pub(crate) skipped: bool,
 }
 
+/// A check that is still to be done: of which test, under which model.
+struct Pending {
+    test: usize,
+    model: Arc<LoadedModel>,
+    readings: Settings,
+}
+
+/// A file while it is checked, so that what is known of it is there when its check is given up.
+#[derive(Default)]
+pub(crate) struct Desk {
+    file: Mutex<File>,
+    pending: Mutex<VecDeque<Pending>>,
+    /// When the work in progress is not waited for any longer.
+    due: Mutex<Option<Instant>>,
+    begun: AtomicBool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Desk {
+    pub(crate) fn is_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_overdue(&self) -> bool {
+        locked(&self.due).is_some_and(|due| Instant::now() >= due)
+    }
+
+    /// What begins now ends by itself a little after its limit, or is given up: before twice the limit or a second more.
+    fn begin(&self, limit: Option<Duration>) {
+        self.begun.store(true, Ordering::Relaxed);
+        let patience =
+            limit.map(|limit| (limit.saturating_mul(9) / 5).max(limit.saturating_add(Duration::from_millis(750))));
+        *locked(&self.due) = patience.and_then(|patience| Instant::now().checked_add(patience));
+    }
+
+    /// What is known, with the rest undecided.
+    pub(crate) fn give_up(&self, input: &Input, options: &Options<'_>, ended: Ended) -> File {
+        let mut file = std::mem::take(&mut *locked(&self.file));
+        file.name = input.name();
+        if file.tests.is_empty() && file.broken.is_none() {
+            file.stop(&ended.into());
+        }
+        for Pending { test, model, .. } in locked(&self.pending).drain(..) {
+            let Some(checked) =
+                file.tests.get(test).map(|test| fencepost_check::undecided(test, &model, options, ended.into()))
+            else {
+                continue;
+            };
+            file.push(test, model, checked);
+        }
+        file
+    }
+}
+
 impl File {
+    /// A limit came before the file was read.
+    fn stop(&mut self, why: &Why) {
+        let next = match why {
+            Why::Time => "; `--time-limit` gives it more",
+            Why::Memory => "; `--memory-limit` gives it more",
+            _ => "",
+        };
+        let note = terminal::stderr_colour().paint("1;33", "warning");
+        self.messages.push_str(&format!("{note}: `{}` was not read to its end: {why}{next}\n", self.name));
+        self.skipped = true;
+    }
+
+    fn push(&mut self, test: usize, model: Arc<LoadedModel>, checked: Checked) {
+        let comparison = self.expectations.compare(&checked.report);
+        // Explanations are about the model as it was read.
+        let model = checked.model.clone().unwrap_or(model);
+        self.results.push(Result { test, model, checked, comparison, required: Vec::new() });
+    }
+
     fn complain(&mut self, message: &str) {
         let error = terminal::stderr_colour().paint("1;31", "error");
         self.messages.push_str(&format!("{error}: {message}\n"));
@@ -73,59 +153,76 @@ impl File {
     }
 }
 
-pub(crate) fn check(
-    input: &Input,
-    choice: &Choice,
-    options: &Options<'_>,
-    library: &Library,
-    cancelled: &AtomicBool,
-) -> File {
+pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, library: &Library, desk: &Desk) -> File {
+    let start = Instant::now();
     let mut file = File { name: input.name(), ..File::default() };
-    if cancelled.load(Ordering::Relaxed) {
+    if options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
         file.skipped = true;
         return file;
     }
+    desk.begin(options.time_limit);
+    let deadline = options.time_limit.and_then(|limit| start.checked_add(limit));
+    let Some(tests) = load(input, deadline, &mut file) else { return file };
+    let usable = read_expectations(input, &tests, &mut file);
+    let named = matches!(choice, Choice::These(_) | Choice::All);
+    let mut pending = VecDeque::new();
+    // Else it is not known which models were meant: another one would answer a question that nobody asked.
+    if usable || named {
+        for (at, test) in tests.iter().enumerate() {
+            let models = models(test, choice, &options.readings, library, &mut file);
+            pending.extend(models.into_iter().map(|(model, readings)| Pending { test: at, model, readings }));
+        }
+    }
+    file.tests.clone_from(&tests);
+    *locked(&desk.pending) = pending;
+    *locked(&desk.file) = file;
+    // Reading the file is part of its first check.
+    let mut spent = start.elapsed();
+    loop {
+        let next = locked(&desk.pending).front().map(|next| (next.test, next.model.clone(), next.readings.clone()));
+        let Some((test, model, readings)) = next else { break };
+        let time_limit = options.time_limit.map(|limit| limit.saturating_sub(std::mem::take(&mut spent)));
+        let options = Options { readings, time_limit, ..options.clone() };
+        desk.begin(time_limit);
+        let checked = fencepost_check::check(&tests[test], &model, &options);
+        let mut file = locked(&desk.file);
+        locked(&desk.pending).pop_front();
+        file.push(test, model, checked);
+    }
+    std::mem::take(&mut *locked(&desk.file))
+}
+
+/// The tests of a file; none if it cannot be read, or not within the limits.
+fn load(input: &Input, deadline: Option<Instant>, file: &mut File) -> Option<Vec<Arc<Test>>> {
     let source = match input.read() {
         Ok(source) => source,
         // Nobody wrote into a pipe before Ctrl-C.
-        Err(_) if cancelled.load(Ordering::Relaxed) => {
+        Err(_) if CANCELLED.load(Ordering::Relaxed) => {
             file.skipped = true;
-            return file;
+            return None;
         }
         Err(problem) => {
             file.complain(&problem.0);
-            return file;
+            return None;
         }
     };
+    let entered = limits::enter(deadline, None);
     let (tests, diagnostics) = fencepost_check::load(&source);
+    if let Some(ended) = limits::ended() {
+        file.stop(&ended.into());
+        return None;
+    }
+    drop(entered);
     file.diagnose(&source, &diagnostics);
     file.diagnose(&source, &slips(&tests));
     if tests.is_empty() && file.broken.is_none() {
         file.complain(&format!("`{}` holds no test", source.name));
     }
-    let usable = read_expectations(input, &tests, &mut file);
-    let named = matches!(choice, Choice::These(_) | Choice::All);
-    if !usable && !named {
-        // Which models were meant is not known: another one would answer a question that nobody asked.
-        file.tests = tests;
-        return file;
-    }
-    for (at, test) in tests.iter().enumerate() {
-        for (model, readings) in models(test, choice, &options.readings, library, &mut file) {
-            let options = Options { readings, ..options.clone() };
-            let checked = fencepost_check::check(test, &model, &options);
-            let comparison = file.expectations.compare(&checked.report);
-            // Explanations are about the model as it was read.
-            let model = checked.model.clone().unwrap_or(model);
-            file.results.push(Result { test: at, model, checked, comparison, required: Vec::new() });
-        }
-    }
-    file.tests = tests;
-    file
+    Some(tests.into_iter().map(Arc::new).collect())
 }
 
 /// Reads the file beside the test, if there is one; whether every line of it can be used.
-fn read_expectations(input: &Input, tests: &[Test], file: &mut File) -> bool {
+fn read_expectations(input: &Input, tests: &[Arc<Test>], file: &mut File) -> bool {
     let Some(path) = input.expectation_path() else { return true };
     match read_regular(&path).and_then(utf8) {
         Ok(text) => {
@@ -152,7 +249,7 @@ fn utf8(bytes: Vec<u8>) -> std::io::Result<String> {
 }
 
 /// A line about a row that the file does not have.
-fn stray(expectations: &Expectations, tests: &[Test]) -> Option<String> {
+fn stray(expectations: &Expectations, tests: &[Arc<Test>]) -> Option<String> {
     let line = expectations.lines.iter().find(|line| tests.iter().all(|test| test.row != line.row))?;
     Some(line.print())
 }

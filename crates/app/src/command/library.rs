@@ -13,9 +13,10 @@ use crate::inputs::{read_regular, reason, shown};
 use crate::terminal;
 use crate::visible;
 
-#[derive(Default)]
+/// Clones share what was loaded.
+#[derive(Clone, Default)]
 pub(crate) struct Library {
-    loaded: Mutex<BTreeMap<String, Result<Arc<LoadedModel>, Refused>>>,
+    loaded: Arc<Mutex<BTreeMap<String, Result<Arc<LoadedModel>, Refused>>>>,
 }
 
 /// A model that cannot be used; the text for standard error, diagnostics included.

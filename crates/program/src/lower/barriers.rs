@@ -2,7 +2,9 @@
 //! 9.7.15.1). Two counts may follow each other on one barrier if their generations never mix, which only an exploration
 //! can tell; both are refused alike, since an answer about an undefined program would be none.
 
-use fencepost_syntax::Span;
+use std::collections::BTreeMap;
+
+use fencepost_syntax::{Span, limits};
 
 use crate::barrier::participants;
 use crate::lower::{Findings, ThreadBuilder};
@@ -19,10 +21,15 @@ struct Use<'t> {
 
 pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
     let mut uses: Vec<Use<'_>> = Vec::new();
+    let mut all = BTreeMap::<Place, usize>::new();
+    threads.iter().for_each(|thread| *all.entry(thread.place).or_default() += 1);
     for thread in threads {
-        let members = threads.iter().filter(|other| other.place == thread.place).count();
+        let members = all[&thread.place];
         for code in &thread.code {
             let Operation::Barrier(barrier) = &code.operation else { continue };
+            if limits::tick() {
+                return;
+            }
             if barrier.level != BarrierLevel::Cta {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! The `{ … }` block: initial values, typed registers, arrays, aliases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -44,10 +44,14 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
     locations.sort_by_key(|declaration| {
         matches!(&declaration.node, Declaration::Location { ty: Some(ty), .. } if ty.node.name == "tensormap")
     });
-    let mut seen: Vec<&Declaration> = Vec::new();
+    let mut seen: BTreeMap<&str, Vec<&Declaration>> = BTreeMap::new();
     locations.retain(|declaration| {
-        let is_repeated = seen.iter().any(|other| repeats(other, &declaration.node));
-        seen.push(&declaration.node);
+        let Declaration::Location { name, .. } = &declaration.node else { return true };
+        let same = seen.entry(&name.node).or_default();
+        let is_repeated = same.iter().any(|other| repeats(other, &declaration.node));
+        if !is_repeated {
+            same.push(&declaration.node);
+        }
         !is_repeated
     });
     let shared = spaces::shared_by_use(litmus);

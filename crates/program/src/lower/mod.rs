@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
-use fencepost_syntax::{Diagnostic, Span, Spanned};
+use fencepost_syntax::{Diagnostic, Span, Spanned, limits};
 
 use crate::program::{BarrierRule, Feature, Lint, Place, Program, Unsupported, Version};
 use crate::table;
@@ -107,7 +107,7 @@ pub(crate) struct Context<'a> {
     pub(crate) version: Version,
 }
 
-/// The program of a test, or None if the diagnostics have an error.
+/// The program of a test, or None if the diagnostics have an error or a limit ended it ([`limits::ended`]).
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
     lower_cut(litmus, &BTreeSet::new())
 }
@@ -171,6 +171,9 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
         unknown_values: Vec::new(),
         dependent_launches: launches.dependents,
     };
+    if limits::is_over() {
+        return (None, Vec::new());
+    }
     let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), findings.diagnostics)
 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_syntax::limits;
+
 use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::ThreadBuilder;
@@ -151,6 +153,9 @@ impl Reaches {
             reaches.note_written(names, &mut turns, &mut memory, &mut now);
             for (thread, own) in turns.iter_mut().enumerate() {
                 for (code, turn) in own.iter_mut().enumerate() {
+                    if limits::tick() {
+                        return reaches;
+                    }
                     if reaches.is_due(thread, turn, &memory) {
                         turn.last = now;
                         reaches.take(names, At { thread, code }, turn, &mut memory, &mut now);

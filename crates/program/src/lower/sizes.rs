@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
+use fencepost_syntax::limits;
 use fencepost_syntax::litmus::Dialect;
 
 use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
@@ -106,6 +107,7 @@ impl Made {
 }
 
 /// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     from: (String, Option<i128>),
     to: (String, Option<i128>),
@@ -149,6 +151,9 @@ pub(super) fn settle(
     let mut gathered =
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
     for (at, touches, code) in &touched {
+        if limits::tick() {
+            return;
+        }
         gathered.operation(*at, touches, code.span);
         gathered.made(*at, code);
     }
@@ -429,9 +434,14 @@ fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i
 
 /// What a copy takes apart on one side it takes apart on the other.
 fn mirror(edges: &mut BTreeMap<String, BTreeSet<i128>>, links: &[Link]) {
+    // The threads of one kernel make the same copies.
+    let links: BTreeSet<&Link> = links.iter().collect();
     loop {
         let mut changed = false;
-        for link in links {
+        for link in &links {
+            if limits::is_over() {
+                return;
+            }
             changed |= carry(edges, (&link.from, &link.to), link.bytes);
             changed |= carry(edges, (&link.to, &link.from), link.bytes);
         }
@@ -449,13 +459,17 @@ fn carry(edges: &mut BTreeMap<String, BTreeSet<i128>>, (from, to): (&Place, &Pla
         Some(offset) => vec![offset],
         None => (0..end / bytes).map(|index| index * bytes).collect(),
     };
-    let (froms, tos) = (starts(from.1, last), starts(to.1, end));
-    let mut found = BTreeSet::new();
-    for from in froms {
-        let inside: Vec<i128> = source.range(from..=from + bytes).map(|edge| edge - from).collect();
-        found.extend(tos.iter().flat_map(|to| inside.iter().map(move |edge| to + edge)));
+    let mut inside = BTreeSet::new();
+    for from in starts(from.1, last) {
+        inside.extend(source.range(from..=from + bytes).map(|edge| edge - from));
     }
-    found.retain(|edge| (0..=end).contains(edge));
+    let mut found = BTreeSet::new();
+    for to in starts(to.1, end) {
+        if limits::tick() {
+            return false;
+        }
+        found.extend(inside.iter().map(|edge| to + edge).filter(|edge| (0..=end).contains(edge)));
+    }
     let Some(target) = edges.get_mut(&to.0) else { return false };
     let before = target.len();
     target.extend(found);

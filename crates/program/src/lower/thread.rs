@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_syntax::c::Parameter;
 use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side, Statement};
-use fencepost_syntax::{Diagnostic, Span, Spanned};
+use fencepost_syntax::{Diagnostic, Span, Spanned, limits};
 
 use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
@@ -368,6 +368,9 @@ impl Context<'_> {
             self.thread.scan = table::x86_place::scan(body, &self.thread.given_values(), asked);
         }
         for statement in body {
+            if limits::tick() {
+                return;
+            }
             match statement {
                 Statement::Label(label) => self.label(label),
                 Statement::Instruction { instruction, assume } => {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::asynchronous::Family;
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::{
     AddressOperand, Condition, FailedCas, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation,
@@ -19,6 +20,8 @@ pub(crate) struct Flow {
     pub(crate) joins: Joins,
     /// Where they meet of those that need not (see `untaken`).
     pub(crate) meetings: BTreeMap<usize, usize>,
+    /// Whether there are products whose registers stay in flight (`wgmma`).
+    pub(crate) has_products: bool,
 }
 
 impl Flow {
@@ -44,8 +47,13 @@ impl Flow {
             Dependencies::Syntactic => BTreeMap::new(),
             Dependencies::Real => omission::meetings(&thread.code),
         };
-        Flow { heads, live, joins: control::joins(program, id, dependencies), meetings }
+        let has_products = thread.code.iter().any(is_product);
+        Flow { heads, live, joins: control::joins(program, id, dependencies), meetings, has_products }
     }
+}
+
+fn is_product(code: &Instruction) -> bool {
+    matches!(&code.operation, Operation::Async(operation) if operation.family == Family::Wgmma)
 }
 
 /// The registers a question, the filter or the histogram looks at: all if nothing is asked.

@@ -39,9 +39,11 @@ mod wait;
 
 pub(crate) use flow::{defined, used};
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::limits::{self, Ended};
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
@@ -132,6 +134,8 @@ impl Default for UnfoldOptions {
 /// Why there is no unfolding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum UnfoldError {
+    /// Time, memory or the user ended it.
+    Limit(Ended),
     TooManyEvents {
         limit: u32,
     },
@@ -231,6 +235,7 @@ pub enum UnfoldError {
 impl fmt::Display for UnfoldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            UnfoldError::Limit(_) => write!(f, "a limit was reached"),
             UnfoldError::TooManyEvents { limit } => write!(f, "the unrolled program has more than {limit} events"),
             UnfoldError::TooManyTraces { limit } => write!(f, "the threads have more than {limit} traces"),
             UnfoldError::TooManySteps { limit } => write!(f, "the threads run for more than {limit} instructions"),
@@ -339,6 +344,9 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
     loop {
         let unfolding = unfold_given(program, options, (failing, &constants, &alone));
         // An error may come of what was assumed.
+        if let Some(ended) = limits::ended() {
+            return Err(UnfoldError::Limit(ended));
+        }
         if !constants.give_up(unfolding.as_ref().ok()) {
             return unfolding;
         }
@@ -367,7 +375,11 @@ fn unfold_tiled(
     let mut unfolding = beginning(program);
     let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::Noted::default());
     let staying = launch::Staying::new(program);
+    let named = objects::named(program);
     for (index, thread) in program.threads.iter().enumerate() {
+        if limits::tick() {
+            break;
+        }
         let id = ThreadId::new(index);
         let name = thread.name.clone();
         unfolding.threads.push(ThreadUnfolding {
@@ -376,13 +388,16 @@ fn unfold_tiled(
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        let given = run::Given { failing, staying: &staying, constants, alone: alone[index].clone() };
+        let given = run::Given { failing, staying: &staying, constants, alone: alone[index].clone(), named: &named };
         let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         lives.extend(ran.lives);
         walks.extend(ran.walks);
         noted.parted.extend(ran.noted.parted);
         noted.omitted.extend(ran.noted.omitted);
         staying.unstarted(program, id, &mut unfolding);
+    }
+    if let Some(ended) = limits::ended() {
+        return Err(UnfoldError::Limit(ended));
     }
     if options.rewriting == Rewriting::Spins && !rewrite::is_sound(program, &unfolding) {
         let unrolled = UnfoldOptions { rewriting: Rewriting::Unrolled, ..*options };
@@ -438,14 +453,14 @@ fn beginning(program: &Program) -> Unfolding {
 
 /// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
 fn init_writes(program: &Program) -> Vec<Event> {
+    let canonical = program.addresses.iter().enumerate().filter(|(own, address)| address.canonical.index() == *own);
+    let mut addresses = BTreeMap::new();
+    for (own, address) in canonical {
+        addresses.entry(address.location).or_insert(AddressId::new(own));
+    }
     let write = |(index, location): (usize, &crate::program::Location)| {
         let id = LocationId::new(index);
-        let address = program
-            .addresses
-            .iter()
-            .enumerate()
-            .position(|(own, address)| address.location == id && address.canonical.index() == own);
-        let address = AddressId::new(address.expect("invariant: every location has an address"));
+        let address = *addresses.get(&id).expect("invariant: every location has an address");
         Event {
             thread: None,
             kind: EventKind::Write {

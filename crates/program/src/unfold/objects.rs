@@ -11,6 +11,7 @@ use crate::tag::Tag;
 use crate::unfold::run::Runner;
 use crate::unfold::{Dependencies, UnfoldError, fold};
 use crate::unfolding::{Event, EventKind, Unfolding};
+use crate::value::Value;
 
 /// Whether a thread can access shared memory of this CTA, or local memory of this thread, whichever it is.
 pub(crate) fn reaches(thread: ThreadId, place: Place, (cta, owner): (Option<Place>, Option<ThreadId>)) -> bool {
@@ -51,10 +52,9 @@ pub(crate) fn named(program: &Program) -> BTreeSet<LocationId> {
             });
         }
     }
-    for location in &program.locations {
-        let holds = |address: &&Address| address.value == location.initial;
-        found.extend(program.addresses.iter().filter(holds).map(|address| address.location));
-    }
+    let initial: BTreeSet<Value> = program.locations.iter().map(|location| location.initial).collect();
+    let holds = |address: &&Address| initial.contains(&address.value);
+    found.extend(program.addresses.iter().filter(holds).map(|address| address.location));
     found
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::limits;
 use fencepost_syntax::litmus::Comparison;
 
 use crate::expression::{BinaryOperator, Expression, Leaf};
@@ -45,7 +46,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) stack: Vec<State>,
     pub(crate) makers: Makers,
     /// Locations whose address is a value of the program.
-    pub(crate) named: BTreeSet<LocationId>,
+    pub(crate) named: &'a BTreeSet<LocationId>,
     /// CTAs of which the initial state says that they have started.
     pub(crate) prepared: BTreeSet<Place>,
     /// Where tiles begin, as far as known before, and as met on this run.
@@ -71,6 +72,7 @@ pub(crate) struct Given<'a> {
     pub(crate) staying: &'a Staying,
     pub(crate) constants: &'a Constants,
     pub(crate) alone: Alone,
+    pub(crate) named: &'a BTreeSet<LocationId>,
 }
 
 /// What the event of one instruction depends on.
@@ -87,7 +89,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        Given { failing, staying, constants, alone }: Given<'a>,
+        Given { failing, staying, constants, alone, named }: Given<'a>,
         unfolding: &'a mut Unfolding,
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
@@ -108,7 +110,7 @@ impl<'a> Runner<'a> {
             flow,
             stack,
             makers: Makers::new(program, thread),
-            named: objects::named(program),
+            named,
             prepared: objects::prepared(program),
             starts,
             met,
@@ -124,6 +126,9 @@ impl<'a> Runner<'a> {
         let limit = u64::from(self.options.max_events).saturating_mul(STEPS_PER_EVENT).saturating_add(1 << 20);
         while let Some(mut state) = self.stack.pop() {
             self.steps += 1;
+            if limits::tick() {
+                break;
+            }
             if self.steps > limit {
                 return Err(UnfoldError::TooManySteps { limit });
             }

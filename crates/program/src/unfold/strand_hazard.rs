@@ -82,7 +82,7 @@ impl Runner<'_> {
             return Ok(());
         }
         // Only threads that have a product keep books.
-        if !self.has_products() {
+        if !self.flow.has_products {
             return Ok(());
         }
         let mut early = Vec::new();
@@ -108,11 +108,6 @@ impl Runner<'_> {
         let event = self.event(state, EventKind::Issue, Tags::from_iter([Tag::InFlight]), None, deps)?;
         self.unfolding.events[event.index()].span = span;
         Ok(())
-    }
-
-    fn has_products(&self) -> bool {
-        let is_product = |code: &Instruction| matches!(&code.operation, Operation::Async(operation) if operation.family == Family::Wgmma);
-        self.thread.code.iter().any(is_product)
     }
 
     /// A product starts: its registers must be settled by a fence, and are in flight from now on.
@@ -211,7 +206,7 @@ impl Runner<'_> {
                 self.unfolding.hazards.push(Hazard { kind, first, second, trace });
             }
         }
-        debug_assert!(state.outstanding.registers.is_idle() || self.has_products());
+        debug_assert!(state.outstanding.registers.is_idle() || self.flow.has_products);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Comments, DIAGNOSTIC_LIMIT, Kind, SpanMap, Token, View, lex};
 use crate::diagnostic::Diagnostic;
+use crate::limits;
 use crate::span::{Span, Spanned};
 
 pub(crate) struct Cursor<'a> {
@@ -69,7 +70,9 @@ impl<'a> Cursor<'a> {
 
     pub(crate) fn bump(&mut self) -> Token {
         let token = self.peek();
-        if token.kind != Kind::End {
+        if limits::tick() {
+            self.give_up();
+        } else if token.kind != Kind::End {
             self.at += 1;
         }
         token

@@ -5,6 +5,7 @@
 
 use super::DIAGNOSTIC_LIMIT;
 use crate::diagnostic::Diagnostic;
+use crate::limits;
 use crate::span::Span;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -63,7 +64,7 @@ pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, V
     loop {
         let gap = lexer.gap();
         let start = lexer.at;
-        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT {
+        if start >= lexer.bytes.len() || lexer.diagnostics.len() >= DIAGNOSTIC_LIMIT || limits::tick() {
             lexer.push(Kind::End, start.min(text.len()), start.min(text.len()), gap);
             return (lexer.tokens, lexer.diagnostics);
         }

@@ -1,0 +1,74 @@
+//! How much memory the process holds, and how much it may. Read from `/proc`; where there is none, nothing is known and
+//! only the engines' own estimates hold.
+//!
+//! The limit is on the resident size of the whole process, because that is what a machine runs out of, whichever phase
+//! takes it. Counting in the allocator would be exact, but takes unsafe code and time in every allocation.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use fencepost_syntax::limits::Signals;
+
+use crate::signals::CANCELLED;
+
+/// Without `--memory-limit`: half of what the machine, or the control group that the process runs in, has.
+const DEFAULT_SHARE: u64 = 2;
+
+static CHOSEN: OnceLock<u64> = OnceLock::new();
+
+/// What ends the work of every thread of this process: Ctrl-C, and memory that runs out.
+static SIGNALS: LazyLock<Arc<Signals>> = LazyLock::new(|| {
+    let memory = CHOSEN.get().copied().or_else(|| Some(of_machine()? / DEFAULT_SHARE));
+    Arc::new(Signals { cancelled: Arc::clone(&CANCELLED), memory, ..Signals::default() })
+});
+
+/// The limit of the command line, if it has one. Before any work begins.
+pub(crate) fn choose(limit: Option<u64>) {
+    if let Some(limit) = limit {
+        // The first one counts: there is one command line.
+        let _ = CHOSEN.set(limit);
+    }
+}
+
+pub(crate) fn signals() -> Arc<Signals> {
+    Arc::clone(&SIGNALS)
+}
+
+/// Measures, and tells everybody who works; the share of the limit that is in use, in percent.
+pub(crate) fn measure() -> u64 {
+    let (Some(limit), Some(resident)) = (SIGNALS.memory, resident()) else { return 0 };
+    SIGNALS.resident.store(resident, Ordering::Relaxed);
+    SIGNALS.full.store(resident > limit, Ordering::Relaxed);
+    resident.saturating_mul(100) / limit.max(1)
+}
+
+/// `VmRSS`, in bytes.
+fn resident() -> Option<u64> {
+    field(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
+/// What the machine has, or less where a control group says so.
+fn of_machine() -> Option<u64> {
+    let total = field(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemTotal:")?;
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse::<u64>().ok());
+    Some(group.map_or(total, |group| group.min(total)))
+}
+
+/// `VmRSS:     1234 kB`.
+fn field(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    kilobytes.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_from_the_systems_files() {
+        assert_eq!(field("Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", "VmRSS:"), Some(1234 * 1024));
+        assert_eq!(field("Name:\tx\n", "VmRSS:"), None);
+    }
+}
