@@ -102,9 +102,12 @@ pub(crate) struct Check {
     /// named after the test and the check's number in the output: out-MP-1.svg, out-MP-2.svg
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) graph: Option<Picture>,
-    /// Every outcome with the number of its executions, however long it takes
+    /// Every outcome with the number of its executions, as far as the limits allow
     #[arg(long)]
     pub(crate) all: bool,
+    /// How many outcomes --all and --json list at most; all are counted [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub(crate) outcomes: Option<usize>,
     /// Write what was found into the expectation files beside the tests
     #[arg(long)]
     pub(crate) refresh: bool,
@@ -117,7 +120,7 @@ pub(crate) struct Limits {
     /// Time for each check, in seconds (or 500ms, 2m); after it the answer is Unknown
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time_limit: Option<Duration>,
-    /// Memory for each check's search (500M, 2G); beyond it the answer is Unknown
+    /// Memory that Fencepost may hold (500M, 2G); beyond it answers are Unknown [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// How many checks run at once [default: the number of cores]

@@ -5,7 +5,7 @@
 //! takes it. Counting in the allocator would be exact, but takes unsafe code and time in every allocation.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 
 use fencepost_syntax::limits::Signals;
 
@@ -14,19 +14,17 @@ use crate::signals::CANCELLED;
 /// Without `--memory-limit`: half of what the machine, or the control group that the process runs in, has.
 const DEFAULT_SHARE: u64 = 2;
 
-static CHOSEN: OnceLock<u64> = OnceLock::new();
-
 /// What ends the work of every thread of this process: Ctrl-C, and memory that runs out.
-static SIGNALS: LazyLock<Arc<Signals>> = LazyLock::new(|| {
-    let memory = CHOSEN.get().copied().or_else(|| Some(of_machine()? / DEFAULT_SHARE));
-    Arc::new(Signals { cancelled: Arc::clone(&CANCELLED), memory, ..Signals::default() })
-});
+static SIGNALS: LazyLock<Arc<Signals>> =
+    LazyLock::new(|| Arc::new(Signals { cancelled: Arc::clone(&CANCELLED), ..Signals::default() }));
+
+/// Asked when something is measured for the first time: a small test is done before that.
+static DEFAULT: LazyLock<Option<u64>> = LazyLock::new(|| Some(of_machine()? / DEFAULT_SHARE));
 
 /// The limit of the command line, if it has one. Before any work begins.
 pub(crate) fn choose(limit: Option<u64>) {
     if let Some(limit) = limit {
-        // The first one counts: there is one command line.
-        let _ = CHOSEN.set(limit);
+        SIGNALS.memory.store(limit.max(1), Ordering::Relaxed);
     }
 }
 
@@ -36,10 +34,16 @@ pub(crate) fn signals() -> Arc<Signals> {
 
 /// Measures, and tells everybody who works; the share of the limit that is in use, in percent.
 pub(crate) fn measure() -> u64 {
-    let (Some(limit), Some(resident)) = (SIGNALS.memory, resident()) else { return 0 };
-    SIGNALS.resident.store(resident, Ordering::Relaxed);
+    let Some(limit) = SIGNALS.limit().or(*DEFAULT) else { return 0 };
+    let Some(resident) = resident() else { return 0 };
+    SIGNALS.memory.store(limit, Ordering::Relaxed);
     SIGNALS.full.store(resident > limit, Ordering::Relaxed);
     resident.saturating_mul(100) / limit.max(1)
+}
+
+/// Whether it was too much when it was measured last.
+pub(crate) fn is_full() -> bool {
+    SIGNALS.full.load(Ordering::Relaxed)
 }
 
 /// `VmRSS`, in bytes.

@@ -29,8 +29,13 @@ const NEXT_LOOK: Duration = Duration::from_millis(4);
 /// How long after Ctrl-C work is waited for that should end by itself.
 const PATIENCE: Duration = Duration::from_millis(600);
 
-/// The share of the memory limit, in percent, at which nobody is waited for any more.
-const FAR_TOO_MUCH: u64 = 115;
+/// The shares of the memory limit, in percent, at which who works is not waited for any more, and at which nothing more is
+/// begun: what was given up goes on until it notices that it was.
+const FAR_TOO_MUCH: u64 = 112;
+const HOPELESS: u64 = 122;
+
+/// How long a worker waits for memory that others give back.
+const FOR_MEMORY: Duration = Duration::from_secs(1);
 
 /// In which order items are started; results arrive in the items' order all the same.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -75,10 +80,19 @@ impl Queue {
         let _limits = limits::enter(None, Some(memory::signals()));
         let _end = EndWithPanic;
         while let Some(at) = self.take() {
+            wait_for_memory();
             if sender.send((at, work(at))).is_err() {
                 return;
             }
         }
+    }
+}
+
+/// What begins while memory is short would be ended by what others hold.
+fn wait_for_memory() {
+    let start = Instant::now();
+    while memory::is_full() && start.elapsed() < FOR_MEMORY && !CANCELLED.load(Ordering::Relaxed) {
+        std::thread::sleep(NEXT_LOOK);
     }
 }
 
@@ -196,6 +210,42 @@ impl Looks {
     }
 }
 
+/// One piece of work on a thread with a large stack; which limit it was given up for, if it does not end.
+pub(crate) fn alone<R: Send + 'static>(
+    limit: Option<Duration>,
+    work: impl Fn() -> R + Send + Clone + 'static,
+) -> Result<R, Ended> {
+    let start = Instant::now();
+    let (sender, receiver) = mpsc::channel();
+    let spawn = |stack: &usize| {
+        let (sender, work) = (sender.clone(), work.clone());
+        let worker = move || {
+            let _end = EndWithPanic;
+            // Nobody may want it any more.
+            let _ = sender.send(work());
+        };
+        std::thread::Builder::new().stack_size(*stack).spawn(worker).is_ok()
+    };
+    if !STACKS.iter().any(spawn) {
+        return Ok(work());
+    }
+    let mut looks = Looks::new();
+    loop {
+        if let Ok(result) = receiver.recv_timeout(looks.next) {
+            return Ok(result);
+        }
+        if looks.is_due() && memory::measure() > FAR_TOO_MUCH {
+            return Err(Ended::Memory);
+        }
+        if looks.is_cancelled() {
+            return Err(Ended::Cancelled);
+        }
+        if limit.is_some_and(|limit| start.elapsed() >= limit) {
+            return Err(Ended::Time);
+        }
+    }
+}
+
 /// What [`supervised`] asks about an item.
 pub(crate) trait Supervised<R>: Sync {
     fn work(&self, at: usize) -> R;
@@ -256,14 +306,18 @@ impl<R, S: Supervised<R>> Supervisor<'_, S, R> {
             if !looks.is_due() {
                 continue;
             }
-            if memory::measure() > FAR_TOO_MUCH {
+            let used = memory::measure();
+            if used > HOPELESS {
                 return self.give_up(Ended::Memory, &|_| true, &mut delivery, receive);
             }
             if looks.is_cancelled() {
                 return self.give_up(Ended::Cancelled, &|_| true, &mut delivery, receive);
             }
-            let is_overdue = |at: usize| self.items.is_begun(at) && self.items.is_overdue(at);
             let before = delivery.here();
+            if used > FAR_TOO_MUCH {
+                self.give_up(Ended::Memory, &|at| self.items.is_begun(at), &mut delivery, receive);
+            }
+            let is_overdue = |at: usize| self.items.is_begun(at) && self.items.is_overdue(at);
             self.give_up(Ended::Time, &is_overdue, &mut delivery, receive);
             // Others take their place; if there are none to be had, the rest waits for those that work.
             for _ in before..delivery.here() {

@@ -2,12 +2,16 @@
 //! or cannot write loses nothing that it knows, and says what is missing.
 
 mod common;
+#[path = "../examples/support/hostile.rs"]
+mod hostile;
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Folder, STALE, fencepost, strong_message_passing};
+use hostile::{Limits, Random, SHAPES, Shape, attempt, squeezed, tests_below};
 use serde_json::Value;
 
 /// Four threads that write a location five times each, in any order of the threads' writes.
@@ -176,4 +180,162 @@ fn a_limit_alone_is_never_a_difference() {
     folder.write("set/expected.csv", "file,model,property,pass\nwriters.litmus,ptx-7.5,condition,0\n");
     assert_eq!(fencepost(&folder, &["conform", "set", "--time-limit", "0"]).code, 3);
     assert_eq!(fencepost(&folder, &["conform", "set"]).code, 1);
+}
+
+fn shape(name: &str) -> &'static Shape {
+    SHAPES.iter().find(|shape| shape.name == name).expect("a shape of that name")
+}
+
+fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_fencepost"))
+}
+
+/// Other work on the machine is no defect: what takes too long is tried again.
+fn holds(name: &str, size: usize, limits: Limits) -> hostile::Ran {
+    let folder = Folder::new();
+    let mut last = String::new();
+    for _ in 0..3 {
+        let ran = attempt(program(), folder.path(), shape(name), size, limits).expect("the binary runs");
+        match limits.broken_by(&ran) {
+            None => return ran,
+            Some(wrong) => last = wrong,
+        }
+    }
+    panic!("{name} {size} under {limits:?}: {last}");
+}
+
+/// Parsing, lowering and unfolding took 20 s, a minute and 4 GB of these.
+#[test]
+fn every_phase_asks_the_limits() {
+    for (name, size) in [("threads", 8_000), ("stores", 300_000), ("declarations", 16_000), ("cat-definitions", 60_000)]
+    {
+        let ran = holds(name, size, Limits { seconds: 0.3, memory: Some(300) });
+        assert_eq!(ran.code, Some(3), "{name}: {}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn what_is_too_large_to_read_in_time_says_which_limit_it_was() {
+    let ran = holds("stores", 100_000, Limits { seconds: 0.01, memory: None });
+    assert!(
+        ran.err.contains("was not read to its end: the time limit was reached; `--time-limit` gives"),
+        "{}",
+        ran.err
+    );
+}
+
+/// A sample of `examples/limits.rs sizes`.
+#[test]
+fn inputs_of_every_shape_stay_within_the_limits() {
+    let mut random = Random(1);
+    for shape in SHAPES {
+        let (size, seconds) = (random.choose(&[30, 300, 3000]), random.choose(&[0.02, 0.2]));
+        holds(shape.name, size, Limits { seconds, memory: random.choose(&[None, Some(100)]) });
+    }
+}
+
+/// A sample of `examples/limits.rs tiny`.
+#[test]
+fn a_limit_takes_answers_away_and_never_changes_one() {
+    let folder = Folder::new();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let mut tests = tests_below(&corpus.canonicalize().expect("the corpus"));
+    let mut random = Random(1);
+    for _ in 0..12 {
+        let test = tests.swap_remove(random.below(tests.len()));
+        let limits = Limits { seconds: random.choose(&[0.001, 0.01, 0.1]), memory: random.choose(&[None, Some(20)]) };
+        let wrong = squeezed(program(), folder.path(), &test, limits).expect("the binary runs");
+        assert_eq!(wrong, None, "{} under {limits:?}", test.display());
+    }
+}
+
+/// It overflowed the stack of the first thread, where one file is checked, and all was lost.
+#[test]
+fn a_sum_of_thousands_of_terms_is_refused() {
+    let ran = holds("c-sums", 16_000, Limits { seconds: 5.0, memory: None });
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("this expression chains more than 1000 operators"), "{}", ran.err);
+    let ran = holds("c-sums", 900, Limits { seconds: 20.0, memory: None });
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+}
+
+/// Two threads with stacks of their usual size do not fit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_system_with_few_threads_to_give_is_enough() {
+    let folder = Folder::new();
+    for name in ["a.litmus", "b.litmus"] {
+        folder.write(name, long(3, "exists (x == 1)"));
+    }
+    let limited = format!("ulimit -v 900000; exec {} check a.litmus b.litmus -j 2", program().display());
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(folder.path()).output().expect("a shell");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("2 checks: 2 hold"), "{text}");
+}
+
+/// However far it has got: reading, lowering, unfolding.
+#[cfg(unix)]
+#[test]
+fn a_request_to_stop_ends_every_phase_within_a_second() {
+    let folder = Folder::new();
+    folder.write("stores.litmus", (shape("stores").text)(350_000));
+    for wait in [20, 200, 1000] {
+        let child = Command::new(program()).args(["check", "stores.litmus"]).current_dir(folder.path()).spawn();
+        let mut child = child.expect("the binary runs");
+        std::thread::sleep(Duration::from_millis(wait));
+        let asked = Instant::now();
+        let signal = Command::new("kill").args(["-TERM", &child.id().to_string()]).status();
+        assert!(signal.is_ok_and(|status| status.success()));
+        let status = child.wait().expect("it ends");
+        // Before its handler is there, a signal ends a program at once.
+        assert!(status.code().is_none_or(|code| code == 3), "{status}");
+        assert!(asked.elapsed() < Duration::from_millis(1500), "{:?} after {wait} ms", asked.elapsed());
+    }
+}
+
+/// What a hundred threads may do in one of very many executions: none of them was counted.
+#[test]
+fn a_reachable_question_counts_at_least_its_witness() {
+    let folder = Folder::new();
+    let names = (0..100).map(|thread| format!("P{thread}@cta {thread}, gpu 0")).collect::<Vec<_>>().join(" | ");
+    let body = (1..=100).map(|value| format!("st.relaxed.gpu x, {value}")).collect::<Vec<_>>().join(" | ");
+    folder.write("hundred.litmus", format!("PTX H\n{{ x = 0; }}\n{names} ;\n{body} ;\nexists (x == 5)\n"));
+    let run = fencepost(&folder, &["check", "hundred.litmus"]);
+    assert!(run.out.contains("reachable\n  at least 1 execution, at least 1 outcome"), "{}", run.out);
+    let run = fencepost(&folder, &["check", "hundred.litmus", "--herd"]);
+    assert!(run.out.contains("States 1\n[x]=5;\n") && run.out.contains("Positive: 1 Negative: 0"), "{}", run.out);
+    let run = fencepost(&folder, &["check", "hundred.litmus", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("one JSON object");
+    assert_eq!(report["questions"][0]["positive"], 1, "{}", report["questions"][0]);
+    assert_eq!((&report["executions"]["count"], &report["executions"]["complete"]), (&1.into(), &false.into()));
+}
+
+#[test]
+fn outcomes_are_listed_up_to_a_number_and_all_are_counted() {
+    let folder = Folder::new();
+    folder.write("mp.litmus", common::message_passing("exists (P1:r0 == 1)", "weak", "weak"));
+    let run = fencepost(&folder, &["check", "mp.litmus", "--all", "--outcomes", "1"]);
+    assert!(
+        run.out.contains("4 outcomes") && run.out.contains("3 more outcomes (--outcomes N lists so many)"),
+        "{}",
+        run.out
+    );
+    let run = fencepost(&folder, &["check", "mp.litmus", "--all", "--json", "--outcomes", "1"]);
+    let report: serde_json::Value = serde_json::from_str(&run.out).expect("one JSON object");
+    assert_eq!(report["outcomes"].as_array().map(Vec::len), Some(1));
+    assert_eq!(report["unlisted"], 3);
+}
+
+/// Twenty interchangeable writers stand for 20! executions each, and three readers for eight of those: more than 64 bits.
+#[test]
+fn a_count_that_is_too_large_is_at_least_what_it_was() {
+    let folder = Folder::new();
+    let names = (0..24).map(|thread| format!("P{thread}")).collect::<Vec<_>>().join(" | ");
+    let cells = [vec!["mov [y],$1"; 20], vec!["mov [x],$1"], vec!["mov EAX,[x]"; 3]].concat().join(" | ");
+    let shown = "locations [21:EAX; 22:EAX; 23:EAX;]";
+    let text = format!("X86 O\n{{ x = 0; y = 0; }}\n{names} ;\n{cells} ;\n{shown}\nexists (21:EAX=1)\n");
+    folder.write("over.litmus", text);
+    let run = fencepost(&folder, &["check", "over.litmus", "--model", "x86-tso", "--all"]);
+    assert!(run.out.contains("  at least 17030314057236480000 executions, at least 8 outcomes"), "{}", run.out);
 }

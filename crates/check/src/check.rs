@@ -41,6 +41,7 @@ use crate::verdict::{Verdict, Why};
 use crate::witness;
 
 mod ends;
+mod witnesses;
 
 /// A report, and what it was written from.
 #[derive(Clone, Debug)]
@@ -276,6 +277,7 @@ impl Job<'_> {
         }
         self.leave_unmodelled(&mut answers);
         self.examine_witnesses(&examiner, &mut answers);
+        self.count_witnesses(&mut answers);
         mixed::apply(self.test, self.model, (self.options, self.searcher.left()), self.unfolding, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
         answers
@@ -384,7 +386,7 @@ impl Job<'_> {
     fn read_off(&self, targets: &[Target<'_>], mut totals: Totals, why: Option<&Why>, answers: &mut Answers) {
         totals.found.resize(targets.len(), None);
         let counted = Count { count: totals.executions, complete: why.is_none() };
-        answers.executions = Some(counted);
+        answers.executions = Some(Count { complete: counted.complete && !totals.overflowed, ..counted });
         answers.outcomes = std::mem::take(&mut totals.outcomes);
         if answers.findings.is_empty() {
             let cut = why == Some(&Stop::Work.into());

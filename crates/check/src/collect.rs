@@ -20,6 +20,8 @@ pub(crate) struct Target<'a> {
 #[derive(Default)]
 pub(crate) struct Totals {
     pub(crate) executions: u64,
+    /// There are more than the number can say.
+    pub(crate) overflowed: bool,
     pub(crate) outcomes: Histogram,
     /// Per target, the first execution with a final state that satisfies it.
     pub(crate) found: Vec<Option<Execution>>,
@@ -70,7 +72,10 @@ impl Collector<'_> {
             totals.stateless = Some(execution.clone());
             return ControlFlow::Break(());
         }
-        totals.executions = totals.executions.saturating_add(execution.weight);
+        match totals.executions.checked_add(execution.weight) {
+            Some(executions) => totals.executions = executions,
+            None => totals.overflowed = true,
+        }
         match self.memory {
             Some(limit) if totals.held > limit => {
                 totals.out_of_memory = true;

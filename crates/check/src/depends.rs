@@ -60,6 +60,7 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     if !diagnosis::is_for(model) && model.is_older_ptx() {
         diagnose_as_whole(test, &Options { time_limit, ..options.clone() }, &mut checked.report);
     }
+    checked.report.list_outcomes(options.most_outcomes);
     checked
 }
 

@@ -205,7 +205,7 @@ impl Expectation {
             row: report.row,
             verdict: report.verdict.word().to_owned(),
             executions: complete.map(|count| count.count),
-            outcomes: complete.map(|_| report.outcomes.len() as u64),
+            outcomes: complete.map(|_| report.outcome_count()),
             races: match report.races.answer {
                 RaceAnswer::None => Some(ExpectedRaces::None),
                 RaceAnswer::Found => Some(ExpectedRaces::Some),

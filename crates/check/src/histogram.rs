@@ -29,7 +29,8 @@ impl Histogram {
         while let Some(number) = self.table[at].checked_sub(1) {
             if self.state(number) == state {
                 let count = &mut self.counts[number as usize];
-                *count = count.saturating_add(times);
+                // At least so many, if it is too large a number: whoever adds up all states notices.
+                *count = count.checked_add(times).unwrap_or(*count);
                 return false;
             }
             at = (at + 1) & (self.table.len() - 1);
@@ -38,6 +39,20 @@ impl Histogram {
         self.counts.push(times);
         self.table[at] = self.counts.len() as u32;
         true
+    }
+
+    pub(crate) fn contains(&self, state: &[Value]) -> bool {
+        if self.table.is_empty() {
+            return false;
+        }
+        let mut at = self.start(state);
+        while let Some(number) = self.table[at].checked_sub(1) {
+            if self.state(number) == state {
+                return true;
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
+        false
     }
 
     /// Every state with its count, ascending.

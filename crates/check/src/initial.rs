@@ -78,10 +78,7 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
         }
         (own.positive, own.negative) = (positive, negative);
     }
-    into.executions = into.executions.zip(report.executions).map(|(own, other)| Count {
-        count: own.count.saturating_add(other.count),
-        complete: own.complete && other.complete,
-    });
+    into.executions = into.executions.zip(report.executions).map(|(own, other)| own.plus(other));
     into.outcomes = outcomes(std::mem::take(&mut into.outcomes), report.outcomes);
     // All cases have the same events.
     let new = merge_races(&mut into.races, report.races);
@@ -106,14 +103,14 @@ fn is_open(verdict: &Verdict) -> bool {
 }
 
 fn added(own: Option<u64>, other: Option<u64>) -> Option<u64> {
-    own.zip(other).map(|(own, other)| own.saturating_add(other))
+    own.zip(other).and_then(|(own, other)| own.checked_add(other))
 }
 
 fn outcomes(own: Vec<Outcome>, other: Vec<Outcome>) -> Vec<Outcome> {
     let mut all = BTreeMap::new();
     for outcome in own.into_iter().chain(other) {
         let count: &mut u64 = all.entry(outcome.values).or_default();
-        *count = count.saturating_add(outcome.executions);
+        *count = count.checked_add(outcome.executions).unwrap_or(*count);
     }
     all.into_iter().map(|(values, executions)| Outcome { values, executions }).collect()
 }

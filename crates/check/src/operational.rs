@@ -15,6 +15,7 @@ use fencepost_program::program::{Condition, Question, Term, Unsupported};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
+use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::compare::{self, Observed};
@@ -150,7 +151,11 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         stuck: None,
     };
     let run = Run { test, setup, options };
-    let asked = requests(test, setup, options.bound).and_then(|requests| run.ask(&requests, &mut report));
+    let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
+    let entered = limits::enter(deadline, None);
+    let requests = requests(test, setup, options.bound);
+    drop(entered);
+    let asked = requests.and_then(|requests| run.ask(&requests, &mut report));
     if let Err(why) = asked {
         report.questions =
             test.program.questions.iter().map(|question| run.answer(question, Found::Unknown(why.clone()))).collect();

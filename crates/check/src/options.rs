@@ -66,6 +66,9 @@ pub const CROSS_CHECK_BITS: f64 = 12.0;
 /// In search spaces up to two to the power of this, counting comes first and the answers are read off it.
 pub const SMALL_BITS: f64 = 12.0;
 
+/// No person reads more outcomes than this; the command line lists no more unless it is asked to.
+pub const MOST_OUTCOMES: usize = 100_000;
+
 /// By default no more executions are counted than this.
 pub const MOST_COUNTED: u64 = 10_000;
 
@@ -97,6 +100,8 @@ pub struct Options<'a> {
     pub memory_limit: Option<u64>,
     pub cancelled: Option<&'a AtomicBool>,
     pub outcomes: Outcomes,
+    /// How many outcomes a report lists; all are counted.
+    pub most_outcomes: usize,
     pub races: Wanted,
     pub termination: Wanted,
     /// The condition's own questions; off for a check of termination only.
@@ -118,6 +123,7 @@ impl Default for Options<'_> {
             memory_limit: None,
             cancelled: None,
             outcomes: Outcomes::default(),
+            most_outcomes: usize::MAX,
             races: Wanted::Yes,
             termination: Wanted::Yes,
             questions: Wanted::Yes,

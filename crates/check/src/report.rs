@@ -1,6 +1,8 @@
 //! The report: plain data with a versioned schema (`docs/schema/report.schema.json`). No times, no addresses, no hash-map
 //! order: the same check gives the same bytes. Fields are only ever added within a schema version.
 
+mod count;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use fencepost_syntax::Source;
 
 use crate::race::{is_of_one_thread, is_race};
 use crate::verdict::{Dependence, Verdict, Why};
+
+pub use count::Count;
 
 /// The version of the schema.
 pub const SCHEMA: u32 = 1;
@@ -45,6 +49,9 @@ pub struct Report {
     pub executions: Option<Count>,
     /// The distinct final states, ascending; those that were met, where the executions were not all counted.
     pub outcomes: Vec<Outcome>,
+    /// How many more there are than are listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlisted: u64,
     pub races: Races,
     pub protocol: Protocol,
     pub termination: Termination,
@@ -66,7 +73,22 @@ impl Answer {
     }
 }
 
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 impl Report {
+    /// How many distinct final states were met, whether they are listed or not.
+    pub fn outcome_count(&self) -> u64 {
+        self.outcomes.len() as u64 + self.unlisted
+    }
+
+    /// Lists no more outcomes than this: a report is there to be read.
+    pub(crate) fn list_outcomes(&mut self, most: usize) {
+        self.unlisted += self.outcomes.len().saturating_sub(most) as u64;
+        self.outcomes.truncate(most);
+    }
+
     /// Whether an answer holds only because there is no execution to break it: none terminates, or none passes the
     /// filter. Known where the executions were counted.
     pub fn is_vacuous(&self, answer: &Answer) -> bool {
@@ -238,14 +260,6 @@ impl Form {
         }
         forms
     }
-}
-
-/// How many executions there are.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
-pub struct Count {
-    pub count: u64,
-    /// False: there are at least `count`.
-    pub complete: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

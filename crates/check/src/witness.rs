@@ -77,6 +77,7 @@ pub(crate) fn report(
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, count)).collect(),
+        unlisted: 0,
         races: racing.races(model, answers, assuming(undefined::race_filter(test, model))),
         protocol: Protocol {
             answer: answers.protocol_answer,
@@ -162,7 +163,7 @@ impl Writer<'_> {
         };
         // Of values without a model there is nothing to count.
         let is_counted = !matches!(finding, Finding::Unknown(Why::Unsupported { .. }));
-        let counts = answers.executions.filter(|_| is_counted).map(|_| self.counts(question, &answers.outcomes));
+        let counts = answers.executions.filter(|_| is_counted).and_then(|_| self.counts(question, &answers.outcomes));
         Answer {
             kind: phrase::question_kind(question.kind).to_owned(),
             name: question.name.clone(),
@@ -179,14 +180,15 @@ impl Writer<'_> {
         }
     }
 
-    /// How many (execution, final state) pairs satisfy the condition, and how many do not.
-    fn counts(&self, question: &Question, outcomes: &Histogram) -> (u64, u64) {
+    /// How many (execution, final state) pairs satisfy the condition, and how many do not; None if that is more than can
+    /// be said.
+    fn counts(&self, question: &Question, outcomes: &Histogram) -> Option<(u64, u64)> {
         let mut counts = (0u64, 0u64);
         for (state, count) in outcomes.unsorted() {
             let side = if holds(&question.condition, self.terms, state) { &mut counts.0 } else { &mut counts.1 };
-            *side = side.saturating_add(count);
+            *side = side.checked_add(count)?;
         }
-        counts
+        Some(counts)
     }
 
     fn assignment(&self, state: &[Value]) -> Assignment {

@@ -40,10 +40,8 @@ pub struct Signals {
     pub cancelled: Arc<AtomicBool>,
     /// The process holds more memory than it may.
     pub full: AtomicBool,
-    /// The bytes that the process holds, as far as known.
-    pub resident: AtomicU64,
-    /// The bytes that it may hold, if there is a limit.
-    pub memory: Option<u64>,
+    /// The bytes that it may hold; 0 while that is not known.
+    pub memory: AtomicU64,
 }
 
 #[derive(Clone, Default)]
@@ -103,20 +101,9 @@ pub fn tick() -> bool {
     ticks.is_multiple_of(SELDOM) && is_over()
 }
 
-/// Whether so many more bytes fit; if not, remembered as the end of the memory. Asked before something large is built.
-pub fn has_room(bytes: u64) -> bool {
-    CURRENT.with_borrow_mut(|current| {
-        let fits = current.signals.as_ref().is_none_or(|signals| signals.has_room(bytes));
-        if !fits {
-            current.ended.get_or_insert(Ended::Memory);
-        }
-        fits
-    })
-}
-
 /// The bytes that the process may hold, if there is a limit.
 pub fn memory() -> Option<u64> {
-    CURRENT.with_borrow(|current| current.signals.as_ref().and_then(|signals| signals.memory))
+    CURRENT.with_borrow(|current| current.signals.as_ref().and_then(|signals| signals.limit()))
 }
 
 /// Which limit ended something since the limits were entered, if one did.
@@ -125,9 +112,9 @@ pub fn ended() -> Option<Ended> {
 }
 
 impl Signals {
-    fn has_room(&self, bytes: u64) -> bool {
-        let resident = self.resident.load(Ordering::Relaxed);
-        self.memory.is_none_or(|limit| bytes.saturating_add(resident) <= limit)
+    /// The bytes that the process may hold, if that is known.
+    pub fn limit(&self) -> Option<u64> {
+        Some(self.memory.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
     }
 }
 
@@ -167,10 +154,9 @@ mod tests {
 
     #[test]
     fn memory_that_was_short_once_is_remembered() {
-        let signals = Arc::new(Signals { memory: Some(100), ..Signals::default() });
+        let signals = Arc::new(Signals { memory: 100.into(), ..Signals::default() });
         let _entered = enter(None, Some(signals.clone()));
-        signals.resident.store(40, Ordering::Relaxed);
-        assert!(has_room(60) && ended().is_none());
+        assert!(!is_over() && memory() == Some(100));
         signals.full.store(true, Ordering::Relaxed);
         assert!(is_over());
         signals.full.store(false, Ordering::Relaxed);

@@ -56,6 +56,7 @@ fn empty() -> Check {
         explain: false,
         graph: None,
         all: false,
+        outcomes: None,
         refresh: false,
         limits: Limits {
             time_limit: None,

@@ -4,13 +4,16 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use fencepost_check::expectation::NewUnknown;
-use fencepost_check::options::{CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, Options, Outcomes, Wanted};
+use fencepost_check::options::{
+    CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, MOST_OUTCOMES, Options, Outcomes, Wanted,
+};
+use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
 use fencepost_syntax::limits::Ended;
 
 use super::file::{self, Choice, Desk, File};
-use super::library::Library;
+use super::library::{Cause, Library, Refused};
 use super::readings;
 use super::results::Results;
 use crate::cli;
@@ -26,7 +29,8 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     if let Some(exit) = refuse_combination(options) {
         return exit;
     }
-    let library = Library::default();
+    memory::choose(options.limits.memory_limit);
+    let library = Library::within(options.limits.time_limit);
     let choice = match choice(&options.model, options.models, &library) {
         Ok(choice) => choice,
         Err(exit) => return exit,
@@ -39,6 +43,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     let inputs = collect(&options.paths, &mut exit);
     let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
+    checking.most_outcomes = options.outcomes.unwrap_or(MOST_OUTCOMES);
     let required = required(&options.require);
     let mut results = Results::new(options, &inputs, &choice, exit);
     check_files(&inputs, &choice, &checking, &options.limits, &library, |at, mut file| {
@@ -85,17 +90,24 @@ pub(crate) fn choice(names: &[String], all: bool, library: &Library) -> Result<C
     }
     let mut models = Vec::new();
     let mut refused = String::new();
+    let mut exit = Exit::default();
     for name in names {
         match library.get(name) {
             Ok(model) => models.push(model),
-            Err(why) => refused.push_str(&why.0),
+            Err(Refused(why, cause)) => {
+                refused.push_str(&why);
+                match cause {
+                    Cause::Mistake => exit.bad_input(),
+                    Cause::Limit => exit.status(Status::Unknown),
+                }
+            }
         }
     }
     if refused.is_empty() {
         Ok(Choice::These(models))
     } else {
         terminal::err(&refused);
-        Err(Exit::BAD_INPUT)
+        Err(exit)
     }
 }
 
@@ -108,6 +120,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
         memory_limit: limits.memory_limit,
         cancelled: Some(&CANCELLED),
         outcomes: Outcomes::Capped,
+        most_outcomes: MOST_OUTCOMES,
         races: Wanted::Yes,
         termination: Wanted::Yes,
         questions: Wanted::Yes,

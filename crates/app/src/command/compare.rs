@@ -15,6 +15,7 @@ use super::library::Library;
 use super::machine;
 use crate::cli;
 use crate::exit::Exit;
+use crate::memory;
 use crate::pool;
 use crate::progress::Progress;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
@@ -29,6 +30,7 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
     let inputs = collect(&options.paths, &mut exit);
     let (tests, broken) = machine::load(&inputs, None, &mut exit);
     cancel_on_interrupt();
+    memory::choose(options.limits.memory_limit);
     let comparing = comparing(options);
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = options.limits.jobs.unwrap_or_else(cores);
@@ -110,6 +112,7 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             memory_limit: limits.memory_limit,
             cancelled: Some(&CANCELLED),
             outcomes: Outcomes::All,
+            most_outcomes: usize::MAX,
             races: Wanted::No,
             termination: Wanted::No,
             questions: Wanted::Yes,

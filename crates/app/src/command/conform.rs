@@ -70,6 +70,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         memory_limit: None,
         cancelled: Some(&CANCELLED),
         outcomes: Outcomes::Skip,
+        most_outcomes: usize::MAX,
         races: Wanted::No,
         termination: Wanted::No,
         questions: Wanted::Yes,

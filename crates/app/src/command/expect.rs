@@ -15,7 +15,7 @@ use crate::inputs::{Input, shown};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Expect) -> Exit {
-    let library = Library::default();
+    let library = Library::within(options.limits.time_limit);
     let mut exit = Exit::default();
     let choice = match choice(&options.model, false, &library) {
         Ok(Choice::Expected) => Choice::ExpectedOrAll,

@@ -155,13 +155,16 @@ impl File {
 
 pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, library: &Library, desk: &Desk) -> File {
     let start = Instant::now();
+    // Reading the models, and then the file, is part of the first check.
+    let models_took = library.take_spent();
     let mut file = File { name: input.name(), ..File::default() };
     if options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
         file.skipped = true;
         return file;
     }
-    desk.begin(options.time_limit);
-    let deadline = options.time_limit.and_then(|limit| start.checked_add(limit));
+    let left = options.time_limit.map(|limit| limit.saturating_sub(models_took));
+    desk.begin(left);
+    let deadline = left.and_then(|left| start.checked_add(left));
     let Some(tests) = load(input, deadline, &mut file) else { return file };
     let usable = read_expectations(input, &tests, &mut file);
     let named = matches!(choice, Choice::These(_) | Choice::All);
@@ -176,8 +179,7 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, libra
     file.tests.clone_from(&tests);
     *locked(&desk.pending) = pending;
     *locked(&desk.file) = file;
-    // Reading the file is part of its first check.
-    let mut spent = start.elapsed();
+    let mut spent = start.elapsed() + models_took;
     loop {
         let next = locked(&desk.pending).front().map(|next| (next.test, next.model.clone(), next.readings.clone()));
         let Some((test, model, readings)) = next else { break };

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use fencepost_check::{LoadedModel, Models};
+use fencepost_check::{LoadedModel, Models, Why};
 use fencepost_syntax::Source;
 use fencepost_syntax::suggest::nearest;
 
 use crate::diagnostics;
 use crate::inputs::{read_regular, reason, shown};
+use crate::pool;
 use crate::terminal;
 use crate::visible;
 
@@ -17,30 +19,63 @@ use crate::visible;
 #[derive(Clone, Default)]
 pub(crate) struct Library {
     loaded: Arc<Mutex<BTreeMap<String, Result<Arc<LoadedModel>, Refused>>>>,
+    time_limit: Option<Duration>,
+    spent: Arc<Mutex<Duration>>,
 }
 
 /// A model that cannot be used; the text for standard error, diagnostics included.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Refused(pub(crate) String);
+pub(crate) struct Refused(pub(crate) String, pub(crate) Cause);
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Cause {
+    Mistake,
+    /// It was not read to its end.
+    Limit,
+}
 
 impl Library {
+    /// With so much time for each model that is read from a file.
+    pub(crate) fn within(time_limit: Option<Duration>) -> Library {
+        Library { time_limit, ..Library::default() }
+    }
+
+    /// The time that reading models has taken since this was asked last.
+    pub(crate) fn take_spent(&self) -> Duration {
+        std::mem::take(&mut *self.spent.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// A shipped model, or a file if the name looks like one.
     pub(crate) fn get(&self, name: &str) -> Result<Arc<LoadedModel>, Refused> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        loaded.entry(name.to_owned()).or_insert_with(|| load(name).map(Arc::new)).clone()
+        loaded.entry(name.to_owned()).or_insert_with(|| self.load(name).map(Arc::new)).clone()
+    }
+}
+
+impl Library {
+    /// A text of any size may be a model: reading it has a stack and a limit of its own.
+    fn load(&self, name: &str) -> Result<LoadedModel, Refused> {
+        if let Some(model) = Models::shipped(name) {
+            return Ok(model);
+        }
+        let (start, own) = (Instant::now(), name.to_owned());
+        let loaded = pool::alone(self.time_limit, move || load(&own));
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
+        loaded.unwrap_or_else(|ended| {
+            let why = Why::from(ended);
+            Err(Refused(complaint(&format!("the model `{name}` was not read to its end: {why}")), Cause::Limit))
+        })
     }
 }
 
 fn load(name: &str) -> Result<LoadedModel, Refused> {
-    if let Some(model) = Models::shipped(name) {
-        return Ok(model);
-    }
     let path = Path::new(name);
     if path.extension().is_none_or(|extension| extension != "cat") && !path.is_file() {
-        return Err(Refused(unknown(name)));
+        return Err(Refused(unknown(name), Cause::Mistake));
     }
-    let text = std::fs::read(path)
-        .map_err(|error| Refused(complaint(&format!("cannot read the model `{name}`: {}", reason(&error)))))?;
+    let text = std::fs::read(path).map_err(|error| {
+        Refused(complaint(&format!("cannot read the model `{name}`: {}", reason(&error))), Cause::Mistake)
+    })?;
     let source = Source::new(shown(path), visible::text(text));
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut resolve = |file: &str| read_include(&folder, file);
@@ -49,7 +84,7 @@ fn load(name: &str) -> Result<LoadedModel, Refused> {
         Err(problems) => {
             let colour = terminal::stderr_colour();
             let render = |(source, diagnostic)| diagnostics::render(&source, &[diagnostic], colour);
-            Err(Refused(problems.into_iter().map(render).collect()))
+            Err(Refused(problems.into_iter().map(render).collect(), Cause::Mistake))
         }
     }
 }

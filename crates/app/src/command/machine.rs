@@ -16,6 +16,7 @@ use crate::cli;
 use crate::diagnostics;
 use crate::exit::Exit;
 use crate::inputs::Input;
+use crate::memory;
 use crate::pool;
 use crate::progress::Progress;
 use crate::signals::{CANCELLED, cancel_on_interrupt};
@@ -40,6 +41,7 @@ pub(crate) fn run(options: &cli::Machine) -> Exit {
         return step::run(&tests, &setup, options, exit);
     }
     cancel_on_interrupt();
+    memory::choose(options.limits.memory_limit);
     let mut table = output::Table::new(terminal::stdout_width(), terminal::stdout_colour());
     if tests.len() > 1 {
         let name = |test: &Test| output::title_of(&test.source.name, test.name(), test.row).chars().count();

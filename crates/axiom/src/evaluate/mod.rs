@@ -150,8 +150,13 @@ impl<'m> Evaluator<'m> {
             self.slots.push(Held::new(start, length));
             start += length;
         }
-        self.data.clear();
-        self.data.resize(start, 0);
+        if self.data.capacity() < start {
+            // Gigabytes of zeros that the system gives one page at a time, when they are first looked at.
+            self.data = vec![0; start];
+        } else {
+            self.data.clear();
+            self.data.resize(start, 0);
+        }
         self.scratch.clear();
         self.scratch.resize(self.shape.words(), 0);
         self.fresh.clear();

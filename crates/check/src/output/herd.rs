@@ -21,7 +21,7 @@ pub fn log(test: &Test, report: &Report) -> String {
     let question = report.questions.first();
     let _ = writeln!(text, "Test {} {}", report.test, question.map_or("Allowed", kind));
     let complete = report.executions.is_some_and(|count| count.complete);
-    let _ = writeln!(text, "States {}", report.outcomes.len());
+    let _ = writeln!(text, "States {}", report.outcome_count());
     for outcome in &report.outcomes {
         for (name, value) in &outcome.values.0 {
             let _ = write!(text, "{}={value}; ", herd_term(&test.program, name));

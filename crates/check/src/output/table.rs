@@ -228,8 +228,8 @@ pub(crate) fn title_of(file: &str, test: &str, row: Option<u32>) -> String {
 
 fn cells(report: &Report, headings: &[&str]) -> Vec<String> {
     let outcomes = match report.executions {
-        Some(count) => executions(Some(Count { count: report.outcomes.len() as u64, ..count })),
-        None => "-".to_owned(),
+        Some(count) if count.says_something() => executions(Some(Count { count: report.outcome_count(), ..count })),
+        _ => "-".to_owned(),
     };
     let mut cells =
         vec![title(report), model(report), verdict(report), executions(report.executions), outcomes, races(report)];
@@ -331,10 +331,10 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     if report.unsupported.len() > 1 {
         unsupported_lines(&mut text, report);
     }
-    if let Some(count) = report.executions {
+    if let Some(count) = report.executions.filter(Count::says_something) {
         let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
         let executions = phrase::count(count.count, "execution");
-        let outcomes = phrase::count(report.outcomes.len() as u64, "outcome");
+        let outcomes = phrase::count(report.outcome_count(), "outcome");
         let whose = if report.undefined.is_some() { "the model has " } else { "" };
         let _ = writeln!(text, "  {whose}{at_least}{executions}, {at_least}{outcomes}{more}");
         if histogram == Histogram::Show {
@@ -361,6 +361,10 @@ fn unsupported_lines(text: &mut String, report: &Report) {
 fn outcome_lines(text: &mut String, report: &Report) {
     for outcome in &report.outcomes {
         let _ = writeln!(text, "    {:>8}  {}", outcome.executions, outcome.values);
+    }
+    if report.unlisted > 0 {
+        let more = phrase::count(report.unlisted, "more outcome");
+        let _ = writeln!(text, "    {more} (--outcomes N lists so many)");
     }
 }
 

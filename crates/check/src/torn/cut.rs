@@ -102,7 +102,7 @@ impl Cut {
         let mut outcomes: BTreeMap<Assignment, u64> = BTreeMap::new();
         for outcome in std::mem::take(&mut report.outcomes) {
             let count = outcomes.entry(assembled(&names, &outcome.values)).or_default();
-            *count = count.saturating_add(outcome.executions);
+            *count = count.checked_add(outcome.executions).unwrap_or(*count);
         }
         report.outcomes = outcomes.into_iter().map(|(values, executions)| Outcome { values, executions }).collect();
         for race in &mut report.races.pairs {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use fencepost_program::unfolding::FinalState;
+use fencepost_syntax::limits::{self, Ended};
 
 use crate::explore::store::{Arrivals, SHARDS, Shard, Store, hash, shard_of};
 use crate::explore::{Aim, Extent, Limits, StateId, Stop, Tally};
@@ -140,14 +142,20 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
     }
 
     fn limit(&self) -> Option<Stop> {
-        let limits = self.limits;
-        if limits.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        let own = self.limits;
+        if own.cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             Some(Stop::Cancelled)
-        } else if limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        } else if own.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             Some(Stop::Time)
         } else if let Some(stop) = self.limit_of_states() {
             Some(stop)
-        } else if limits.memory.is_some_and(|most| self.store.bytes() > most) {
+        } else if limits::is_over() {
+            limits::ended().map(|ended| match ended {
+                Ended::Time => Stop::Time,
+                Ended::Memory => Stop::Memory,
+                Ended::Cancelled => Stop::Cancelled,
+            })
+        } else if own.memory.is_some_and(|most| self.store.bytes() > most) {
             Some(Stop::Memory)
         } else {
             None
@@ -165,11 +173,8 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
             return self.workers[0].expand(machine, aim, store, batch);
         }
         let share = batch.len().div_ceil(count);
-        std::thread::scope(|scope| {
-            for (part, worker) in batch.chunks(share).zip(&mut self.workers) {
-                scope.spawn(move || worker.expand(machine, aim, store, part));
-            }
-        });
+        let parts = batch.chunks(share).zip(&mut self.workers);
+        shared(count, parts, |(part, worker)| worker.expand(machine, aim, store, part));
     }
 
     /// Counts what ended, and answers whether the aim is reached.
@@ -207,14 +212,29 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
         }
         let share = SHARDS.div_ceil(count);
         let mut parts = vec![Vec::new(); SHARDS.div_ceil(share)];
-        std::thread::scope(|scope| {
-            for (part, (shards, fresh)) in self.store.shards.chunks_mut(share).zip(&mut parts).enumerate() {
-                let absorb = &absorb;
-                scope.spawn(move || absorb(part * share..part * share + shards.len(), shards, fresh));
-            }
-        });
+        let all = self.store.shards.chunks_mut(share).zip(&mut parts).enumerate();
+        shared(count, all, |(part, (shards, fresh))| absorb(part * share..part * share + shards.len(), shards, fresh));
         parts.into_iter().for_each(|fresh| next.extend(fresh));
     }
+}
+
+/// Does all parts on so many threads, this one among them. Where the system has no more threads to give, fewer do it.
+fn shared<T: Send>(threads: usize, parts: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    let parts = Mutex::new(parts);
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let all = || {
+        while let Some(part) = next() {
+            work(part);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            if std::thread::Builder::new().spawn_scoped(scope, all).is_err() {
+                break;
+            }
+        }
+        all();
+    });
 }
 
 fn count<K: Ord>(tallies: &mut BTreeMap<K, Tally>, key: K, id: StateId) {

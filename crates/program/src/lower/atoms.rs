@@ -212,8 +212,13 @@ fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId
     // The lanes that an address in tensor memory counts are no columns.
     let is_columns = matches!(names.name_of(id).space, Some((Space::TensorMemory, _)));
     let column = if is_columns { offset & !LANES } else { offset };
-    let holds = |atom: &Atom| atom.offset <= column && (atom.bytes == 0 || column < atom.offset + atom.bytes);
-    let at = variable.atoms.iter().rposition(holds).unwrap_or(0);
+    // They follow each other: the last one that begins here or before.
+    let after = variable.atoms.partition_point(|atom| atom.offset <= column);
+    let holds = |at: &usize| {
+        let atom = &variable.atoms[*at];
+        atom.bytes == 0 || column < atom.offset + atom.bytes
+    };
+    let at = after.checked_sub(1).filter(holds).unwrap_or(0);
     let atom = variable.atoms[at];
     let own = AddressId::new(runs[&id].index() + at);
     let generic = match variable.target {

@@ -44,16 +44,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
     locations.sort_by_key(|declaration| {
         matches!(&declaration.node, Declaration::Location { ty: Some(ty), .. } if ty.node.name == "tensormap")
     });
-    let mut seen: BTreeMap<&str, Vec<&Declaration>> = BTreeMap::new();
-    locations.retain(|declaration| {
-        let Declaration::Location { name, .. } = &declaration.node else { return true };
-        let same = seen.entry(&name.node).or_default();
-        let is_repeated = same.iter().any(|other| repeats(other, &declaration.node));
-        if !is_repeated {
-            same.push(&declaration.node);
-        }
-        !is_repeated
-    });
+    leave_out_repeated(&mut locations);
     let shared = spaces::shared_by_use(litmus);
     for declaration in forward_last(locations).into_iter().chain(others) {
         let result = match &declaration.node {
@@ -347,6 +338,19 @@ fn check_space(
         }
         _ => Ok(()),
     }
+}
+
+fn leave_out_repeated(locations: &mut Vec<&Spanned<Declaration>>) {
+    let mut seen: BTreeMap<&str, Vec<&Declaration>> = BTreeMap::new();
+    locations.retain(|declaration| {
+        let Declaration::Location { name, .. } = &declaration.node else { return true };
+        let same = seen.entry(&name.node).or_default();
+        let is_repeated = same.iter().any(|other| repeats(other, &declaration.node));
+        if !is_repeated {
+            same.push(&declaration.node);
+        }
+        !is_repeated
+    });
 }
 
 /// Threads of one kernel, each with the text of it, declare the same variable.

@@ -171,11 +171,16 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
         unknown_values: Vec::new(),
         dependent_launches: launches.dependents,
     };
+    finished(program, findings.diagnostics)
+}
+
+/// What was lowered only in part is neither a program nor wrong.
+fn finished(program: Program, diagnostics: Vec<Diagnostic>) -> (Option<Program>, Vec<Diagnostic>) {
     if limits::is_over() {
         return (None, Vec::new());
     }
-    let failed = findings.diagnostics.iter().any(Diagnostic::is_error);
-    ((!failed).then_some(program), findings.diagnostics)
+    let failed = diagnostics.iter().any(Diagnostic::is_error);
+    ((!failed).then_some(program), diagnostics)
 }
 
 /// A number of the text that its place cannot hold: which integers can.

@@ -436,14 +436,21 @@ fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i
 fn mirror(edges: &mut BTreeMap<String, BTreeSet<i128>>, links: &[Link]) {
     // The threads of one kernel make the same copies.
     let links: BTreeSet<&Link> = links.iter().collect();
+    let ways = links.iter().flat_map(|link| [(&link.from, &link.to, link.bytes), (&link.to, &link.from, link.bytes)]);
+    // Each with the edges that its source had when it was gone last: edges are only added.
+    let mut ways: Vec<_> = ways.map(|way| (way, 0)).collect();
     loop {
         let mut changed = false;
-        for link in &links {
+        for ((from, to, bytes), known) in &mut ways {
+            let count = edges.get(&from.0).map_or(0, BTreeSet::len);
+            if count == *known {
+                continue;
+            }
             if limits::is_over() {
                 return;
             }
-            changed |= carry(edges, (&link.from, &link.to), link.bytes);
-            changed |= carry(edges, (&link.to, &link.from), link.bytes);
+            *known = count;
+            changed |= carry(edges, (from, to), *bytes);
         }
         if !changed {
             return;

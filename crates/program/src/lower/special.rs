@@ -3,6 +3,8 @@
 //! A test names every thread of its CTAs: `%tid.x` counts them in the order of the text, `%ntid.x` is how many there are. A
 //! thread is alone in its warp. Registers that only hardware could tell (`%smid`, `%clock`) have no value.
 
+use std::collections::BTreeMap;
+
 use crate::lower::layout::Layout;
 use crate::program::Place;
 
@@ -22,14 +24,18 @@ pub(crate) struct Position {
 /// The positions of threads at these places, in this order.
 pub(crate) fn positions(places: &[Place]) -> Vec<Position> {
     let layout = Layout::new(places);
-    let position = |(index, place): (usize, &Place)| {
+    let mut total = BTreeMap::<Place, i128>::new();
+    places.iter().for_each(|place| *total.entry(*place).or_default() += 1);
+    let mut before = BTreeMap::<Place, i128>::new();
+    let position = |place: &Place| {
         let Place::Gpu { gpu, cluster, cta } = *place else { return Position::default() };
-        let count = |threads: &[Place]| threads.iter().filter(|other| *other == place).count() as i128;
+        let before = before.entry(*place).or_default();
+        *before += 1;
         let clusters = layout.clusters_beside(*place);
         let is_beside = |other: &Place| matches!(other, Place::Gpu { gpu: beside, .. } if *beside == gpu);
         Position {
-            tid: count(&places[..index]),
-            ntid: count(places),
+            tid: *before - 1,
+            ntid: total[place],
             ctaid: i128::from(cta),
             nctaid: layout.ctas().iter().filter(|other| is_beside(other)).count() as i128,
             rank: layout.rank(*place),
@@ -38,7 +44,7 @@ pub(crate) fn positions(places: &[Place]) -> Vec<Position> {
             clusters: clusters.len() as i128,
         }
     };
-    places.iter().enumerate().map(position).collect()
+    places.iter().map(position).collect()
 }
 
 impl Position {

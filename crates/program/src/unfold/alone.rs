@@ -50,13 +50,13 @@ impl Alone {
     pub(crate) fn new(program: &Program, id: ThreadId, options: &UnfoldOptions) -> Alone {
         let thread = &program.threads[id.index()];
         let beside = |feature: Feature| feature != Feature::Span;
-        let others = program.threads.iter().filter(|other| other.place == thread.place).count() > 1;
+        let has_others = || program.threads.iter().filter(|other| other.place == thread.place).count() > 1;
         let is_of_a_cta = matches!(thread.place, Place::Gpu { .. }) && thread.arch == Arch::Ptx;
         if options.rewriting != Rewriting::Spins
-            || others
             || !is_of_a_cta
             || thread.kernel.is_some()
             || program.features.iter().any(|feature| beside(feature.node))
+            || has_others()
         {
             return Alone::default();
         }

@@ -376,6 +376,7 @@ fn unfold_tiled(
     let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::Noted::default());
     let staying = launch::Staying::new(program);
     let named = objects::named(program);
+    let stores = wait::mbarrier_stores(program);
     for (index, thread) in program.threads.iter().enumerate() {
         if limits::tick() {
             break;
@@ -388,7 +389,8 @@ fn unfold_tiled(
             kernel: thread.kernel,
             traces: Vec::new(),
         });
-        let given = run::Given { failing, staying: &staying, constants, alone: alone[index].clone(), named: &named };
+        let alone = alone[index].clone();
+        let given = run::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores };
         let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         lives.extend(ran.lives);
         walks.extend(ran.walks);

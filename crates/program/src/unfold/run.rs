@@ -23,7 +23,7 @@ use crate::unfold::strand_hazard::Life;
 use crate::unfold::strand_tile::Starts;
 use crate::unfold::together::{Together, Walk};
 use crate::unfold::visit::Arrival;
-use crate::unfold::wait::Makers;
+use crate::unfold::wait::{Makers, MbarrierStore};
 use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects, omission};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
@@ -73,6 +73,7 @@ pub(crate) struct Given<'a> {
     pub(crate) constants: &'a Constants,
     pub(crate) alone: Alone,
     pub(crate) named: &'a BTreeSet<LocationId>,
+    pub(crate) stores: &'a [MbarrierStore],
 }
 
 /// What the event of one instruction depends on.
@@ -89,7 +90,7 @@ impl<'a> Runner<'a> {
         program: &'a Program,
         id: ThreadId,
         options: &'a UnfoldOptions,
-        Given { failing, staying, constants, alone, named }: Given<'a>,
+        Given { failing, staying, constants, alone, named, stores }: Given<'a>,
         unfolding: &'a mut Unfolding,
         (starts, met): (&'a Starts, &'a mut Starts),
     ) -> Runner<'a> {
@@ -109,7 +110,7 @@ impl<'a> Runner<'a> {
             unfolding,
             flow,
             stack,
-            makers: Makers::new(program, thread),
+            makers: Makers::new(program, id, stores),
             named,
             prepared: objects::prepared(program),
             starts,

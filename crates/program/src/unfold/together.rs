@@ -65,14 +65,15 @@ fn meets_all(kind: BarrierKind, level: BarrierLevel, has_count: bool) -> bool {
 impl Together {
     pub(crate) fn new(program: &Program, id: ThreadId, options: &UnfoldOptions, flow: &Flow) -> Together {
         let thread = &program.threads[id.index()];
-        let with = program.threads.iter().filter(|other| other.place == thread.place).count();
+        let is_alone = || program.threads.iter().filter(|other| other.place == thread.place).count() < 2;
         let is_of_a_cta = matches!(thread.place, Place::Gpu { .. }) && thread.arch == Arch::Ptx;
         if options.joint != Joint::Spins
-            || with < 2
+            || flow.heads.is_empty()
             || !is_of_a_cta
             || thread.kernel.is_some()
             || program.barrier_rule != BarrierRule::Ptx
             || program.features.iter().any(|feature| feature.node != Feature::Span)
+            || is_alone()
         {
             return Together::default();
         }

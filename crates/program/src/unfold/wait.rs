@@ -6,8 +6,8 @@
 //! over, so that a run that stays in the loop for good says what it should: the phase never completes.
 
 use crate::expression::{BinaryOperator, Expression};
-use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, Instruction, MbarrierWait, Operation, Patience, Program, Thread};
+use crate::ids::{AddressId, EventId, ThreadId};
+use crate::program::{AddressOperand, Instruction, MbarrierWait, Operation, Patience, Program};
 use crate::tag::Tag;
 use crate::unfold::access::Half;
 use crate::unfold::flow::target;
@@ -122,23 +122,37 @@ pub(crate) enum Makers {
     Any,
 }
 
+/// A store of a thread to an mbarrier that is no strong operation.
+pub(crate) struct MbarrierStore {
+    thread: ThreadId,
+    is_init: bool,
+    address: AddressOperand,
+}
+
+/// Those of a program.
+pub(crate) fn mbarrier_stores(program: &Program) -> Vec<MbarrierStore> {
+    let mut found = Vec::new();
+    for (index, thread) in program.threads.iter().enumerate() {
+        let thread_id = ThreadId::new(index);
+        found.extend(thread.code.iter().filter_map(|code| match &code.operation {
+            Operation::Store { tags, address, .. } if tags.has(Tag::Mbarrier) => {
+                let (is_init, address) = (tags.has(Tag::MbarrierInit), address.clone());
+                Some(MbarrierStore { thread: thread_id, is_init, address })
+            }
+            _ => None,
+        }));
+    }
+    found
+}
+
 impl Makers {
-    pub(crate) fn new(program: &Program, own: &Thread) -> Makers {
-        let stores_of = |thread: &'_ Thread| {
-            let stores = thread.code.iter().filter_map(|code| match &code.operation {
-                Operation::Store { tags, address, .. } if tags.has(Tag::Mbarrier) => {
-                    Some((tags.has(Tag::MbarrierInit), address.clone()))
-                }
-                _ => None,
-            });
-            stores.collect::<Vec<_>>()
-        };
-        let others = program.threads.iter().filter(|thread| !std::ptr::eq(*thread, own));
-        let stores: Vec<_> = others.flat_map(stores_of).collect();
+    pub(crate) fn new(program: &Program, own: ThreadId, stores: &[MbarrierStore]) -> Makers {
+        let (own, stores): (Vec<&MbarrierStore>, Vec<&MbarrierStore>) =
+            stores.iter().partition(|store| store.thread == own);
         // Its own are ordered with its waits, but are one more initialisation where another thread has one.
-        let own = stores_of(own).into_iter().filter(|(is_init, _)| *is_init);
-        let inits: Vec<AddressOperand> = stores.iter().cloned().chain(own).map(|(_, address)| address).collect();
-        let is_twice = |(at, address): (usize, &AddressOperand)| {
+        let own = own.into_iter().filter(|store| store.is_init);
+        let inits: Vec<&AddressOperand> = stores.iter().copied().chain(own).map(|store| &store.address).collect();
+        let is_twice = |(at, address): (usize, &&AddressOperand)| {
             matches!(address, AddressOperand::Static(_)) && inits.iter().skip(at + 1).any(|other| other == address)
         };
         let once = !inits.iter().enumerate().any(is_twice);
@@ -147,9 +161,7 @@ impl Makers {
         let objects = program.locations.iter().filter(is_mbarrier).count();
         match stores.as_slice() {
             [] => Makers::None,
-            stores if stores.iter().all(|(is_init, _)| *is_init) && once && inits.len() <= objects => {
-                Makers::Initialise
-            }
+            stores if stores.iter().all(|store| store.is_init) && once && inits.len() <= objects => Makers::Initialise,
             _ => Makers::Any,
         }
     }

@@ -8,6 +8,9 @@ use crate::text::{Cursor, Kind, LeadingZero, integer, nearest};
 /// Blocks and expressions nest no deeper: each level is a call.
 const DEEPEST: u32 = 64;
 
+/// `a + b + c` is a tree as deep as it is long, and whoever walks over it calls itself once per operator.
+const LONGEST: u32 = 1000;
+
 /// What may stand before the name of a variable. The sizes are those of every compiler for these machines.
 pub(crate) const TYPES: &[&str] = &[
     "int",
@@ -333,12 +336,21 @@ impl<'r, 'a> CReader<'r, 'a> {
 
     fn operators(&mut self, least: u8) -> Option<Spanned<Expression>> {
         let mut left = self.prefix()?;
+        let mut chained = 0;
         while let Some((operator, binds, tokens)) = self.operator().filter(|(_, binds, _)| *binds >= least) {
             self.refuse_shorthand(&left.node, operator)?;
             for _ in 0..tokens {
                 self.cursor.bump();
             }
             let right = self.expression(binds + 1)?;
+            chained += 1;
+            if chained > LONGEST {
+                let message = format!("this expression chains more than {LONGEST} operators");
+                let help = "assign parts of it to variables of their own";
+                self.cursor.report(Diagnostic::error(left.span.to(right.span), message).help(help));
+                self.cursor.give_up();
+                return None;
+            }
             let span = left.span.to(right.span);
             left = Spanned::new(Expression::Binary(operator, Box::new(left), Box::new(right)), span);
         }

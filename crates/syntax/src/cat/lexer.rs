@@ -3,7 +3,6 @@
 
 use super::keyword::keyword;
 use crate::diagnostic::Diagnostic;
-use crate::limits;
 use crate::span::Span;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -140,7 +139,7 @@ fn run(text: &str, comments: Comments) -> Lexer<'_> {
         tokens: Vec::with_capacity(text.len() / 6 + 1),
         diagnostics: Vec::new(),
     };
-    while !limits::tick() {
+    loop {
         lexer.blanks();
         let Some(next) = lexer.rest().chars().next() else { break };
         lexer.step(next);
