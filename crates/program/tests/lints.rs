@@ -263,3 +263,38 @@ fn every_mistake_of_the_documentation_has_a_test() {
     }
     assert!(rows >= 18, "{rows} rows");
 }
+
+/// Which registers of one thread are read before anything is written to them.
+fn unwritten(body: &str) -> Vec<String> {
+    let text = format!("PTX T\n{{ x = 0; }}\nP0@cta 0, gpu 0 {{\n{body}}}\nexists (x=1)\n");
+    let (program, diagnostics) = common::attempt(&text);
+    assert!(program.is_some(), "{diagnostics:?}");
+    let of =
+        |message: &str| message.split_once("` is read before anything is written").map(|(name, _)| name.to_owned());
+    diagnostics.iter().filter_map(|diagnostic| of(&diagnostic.message)).collect()
+}
+
+#[test]
+fn a_register_that_some_way_writes_is_written() {
+    let straight = "add.u32 %r1, %r2, 1;\nadd.u32 %r3, %r1, %r4;\nst.global.u32 [x], %r3;\n";
+    assert_eq!(unwritten(straight), ["`%r2", "`%r4"]);
+    let looped = "LOOP:\nadd.u32 %r1, %r2, 1;\nmov.u32 %r2, %r1;\nsetp.lt.u32 %p1, %r1, 3;\n@%p1 bra LOOP;\nst.global.u32 [x], %r1;\n";
+    assert_eq!(unwritten(looped), Vec::<String>::new());
+    let skipped = "ld.global.u32 %r1, [x];\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra END;\nmov.u32 %r2, 1;\nEND:\nst.global.u32 [x], %r2;\n";
+    assert_eq!(unwritten(skipped), Vec::<String>::new());
+    let unreached = "bra END;\nadd.u32 %r1, %r2, 1;\nEND:\nst.global.u32 [x], %r3;\n";
+    assert_eq!(unwritten(unreached), ["`%r3"]);
+}
+
+/// The ways through these double with each of them: following each way took for ever.
+#[test]
+fn many_ways_through_a_thread_are_followed_together() {
+    let mut body = String::new();
+    for at in 0..60 {
+        body += &format!(
+            "ld.global.u32 %r{at}, [x];\nsetp.eq.u32 %p1, %r{at}, 0;\n@%p1 bra L{at};\nmov.u32 %s{at}, 1;\nL{at}:\n"
+        );
+    }
+    body += "st.global.u32 [x], %s7;\n";
+    assert_eq!(unwritten(&body), Vec::<String>::new());
+}
