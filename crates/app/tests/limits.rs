@@ -93,7 +93,7 @@ fn with_a_slow_one() -> Folder {
 /// `timeout` signals the program and then its group, so that it gets two signals.
 fn timed_out(folder: &Folder, arguments: &[&str]) -> (i32, String) {
     let mut command = Command::new("timeout");
-    command.args(["--preserve-status", "6", env!("CARGO_BIN_EXE_fencepost"), "check", "-j", "1"]).args(arguments);
+    command.args(["--preserve-status", "4", env!("CARGO_BIN_EXE_fencepost"), "check", "-j", "1"]).args(arguments);
     let output = command.current_dir(folder.path()).output().expect("coreutils has it");
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -160,7 +160,8 @@ fn only_a_model_that_declares_races_answers_about_them() {
     let run = fencepost(&folder, &["check", "mp.litmus", "--model", "m.cat"]);
     assert!(run.code == 2 && run.err.contains("this model has no flag `two-wirtes`"), "{}", run.err);
     assert!(run.err.contains("m.cat:2:11"), "{}", run.err);
-    let run = fencepost(&folder, &["check", "mp.litmus", "--model", "sc", "--require", "race-free"]);
+    folder.write("never.litmus", message_passing(&format!("~exists {STALE}"), "weak", "weak"));
+    let run = fencepost(&folder, &["check", "never.litmus", "--model", "sc", "--require", "race-free"]);
     assert!(run.code == 3 && run.out.contains("the model sc declares no flag of a race"), "{}", run.out);
 }
 

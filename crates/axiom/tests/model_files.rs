@@ -144,7 +144,7 @@ fn the_evaluator_has_the_library_that_the_compiler_has() {
 
 #[test]
 fn names_that_another_tool_predefines_are_refused_by_name() {
-    for (name, tool) in [("si", "herd"), ("RMW", "herd"), ("async_seq", "Dartagnan"), ("allocptr", "Dartagnan")] {
+    for (name, tool) in [("instr", "herd"), ("RMW", "herd"), ("async_seq", "Dartagnan"), ("allocptr", "Dartagnan")] {
         let compilation = compiled(&format!("acyclic po | ({name})"), &Files::new());
         let messages: Vec<_> = compilation.errors().map(|found| found.diagnostic.message.clone()).collect();
         assert_eq!(messages, [format!("`{name}`, which {tool} predefines, is not supported")]);
