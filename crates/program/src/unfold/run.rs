@@ -172,6 +172,10 @@ impl<'a> Runner<'a> {
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
         }
+        if let TraceEnd::Spin { reads, .. } = &end {
+            let asked_again = state.timed.iter().filter(|(wait, _)| reads.contains(wait));
+            state.constraints.extend(asked_again.map(|(_, answer)| answer.clone()));
+        }
         let limit = self.options.max_events;
         if self.unfolding.traces.len() >= limit as usize {
             return Err(UnfoldError::TooManyTraces { limit });

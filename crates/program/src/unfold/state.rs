@@ -54,6 +54,9 @@ pub(crate) struct State {
     /// Where the path was when a weak compare-and-exchange last failed though the values were equal: no run fails so for
     /// good.
     pub(crate) spurious: Option<usize>,
+    /// Waits on mbarriers whose time was up, perhaps, and the answer that the object gives for good where a run asks it again
+    /// and again: that the phase is not over.
+    pub(crate) timed: Vec<(EventId, Expression)>,
     /// How often a read-modify-write was followed by whether it writes what it read (see `rewrite`).
     pub(crate) rewrites: u32,
     /// Asynchronous operations and what is known of their end.
@@ -108,6 +111,7 @@ impl State {
             folded: 0,
             silent: None,
             spurious: None,
+            timed: Vec::new(),
             rewrites: 0,
             outstanding: Outstanding::default(),
             kept_failing: None,

@@ -3,7 +3,8 @@
 //!
 //! `try_wait` may also answer no because its time is up. In a loop that asks until the answer is yes, and does nothing else,
 //! that makes no difference: an execution without the failed question is one too. There a no means that the phase is not
-//! over, so that a run that stays in the loop for good says what it should: the phase never completes.
+//! over, so that a run that stays in the loop for good says what it should: the phase never completes. Elsewhere a no may come
+//! of the time too, but not again and again: of a run that stays in a loop for good each no is one of the object.
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId, ThreadId};
@@ -55,7 +56,10 @@ impl Runner<'_> {
             // Not a fork that a loop around it could hang on: the other run never comes back to the head of that loop, or
             // asks again. See `State::forks`.
             Answer::Yes => state.constraints.push(fold::is_true(asked)),
-            Answer::No if wait.patience == Patience::TimeLimit && !self.is_polled(state.at, wait) => state.forks += 1,
+            Answer::No if wait.patience == Patience::TimeLimit && !self.is_polled(state.at, wait) => {
+                state.forks += 1;
+                state.timed.push((event, fold::is_false(asked)));
+            }
             Answer::No => self.constrain(&mut state, fold::is_false(asked)),
         }
         if let Some(destination) = wait.destination {
