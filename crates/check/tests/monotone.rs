@@ -1,14 +1,20 @@
-//! A stronger reading takes executions, races and broken rules away and adds none: what a check with nothing to report
-//! under the weakest readings rests on, when it does not try the strongest.
+//! What is stronger takes executions, races and broken rules away and adds none. A stronger reading: what a check with
+//! nothing to report under the weakest readings rests on, when it does not try the strongest. A stronger program: a sample of
+//! what `examples/metamorphic.rs` compares.
+
+mod metamorphic;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fencepost_check::readings::{Settings, Standing};
+use fencepost_check::options::{CrossCheck, Wanted};
+use fencepost_check::readings::Settings;
 use fencepost_check::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, Test, check, load};
 use fencepost_program::program::Feature;
 use fencepost_syntax::Source;
+use fencepost_syntax::litmus::Arch;
+use metamorphic::{Compared, Random, Readings, Subject, compare, programs};
 
 fn tests() -> Vec<Test> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
@@ -30,8 +36,7 @@ fn tests() -> Vec<Test> {
         let text = std::fs::read_to_string(&file).expect("a readable test");
         tests.extend(load(&Source::new(file.display().to_string(), text)).0);
     }
-    let is_async = |test: &Test| test.program.features.iter().any(|feature| feature.node == Feature::Async);
-    tests.retain(is_async);
+    tests.retain(|test| test.program.arch == Arch::Ptx);
     tests
 }
 
@@ -56,13 +61,14 @@ fn found(report: &Report) -> Vec<String> {
 #[test]
 fn what_the_strongest_readings_find_the_weakest_find_too() {
     let model = Models::shipped("ptx").expect("a model");
-    let contested: Vec<_> = model.points.iter().filter(|point| point.standing == Standing::Contested).collect();
-    let weakest = contested.iter().fold(Settings::default(), |all, point| all.with(&point.name, point.weakest()));
-    let strongest = contested.iter().fold(Settings::default(), |all, point| all.with(&point.name, point.strongest()));
-    for test in tests() {
+    let (weakest, strongest) = (Readings::Weakest.of(&model), Readings::Strongest.of(&model));
+    let is_async = |test: &Test| test.program.features.iter().any(|feature| feature.node == Feature::Async);
+    for test in tests().into_iter().filter(is_async) {
         let report = |readings: &Settings| {
-            let time_limit = Some(Duration::from_secs(5));
-            check(&test, &model, &Options { readings: readings.clone(), time_limit, ..Options::default() }).report
+            let (time_limit, cross_check, repairs) = (Some(Duration::from_secs(5)), CrossCheck::Off, Wanted::No);
+            let options =
+                Options { readings: readings.clone(), time_limit, cross_check, repairs, ..Options::default() };
+            check(&test, &model, &options).report
         };
         let strong = found(&report(&strongest));
         if !strong.is_empty() {
@@ -104,4 +110,32 @@ fn what_lies_between_the_ends_of_a_reading_is_between_them() {
         }
     }
     assert!(apart >= 3, "only {apart} tests tell the values between apart");
+}
+
+/// The long run is `cargo run --release -p fencepost-check --example metamorphic -- --count 5000` (docs/testing.md).
+#[test]
+fn a_stronger_program_does_nothing_more() {
+    const SEED: u64 = 1 << 20;
+    const COMPARED: usize = 150;
+    let model = Models::shipped("ptx").expect("a model");
+    let corpus = tests();
+    let subjects = [Readings::Weakest, Readings::Strongest].map(|readings| {
+        let readings = readings.of(&model);
+        Subject { model: &model, readings, time_limit: Duration::from_secs(1) }
+    });
+    let mut compared = 0;
+    for number in 0.. {
+        let mut random = Random::new(SEED + number);
+        let text = programs::text(&mut random);
+        let drawn = load(&Source::new("random", text)).0;
+        let test = if random.chance(2) { drawn.first() } else { random.pick(&corpus) }.expect("a test");
+        match compare(&subjects[random.below(2)], test, &mut random).1 {
+            Compared::Skipped => {}
+            Compared::Same => compared += 1,
+            Compared::Different(text) => panic!("number {number}: {text}"),
+        }
+        if compared == COMPARED {
+            return;
+        }
+    }
 }
