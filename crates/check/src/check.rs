@@ -21,9 +21,6 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
 use crate::collect::{Collector, Target, Totals};
-use crate::initial;
-use crate::joint;
-use crate::mixed;
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
 use crate::outcome::{self, holds};
@@ -38,7 +35,7 @@ use crate::test::Test;
 use crate::torn;
 use crate::undefined;
 use crate::verdict::{Verdict, Why};
-use crate::witness;
+use crate::{initial, joint, mixed, witness};
 
 mod ends;
 mod witnesses;

@@ -24,7 +24,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
-use fencepost_syntax::Span;
+use fencepost_syntax::{Span, limits};
 
 use crate::check::{Checked, check_known};
 use crate::initial::{self, Left};
@@ -125,7 +125,11 @@ fn search(
         if cuts.len() == before || cuts.len() > MOST_CUTS {
             return Searched::Open(Why::Size("values may be torn in too many places".to_owned()));
         }
-        let cut = match Cut::new(test, &cuts) {
+        let cut = Cut::new(test, &cuts);
+        if let Some(ended) = limits::ended() {
+            return Searched::Open(ended.into());
+        }
+        let cut = match cut {
             Ok(cut) => cut,
             Err(why) => return refused(last, why),
         };
@@ -134,6 +138,9 @@ fn search(
             return Searched::Open(Why::Time);
         }
         let checked = check_known(&cut.test, model, &Options { time_limit: left, ..options.clone() });
+        if let Some(ended) = limits::ended() {
+            return Searched::Open(ended.into());
+        }
         if checked.evidence.unfolding.is_none() {
             let why = checked.report.why.map_or_else(String::new, |why| why.message);
             return refused(last, why);

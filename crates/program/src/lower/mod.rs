@@ -123,16 +123,9 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     let launched = launches::Declared::new(litmus, &mut findings);
     condition::ask_registers(litmus, &mut builders);
-    for (thread, builder) in litmus.threads.iter().zip(&mut builders) {
-        let mut context = Context {
-            dialect: builder.dialect,
-            names: &mut names,
-            findings: &mut findings,
-            thread: builder,
-            launched: &launched,
-            version,
-        };
-        context.lower_body(&thread.body);
+    lower_threads(litmus, &mut builders, &mut names, &mut findings, (&launched, version));
+    if limits::ended().is_some() {
+        return (None, Vec::new());
     }
     names.warn_of_undeclared(litmus, &mut findings);
     spaces::settle(&mut names, &builders, &mut findings);
@@ -143,6 +136,10 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
     sizes::settle(&mut names, &builders, &asked, cuts, &mut findings);
+    // What follows looks up addresses that are not there if this was left in the middle.
+    if limits::ended().is_some() {
+        return (None, Vec::new());
+    }
     pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
@@ -172,6 +169,19 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
         dependent_launches: launches.dependents,
     };
     finished(program, findings.diagnostics)
+}
+
+fn lower_threads(
+    litmus: &Litmus,
+    builders: &mut [ThreadBuilder],
+    names: &mut Names,
+    findings: &mut Findings,
+    (launched, version): (&launches::Declared, Version),
+) {
+    for (thread, builder) in litmus.threads.iter().zip(builders) {
+        let dialect = builder.dialect;
+        Context { dialect, names, findings, thread: builder, launched, version }.lower_body(&thread.body);
+    }
 }
 
 /// What was lowered only in part is neither a program nor wrong.

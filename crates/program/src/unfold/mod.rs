@@ -392,6 +392,9 @@ fn unfold_tiled(
         let alone = alone[index].clone();
         let given = run::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores };
         let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
+        if limits::ended().is_some() {
+            break;
+        }
         lives.extend(ran.lives);
         walks.extend(ran.walks);
         noted.parted.extend(ran.noted.parted);
