@@ -17,6 +17,8 @@ mod untaken;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_syntax::limits;
+
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};
@@ -288,6 +290,9 @@ fn decided(
     possible: &Possible,
 ) -> Vec<Omission> {
     for (&id, left_out) in left_out {
+        if limits::is_over() {
+            break;
+        }
         let others: Vec<Omission> = found.iter().filter(|omission| omission.trace == id).cloned().collect();
         for (number, case) in cases(unfolding, id, left_out, possible).into_iter().enumerate() {
             let trace = if number == 0 { id } else { copy(unfolding, id) };

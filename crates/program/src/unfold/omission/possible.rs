@@ -4,6 +4,8 @@
 //! trace that can occur may write. The least fixed point: no value comes out of thin air. A write that no such trace makes
 //! is in no candidate, so that leaving it out decides nothing (docs/models/omission.md).
 
+use fencepost_syntax::limits;
+
 use crate::expression::Expression;
 use crate::ids::{EventId, TraceId};
 use crate::may::{May, image};
@@ -28,7 +30,7 @@ impl Possible {
         let (reads, traces) = (vec![May::Any; unfolding.events.len()], vec![false; unfolding.traces.len()]);
         let mut possible = Possible { reads, traces };
         let mut round = 0;
-        while possible.round(unfolding, &mut held, round) {
+        while !limits::is_over() && possible.round(unfolding, &mut held, round) {
             round += 1;
         }
         possible

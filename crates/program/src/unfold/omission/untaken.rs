@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_syntax::limits;
+
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{Instruction, Operation};
 use crate::unfold::control::leads_to;
@@ -195,6 +197,9 @@ pub(super) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], poss
                 let others = if same.is_empty() { any.collect() } else { same.clone() };
                 let others = others_of(unfolding, others.into_iter().filter(|way| possible.has(way.id)));
                 for way in &ways[own] {
+                    if limits::is_over() {
+                        return found;
+                    }
                     let taken = Other::new(unfolding, *way);
                     for other in &others {
                         for place in other.left_out_by(&taken, &written) {
