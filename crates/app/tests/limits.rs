@@ -314,7 +314,7 @@ fn a_reachable_question_counts_at_least_its_witness() {
 #[test]
 fn outcomes_are_listed_up_to_a_number_and_all_are_counted() {
     let folder = Folder::new();
-    folder.write("mp.litmus", common::message_passing("exists (P1:r0 == 1)", "weak", "weak"));
+    folder.write("mp.litmus", common::message_passing(&format!("exists {STALE}"), "weak", "weak"));
     let run = fencepost(&folder, &["check", "mp.litmus", "--all", "--outcomes", "1"]);
     assert!(
         run.out.contains("4 outcomes") && run.out.contains("3 more outcomes (--outcomes N lists so many)"),

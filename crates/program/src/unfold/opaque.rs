@@ -42,12 +42,12 @@ pub(crate) fn check(
         return Err(UnfoldError::Opaque { span });
     }
     let asked = program.questions.iter().flat_map(|question| question.condition.terms());
-    let asked: BTreeSet<Term> = asked.filter(|term| tainted.holds(term)).collect();
-    if !asked.is_empty() && wanted == Unmodelled::Refused {
+    let shown = program.shown.iter().cloned();
+    let terms: BTreeSet<Term> = asked.chain(shown).filter(|term| tainted.holds(term)).collect();
+    if !terms.is_empty() && wanted == Unmodelled::Refused {
         return Err(UnfoldError::Opaque { span });
     }
-    let shown = program.shown.iter().filter(|term| tainted.holds(term)).cloned();
-    let terms: Vec<Term> = asked.into_iter().chain(shown).collect::<BTreeSet<Term>>().into_iter().collect();
+    let terms: Vec<Term> = terms.into_iter().collect();
     Ok((!terms.is_empty()).then_some(UnmodelledTerms { span, terms }))
 }
 

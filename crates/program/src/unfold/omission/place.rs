@@ -229,22 +229,28 @@ impl<'a> Other<'a> {
         own.trace.events[own.to..].iter().position(is_same).map(|behind| own.to + behind + 1)
     }
 
-    /// Whether an event of this trace releases at this scope what is done before that place.
-    fn is_released(&self, before: usize, its: usize, scope: Option<Scope>) -> bool {
+    /// The widest scope at which an event of this trace releases what is done before it and not before that place; None if it
+    /// releases nothing of that.
+    fn release(&self, before: usize, its: usize) -> Option<Option<Scope>> {
         let event = self.at(its);
         let start = event.strand.as_ref().map(|strand| strand.issue);
         let start = start.and_then(|issue| self.way.trace.events.iter().position(|id| *id == issue)).unwrap_or(its);
-        let is_wide = |at: usize| self.at(at).scope >= scope;
-        // A release of the location tells by what follows it there, too (8.8).
-        let is_release =
-            |its: &usize| *its >= before && *its <= start && is_wide(*its) && self.at(*its).has(Tag::Release);
-        let releases = match &event.kind {
-            EventKind::Barrier(_) => !event.has(Tag::Relaxed),
-            EventKind::Write { location, .. } => is_release(&its) || self.writes[location].iter().any(is_release),
-            _ => false,
+        if start < before || event.has(Tag::Weak) {
+            return None;
+        }
+        let scope = |at: &usize| self.at(*at).scope;
+        let fences = self.fences.iter().filter(|fence| (before..start).contains(*fence)).map(scope).max();
+        let own = match &event.kind {
+            // All that meet there are told.
+            EventKind::Barrier(_) if !event.has(Tag::Relaxed) => Some(Some(Scope::Sys)),
+            // A release of the location tells by what follows it there, too (8.8).
+            EventKind::Write { location, .. } => {
+                let is_release = |at: &&usize| (before..=start).contains(*at) && self.at(**at).has(Tag::Release);
+                self.writes[location].iter().chain([&its]).filter(is_release).map(scope).max()
+            }
+            _ => None,
         };
-        let is_fence = |fence: &usize| (before..start).contains(fence) && is_wide(*fence);
-        start >= before && !event.has(Tag::Weak) && (releases || self.fences.iter().any(is_fence))
+        own.max(fences)
     }
 }
 
@@ -275,7 +281,14 @@ impl Between {
 struct Told<'a> {
     own: &'a Way<'a>,
     other: &'a Other<'a>,
-    done: Vec<(usize, Vec<usize>)>,
+    done: Vec<Done>,
+}
+
+struct Done {
+    at: usize,
+    /// Where the other way does it.
+    its: Vec<usize>,
+    release: Option<Scope>,
 }
 
 impl<'a> Told<'a> {
@@ -306,28 +319,28 @@ impl<'a> Told<'a> {
                 }
                 _ => Vec::new(),
             };
-            if !its.is_empty() && taken.is_released(own.from, at, None) {
-                done.push((at, its));
+            if let Some(release) = taken.release(own.from, at).filter(|_| !its.is_empty()) {
+                done.push(Done { at, its, release });
             }
         }
         Told { own, other, done }
     }
 
     fn is_on_way(&self) -> bool {
-        self.done.first().is_some_and(|(at, _)| *at < self.own.to)
+        self.done.first().is_some_and(|done| done.at < self.own.to)
     }
 
     /// The place, for other threads, of what the other way has written there; an error, the last before it, where nothing tells
     /// of it. See the head of the file.
     fn place(&self, location: LocationId, at: usize) -> Result<Between, usize> {
         let event = |own: usize| self.other.event(self.own.trace.events[own]);
-        let tells = |(own, its): &(usize, Vec<usize>)| {
-            its.iter().all(|its| self.other.is_released(at + 1, *its, event(*own).scope))
+        let tells = |done: &&Done| {
+            done.its.iter().all(|its| self.other.release(at + 1, *its).is_some_and(|release| release >= done.release))
         };
         // Its own writes there tell nobody of the other way.
-        let done = || self.done.iter().filter(|(own, _)| event(*own).location() != Some(location));
-        let behind = done().rfind(|done| !tells(done)).map_or(self.own.from, |(own, _)| own + 1);
-        let first = done().map(|(own, _)| *own).find(|own| *own >= behind).ok_or(behind)?;
+        let done = || self.done.iter().filter(|done| event(done.at).location() != Some(location));
+        let behind = done().rfind(|done| !tells(done)).map_or(self.own.from, |done| done.at + 1);
+        let first = done().map(|done| done.at).find(|own| *own >= behind).ok_or(behind)?;
         let issue = event(first).strand.as_ref().map(|strand| strand.issue);
         let issue = issue.and_then(|issue| self.own.trace.events.iter().position(|id| *id == issue));
         let from = issue.map_or(first, |issue| issue.max(behind));
