@@ -353,7 +353,7 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "algorithms/06-multicast/multicast-no-wait",
-        "nobody waits for the arrivals on empty, such as P2's in line 29",
+        "nobody waits for the arrivals on empty, such as P2's in line 30",
         &[
             "a loop around `mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %waited, [empty], 0` in P0 between lines 6 and 7",
         ],

@@ -319,7 +319,12 @@ const MUTANTS: &[Mutant] = &[
         "0",
         &["async/cluster/relaxed-barrier-deadlock", "launch/empty-kernel-behind-pdl", "launch/no-trigger-spin"],
     ),
-    ("strand-dependency", "so", &["lb/LB+bulk+data", "lb/LB+bulk-of-other+data", "lb/LB+cp-async-mbarrier+data"]),
+    (
+        "execution-dependency",
+        "([B & BAR_CLUSTER]; (syncbar | po)) | barrier-dependency | exit-dependency | result-dependency | issue | so \
+         | kernel-order",
+        &["lb/LB+bulk+data", "lb/LB+bulk-of-other+data", "lb/LB+cp-async-mbarrier+data"],
+    ),
     (
         "barrier-dependency",
         "0",
