@@ -51,14 +51,21 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked
     let options = &Options { bound, ..options.clone() };
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
-    race_order::settle(test, &mut checked);
-    if !repairs {
-        return checked;
+    race_order::leave_out_told(&mut checked);
+    // What is missing is looked for in the first races of the text, whichever is listed first; of many, the causes are among them.
+    let is_long = checked.report.races.pairs.len() > diagnosis::MOST_RACES;
+    if is_long {
+        race_order::put_causes_first(test, &mut checked);
     }
-    diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
-    diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
-    if !diagnosis::is_for(model) && model.is_older_ptx() {
-        diagnose_as_whole(test, &Options { time_limit, ..options.clone() }, &mut checked.report);
+    if repairs {
+        diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
+        diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
+        if !diagnosis::is_for(model) && model.is_older_ptx() {
+            diagnose_as_whole(test, &Options { time_limit, ..options.clone() }, &mut checked.report);
+        }
+    }
+    if !is_long {
+        race_order::put_causes_first(test, &mut checked);
     }
     checked.report.list_outcomes(options.most_outcomes);
     checked

@@ -22,8 +22,8 @@ use crate::test::Test;
 pub(crate) const MIXED: &str = "mixed-size-race";
 const DATA: &str = "data-race";
 
-/// Leaves out what is told already, and puts the causes first.
-pub(crate) fn settle(test: &Test, checked: &mut Checked) {
+/// Leaves out data races that are told as races of accesses that overlap in part.
+pub(crate) fn leave_out_told(checked: &mut Checked) {
     let races = &checked.report.races.pairs;
     if races.len() < 2 || races.len() != checked.evidence.races.len() {
         return;
@@ -34,12 +34,24 @@ pub(crate) fn settle(test: &Test, checked: &mut Checked) {
     let is_told = |race: &Race| {
         race.flag == DATA && mixed.iter().any(|(first, second)| (first, second) == (&race.first, &race.second))
     };
+    let evidence = std::mem::take(&mut checked.evidence.races);
+    let pairs = std::mem::take(&mut checked.report.races.pairs);
+    let listed = pairs.into_iter().zip(evidence).filter(|(race, _)| !is_told(race));
+    (checked.report.races.pairs, checked.evidence.races) = listed.unzip();
+}
+
+/// Puts the races first through which what is asked came about.
+pub(crate) fn put_causes_first(test: &Test, checked: &mut Checked) {
+    let races = &checked.report.races.pairs;
+    if races.len() < 2 || races.len() != checked.evidence.races.len() {
+        return;
+    }
     let causes = Causes::new(test, checked);
     let evidence = std::mem::take(&mut checked.evidence.races);
     let pairs = std::mem::take(&mut checked.report.races.pairs);
     let unfolding = checked.evidence.accesses.as_ref().or(checked.evidence.unfolding.as_ref());
     let undefined = checked.report.undefined.as_ref();
-    let mut listed: Vec<_> = pairs.into_iter().zip(evidence).filter(|(race, _)| !is_told(race)).collect();
+    let mut listed: Vec<_> = pairs.into_iter().zip(evidence).collect();
     listed.sort_by_key(|(race, (pair, _))| match undefined {
         Some(undefined) if undefined.flags.contains(&race.flag) => 0,
         _ => unfolding.map_or(usize::MAX, |unfolding| causes.distance(unfolding, *pair)),
