@@ -13,6 +13,7 @@ use fencepost_machine::explore::{Aim, Limits};
 use fencepost_machine::model::Wanted as WantedTrace;
 use fencepost_machine::setup::Setup;
 use fencepost_program::program::{Condition, Program, Question, Register, Term};
+use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
 use fencepost_program::{LocationId, RegisterId, ThreadId};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
@@ -195,7 +196,7 @@ impl Outcomes {
 /// Compares two models on one test.
 pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>) -> Row {
     let (name, file, row) = (test.program.name.clone(), test.source.name.clone(), test.row);
-    let terms = terms(&test.program, comparing.observed);
+    let terms = modelled(test, terms(&test.program, comparing.observed), comparing.axioms.bound);
     let skipped = |side: &Side, why: &Why| {
         let limit = !matches!(why, Why::Unsupported { .. } | Why::MixedSize { .. } | Why::ThinAir);
         Result::Skipped { side: side.name(), why: Reason::new(why, &test.source), limit }
@@ -229,6 +230,16 @@ pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>
     let (left, right) = (lefts.states.len(), rights.states.len());
     let result = Result::Compared { relation, undefined, left, right, only_left, only_right };
     Row { test: name, file, row, result }
+}
+
+/// Values without a model (floating-point arithmetic) are not compared: the two sides know them by names of their own.
+fn modelled(test: &Test, mut terms: Vec<Term>, bound: u32) -> Vec<Term> {
+    let asked = asking(test, &terms, &[Condition::True]);
+    let limits = UnfoldOptions { bound, unmodelled: Unmodelled::Noted, ..UnfoldOptions::default() };
+    if let Some(found) = unfold(&asked.program, &limits).ok().and_then(|unfolding| unfolding.unmodelled) {
+        terms.retain(|term| !found.terms.contains(term));
+    }
+    terms
 }
 
 /// What is observed. A test that mentions nothing is not equal under all models for that.

@@ -225,6 +225,7 @@ P0@cta 0, cluster 0 {
     mbarrier.arrive.expect_tx.shared::cta.b64 _, [f], 16;
     barrier.cluster.arrive;
     barrier.cluster.wait;
+    fence.proxy.async.shared::cluster;
     cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [s], [g], 16, [f], 3;
 W:
     mbarrier.try_wait.parity.shared::cta.b64 %p, [f], 0;
