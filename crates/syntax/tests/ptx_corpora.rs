@@ -38,5 +38,5 @@ fn modules() {
         assert!(diagnostics.is_empty(), "{name}, printed: {diagnostics:#?}");
         assert!(module == again, "{name} changed by printing");
     }
-    assert!(files.is_empty() || files.len() == 17);
+    assert!(files.is_empty() || files.len() >= 17);
 }
