@@ -15,10 +15,13 @@ use crate::pool;
 use crate::terminal;
 use crate::visible;
 
+/// By name, what became of it.
+type Loaded = BTreeMap<String, Result<Arc<LoadedModel>, Refused>>;
+
 /// Clones share what was loaded.
 #[derive(Clone, Default)]
 pub(crate) struct Library {
-    loaded: Arc<Mutex<BTreeMap<String, Result<Arc<LoadedModel>, Refused>>>>,
+    loaded: Arc<Mutex<Loaded>>,
     time_limit: Option<Duration>,
     spent: Arc<Mutex<Duration>>,
 }
