@@ -295,6 +295,31 @@ fn a_request_to_stop_ends_every_phase_within_a_second() {
     }
 }
 
+/// A program that cannot write because nobody reads goes on after the first signal. Within a second another one is the
+/// same request; a later one ends the program at once.
+#[cfg(unix)]
+#[test]
+fn a_later_second_signal_ends_the_program_at_once() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new();
+    for at in 0..200 {
+        folder.write(&format!("{at}.litmus"), strong_message_passing(&format!("~exists {STALE}")));
+    }
+    let mut command = Command::new(program());
+    command.args(["check", ".", "--json"]).current_dir(folder.path()).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let id = child.id().to_string();
+    let signal = || Command::new("kill").args(["-TERM", &id]).status().expect("coreutils has it").success();
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(signal() && signal());
+    std::thread::sleep(Duration::from_millis(1500));
+    let running = child.try_wait().expect("a child").is_none();
+    assert!(running, "nobody has read what it wrote, so it cannot have ended");
+    assert!(signal());
+    let status = child.wait().expect("it ends");
+    assert_eq!((status.code(), status.signal()), (Some(130), None), "{status}");
+}
+
 /// What a hundred threads may do in one of very many executions: none of them was counted.
 #[test]
 fn a_reachable_question_counts_at_least_its_witness() {
