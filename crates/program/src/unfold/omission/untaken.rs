@@ -171,8 +171,8 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The ways of one branch, by the last event before it. A trace is compared with those that went the other way from there; where
-/// an earlier branch left none, with those from anywhere.
+/// The ways of one branch, by the last event before it. A trace is compared with those that went the other way, from there first:
+/// a comparison that fails with one value of a read succeeds with another, so that its other way may begin elsewhere.
 type Ways<'a> = BTreeMap<Option<EventId>, [Vec<Way<'a>>; 2]>;
 
 /// What each trace leaves out at such branches of what a possible one makes.
@@ -193,9 +193,8 @@ pub(super) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], poss
             for (own, other) in [(0, 1), (1, 0)] {
                 let Some(first) = ways[own].first() else { continue };
                 let any = branch.values().filter(|_| !first.is_repeated).flat_map(|ways| &ways[other]).copied();
-                let same = &ways[other];
-                let others = if same.is_empty() { any.collect() } else { same.clone() };
-                let others = others_of(unfolding, others.into_iter().filter(|way| possible.has(way.id)));
+                let all = ways[other].iter().copied().chain(any);
+                let others = others_of(unfolding, all.filter(|way| possible.has(way.id)));
                 for way in &ways[own] {
                     if limits::is_over() {
                         return found;
