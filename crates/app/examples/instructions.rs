@@ -55,7 +55,9 @@ fn main() -> ExitCode {
     println!("{:<16} {:>14} {:>14} {:>7}", "command", "instructions", "baseline", "ratio");
     for (name, arguments) in COMMANDS {
         let Some(counted) = count(&program, arguments) else {
-            eprintln!("{name}: valgrind did not count `fencepost {arguments}`; is it installed, and the program built?");
+            eprintln!(
+                "{name}: valgrind did not count `fencepost {arguments}`; is it installed, and the program built?"
+            );
             return ExitCode::from(2);
         };
         let before = recorded(&baseline, name).unwrap_or(counted);
