@@ -18,7 +18,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{LocationId, RegisterId, ThreadId};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
-use crate::explain;
+use crate::check::Checked;
 use crate::models::LoadedModel;
 use crate::operational::{self, Trace};
 use crate::options::{Options, Outcomes as Counted, Wanted};
@@ -164,20 +164,15 @@ pub struct Apart {
     pub witness: Option<String>,
 }
 
-/// Whether outcomes that one side has alone are shown with a witness.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Witness {
-    #[default]
-    Skip,
-    /// Of the first one.
-    Show,
-}
+/// Tells how a checked test gets to what it asks for.
+pub type Teller = fn(&Test, &LoadedModel, &Checked) -> String;
 
 /// How to compare.
 #[derive(Clone, Debug)]
 pub struct Comparing<'a> {
     pub observed: Observed,
-    pub witness: Witness,
+    /// Of the first outcome that one side has alone, a witness is told.
+    pub witness: Option<Teller>,
     /// For axioms; of machines, the limits and the bound.
     pub axioms: Options<'a>,
     pub machine: Limits<'a>,
@@ -214,9 +209,8 @@ pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>
         let missing = own.states.keys().filter(|state| !other.has(state));
         let apart = |(at, state): (usize, &Assignment)| Apart {
             outcome: Assignment(state.0.iter().filter(|(name, _)| varying.contains(name)).cloned().collect()),
-            witness: (at == 0 && comparing.witness == Witness::Show)
-                .then(|| witness(test, side, &terms, state, comparing))
-                .flatten(),
+            witness: (comparing.witness.filter(|_| at == 0))
+                .and_then(|tell| witness(test, side, &terms, state, (comparing, tell))),
         };
         missing.enumerate().map(apart).collect()
     };
@@ -379,7 +373,13 @@ pub(crate) fn asking(test: &Test, terms: &[Term], conditions: &[Condition]) -> T
 }
 
 /// How a side gets to an outcome.
-fn witness(test: &Test, side: &Side, terms: &[Term], state: &Assignment, comparing: &Comparing<'_>) -> Option<String> {
+fn witness(
+    test: &Test,
+    side: &Side,
+    terms: &[Term],
+    state: &Assignment,
+    (comparing, tell): (&Comparing<'_>, Teller),
+) -> Option<String> {
     let equal = |term: &Term| {
         let name = named(test, term);
         let value = state.0.iter().find(|(it, _)| **it == *name).map(|(_, value)| value)?;
@@ -393,7 +393,7 @@ fn witness(test: &Test, side: &Side, terms: &[Term], state: &Assignment, compari
             let options = Options { outcomes: Counted::Skip, readings: settings.clone(), ..comparing.axioms.clone() };
             let checked = crate::check(&asked, model, &options);
             let read = checked.model.clone().unwrap_or_else(|| Arc::clone(model));
-            Some(explain::explain(&asked, &read, &checked))
+            Some(tell(&asked, &read, &checked))
         }
         Side::Machine(setup) => {
             let options = operational::Options {

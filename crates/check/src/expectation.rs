@@ -496,6 +496,17 @@ impl Expectations {
     }
 }
 
+/// What a row contributes to the exit code.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Status {
+    /// As expected, or nothing expected and the condition holds.
+    Good,
+    /// Unknown where an answer was wanted.
+    Unknown,
+    /// Violated or not as expected.
+    Bad,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

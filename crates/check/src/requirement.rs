@@ -1,7 +1,7 @@
 //! Questions beyond the condition, asked of every test of a run (`check --require`): a program with a race or a hang may
 //! still fulfil its condition, and a pipeline that builds it should be told.
 
-use crate::output::Status;
+use crate::expectation::Status;
 use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
 /// What a program can be required to be.

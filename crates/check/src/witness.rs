@@ -15,12 +15,12 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::is_assuming;
 use crate::check::{Answers, Finding, verdict};
-use crate::diagnosis::words;
 use crate::histogram::Histogram;
 use crate::models::LoadedModel;
 use crate::outcome::{Reader, State, holds};
 use crate::phrase::{self, Notation};
 use crate::protocol::{self, Key, ProtocolSet};
+use crate::proxy::Proxy;
 use crate::race::{Example, RaceKey};
 use crate::report::{
     Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, RaceAnswer,
@@ -255,7 +255,7 @@ impl Writer<'_> {
             value: reader.value(id).map(|value| self.number(value)),
             line: thread.map(|_| self.test.source.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
-            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| words::proxy(event)),
+            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| Proxy::of(event).name()),
             started_by: event.strand.as_ref().map(|strand| strand.issue.0),
         })
     }

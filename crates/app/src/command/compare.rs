@@ -2,7 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side, Witness};
+use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side};
+use fencepost_check::explain::explain;
 use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_check::output::Status;
 use fencepost_check::output::compare as output;
@@ -103,7 +104,7 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             cli::Observe::Registers => Observed::Registers,
             cli::Observe::Test => Observed::Test,
         },
-        witness: if options.explain { Witness::Show } else { Witness::Skip },
+        witness: options.explain.then_some(explain),
         axioms: Options {
             engine: EngineChoice::Auto,
             bound: limits.bound,

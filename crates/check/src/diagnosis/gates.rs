@@ -12,6 +12,7 @@ use super::edit::{Change, Edit, scope_word};
 use super::paths::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::words;
+use crate::proxy::Proxy;
 
 const FENCE: u32 = 1000;
 /// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
@@ -26,20 +27,8 @@ pub(super) struct Gates {
     pub(super) entering: Vec<Edit>,
 }
 
-/// How an access reaches memory.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Proxy {
-    Generic,
-    Async,
-    TensorMap,
-    TensorMemory,
-    Texture,
-    Surface,
-    Constant,
-}
-
 pub(super) fn proxy(scene: &Scene<'_>, id: EventId) -> Proxy {
-    words::proxy_of(scene.event(id))
+    Proxy::of(scene.event(id))
 }
 
 pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Gates {
@@ -168,7 +157,7 @@ pub(super) fn kind(proxy: Proxy) -> Option<&'static str> {
 }
 
 pub(super) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
-    let (first, second) = (words::proxy(scene.event(from)), words::proxy(scene.event(to)));
+    let (first, second) = (Proxy::of(scene.event(from)).name(), Proxy::of(scene.event(to)).name());
     let place = |id: EventId| words::place(scene, id);
     format!("no fence leads from the {first} of {} to the {second} of {}", place(from), place(to))
 }

@@ -8,11 +8,12 @@ use fencepost_syntax::instruction::Instruction;
 
 use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Moved};
-use super::gates::{self, Proxy};
+use super::gates;
 use super::phases::{self, loops};
 use super::scene::Scene;
 use super::small::{self, Role};
 use super::{mirror, search};
+use crate::proxy::Proxy;
 
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.

@@ -4,9 +4,10 @@
 use fencepost_program::EventId;
 use fencepost_program::unfolding::TensorKind;
 
-use super::gates::{Proxy, proxy};
+use super::gates::proxy;
 use super::paths::{Kind, Link, Node};
 use super::scene::Scene;
+use crate::proxy::Proxy;
 
 /// Less than a commit, which would wait for what need not be waited for.
 const COST: u32 = 500;

@@ -8,11 +8,12 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
 use fencepost_program::{EventId, ThreadId};
 
-use crate::explain::facts::{self, Facts};
+use crate::facts::{self, Facts};
 use crate::report::RacingAccess;
 use crate::test::Test;
 
 use super::words;
+use crate::proxy::Proxy;
 
 pub(super) struct Scene<'a> {
     pub(super) test: &'a Test,
@@ -143,7 +144,7 @@ impl<'a> Scene<'a> {
         };
         Some(RacingAccess {
             what: words::verb(self, id),
-            proxy: if is_none(event) { "none" } else { words::proxy(event) }.to_owned(),
+            proxy: if is_none(event) { "none" } else { Proxy::of(event).name() }.to_owned(),
             asynchronous: event.strand.is_some(),
         })
     }

@@ -13,11 +13,12 @@ use fencepost_syntax::litmus::Statement;
 
 use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
-use super::gates::{self, Proxy};
+use super::gates;
 use super::scene::Scene;
 use super::slots::{self, Stop, course};
 use super::tensor;
 use super::words;
+use crate::proxy::Proxy;
 
 /// Changes of each kind that are tried for one race.
 const MOST: usize = 32;

@@ -3,67 +3,16 @@
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place, Scope, Space};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Event, TensorKind};
+use fencepost_program::unfolding::Event;
 
 use super::edit::Edit;
-use super::gates::Proxy;
 use super::scene::Scene;
+use crate::proxy::{Proxy, operation_name};
 use crate::report::Missing;
-
-pub(super) fn proxy_of(event: &Event) -> Proxy {
-    let known = [
-        (Tag::TensorMemory, Proxy::TensorMemory),
-        (Tag::TensorMap, Proxy::TensorMap),
-        (Tag::Async, Proxy::Async),
-        (Tag::Texture, Proxy::Texture),
-        (Tag::Surface, Proxy::Surface),
-        (Tag::Constant, Proxy::Constant),
-    ];
-    known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or(Proxy::Generic, |(_, proxy)| proxy)
-}
-
-/// "async proxy".
-pub(crate) fn proxy(event: &Event) -> &'static str {
-    match proxy_of(event) {
-        Proxy::Generic => "generic proxy",
-        Proxy::Async => "async proxy",
-        Proxy::TensorMap => "tensormap proxy",
-        Proxy::TensorMemory => "tensor memory",
-        Proxy::Texture => "texture proxy",
-        Proxy::Surface => "surface proxy",
-        Proxy::Constant => "constant proxy",
-    }
-}
-
-/// What an asynchronous operation is called: "the bulk copy".
-pub(crate) fn asynchronous(event: &Event, instruction: &str) -> &'static str {
-    let has = |tag| event.tags.has(tag);
-    let tensor = event.strand.as_ref().and_then(|strand| strand.tensor).map(|tensor| tensor.kind);
-    match tensor {
-        Some(TensorKind::Mma) => return "the tcgen05.mma",
-        Some(TensorKind::Cp { .. }) => return "the tcgen05.cp",
-        Some(TensorKind::Shift) => return "the tcgen05.shift",
-        Some(TensorKind::Ld) => return "the tcgen05.ld",
-        Some(TensorKind::St) => return "the tcgen05.st",
-        None => {}
-    }
-    match () {
-        () if has(Tag::Wgmma) => "the wgmma",
-        () if has(Tag::Tcgen05) => "the tcgen05 operation",
-        () if instruction.contains("cp.reduce") => "the bulk reduction",
-        () if instruction.contains(".tensor") => "the tensor copy",
-        () if instruction.contains("cp.async.bulk") => "the bulk copy",
-        () if instruction.contains("try_cancel") => "the cluster launch request",
-        () if instruction.contains("st.async") => "the asynchronous store",
-        () if instruction.contains("red.async") => "the asynchronous reduction",
-        () if has(Tag::CpAsync) => "the cp.async",
-        () => "the asynchronous operation",
-    }
-}
 
 /// "P1's bulk copy of line 16".
 pub(super) fn operation(scene: &Scene<'_>, id: EventId) -> String {
-    let name = asynchronous(scene.event(id), &scene.text(id));
+    let name = operation_name(scene.event(id), &scene.text(id));
     let name = name.strip_prefix("the ").unwrap_or(name);
     format!("{}'s {name} of line {}", scene.name(id), scene.line(id))
 }
@@ -143,7 +92,7 @@ pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Ed
         return reasons;
     }
     if scene.holds("base-causality", from, to) {
-        let (first, own) = (place(scene, from), proxy(scene.event(from)));
+        let (first, own) = (place(scene, from), Proxy::of(scene.event(from)).name());
         let reasons = reasons.replace(&format!("from the {own} of {first} to"), &format!("from its {own} to"));
         return format!("{first} comes first in base causality order, but {reasons}");
     }
@@ -222,15 +171,15 @@ pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
 fn two_atomics(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<String> {
     let [one, other] = [first, second].map(|id| scene.event(id));
     let updates = |event: &Event| event.rmw_partner.is_some() && !event.tags.has(Tag::Weak);
-    if !updates(one) || !updates(other) || proxy_of(one) == proxy_of(other) {
+    if !updates(one) || !updates(other) || Proxy::of(one) == Proxy::of(other) {
         return None;
     }
     let [a, b] = [first, second].map(|id| place(scene, id));
     Some(format!(
         "{a} updates in the {}, {b} in the {}: two atomic operations of different proxies are not atomic for each other \
          (PTX ISA 8.7)",
-        proxy(one),
-        proxy(other)
+        Proxy::of(one).name(),
+        Proxy::of(other).name()
     ))
 }
 

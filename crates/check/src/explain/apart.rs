@@ -10,9 +10,9 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 
 use super::Context;
-use super::facts::Facts;
 use super::name::scope_name;
 use super::words::Family;
+use crate::facts::Facts;
 
 /// A reason with the section of the ISA it rests on.
 pub(super) struct Because {

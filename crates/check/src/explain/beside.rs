@@ -12,7 +12,7 @@ use fencepost_program::tag::Tag;
 use super::Context;
 use super::name::value;
 use super::order::Moment;
-use crate::diagnosis::words;
+use crate::proxy::{Proxy, operation_name};
 
 impl Context<'_> {
     /// The value of an event; of an mbarrier its phase and what that waits for.
@@ -45,7 +45,7 @@ impl Context<'_> {
     /// "P1's bulk copy of line 13", "the completion of P1's bulk copy of line 13 at full".
     pub(super) fn called_strand(&self, id: EventId) -> String {
         let Some(event) = self.event(id) else { return String::new() };
-        let name = words::asynchronous(event, &self.instruction(id));
+        let name = operation_name(event, &self.instruction(id));
         let name = name.strip_prefix("the ").unwrap_or(name);
         let (thread, line) = (self.thread(id).unwrap_or_default(), self.line_number(id).unwrap_or_default());
         let whole = format!("{thread}'s {name} of line {line}");
@@ -113,7 +113,7 @@ fn change(before: State, after: State) -> String {
 
 /// "the bulk copy", in a loop "the bulk copy of iteration 2": it is told beside its thread.
 fn asynchronous(context: &Context<'_>, id: EventId) -> String {
-    let name = context.event(id).map_or("", |event| words::asynchronous(event, &context.instruction(id)));
+    let name = context.event(id).map_or("", |event| operation_name(event, &context.instruction(id)));
     context.rounds.name(id).map_or(name.to_owned(), |iteration| format!("{name} of {iteration}"))
 }
 
@@ -126,13 +126,13 @@ pub(super) fn accesses(context: &Context<'_>, execution: &Execution, run: &[&Mom
         let value = context.value_text(execution, moment.event);
         match done.iter_mut().find(|(other, found, ..)| *other == writes && *found == name) {
             Some((.., values)) => values.push(value),
-            None => done.push((writes, name, words::proxy(event), vec![value])),
+            None => done.push((writes, name, Proxy::of(event).name(), vec![value])),
         }
     }
     let Some(first) = run.first() else { return String::new() };
     let Some(event) = context.event(first.event) else { return String::new() };
     // A tensor copy reads its map through a proxy of its own.
-    let proxy = words::proxy(event);
+    let proxy = Proxy::of(event).name();
     let one = done.iter().all(|(_, _, own, _)| *own == proxy);
     let part = |(writes, name, own, values): &(bool, &str, &str, Vec<String>)| {
         let verb = if *writes { "writes" } else { "reads" };
@@ -164,7 +164,7 @@ pub(super) fn start(context: &Context<'_>, execution: &Execution, id: EventId) -
     let strand = execution.events.iter().copied().find(|event| context.issue(*event) == Some(id));
     match strand.and_then(|event| context.event(event)) {
         Some(event) if !event.tags.has(Tag::Completion) => {
-            format!("`{instruction}` starts {}", words::asynchronous(event, &instruction))
+            format!("`{instruction}` starts {}", operation_name(event, &instruction))
         }
         _ => format!("`{instruction}`"),
     }

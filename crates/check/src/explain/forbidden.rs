@@ -20,12 +20,12 @@ use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_syntax::cat::CheckRole;
 
-use super::facts::chosen;
 use super::name::value;
 use super::relevance::{Asked, Relevance};
 use super::steps::{self, Step};
 use super::words::{self, Family, Telling};
 use super::{Context, Explanation, Line, Rejected, Rounds, chain};
+use crate::facts::chosen;
 use crate::models::Origin;
 use crate::render::HighlightedEdge;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 
-use super::facts::Facts;
+use crate::facts::Facts;
 
 /// The relations of the shipped models that are such an order; other models have none of these names.
 const ORDERS: [&str; 2] = ["base-causality", "kernel-order"];

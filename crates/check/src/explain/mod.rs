@@ -13,7 +13,6 @@
 mod apart;
 mod beside;
 mod chain;
-pub(crate) mod facts;
 mod forbidden;
 mod happened;
 mod interleave;

@@ -11,8 +11,8 @@ use fencepost_syntax::litmus::Arch;
 
 use super::words::{Family, axiom_section};
 use super::{Context, Line};
-use crate::diagnosis::words;
 use crate::models::Origin;
+use crate::proxy::Proxy;
 
 impl<'a> Context<'a> {
     pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
@@ -107,7 +107,7 @@ impl<'a> Context<'a> {
     /// With its line, and its proxy where that is not the other's: "P0's `st.shared.u64 [s], 1` (line 4, generic proxy)".
     pub(super) fn placed(&self, id: EventId, other: EventId) -> String {
         let line = self.line_number(id).filter(|_| self.issue(id).is_none()).map(|line| format!("line {line}"));
-        let proxy = |id: EventId| self.event(id).map(words::proxy);
+        let proxy = |id: EventId| self.event(id).map(|event| Proxy::of(event).name());
         let through = proxy(id).filter(|own| Some(*own) != proxy(other)).map(str::to_owned);
         let places: Vec<String> = [line, self.rounds.name(id), through].into_iter().flatten().collect();
         let name = self.called_plain(id);

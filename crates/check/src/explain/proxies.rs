@@ -7,7 +7,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 
 use super::apart::{Apart, Because};
-use crate::diagnosis::words;
+use crate::proxy::Proxy;
 
 impl Apart<'_> {
     /// Of `a`, which comes before `b` in base causality order, but not in one that proxies preserve. None where the model
@@ -18,7 +18,7 @@ impl Apart<'_> {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);
-        let (from, to) = (words::proxy(first), words::proxy(second));
+        let (from, to) = (Proxy::of(first).name(), Proxy::of(second).name());
         let because = |text: String| Some(Because { text, section: "8.9.5, 9.7.15.4" });
         let (kind, tag) = match (from, to) {
             (_, "tensormap proxy") => return because(self.no_map_gate(a, b)),

@@ -10,10 +10,10 @@ use fencepost_program::unfolding::Event;
 use fencepost_syntax::litmus::Arch;
 
 use super::apart::Apart;
-use super::facts::{self, Facts};
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
+use crate::facts::{self, Facts};
 use crate::race::{
     CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
 };
@@ -184,7 +184,7 @@ fn reasons_by_scope(context: &Context<'_>, (first, second): (EventId, EventId)) 
 fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {
     let (first, second) = example.pair;
     let model = facts::watching(context.model);
-    let facts = Facts::new(context, &model, example.execution);
+    let facts = Facts::of(context.unfolding, &model, example.execution);
     let apart = Apart { context, facts: &facts, execution: example.execution };
     let says = |text: String, section: &str| Line { text, section: context.section(section), ..Line::default() };
     let mut lines = Vec::new();

@@ -11,15 +11,15 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
 use super::apart::{Apart, Because};
-use super::facts::{self, Facts};
 use super::happened::Happened;
 use super::interleave::{Finals, Interleaving, interleaving};
 use super::name::value;
 use super::order::{Moment, Odd, by_communication, overwriting, told};
 use super::{Context, Explanation, Line, Rounds, beside};
-use crate::diagnosis::words;
+use crate::facts::{self, Facts};
 use crate::outcome;
 use crate::phrase::{self, Notation};
+use crate::proxy::Proxy;
 
 /// Tells the execution. `wanted` is what it is a witness of.
 pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {
@@ -28,7 +28,7 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let ending = wanted.and_then(|wanted| Ending::new(context, execution, wanted));
     let finals = ending.as_ref().map(Ending::finals).unwrap_or_default();
     let model = facts::watching(context.model);
-    let facts = Facts::new(context, &model, execution);
+    let facts = Facts::of(context.unfolding, &model, execution);
     let happened = Happened::new(&facts, execution);
     let (summary, order) = match interleaving(context, execution, &finals, &happened) {
         Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
@@ -153,7 +153,7 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
 
 /// " through the texture proxy"; of the generic one nothing is said.
 fn through(context: &Context<'_>, id: EventId) -> String {
-    match context.event(id).map(words::proxy) {
+    match context.event(id).map(|event| Proxy::of(event).name()) {
         Some(proxy) if proxy.ends_with(" proxy") && proxy != "generic proxy" => format!(" through the {proxy}"),
         _ => String::new(),
     }

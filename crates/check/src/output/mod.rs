@@ -11,6 +11,7 @@ pub mod table;
 pub mod width;
 
 use crate::expectation::Comparison;
+pub use crate::expectation::Status;
 use crate::report::Report;
 use crate::requirement::Requirement;
 
@@ -21,17 +22,6 @@ pub struct Row<'a> {
     pub comparison: &'a Comparison,
     /// What every test of the run is required to be.
     pub required: &'a [Requirement],
-}
-
-/// What a row contributes to the exit code.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Status {
-    /// As expected, or nothing expected and the condition holds.
-    Good,
-    /// Unknown where an answer was wanted.
-    Unknown,
-    /// Violated or not as expected.
-    Bad,
 }
 
 impl Row<'_> {

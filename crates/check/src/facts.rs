@@ -10,8 +10,6 @@ use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckRole;
 
-use super::Context;
-
 /// The relations that reasons look at, as the shipped models name them.
 const NAMES: &[&str] = &[
     "morally-strong",
@@ -40,7 +38,7 @@ fn node(model: &Model, name: &str) -> Option<NodeId> {
 }
 
 /// The model with the relations of [`NAMES`] among its checks: only what a check needs is evaluated.
-pub(crate) fn watching(model: &Model) -> Model {
+pub fn watching(model: &Model) -> Model {
     let mut watching = model.clone();
     let Some(pattern) = model.checks.first() else { return watching };
     let watched = NAMES.iter().filter_map(|name| node(model, name));
@@ -49,7 +47,7 @@ pub(crate) fn watching(model: &Model) -> Model {
 }
 
 /// The execution's choices over the candidate's numbers.
-pub(super) fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
+pub fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
     let relation = |pairs: &[(EventId, EventId)]| {
         let local = pairs.iter().filter_map(|(from, to)| Some((candidate.local(*from)?, candidate.local(*to)?)));
         Relation::from_pairs(candidate.shape, local)
@@ -64,7 +62,7 @@ pub(super) fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
     }
 }
 
-pub(crate) struct Facts<'m> {
+pub struct Facts<'m> {
     model: &'m Model,
     matrices: Matrices<'m>,
     candidate: Candidate,
@@ -72,11 +70,7 @@ pub(crate) struct Facts<'m> {
 
 impl<'m> Facts<'m> {
     /// `model` is one of [`watching`].
-    pub(super) fn new(context: &Context<'_>, model: &'m Model, execution: &Execution) -> Facts<'m> {
-        Facts::of(context.unfolding, model, execution)
-    }
-
-    pub(crate) fn of(unfolding: &Unfolding, model: &'m Model, execution: &Execution) -> Facts<'m> {
+    pub fn of(unfolding: &Unfolding, model: &'m Model, execution: &Execution) -> Facts<'m> {
         let mut candidate = Candidate::default();
         candidate.choose(unfolding, &execution.traces);
         let mut matrices = Matrices::new(model);
@@ -86,19 +80,19 @@ impl<'m> Facts<'m> {
     }
 
     /// Whether the pair is in the relation of this name; None if the model has none.
-    pub(crate) fn holds(&self, name: &str, from: EventId, to: EventId) -> Option<bool> {
+    pub fn holds(&self, name: &str, from: EventId, to: EventId) -> Option<bool> {
         let (from, to) = (self.candidate.local(from)?, self.candidate.local(to)?);
         Some(self.matrices.pair(node(self.model, name)?, from, to))
     }
 
     /// What the relation leads to from the event, ascending.
-    pub(crate) fn after(&self, name: &str, from: EventId) -> Option<Vec<EventId>> {
+    pub fn after(&self, name: &str, from: EventId) -> Option<Vec<EventId>> {
         let row = self.matrices.row(node(self.model, name)?, self.candidate.local(from)?);
         Some(row.into_iter().filter_map(|to| self.candidate.events.get(to).copied()).collect())
     }
 
     /// What the relation leads from to the event, ascending.
-    pub(crate) fn before(&self, name: &str, to: EventId) -> Option<Vec<EventId>> {
+    pub fn before(&self, name: &str, to: EventId) -> Option<Vec<EventId>> {
         let (node, to) = (node(self.model, name)?, self.candidate.local(to)?);
         let events = self.candidate.events.iter().enumerate();
         Some(events.filter(|(from, _)| self.matrices.pair(node, *from, to)).map(|(_, event)| *event).collect())
