@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::panic, clippy::expect_used)]
 
-#[path = "../tests/common/mutants.rs"]
+#[path = "../tests/suite/common/mutants.rs"]
 mod mutants;
 
 use std::collections::BTreeMap;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use fencepost_check::render;
+use fencepost_tell::render;
 
 use deferred::Deferred;
 

@@ -4,8 +4,8 @@
 
 use std::fmt::Write;
 
-use fencepost_check::output::table::Colour;
 use fencepost_syntax::{Diagnostic, Severity, Source};
+use fencepost_tell::output::table::Colour;
 
 /// More are noise.
 const SHOWN: usize = 20;

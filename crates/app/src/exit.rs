@@ -1,7 +1,7 @@
 //! Exit codes: 0 as expected, 1 violated or disagreeing, 2 bad input, 3 unknown; over several files the first of 2, 1, 3
 //! that occurs.
 
-use fencepost_check::output::Status;
+use fencepost_tell::output::Status;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Exit {

@@ -17,7 +17,7 @@ mod visible;
 use std::process::ExitCode;
 
 use clap::Parser;
-use fencepost_check::output::table::Colour;
+use fencepost_tell::output::table::Colour;
 
 fn main() -> ExitCode {
     let code = run();

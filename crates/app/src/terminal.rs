@@ -5,8 +5,8 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use fencepost_check::output::table::Colour;
-use fencepost_check::output::width::Width;
+use fencepost_tell::output::table::Colour;
+use fencepost_tell::output::width::Width;
 
 use crate::inputs::reason;
 use crate::visible::{Notation, escaped};

@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(crate) enum Notation {
     /// `\x1b`, `\u{202e}`.
     Plain,
-    /// The same, but for the colours that [`fencepost_check::output::table::Colour`] writes.
+    /// The same, but for the colours that [`fencepost_tell::output::table::Colour`] writes.
     Coloured,
     /// `\u001b`: inside a string the same character, and outside there is none.
     Json,

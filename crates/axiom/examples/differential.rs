@@ -7,7 +7,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::panic)]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/suite/support/mod.rs"]
 mod support;
 
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Times the enumeration engine on the families whose numbers are known: `cargo run --release --example
 //! enumerate_families`. With arguments `MODEL FILE...`: the first question of each litmus test, as reachability.
 
-#[path = "../tests/enumerate_programs/mod.rs"]
+#[path = "../tests/suite/enumerate_programs/mod.rs"]
 mod enumerate_programs;
 
 use std::ops::ControlFlow;

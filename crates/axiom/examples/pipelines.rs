@@ -1,10 +1,10 @@
 //! Times the engines on bulk-copy pipelines: `cargo run --release --example pipelines [NAME]`. Every execution, and the
 //! search for a race, with the reading in which a fence-free reuse of a buffer is fine and without.
 
-#[path = "../tests/support/handmade.rs"]
+#[path = "../tests/suite/support/handmade.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod handmade;
-#[path = "../tests/support/pipelines.rs"]
+#[path = "../tests/suite/support/pipelines.rs"]
 #[allow(dead_code, reason = "the tests use more of it")]
 mod pipelines;
 

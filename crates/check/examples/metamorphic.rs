@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, clippy::panic)]
 
-#[path = "../tests/metamorphic/mod.rs"]
+#[path = "../tests/suite/metamorphic/mod.rs"]
 mod metamorphic;
 
 use std::collections::BTreeMap;

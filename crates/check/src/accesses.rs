@@ -32,18 +32,18 @@ use crate::search::Searcher;
 use crate::verdict::Why;
 
 /// Whether a thread of the program can wait.
-pub(crate) fn can_wait(unfolding: &Unfolding) -> bool {
+pub fn can_wait(unfolding: &Unfolding) -> bool {
     unfolding.traces.iter().any(|trace| matches!(trace.end, TraceEnd::Spin { .. } | TraceEnd::Blocked { .. }))
 }
 
 /// Whether the executions of this unfolding are only those of which something is assumed.
-pub(crate) fn is_assuming(unfolding: &Unfolding, filter: Option<&Condition>) -> bool {
+pub fn is_assuming(unfolding: &Unfolding, filter: Option<&Condition>) -> bool {
     filter.is_some() || unfolding.traces.iter().any(|trace| !trace.assumptions.is_empty())
 }
 
 /// How many executions are looked at.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Effort {
+pub enum Effort {
     Capped,
     Complete,
 }
@@ -69,16 +69,16 @@ enum Allowed {
 /// not enough they are.
 const CLEAR_WORK: u64 = 60_000;
 
-pub(crate) struct RaceSearch<'a, 'r> {
+pub struct RaceSearch<'a, 'r> {
     /// With failing iterations, if there can be any.
-    pub(crate) unfolding: &'a Unfolding,
-    pub(crate) model: &'a LoadedModel,
-    pub(crate) filter: Option<&'a Condition>,
-    pub(crate) searcher: Searcher<'a>,
+    pub unfolding: &'a Unfolding,
+    pub model: &'a LoadedModel,
+    pub filter: Option<&'a Condition>,
+    pub searcher: Searcher<'a>,
     /// Its choices of traces, see [`crate::quiet`].
-    pub(crate) parts: &'r [Part<'a>],
+    pub parts: &'r [Part<'a>],
     /// Of this unfolding, made ready when first needed.
-    pub(crate) replayer: &'r OnceCell<Result<Replayer<'a>, NotConfirmed>>,
+    pub replayer: &'r OnceCell<Result<Replayer<'a>, NotConfirmed>>,
 }
 
 #[derive(Default)]
@@ -115,18 +115,18 @@ impl Places {
 }
 
 /// What the search saw, and how much of what there is.
-pub(crate) struct Met {
-    pub(crate) races: RaceSet,
+pub struct Met {
+    pub races: RaceSet,
     /// Those are all races.
-    pub(crate) complete: bool,
-    pub(crate) protocol: ProtocolSet,
-    pub(crate) executions: Count,
+    pub complete: bool,
+    pub protocol: ProtocolSet,
+    pub executions: Count,
     /// Why executions were left out, if some were.
-    pub(crate) why: Option<Why>,
+    pub why: Option<Why>,
 }
 
 impl Met {
-    pub(crate) fn nothing() -> Met {
+    pub fn nothing() -> Met {
         let executions = Count { count: 0, complete: true };
         Met { races: RaceSet::default(), complete: true, protocol: ProtocolSet::default(), executions, why: None }
     }
@@ -134,7 +134,7 @@ impl Met {
 
 impl RaceSearch<'_, '_> {
     /// Adds what the executions that end so show.
-    pub(crate) fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
+    pub fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
         for part in self.parts {
             if self.objects_race(met) || !self.is_clear(flags, part, ends) {
                 self.look_at(flags, part, ends, effort, met);
@@ -181,7 +181,7 @@ impl RaceSearch<'_, '_> {
     /// Completes a set of races: looks for an execution with a race that is none of them, until there is none. Whether there
     /// is none in the end. Much less work than listing all executions, because a part of the search is left as soon as
     /// everything in it is ordered.
-    pub(crate) fn hunt(&self, flags: &Flags, ends: &[Ends], effort: Effort, races: &mut RaceSet) -> bool {
+    pub fn hunt(&self, flags: &Flags, ends: &[Ends], effort: Effort, races: &mut RaceSet) -> bool {
         let places = Places::new(self.unfolding);
         let mut complete = true;
         let mut evaluator = flags.evaluator();
@@ -276,7 +276,7 @@ impl RaceSearch<'_, '_> {
     }
 
     /// What is shown must be so for the independent evaluator too.
-    pub(crate) fn is_confirmed(&self, met: &Met) -> bool {
+    pub fn is_confirmed(&self, met: &Met) -> bool {
         if met.races.races.is_empty() && met.protocol.errors.is_empty() {
             return true;
         }
@@ -323,7 +323,7 @@ fn left_out(exploration: Exploration, capped: bool) -> Option<Why> {
 }
 
 /// What so many executions say. Nothing is said of no execution.
-pub(crate) fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
+pub fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
     if races.has_race() {
         RaceAnswer::Found
     } else if executions.complete && executions.count > 0 {
@@ -334,7 +334,7 @@ pub(crate) fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
 }
 
 /// The same of broken rules about mbarriers.
-pub(crate) fn protocol_answer(protocol: &ProtocolSet, executions: Count) -> ProtocolAnswer {
+pub fn protocol_answer(protocol: &ProtocolSet, executions: Count) -> ProtocolAnswer {
     if protocol.has_error() {
         ProtocolAnswer::Found
     } else if executions.complete && executions.count > 0 {

@@ -71,7 +71,7 @@ pub struct Evidence {
 
 /// Whether something was found, in a way that can be believed.
 #[derive(Clone, Debug)]
-pub(crate) enum Finding {
+pub enum Finding {
     Found(Box<Execution>),
     Absent,
     /// No execution shows it, and it is possible: the behaviour is undefined.
@@ -80,38 +80,38 @@ pub(crate) enum Finding {
 }
 
 /// What a check knows before it is written down.
-pub(crate) struct Answers {
+pub struct Answers {
     /// Per question; None while nothing is known.
-    pub(crate) findings: Vec<Option<Finding>>,
-    pub(crate) executions: Option<Count>,
-    pub(crate) outcomes: crate::histogram::Histogram,
+    pub findings: Vec<Option<Finding>>,
+    pub executions: Option<Count>,
+    pub outcomes: crate::histogram::Histogram,
     /// What the counted executions show, before it is believed.
     met: Met,
-    pub(crate) races: RaceSet,
-    pub(crate) race_answer: RaceAnswer,
+    pub races: RaceSet,
+    pub race_answer: RaceAnswer,
     /// Why it is not known.
-    pub(crate) race_why: Option<Why>,
+    pub race_why: Option<Why>,
     /// The limit that may have kept more races from being found.
-    pub(crate) race_rest: Option<Why>,
+    pub race_rest: Option<Why>,
     /// The races are those of the executions that were counted, though others were to be looked at.
     races_of_counted: bool,
-    pub(crate) protocol: ProtocolSet,
-    pub(crate) protocol_answer: ProtocolAnswer,
+    pub protocol: ProtocolSet,
+    pub protocol_answer: ProtocolAnswer,
     /// Its executions are those of the unfolding that keeps failing iterations.
-    pub(crate) protocol_of_accesses: bool,
-    pub(crate) termination: TerminationAnswer,
-    pub(crate) termination_why: Option<Why>,
-    pub(crate) stuck: Option<Execution>,
-    pub(crate) engine: Option<EngineName>,
-    pub(crate) cross_checked: bool,
+    pub protocol_of_accesses: bool,
+    pub termination: TerminationAnswer,
+    pub termination_why: Option<Why>,
+    pub stuck: Option<Execution>,
+    pub engine: Option<EngineName>,
+    pub cross_checked: bool,
     /// The flags that make the behaviour undefined, if some do.
-    pub(crate) undefined: Vec<String>,
+    pub undefined: Vec<String>,
     /// Nothing was looked at.
-    pub(crate) refused: Option<Why>,
+    pub refused: Option<Why>,
 }
 
 impl Answers {
-    pub(crate) fn new(findings: Vec<Option<Finding>>) -> Answers {
+    pub fn new(findings: Vec<Option<Finding>>) -> Answers {
         Answers {
             findings,
             executions: None,
@@ -137,7 +137,7 @@ impl Answers {
 }
 
 /// Under the model as it is compiled, whatever the options say of readings.
-pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let start = Instant::now();
     let whole = match fencepost_program::initial::unknowns(&test.program).is_empty() {
         true => check_known(test, model, options),
@@ -147,7 +147,7 @@ pub(crate) fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<
 }
 
 /// With the initial values that the program has.
-pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+pub fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let terms = outcome::terms(&test.program);
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
@@ -195,7 +195,7 @@ pub(crate) fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_
 }
 
 /// Every answer is unknown for the same reason.
-pub(crate) fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
+pub fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
     let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
     let mut answers = Answers::new(findings);
     if options.termination.is_yes() {
@@ -617,7 +617,7 @@ impl Job<'_> {
 }
 
 /// The verdict of a question, given what was found.
-pub(crate) fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
+pub fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
     match finding {
         Finding::Found(_) | Finding::Undefined => verdict_of(kind, true),
         Finding::Absent => verdict_of(kind, false),

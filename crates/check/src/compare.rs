@@ -237,7 +237,7 @@ fn modelled(test: &Test, mut terms: Vec<Term>, bound: u32) -> Vec<Term> {
 }
 
 /// What is observed. A test that mentions nothing is not equal under all models for that.
-pub(crate) fn terms(program: &Program, observed: Observed) -> Vec<Term> {
+pub fn terms(program: &Program, observed: Observed) -> Vec<Term> {
     let mentioned = outcome::terms(program);
     if observed == Observed::Test && !mentioned.is_empty() {
         return mentioned;
@@ -312,7 +312,7 @@ fn axiomatic(
 
 /// Why a report has not all outcomes, if it has not. One of the questions must be whether `false` is reached: the answer
 /// takes every execution, so that it has the cause where some were not seen.
-pub(crate) fn unseen(report: &Report) -> Option<Why> {
+pub fn unseen(report: &Report) -> Option<Why> {
     let unknown = report.questions.iter().find_map(|answer| match &answer.verdict {
         crate::Verdict::Unknown(why) => Some(why.clone()),
         _ => None,
@@ -360,7 +360,7 @@ fn named(test: &Test, term: &Term) -> String {
 }
 
 /// The test asked whether final states with these terms satisfy conditions.
-pub(crate) fn asking(test: &Test, terms: &[Term], conditions: &[Condition]) -> Test {
+pub fn asking(test: &Test, terms: &[Term], conditions: &[Condition]) -> Test {
     let mut program = test.program.clone();
     let span = test.litmus.span();
     let question = |condition: &Condition| {

@@ -8,7 +8,6 @@
 //! Questions, races, termination and protocols are told apart, because they depend on different points.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -19,15 +18,12 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::{Checked, Evidence, check_as_read, refused};
 use crate::deepen;
-use crate::diagnosis;
-use crate::models::{LoadedModel, Models};
+use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome;
 use crate::race_order;
 use crate::readings::{Point, Settings};
-use crate::report::{
-    Answer, Diagnosis, ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading,
-};
+use crate::report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use crate::test::Test;
 use crate::verdict::{Case, Dependence, Verdict, Why};
 
@@ -39,102 +35,26 @@ pub fn undecided(test: &Test, model: &LoadedModel, options: &Options<'_>, why: W
 /// Answers one test under one model.
 pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let start = Instant::now();
-    // Whatever a phase does with its part of the time: some more for what was found last, and all of it is over.
-    let hard = options.time_limit.map(|limit| limit.saturating_add(limit / 5 + Duration::from_millis(300)));
-    let _entered = limits::enter(hard.and_then(|hard| start.checked_add(hard)), None);
+    let _entered = enter(options, start);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let repairs = options.repairs.is_yes();
-    let for_answer = |limit| if repairs { for_answer(limit, model) } else { limit };
-    let answering = Options { time_limit: options.time_limit.map(for_answer), ..options.clone() };
-    let (mut checked, bound) = deepen::check(&answering, start, |options| check_readings(test, model, options));
-    let options = &Options { bound, ..options.clone() };
-    // What the answer has left of its time is for the repairs.
-    let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
+    let (mut checked, _) = answer(test, model, options, start);
     race_order::leave_out_told(&mut checked);
-    // What is missing is looked for in the first races of the text, whichever is listed first; of many, the causes are among them.
-    let is_long = checked.report.races.pairs.len() > diagnosis::MOST_RACES;
-    if is_long {
-        race_order::put_causes_first(test, &mut checked);
-    }
-    if repairs {
-        diagnosis::apply(test, model, &Options { time_limit, ..options.clone() }, &mut checked);
-        diagnose_stronger(Runs::new(test, model, options, start), &mut checked.report);
-        if !diagnosis::is_for(model) && model.is_older_ptx() {
-            diagnose_as_whole(test, &Options { time_limit, ..options.clone() }, &mut checked.report);
-        }
-    }
-    if !is_long {
-        race_order::put_causes_first(test, &mut checked);
-    }
+    race_order::put_causes_first(test, &mut checked);
     checked.report.list_outcomes(options.most_outcomes);
     checked
 }
 
-/// The older models of PTX know the same races (`tests/agreement.rs` lists where not) and nothing of what makes them: what a
-/// race or a hang lacks is told as the whole model finds it.
-fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
-    static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
-    let hangs = report.termination.answer == TerminationAnswer::MayHang;
-    let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
-    if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
-        return;
-    }
-    let Some(whole) = WHOLE.get_or_init(|| Models::shipped("ptx")) else { return };
-    let found = check(test, whole, options).report;
-    for race in &mut report.races.pairs {
-        let same = found.races.pairs.iter().find(|other| places(other) == places(race));
-        race.diagnosis = same.and_then(|other| other.diagnosis.clone());
-    }
-    for (answer, other) in report.questions.iter_mut().zip(found.questions) {
-        answer.cause = other.cause.filter(|_| forbids(answer) && report.races.pairs.is_empty());
-    }
-    if hangs && found.termination.answer == TerminationAnswer::MayHang {
-        report.termination.cause = found.termination.cause;
-        report.termination.missing = found.termination.missing;
-    }
+/// Enters the limits of a check that began then. Whatever a phase does with its part of the time: some more for what was
+/// found last, and all of it is over.
+pub fn enter(options: &Options<'_>, start: Instant) -> limits::Entered {
+    let hard = options.time_limit.map(|limit| limit.saturating_add(limit / 5 + Duration::from_millis(300)));
+    limits::enter(hard.and_then(|hard| start.checked_add(hard)), None)
 }
 
-/// The share of a time limit that the answer has: a race without what it lacks is half an answer.
-fn for_answer(limit: Duration, model: &LoadedModel) -> Duration {
-    if diagnosis::is_for(model) { limit - limit / 6 } else { limit }
-}
-
-/// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on
-/// from ordering anything. What is missing once that point is settled is told then: one point first, then all. Of a point
-/// with values between its ends the weakest is named that has a repair; where the strongest has none, they have none.
-fn diagnose_stronger(runs: Runs<'_>, report: &mut Report) {
-    let lacks = |race: &Race| !race.contested && race.diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.confirmed);
-    let is_open = |point: &&Point| report.readings.iter().any(|used| used.name == point.name && !used.chosen);
-    let open: Vec<&Point> = runs.model.points.iter().filter(is_open).collect();
-    let mut tries: Vec<Vec<&Point>> = open.iter().map(|point| vec![*point]).collect();
-    if open.len() > 1 {
-        tries.push(open);
-    }
-    for points in tries {
-        if !report.races.pairs.iter().any(lacks) || runs.is_over() {
-            return;
-        }
-        let strongest: Vec<(&str, &str)> =
-            points.iter().map(|point| (point.name.as_str(), point.strongest())).collect();
-        let lacking: Vec<Places> = report.races.pairs.iter().filter(|race| lacks(race)).map(places).collect();
-        let mut repaired = runs.repaired(&strongest);
-        repaired.retain(|places, _| lacking.contains(places));
-        if let ([point], false) = (points.as_slice(), repaired.is_empty()) {
-            let between = point.values.iter().rev().skip(1).filter(|value| *value != point.weakest());
-            for value in between.take_while(|_| !runs.is_over()) {
-                repaired.extend(runs.repaired(&[(&point.name, value)]));
-            }
-        }
-        for race in report.races.pairs.iter_mut().filter(|race| lacks(race)) {
-            race.diagnosis = repaired.remove(&places(race)).or(race.diagnosis.take());
-        }
-    }
-}
-
-fn under(chosen: &[(&str, &str)]) -> String {
-    let words: Vec<String> = chosen.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    words.join(", ")
+/// The answers, races in the order of the text, and how often loops were unrolled for them.
+pub fn answer(test: &Test, model: &LoadedModel, options: &Options<'_>, start: Instant) -> (Checked, u32) {
+    deepen::check(options, start, |options| check_readings(test, model, options))
 }
 
 fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
@@ -267,9 +187,9 @@ fn is_unknown(answer: &str) -> bool {
 }
 
 /// A race by what is the same under all readings: its flag, and the lines and columns of its accesses.
-type Places = (String, u32, u32, u32, u32);
+pub type Places = (String, u32, u32, u32, u32);
 
-fn places(race: &Race) -> Places {
+pub fn places(race: &Race) -> Places {
     (race.flag.clone(), race.first.line, race.first.column, race.second.line, race.second.column)
 }
 
@@ -292,10 +212,10 @@ fn used(model: &LoadedModel, chosen: &Settings, touched: &[&Point]) -> Vec<UsedR
 }
 
 /// Checks of one test under several readings, each done once.
-struct Runs<'a> {
-    test: &'a Test,
-    model: &'a LoadedModel,
-    options: &'a Options<'a>,
+pub struct Runs<'a> {
+    pub test: &'a Test,
+    pub model: &'a LoadedModel,
+    pub options: &'a Options<'a>,
     start: Instant,
     done: BTreeMap<Settings, Outline>,
     /// The executions behind the first answer.
@@ -303,22 +223,22 @@ struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options<'a>, start: Instant) -> Runs<'a> {
+    pub fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options<'a>, start: Instant) -> Runs<'a> {
         Runs { test, model, options, start, done: BTreeMap::new(), known: None }
     }
 
     /// The time limit is of the whole check.
-    fn options_left(&self) -> Options<'a> {
+    pub fn options_left(&self) -> Options<'a> {
         let left = self.options.time_limit.map(|limit| limit.saturating_sub(self.start.elapsed()));
         Options { time_limit: left, ..self.options.clone() }
     }
 
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         let is_cancelled = self.options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
         is_cancelled || self.options_left().time_limit.is_some_and(|left| left.is_zero())
     }
 
-    fn check(&self, settings: &Settings) -> Checked {
+    pub fn check(&self, settings: &Settings) -> Checked {
         let options = self.options_left();
         match self.model.under(settings, self.test.program.version) {
             Ok(None) => check_as_read(self.test, self.model, &options),
@@ -331,19 +251,6 @@ impl<'a> Runs<'a> {
                 refused(self.test, self.model, &options, &outcome::terms(&self.test.program), why)
             }
         }
-    }
-
-    /// The races that have a repair under these readings.
-    fn repaired(&self, chosen: &[(&str, &str)]) -> BTreeMap<Places, Diagnosis> {
-        let settings = self.options.readings.clone();
-        let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
-        let mut checked = self.check(&settings);
-        diagnosis::apply(self.test, self.model, &self.options_left(), &mut checked);
-        let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
-            let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
-            Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))
-        });
-        confirmed.collect()
     }
 
     fn outline(&mut self, settings: &Settings) -> Outline {

@@ -8,15 +8,15 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
 
 #[derive(Copy, Clone, PartialEq, Debug)]
-pub(crate) struct Estimate {
+pub struct Estimate {
     /// Traces, reads-from and orders together.
-    pub(crate) bits: f64,
+    pub bits: f64,
     /// Whether some thread can fail to end: in a spin loop, at a barrier, or cut by the unrolling bound.
-    pub(crate) may_not_exit: bool,
+    pub may_not_exit: bool,
 }
 
 impl Estimate {
-    pub(crate) fn new(unfolding: &Unfolding) -> Estimate {
+    pub fn new(unfolding: &Unfolding) -> Estimate {
         let traces: f64 = unfolding.threads.iter().map(|thread| log2(thread.traces.len())).sum();
         let mut writes: BTreeMap<LocationId, usize> = BTreeMap::new();
         let mut reads: BTreeMap<LocationId, usize> = BTreeMap::new();

@@ -4,7 +4,7 @@
 use fencepost_program::value::Value;
 
 #[derive(Default)]
-pub(crate) struct Histogram {
+pub struct Histogram {
     /// The values of every state, one state after the other, as they were met.
     values: Vec<Value>,
     /// By state: how often it was met.
@@ -20,7 +20,7 @@ const LEAST: usize = 64;
 
 impl Histogram {
     /// Counts a state so many times more; whether it is a new one. All have the same number of values.
-    pub(crate) fn add(&mut self, state: &[Value], times: u64) -> bool {
+    pub fn add(&mut self, state: &[Value], times: u64) -> bool {
         self.width = state.len();
         if self.table.len() < 2 * (self.counts.len() + 1) {
             self.grow();
@@ -41,7 +41,7 @@ impl Histogram {
         true
     }
 
-    pub(crate) fn contains(&self, state: &[Value]) -> bool {
+    pub fn contains(&self, state: &[Value]) -> bool {
         if self.table.is_empty() {
             return false;
         }
@@ -56,14 +56,14 @@ impl Histogram {
     }
 
     /// Every state with its count, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[Value], u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&[Value], u64)> {
         let mut order: Vec<u32> = (0..self.counts.len() as u32).collect();
         order.sort_unstable_by(|a, b| self.state(*a).cmp(self.state(*b)));
         order.into_iter().map(|number| (self.state(number), self.counts[number as usize]))
     }
 
     /// The same, in the order they were met.
-    pub(crate) fn unsorted(&self) -> impl Iterator<Item = (&[Value], u64)> {
+    pub fn unsorted(&self) -> impl Iterator<Item = (&[Value], u64)> {
         (0..self.counts.len() as u32).map(|number| (self.state(number), self.counts[number as usize]))
     }
 

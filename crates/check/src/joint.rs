@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::search::Searcher;
 
 /// The executions of a program, and how they were unrolled.
-pub(crate) fn unfold(
+pub fn unfold(
     program: &Program,
     model: &LoadedModel,
     options: &Options<'_>,

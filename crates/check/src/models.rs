@@ -150,7 +150,7 @@ const REAL_DEPENDENCIES: &str = "real-dependencies";
 impl LoadedModel {
     /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
     /// read-modify-write, and that barriers order memory.
-    pub(crate) fn unfolding(&self, bound: u32) -> UnfoldOptions {
+    pub fn unfolding(&self, bound: u32) -> UnfoldOptions {
         let (rewriting, joint, elements) = match self.origin {
             Origin::Shipped => (Rewriting::Spins, Joint::Spins, Elements::OneOfAlike),
             Origin::Own => (Rewriting::Unrolled, Joint::Unrolled, Elements::All),
@@ -198,7 +198,7 @@ impl LoadedModel {
 
     /// The model with a variant of its text that is no reading; None if the text has no such variant, or it is on. Of such
     /// a model nothing is assumed that a text in a file would not promise.
-    pub(crate) fn with_variant(&self, name: &str) -> Option<LoadedModel> {
+    pub fn with_variant(&self, name: &str) -> Option<LoadedModel> {
         if !self.text.mentioned.contains_key(name) || self.variants.contains(name) {
             return None;
         }
@@ -228,7 +228,7 @@ impl LoadedModel {
         self.text.tree.get_or_init(|| compiled::tree(self.text.kept).unwrap_or_else(|| cat::parse(&self.source.text).0))
     }
 
-    pub(crate) fn flags(&self) -> &Flags {
+    pub fn flags(&self) -> &Flags {
         self.flags.get_or_init(|| Flags::new(&self.model, race::declared(&self.source.text).as_deref()))
     }
 
@@ -250,7 +250,7 @@ impl LoadedModel {
     }
 
     /// Whether it is a shipped model of an older version of PTX.
-    pub(crate) fn is_older_ptx(&self) -> bool {
+    pub fn is_older_ptx(&self) -> bool {
         matches!(self.origin, Origin::Shipped) && self.name.starts_with("ptx-")
     }
 
@@ -290,7 +290,7 @@ pub struct Replayer<'t> {
 
 impl<'t> Replayer<'t> {
     /// Large executions are judged within limits: they may take long, and a great deal of memory.
-    pub(crate) fn watched(self, watch: impl FnOnce() -> Watch<'t>) -> Replayer<'t> {
+    pub fn watched(self, watch: impl FnOnce() -> Watch<'t>) -> Replayer<'t> {
         if self.unfolding.events.len() <= LARGE {
             return self;
         }
@@ -406,7 +406,7 @@ impl Models {
     }
 
     /// A shipped model, compiled now.
-    pub(crate) fn from_text(name: &str) -> Option<LoadedModel> {
+    pub fn from_text(name: &str) -> Option<LoadedModel> {
         let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
         let loaded = Models::from_source(name, source, &mut |_| None);
         let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");

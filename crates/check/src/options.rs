@@ -107,8 +107,6 @@ pub struct Options<'a> {
     /// The condition's own questions; off for a check of termination only.
     pub questions: Wanted,
     pub cross_check: CrossCheck,
-    /// What a race, a hang or a broken promise lacks: each piece is put in and the test checked again.
-    pub repairs: Wanted,
     /// Contested points that somebody decided; of the others that matter, both ends are tried.
     pub readings: Settings,
 }
@@ -128,7 +126,6 @@ impl Default for Options<'_> {
             termination: Wanted::Yes,
             questions: Wanted::Yes,
             cross_check: CrossCheck::default(),
-            repairs: Wanted::Yes,
             readings: Settings::default(),
         }
     }

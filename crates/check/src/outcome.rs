@@ -14,13 +14,13 @@ use crate::compare;
 use crate::test::Test;
 
 /// The values of some terms, in their order.
-pub(crate) type State = Vec<Value>;
+pub type State = Vec<Value>;
 
 /// Longer outcomes are not read.
 const MOST_LISTED: usize = 24;
 
 /// The terms the histogram shows: those of the questions, the filter and `locations`, ascending.
-pub(crate) fn terms(program: &Program) -> Vec<Term> {
+pub fn terms(program: &Program) -> Vec<Term> {
     let mut terms: Vec<Term> = program.shown.clone();
     terms.extend(program.questions.iter().flat_map(|question| question.condition.terms()));
     terms.extend(program.filter.iter().flat_map(|filter| filter.node.terms()));
@@ -31,7 +31,7 @@ pub(crate) fn terms(program: &Program) -> Vec<Term> {
 }
 
 /// A test that mentions nothing shows its registers, where they are few enough to be read. None for the others.
-pub(crate) fn showing_registers(test: &Test) -> Option<Test> {
+pub fn showing_registers(test: &Test) -> Option<Test> {
     let program = &test.program;
     if !program.questions.is_empty() || !terms(program).is_empty() {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn showing_registers(test: &Test) -> Option<Test> {
 
 /// Judges a condition on a state; a term the state does not have makes it false, which cannot happen for terms of
 /// [`terms`].
-pub(crate) fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
+pub fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
     let mut next = 0;
     let mut value = |term: &Term| {
         // Conditions mostly name the terms in their order.
@@ -55,17 +55,17 @@ pub(crate) fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> b
 }
 
 /// Reads an execution's values.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     unfolding: &'a Unfolding,
     execution: &'a Execution,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(unfolding: &'a Unfolding, execution: &'a Execution) -> Reader<'a> {
+    pub fn new(unfolding: &'a Unfolding, execution: &'a Execution) -> Reader<'a> {
         Reader { unfolding, execution }
     }
 
-    pub(crate) fn value(&self, event: EventId) -> Option<Value> {
+    pub fn value(&self, event: EventId) -> Option<Value> {
         self.execution.values.get(self.place(event)?).copied().flatten()
     }
 
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(crate) fn evaluate(&self, expression: &Expression) -> Option<Value> {
+    pub fn evaluate(&self, expression: &Expression) -> Option<Value> {
         expression.evaluate(&mut |leaf| match leaf {
             Leaf::Read(event) => self.value(event),
             Leaf::BarrierResult(event) => self.reduction(event),
@@ -114,14 +114,14 @@ impl<'a> Reader<'a> {
 
     /// Every final state, projected to the terms, ascending and each once. Empty if a term has no value, which is a
     /// defect of the execution.
-    pub(crate) fn states(&self, terms: &[Term]) -> Vec<State> {
+    pub fn states(&self, terms: &[Term]) -> Vec<State> {
         let mut states = Vec::new();
         self.each_state(terms, &mut Scratch::default(), |state| states.push(state.to_vec()));
         states
     }
 
     /// The same, one after the other, in buffers that serve the next execution too: thousands are read.
-    pub(crate) fn each_state(&self, terms: &[Term], scratch: &mut Scratch, mut visit: impl FnMut(&[Value])) {
+    pub fn each_state(&self, terms: &[Term], scratch: &mut Scratch, mut visit: impl FnMut(&[Value])) {
         scratch.find(terms, self);
         let Scratch { overwritten, finals, choices, state, places, .. } = scratch;
         if terms.iter().any(|term| matches!(term, Term::Memory(_))) {
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
 
 /// What reading the final states of one execution needs.
 #[derive(Default)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     /// By event of the execution: a write of its location comes after it.
     overwritten: Vec<bool>,
     finals: Vec<(LocationId, Value)>,

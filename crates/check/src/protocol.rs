@@ -26,7 +26,7 @@ const TAKES_PARITY: Version = Version { major: 9, minor: 4 };
 
 /// What is wrong.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Kind {
+pub enum Kind {
     State(mbarrier::ProtocolError),
     /// Any operation after `mbarrier.inval`.
     UsedAfterInval,
@@ -46,7 +46,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// The name in reports; stable.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Kind::State(mbarrier::ProtocolError::Uninitialised) => "uninitialised",
             Kind::State(mbarrier::ProtocolError::InitOfLive) => "init-of-live",
@@ -68,17 +68,17 @@ impl Kind {
     }
 
     /// Whether it is about what all operations on the object add up to, and not about one of them.
-    pub(crate) fn is_of_the_whole_life(self) -> bool {
+    pub fn is_of_the_whole_life(self) -> bool {
         matches!(self, Kind::MissingBytes | Kind::ExcessBytes | Kind::UnexpectedBytes)
     }
 
     /// Whether a rule is broken. What is none is only warned of.
-    pub(crate) fn is_error(self) -> bool {
+    pub fn is_error(self) -> bool {
         self != Kind::UnexpectedBytes
     }
 
     /// Of the PTX ISA.
-    pub(crate) fn section(self) -> &'static str {
+    pub fn section(self) -> &'static str {
         match self {
             Kind::MissingWait => "9.7.15.16.5.1",
             _ => "9.7.15.16",
@@ -88,31 +88,31 @@ impl Kind {
 
 /// An error without its executions.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct Key {
-    pub(crate) location: LocationId,
-    pub(crate) span: Span,
-    pub(crate) kind: Kind,
+pub struct Key {
+    pub location: LocationId,
+    pub span: Span,
+    pub kind: Kind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Example {
-    pub(crate) event: EventId,
+pub struct Example {
+    pub event: EventId,
     /// What happens, in words.
-    pub(crate) message: String,
-    pub(crate) execution: Execution,
+    pub message: String,
+    pub execution: Execution,
 }
 
 #[derive(Clone, Default, Debug)]
-pub(crate) struct ProtocolSet {
-    pub(crate) errors: BTreeMap<Key, Example>,
+pub struct ProtocolSet {
+    pub errors: BTreeMap<Key, Example>,
 }
 
 impl ProtocolSet {
-    pub(crate) fn has_error(&self) -> bool {
+    pub fn has_error(&self) -> bool {
         self.errors.keys().any(|key| key.kind.is_error())
     }
 
-    pub(crate) fn extend(&mut self, other: ProtocolSet) {
+    pub fn extend(&mut self, other: ProtocolSet) {
         for (key, example) in other.errors {
             self.errors.entry(key).or_insert(example);
         }
@@ -120,7 +120,7 @@ impl ProtocolSet {
 }
 
 /// Looks at the executions of one unfolding.
-pub(crate) struct Examiner<'a> {
+pub struct Examiner<'a> {
     unfolding: &'a Unfolding,
     mbarriers: Vec<LocationId>,
     /// What each wait asks, where its answer decides something.
@@ -128,7 +128,7 @@ pub(crate) struct Examiner<'a> {
 }
 
 impl<'a> Examiner<'a> {
-    pub(crate) fn new(unfolding: &'a Unfolding) -> Examiner<'a> {
+    pub fn new(unfolding: &'a Unfolding) -> Examiner<'a> {
         let is_mbarrier = |(_, location): &(usize, &fencepost_program::unfolding::LocationInfo)| {
             location.role == LocationRole::Mbarrier
         };
@@ -143,12 +143,12 @@ impl<'a> Examiner<'a> {
     }
 
     /// Whether there is anything to look at.
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         self.mbarriers.is_empty()
     }
 
     /// Adds the errors of this execution that are new.
-    pub(crate) fn add(&self, execution: &Execution, set: &mut ProtocolSet) {
+    pub fn add(&self, execution: &Execution, set: &mut ProtocolSet) {
         if self.is_idle() {
             return;
         }
@@ -190,10 +190,10 @@ fn find_questions(expression: &Expression, found: &mut BTreeMap<EventId, (Operat
 }
 
 /// The writes to an mbarrier in coherence order, with the state each leaves.
-pub(crate) type History = Vec<(EventId, State)>;
+pub type History = Vec<(EventId, State)>;
 
 /// Those of an execution. Writes that coherence leaves unordered are in the order of the program text.
-pub(crate) fn history(unfolding: &Unfolding, execution: &Execution, location: LocationId) -> History {
+pub fn history(unfolding: &Unfolding, execution: &Execution, location: LocationId) -> History {
     let reader = Reader::new(unfolding, execution);
     let is_write = |event: &EventId| {
         unfolding.events.get(event.index()).is_some_and(|event| event.is_write() && event.location() == Some(location))

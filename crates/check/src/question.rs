@@ -7,7 +7,7 @@ use crate::verdict::Verdict;
 
 /// What a question looks for: its condition, for `forall` and `assert` its negation, the filter included so that both are
 /// judged on one final state.
-pub(crate) fn looked_for(program: &Program, question: &Question) -> Condition {
+pub fn looked_for(program: &Program, question: &Question) -> Condition {
     let condition = match question.kind {
         QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
         _ => question.condition.clone(),
@@ -19,7 +19,7 @@ pub(crate) fn looked_for(program: &Program, question: &Question) -> Condition {
 }
 
 /// The verdict of a question, given whether what it looks for is reachable.
-pub(crate) fn verdict_of(kind: QuestionKind, reachable: bool) -> Verdict {
+pub fn verdict_of(kind: QuestionKind, reachable: bool) -> Verdict {
     let wanted = matches!(kind, QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check);
     if reachable == wanted { Verdict::Holds } else { Verdict::Violated }
 }

@@ -26,7 +26,7 @@
 #[cfg(test)]
 mod compare;
 #[cfg(test)]
-pub(crate) mod draft;
+pub mod draft;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -41,16 +41,16 @@ use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
 use crate::race::{Flag, Flags, is_of_lifetime};
 
 /// Some choices of traces of an unfolding, with the same events.
-pub(crate) struct Part<'a> {
-    pub(crate) unfolding: Cow<'a, Unfolding>,
+pub struct Part<'a> {
+    pub unfolding: Cow<'a, Unfolding>,
     /// The events of quiet iterations that it is about: what does not touch one of them is looked at elsewhere. Empty for
     /// the part without quiet iterations, which is about everything.
-    pub(crate) about: BTreeSet<EventId>,
+    pub about: BTreeSet<EventId>,
 }
 
 impl Part<'_> {
     /// The pairs of events that this part is not about.
-    pub(crate) fn left_out(&self) -> Vec<(EventId, EventId)> {
+    pub fn left_out(&self) -> Vec<(EventId, EventId)> {
         if self.about.is_empty() {
             return Vec::new();
         }
@@ -64,7 +64,7 @@ impl Part<'_> {
 
 /// The flags that are asked of a wait which answers no. What is only warned of is no matter of it, and one that nothing raises
 /// but what raises another is known with that.
-pub(crate) fn asked<'f>(flags: &'f Flags, model: &Model) -> Vec<&'f Flag> {
+pub fn asked<'f>(flags: &'f Flags, model: &Model) -> Vec<&'f Flag> {
     let all: Vec<&Flag> = flags.each().filter(|flag| flag.is_race() || is_of_lifetime(&flag.name)).collect();
     let is_known = |flag: &Flag| {
         let others = all.iter().take_while(|other| other.check != flag.check);
@@ -80,7 +80,7 @@ fn is_quiet(event: &Event) -> bool {
 }
 
 /// The parts to look at: the one without quiet iterations first.
-pub(crate) fn parts(unfolding: &Unfolding) -> Vec<Part<'_>> {
+pub fn parts(unfolding: &Unfolding) -> Vec<Part<'_>> {
     parts_by(unfolding, is_quiet)
 }
 

@@ -19,16 +19,16 @@ use fencepost_syntax::{Diagnostic, Source, Span};
 
 /// A race without its executions: the flag, and the two instructions in source order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct RaceKey {
-    pub(crate) flag: String,
-    pub(crate) first: Span,
-    pub(crate) second: Span,
-    pub(crate) meaning: Meaning,
+pub struct RaceKey {
+    pub flag: String,
+    pub first: Span,
+    pub second: Span,
+    pub meaning: Meaning,
 }
 
 /// What a flag means for the program.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Meaning {
+pub enum Meaning {
     /// `flag`: something to warn of.
     Noted,
     /// A `flag` that the model declares a race ([`is_race`], [`declared`]): its executions stay what they are.
@@ -39,15 +39,15 @@ pub(crate) enum Meaning {
 
 /// An example: the pair of events and the execution it races in.
 #[derive(Clone, Debug)]
-pub(crate) struct Example {
-    pub(crate) pair: (EventId, EventId),
+pub struct Example {
+    pub pair: (EventId, EventId),
     /// Shared by all races that it is the first to have.
-    pub(crate) execution: Arc<Execution>,
+    pub execution: Arc<Execution>,
 }
 
 #[derive(Default)]
-pub(crate) struct RaceSet {
-    pub(crate) races: BTreeMap<RaceKey, Example>,
+pub struct RaceSet {
+    pub races: BTreeMap<RaceKey, Example>,
     /// How many of each flag, and whether there are more than were kept.
     kept: BTreeMap<String, Kept>,
 }
@@ -60,12 +60,12 @@ struct Kept {
 
 /// Pairs that are kept of one flag. Their number grows with the square of the threads, an example of each is an
 /// execution, and nobody reads so many.
-pub(crate) const MOST_PAIRS: usize = 400;
+pub const MOST_PAIRS: usize = 400;
 
 impl RaceKey {
     /// Whether the two are reported as a pair with what is missing: a race, or an access to memory that may not be there.
     /// Any other flag marks something to warn of.
-    pub(crate) fn is_pair(&self) -> bool {
+    pub fn is_pair(&self) -> bool {
         self.is_race() || is_of_lifetime(&self.flag)
     }
 
@@ -75,59 +75,59 @@ impl RaceKey {
 }
 
 /// The flag of an access that the memory may not outlive. It is no data race, and it is undefined.
-pub(crate) const EXIT: &str = "exit-before-access";
+pub const EXIT: &str = "exit-before-access";
 
 /// The flag of an access to the shared memory of a CTA that may not have started. It is no data race, and it is undefined.
 /// Both events of the pair are the access.
-pub(crate) const START: &str = "access-before-start";
+pub const START: &str = "access-before-start";
 
 /// Whether a flag of this name is about memory that is not there at the time of an access.
-pub(crate) fn is_of_lifetime(flag: &str) -> bool {
+pub fn is_of_lifetime(flag: &str) -> bool {
     [EXIT, START].contains(&flag)
 }
 
 /// Whether both events of a pair under this flag may be one, which is told once.
-pub(crate) fn may_be_alone(flag: &str) -> bool {
+pub fn may_be_alone(flag: &str) -> bool {
     is_of_one_thread(flag) || flag == START
 }
 
 /// The flag of a register of a `wgmma` that is used before it is there. The behaviour is undefined (PTX ISA 9.7.17.5.2). In a
 /// shipped model it is no `undefined_unless`, because the unfolding tells which programs it can be about at all.
-pub(crate) const IN_FLIGHT: &str = "wgmma-register-in-flight";
+pub const IN_FLIGHT: &str = "wgmma-register-in-flight";
 
 /// The flag of a register of a `wgmma` without a `wgmma.fence` between it and another access (PTX ISA 9.7.17.7.1): undefined
 /// in the same way.
-pub(crate) const NO_FENCE: &str = "wgmma-no-fence";
+pub const NO_FENCE: &str = "wgmma-no-fence";
 
 /// The flags about registers.
-pub(crate) const REGISTERS: [&str; 2] = [IN_FLIGHT, NO_FENCE];
+pub const REGISTERS: [&str; 2] = [IN_FLIGHT, NO_FENCE];
 
 /// The flags of a thread that does not arrive and wait in turn at the barrier of its cluster (PTX ISA 9.7.15.3): undefined
 /// too, and told by the unfolding in the same way.
-pub(crate) const CLUSTER: [&str; 2] = [ARRIVE_TWICE, WAIT_ALONE];
-pub(crate) const ARRIVE_TWICE: &str = "cluster-arrive-twice";
-pub(crate) const WAIT_ALONE: &str = "cluster-wait-alone";
+pub const CLUSTER: [&str; 2] = [ARRIVE_TWICE, WAIT_ALONE];
+pub const ARRIVE_TWICE: &str = "cluster-arrive-twice";
+pub const WAIT_ALONE: &str = "cluster-wait-alone";
 
 /// The flag of an asynchronous operation whose destination or mbarrier lies in a CTA where it must not (PTX ISA 9.7.10.13,
 /// 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2): undefined in the same way.
-pub(crate) const MISPLACED: &str = "misplaced-operand";
+pub const MISPLACED: &str = "misplaced-operand";
 
 /// The flag of an access that says `.shared::cta` and goes to the memory of another CTA (PTX ISA 5.1.7): undefined in the
 /// same way.
-pub(crate) const WINDOW: &str = "outside-window";
+pub const WINDOW: &str = "outside-window";
 
 /// The flags of tensor memory that is accessed through something that is no address of it, or deallocated twice (PTX ISA
 /// 9.7.18.7.1): undefined in the same way. What such an access hits is not known; the model's executions have it hit the
 /// columns that the CTA has.
-pub(crate) const TENSOR_MEMORY: [&str; 2] = [UNALLOCATED, DEALLOCATED_TWICE];
-pub(crate) const UNALLOCATED: &str = "unallocated-access-race";
-pub(crate) const DEALLOCATED_TWICE: &str = "deallocated-twice-race";
+pub const TENSOR_MEMORY: [&str; 2] = [UNALLOCATED, DEALLOCATED_TWICE];
+pub const UNALLOCATED: &str = "unallocated-access-race";
+pub const DEALLOCATED_TWICE: &str = "deallocated-twice-race";
 
 /// The flag of a request to cancel a launch behind a refusal (PTX ISA 9.7.15.18.1): undefined in the same way.
-pub(crate) const CANCEL_AGAIN: &str = "cancel-after-refusal";
+pub const CANCEL_AGAIN: &str = "cancel-after-refusal";
 
 /// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
-pub(crate) fn is_of_one_thread(flag: &str) -> bool {
+pub fn is_of_one_thread(flag: &str) -> bool {
     is_of_registers(flag)
         || CLUSTER.contains(&flag)
         || TENSOR_MEMORY.contains(&flag)
@@ -149,13 +149,13 @@ fn may_misuse_tensor_memory(unfolding: &Unfolding) -> bool {
 }
 
 /// Whether a flag of this name is about registers.
-pub(crate) fn is_of_registers(flag: &str) -> bool {
+pub fn is_of_registers(flag: &str) -> bool {
     REGISTERS.contains(&flag)
 }
 
 /// The flags that a model's text declares races: the words of its `// races:` lines; None where it has no such line, and
 /// names tell ([`is_race`]).
-pub(crate) fn declared(text: &str) -> Option<Vec<&str>> {
+pub fn declared(text: &str) -> Option<Vec<&str>> {
     let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix(RACES_LINE)).peekable();
     lines.peek()?;
     let words = lines.flat_map(|line| line.split([',', ' ', '\t']));
@@ -165,7 +165,7 @@ pub(crate) fn declared(text: &str) -> Option<Vec<&str>> {
 const RACES_LINE: &str = "// races:";
 
 /// A flag that a model's text declares a race, and that it does not have.
-pub(crate) fn undeclared(source: &Source, model: &Model) -> Option<Diagnostic> {
+pub fn undeclared(source: &Source, model: &Model) -> Option<Diagnostic> {
     let marks = |check: &Check| matches!(check.role, CheckRole::Flag | CheckRole::UndefinedUnless);
     let is_known = |name: &str| model.checks.iter().any(|check| marks(check) && check.name == name);
     let name = declared(&source.text)?.into_iter().find(|name| !is_known(name))?;
@@ -179,7 +179,7 @@ pub(crate) fn undeclared(source: &Source, model: &Model) -> Option<Diagnostic> {
 
 /// Whether a flag is about races by its name: some word of it is `race`, `races` or `racy` (`data-race`, `race_on_locks`,
 /// `unseqRace`). A model that calls its races something else names those flags in a `// races:` line.
-pub(crate) fn is_race(flag: &str) -> bool {
+pub fn is_race(flag: &str) -> bool {
     let is_capital = |character: char| character.is_ascii_uppercase();
     let words = flag.split(|character: char| !character.is_ascii_alphanumeric());
     words.into_iter().any(|word| {
@@ -190,19 +190,19 @@ pub(crate) fn is_race(flag: &str) -> bool {
 
 impl RaceSet {
     /// Nothing of this flag will be kept any more.
-    pub(crate) fn is_full(&self, flag: &str) -> bool {
+    pub fn is_full(&self, flag: &str) -> bool {
         self.kept.get(flag).is_some_and(|kept| kept.more)
     }
 
     /// Whether there are more races than are listed.
-    pub(crate) fn has_more(&self) -> bool {
+    pub fn has_more(&self) -> bool {
         let pairs: BTreeSet<&str> =
             self.races.keys().filter(|key| key.is_pair()).map(|key| key.flag.as_str()).collect();
         pairs.into_iter().any(|flag| self.is_full(flag))
     }
 
     /// Adds a race that is not known yet, unless there are enough.
-    pub(crate) fn note(&mut self, key: RaceKey, example: impl FnOnce() -> Example) {
+    pub fn note(&mut self, key: RaceKey, example: impl FnOnce() -> Example) {
         if self.races.contains_key(&key) {
             return;
         }
@@ -216,19 +216,19 @@ impl RaceSet {
     }
 
     /// Adds what another search found.
-    pub(crate) fn extend(&mut self, other: RaceSet) {
+    pub fn extend(&mut self, other: RaceSet) {
         let full = other.kept.into_iter().filter(|(_, kept)| kept.more).map(|(flag, _)| flag);
         let full: Vec<String> = full.collect();
         other.races.into_iter().for_each(|(key, example)| self.note(key, || example));
         full.into_iter().for_each(|flag| self.kept.entry(flag).or_default().more = true);
     }
 
-    pub(crate) fn has_race(&self) -> bool {
+    pub fn has_race(&self) -> bool {
         self.races.keys().any(RaceKey::is_race)
     }
 
     /// The flags that make the behaviour undefined, ascending, each once.
-    pub(crate) fn undefined(&self) -> Vec<String> {
+    pub fn undefined(&self) -> Vec<String> {
         let undefined = self.races.keys().filter(|key| key.meaning == Meaning::Undefined);
         let mut names: Vec<String> = undefined.map(|key| key.flag.clone()).collect();
         names.dedup();
@@ -236,7 +236,7 @@ impl RaceSet {
     }
 
     /// Of an access and the exits of all threads of a CTA one pair is enough: any of them could have stayed.
-    pub(crate) fn settle(&mut self, unfolding: &Unfolding) {
+    pub fn settle(&mut self, unfolding: &Unfolding) {
         let exits = |event: EventId| unfolding.events.get(event.index()).is_some_and(|event| event.has(Tag::Exit));
         let mut told = BTreeSet::new();
         self.races.retain(|key, example| {
@@ -248,25 +248,25 @@ impl RaceSet {
 
 /// The flags of a model, and the relations that raise them.
 #[derive(Debug)]
-pub(crate) struct Flags {
+pub struct Flags {
     model: Model,
     nodes: Vec<NodeId>,
     flags: Vec<Flag>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Flag {
+pub struct Flag {
     /// In the whole model.
-    pub(crate) check: CheckId,
-    pub(crate) name: String,
-    pub(crate) meaning: Meaning,
+    pub check: CheckId,
+    pub name: String,
+    pub meaning: Meaning,
     /// The pairs that raise it.
     node: NodeId,
 }
 
 impl Flag {
     /// Whether an answer about races is about it.
-    pub(crate) fn is_race(&self) -> bool {
+    pub fn is_race(&self) -> bool {
         self.meaning != Meaning::Noted
     }
 }
@@ -274,7 +274,7 @@ impl Flag {
 impl Flags {
     /// The compiler has made every `flag ~…` and `undefined_unless …` a question whether a relation is empty, so that
     /// each names pairs of events.
-    pub(crate) fn new(model: &Model, races: Option<&[&str]>) -> Flags {
+    pub fn new(model: &Model, races: Option<&[&str]>) -> Flags {
         let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
         let racy = model.checks.iter().enumerate();
         let racy = racy.filter(|(_, check)| marks(check.role) && check.kind == CheckKind::Empty);
@@ -296,27 +296,27 @@ impl Flags {
         Flags { model: model.unchecked(), nodes, flags }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.flags.is_empty()
     }
 
     /// Whether the model says which programs have races. That none of its other flags is raised tells nothing about them.
-    pub(crate) fn declare_races(&self) -> bool {
+    pub fn declare_races(&self) -> bool {
         self.flags.iter().any(|flag| flag.is_race() && !is_of_one_thread(&flag.name))
     }
 
     /// Whether a flag of this name is about races.
-    pub(crate) fn is_race(&self, name: &str) -> bool {
+    pub fn is_race(&self, name: &str) -> bool {
         self.flags.iter().any(|flag| flag.name == name && flag.is_race())
     }
 
     /// Whether the model knows programs without a defined behaviour, where races make it so.
-    pub(crate) fn undefine(&self) -> bool {
+    pub fn undefine(&self) -> bool {
         self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !is_of_one_thread(&flag.name))
     }
 
     /// Whether the behaviour of this program may be undefined.
-    pub(crate) fn may_undefine(&self, unfolding: &Unfolding) -> bool {
+    pub fn may_undefine(&self, unfolding: &Unfolding) -> bool {
         let of_one_thread = |hazard: &Hazard| {
             let flag = match hazard.kind {
                 HazardKind::RegisterInFlight => IN_FLIGHT,
@@ -336,11 +336,11 @@ impl Flags {
             || unfolding.events.iter().any(|event| event.has(Tag::Refused)) && knows(&[CANCEL_AGAIN])
     }
 
-    pub(crate) fn each(&self) -> impl Iterator<Item = &Flag> {
+    pub fn each(&self) -> impl Iterator<Item = &Flag> {
         self.flags.iter()
     }
 
-    pub(crate) fn evaluator(&self) -> FlagEvaluator<'_> {
+    pub fn evaluator(&self) -> FlagEvaluator<'_> {
         FlagEvaluator {
             flags: &self.flags,
             evaluator: Evaluator::with_roots(&self.model, &self.nodes),
@@ -352,7 +352,7 @@ impl Flags {
 }
 
 /// Evaluates all flags at once: they share most of what they look at.
-pub(crate) struct FlagEvaluator<'a> {
+pub struct FlagEvaluator<'a> {
     flags: &'a [Flag],
     evaluator: Evaluator<'a>,
     /// The traces of the last execution: most of what a flag looks at is theirs, and the next execution mostly has the
@@ -364,13 +364,13 @@ pub(crate) struct FlagEvaluator<'a> {
 
 impl FlagEvaluator<'_> {
     /// Adds the races of this execution that are new.
-    pub(crate) fn add(&mut self, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
+    pub fn add(&mut self, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
         self.evaluate(unfolding, execution);
         self.flags.iter().for_each(|flag| self.add_raised(flag, unfolding, execution, set));
     }
 
     /// The same for one flag.
-    pub(crate) fn add_one(&mut self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
+    pub fn add_one(&mut self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
         self.evaluate(unfolding, execution);
         self.add_raised(flag, unfolding, execution, set);
     }

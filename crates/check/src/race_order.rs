@@ -19,11 +19,11 @@ use crate::report::{Access, Race};
 use crate::test::Test;
 
 /// The flag of accesses that overlap in part.
-pub(crate) const MIXED: &str = "mixed-size-race";
+pub const MIXED: &str = "mixed-size-race";
 const DATA: &str = "data-race";
 
 /// Leaves out data races that are told as races of accesses that overlap in part.
-pub(crate) fn leave_out_told(checked: &mut Checked) {
+pub fn leave_out_told(checked: &mut Checked) {
     let races = &checked.report.races.pairs;
     if races.len() < 2 || races.len() != checked.evidence.races.len() {
         return;
@@ -41,7 +41,7 @@ pub(crate) fn leave_out_told(checked: &mut Checked) {
 }
 
 /// Puts the races first through which what is asked came about.
-pub(crate) fn put_causes_first(test: &Test, checked: &mut Checked) {
+pub fn put_causes_first(test: &Test, checked: &mut Checked) {
     let races = &checked.report.races.pairs;
     if races.len() < 2 || races.len() != checked.evidence.races.len() {
         return;

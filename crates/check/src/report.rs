@@ -68,7 +68,7 @@ pub struct Report {
 
 impl Answer {
     /// Whether what the question looks for is possible.
-    pub(crate) fn is_found(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         self.witness.is_some() || self.undefined
     }
 }
@@ -84,7 +84,7 @@ impl Report {
     }
 
     /// Lists no more outcomes than this: a report is there to be read.
-    pub(crate) fn list_outcomes(&mut self, most: usize) {
+    pub fn list_outcomes(&mut self, most: usize) {
         self.unlisted += self.outcomes.len().saturating_sub(most) as u64;
         self.outcomes.truncate(most);
     }
@@ -98,7 +98,7 @@ impl Report {
     }
 
     /// Whether every execution breaks a promise, and all were counted.
-    pub(crate) fn is_always_broken(&self, answer: &Answer) -> bool {
+    pub fn is_always_broken(&self, answer: &Answer) -> bool {
         let kept = if answer.kind == "~exists" { answer.negative } else { answer.positive };
         self.executions.is_some_and(|executions| executions.complete) && kept == Some(0)
     }
@@ -146,7 +146,7 @@ pub struct Undefined {
 }
 
 impl Undefined {
-    pub(crate) fn new(mut flags: Vec<String>) -> Option<Undefined> {
+    pub fn new(mut flags: Vec<String>) -> Option<Undefined> {
         flags.sort();
         flags.dedup();
         let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
@@ -245,7 +245,7 @@ pub struct Place {
 
 impl Form {
     /// Those of a program, gathered by name.
-    pub(crate) fn gather(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
+    pub fn gather(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
         let mut sorted: Vec<&Unsupported> = unsupported.iter().collect();
         sorted.sort_by_key(|found| found.span);
         let mut forms: Vec<Form> = Vec::new();
@@ -427,6 +427,13 @@ pub struct Missing {
     pub section: String,
 }
 
+impl Missing {
+    /// "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9 (PTX ISA 9.7.15.4)".
+    pub fn sentence(&self) -> String {
+        format!("{} (PTX ISA {})", self.text, self.section)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Access {
     pub thread: String,
@@ -597,6 +604,6 @@ pub enum EventKind {
     Exit,
 }
 
-pub(crate) fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(verdict.word())
 }

@@ -92,7 +92,7 @@ impl Met {
 }
 
 /// "required: race-free no, terminates unknown": those that are not met; None if all are.
-pub(crate) fn broken(required: &[Requirement], report: &Report) -> Option<String> {
+pub fn broken(required: &[Requirement], report: &Report) -> Option<String> {
     let unmet = required.iter().filter(|requirement| requirement.met(report) != Met::Yes);
     let broken = unmet.map(|requirement| {
         let why = requirement.why(report).map_or(String::new(), |why| format!(" because {why}"));

@@ -29,20 +29,20 @@ const CUT_WORK: u64 = 600_000;
 const SAT_BITS: f64 = 24.0;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum EngineName {
+pub enum EngineName {
     Enumerate,
     Sat,
 }
 
 impl EngineName {
-    pub(crate) fn other(self) -> EngineName {
+    pub fn other(self) -> EngineName {
         match self {
             EngineName::Enumerate => EngineName::Sat,
             EngineName::Sat => EngineName::Enumerate,
         }
     }
 
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             EngineName::Enumerate => "enumerate",
             EngineName::Sat => "sat",
@@ -50,38 +50,38 @@ impl EngineName {
     }
 }
 
-pub(crate) struct Searcher<'a> {
+pub struct Searcher<'a> {
     unfolding: &'a Unfolding,
     model: &'a Model,
-    pub(crate) estimate: Estimate,
+    pub estimate: Estimate,
     choice: EngineChoice,
     limits: Limits<'a>,
     /// How much longer what was found may be judged.
     grace: Duration,
     /// There are asynchronous operations or mbarriers. Their executions are many to list for what they have to say, and few:
     /// whatever is asked of them, counting first is best.
-    pub(crate) has_strands: bool,
+    pub has_strands: bool,
     /// Whether a cut can be reached, once that was asked.
     reach: OnceCell<Reach>,
 }
 
 /// What a search brought: the collected results, and whether it saw everything.
-pub(crate) struct Found<T> {
-    pub(crate) results: T,
-    pub(crate) exploration: Exploration,
-    pub(crate) engine: EngineName,
+pub struct Found<T> {
+    pub results: T,
+    pub exploration: Exploration,
+    pub engine: EngineName,
 }
 
 /// The events of one execution from which on a changed test is not checked for what it lacks.
 const LARGE: usize = 120;
 
 /// Whether executions are large: some take every thread's longest trace.
-pub(crate) fn is_large(unfolding: &Unfolding) -> bool {
+pub fn is_large(unfolding: &Unfolding) -> bool {
     longest(unfolding) > LARGE
 }
 
 /// The events of an execution in which every thread takes its longest way.
-pub(crate) fn longest(unfolding: &Unfolding) -> usize {
+pub fn longest(unfolding: &Unfolding) -> usize {
     let longest = |thread: &fencepost_program::unfolding::ThreadUnfolding| {
         let traces = thread.traces.iter().filter_map(|trace| unfolding.traces.get(trace.index()));
         traces.map(|trace| trace.events.len()).max().unwrap_or(0)
@@ -94,7 +94,7 @@ fn has_strands(unfolding: &Unfolding) -> bool {
 }
 
 impl<'a> Searcher<'a> {
-    pub(crate) fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
+    pub fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
         let limits = Limits {
             deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
             memory: options.memory_limit,
@@ -116,7 +116,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// The same search in another unfolding, by the same deadline.
-    pub(crate) fn within<'b>(&self, unfolding: &'b Unfolding) -> Searcher<'b>
+    pub fn within<'b>(&self, unfolding: &'b Unfolding) -> Searcher<'b>
     where
         'a: 'b,
     {
@@ -136,23 +136,23 @@ impl<'a> Searcher<'a> {
     }
 
     /// The time that is left.
-    pub(crate) fn left(&self) -> Option<Duration> {
+    pub fn left(&self) -> Option<Duration> {
         self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Whether the time is up.
-    pub(crate) fn is_late(&self) -> bool {
+    pub fn is_late(&self) -> bool {
         self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// What ends the judging of a large execution: a little after the search, so that what was found last counts.
-    pub(crate) fn watch(&self) -> Watch<'a> {
+    pub fn watch(&self) -> Watch<'a> {
         let deadline = self.limits.deadline.and_then(|deadline| deadline.checked_add(self.grace));
         Watch::new(&Limits { deadline, ..self.limits.clone() })
     }
 
     /// Explores with a fresh collection per engine that is asked.
-    pub(crate) fn run<T>(
+    pub fn run<T>(
         &self,
         goal: &Goal<'_>,
         fresh: impl Fn() -> T,
@@ -176,7 +176,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Explores all executions until the visitor or [`MOST_WORK`] ends it, which does not depend on any clock.
-    pub(crate) fn run_capped<T>(
+    pub fn run_capped<T>(
         &self,
         goal: &Goal<'_>,
         fresh: impl Fn() -> T,
@@ -187,7 +187,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// The same with so much work.
-    pub(crate) fn run_bounded<T>(
+    pub fn run_bounded<T>(
         &self,
         goal: &Goal<'_>,
         work: u64,
@@ -201,7 +201,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// How many executions are enough for a capped count.
-    pub(crate) fn most_counted(&self) -> u64 {
+    pub fn most_counted(&self) -> u64 {
         match self.choice {
             EngineChoice::Sat => MOST_COUNTED_BY_SAT,
             EngineChoice::Auto | EngineChoice::Enumerate => MOST_COUNTED,
@@ -242,7 +242,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Explores with the engine that did not answer, for a second opinion.
-    pub(crate) fn cross_check(
+    pub fn cross_check(
         &self,
         answered: EngineName,
         goal: &Goal<'_>,
@@ -286,7 +286,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// Whether a cut can be reached, as far as so much work tells.
-    pub(crate) fn reach(&self) -> Reach {
+    pub fn reach(&self) -> Reach {
         let ask = |engine: &dyn Engine, work| {
             let limits = Limits { work: Some(work), ..self.limits.clone() };
             reaches_cut(engine, self.unfolding, self.model, &limits)

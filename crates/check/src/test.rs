@@ -40,7 +40,7 @@ pub fn load(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
 }
 
 /// The same of litmus text, whatever its file is called.
-pub(crate) fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
+pub fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
     let (trees, mut diagnostics) = litmus::parse_named(&source.name, &source.text);
     let is_template = trees.first().is_some_and(|tree| tree.layout == Layout::NvLitmus);
     let instances = if is_template { litmus::expand(&source.text).0 } else { Vec::new() };
@@ -61,7 +61,7 @@ pub(crate) fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
 
 impl Test {
     /// The test with another program: one of several that its text stands for.
-    pub(crate) fn with_program(&self, program: Program) -> Test {
+    pub fn with_program(&self, program: Program) -> Test {
         Test { program, ..self.clone() }
     }
 

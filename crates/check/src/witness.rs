@@ -33,7 +33,7 @@ use crate::undefined;
 use crate::verdict::{Verdict, Why};
 use crate::warnings;
 
-pub(crate) fn report(
+pub fn report(
     test: &Test,
     model: &LoadedModel,
     unfolding: Option<&Unfolding>,
@@ -325,7 +325,7 @@ impl Writer<'_> {
 }
 
 /// Who makes an access, and where.
-pub(crate) fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
+pub fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
     let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
     let position = test.source.position(span.start);
     Access {

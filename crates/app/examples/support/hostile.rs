@@ -1,5 +1,5 @@
 //! Inputs of any size in every notation, and tests under limits that are too small for them: what `examples/limits.rs` runs
-//! in the long run and `tests/limits.rs` in part. Of every run is asked that it ends by an exit code of the manual, by the
+//! in the long run and `tests/suite/limits.rs` in part. Of every run is asked that it ends by an exit code of the manual, by the
 //! larger of twice its time limit and its time limit plus a second, with at most 1.25 times its memory limit.
 #![allow(dead_code, reason = "a test uses its part")]
 

@@ -7,10 +7,10 @@ use fencepost_check::expectation::NewUnknown;
 use fencepost_check::options::{
     CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, MOST_OUTCOMES, Options, Outcomes, Wanted,
 };
-use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
 use fencepost_syntax::limits::Ended;
+use fencepost_tell::output::Status;
 
 use super::file::{self, Choice, Desk, File};
 use super::library::{Cause, Library, Refused};
@@ -125,7 +125,6 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
         termination: Wanted::Yes,
         questions: Wanted::Yes,
         cross_check: CrossCheck::WhenSmall,
-        repairs: Wanted::Yes,
         readings: Settings::default(),
     }
 }

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 
 use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side};
-use fencepost_check::explain::explain;
 use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
-use fencepost_check::output::Status;
-use fencepost_check::output::compare as output;
 use fencepost_check::readings::Settings;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
+use fencepost_tell::explain::explain;
+use fencepost_tell::output::Status;
+use fencepost_tell::output::compare as output;
 
 use super::check::collect;
 use super::library::Library;
@@ -118,7 +118,6 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             termination: Wanted::No,
             questions: Wanted::Yes,
             cross_check: CrossCheck::Off,
-            repairs: Wanted::No,
             readings: Settings::default(),
         },
         machine: machine::asking(limits, NonZeroUsize::MIN).limits,

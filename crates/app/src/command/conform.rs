@@ -10,7 +10,6 @@ use fencepost_check::conform::{self, Agreement, Expected, Property, Row};
 use fencepost_check::neutral::{self, By, Neutral};
 use fencepost_check::operational;
 use fencepost_check::options::{CrossCheck, Deepening, Options, Outcomes, Wanted};
-use fencepost_check::output::Status;
 use fencepost_check::readings::Settings;
 use fencepost_check::{LoadedModel, Models, Test};
 use fencepost_machine::explore::Limits;
@@ -19,6 +18,7 @@ use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
+use fencepost_tell::output::Status;
 
 use super::check::engine;
 use super::compare::side;
@@ -75,7 +75,6 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         termination: Wanted::No,
         questions: Wanted::Yes,
         cross_check: CrossCheck::Off,
-        repairs: Wanted::No,
         readings: Settings::default(),
     };
     let (mut agree, mut total) = (0, 0);

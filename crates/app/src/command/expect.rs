@@ -2,7 +2,7 @@
 
 use fencepost_check::Options;
 use fencepost_check::expectation::{Comparison, Expectation, NewUnknown};
-use fencepost_check::output::{Status, table};
+use fencepost_tell::output::{Status, table};
 
 use super::check::{check_files, choice, collect, limits, new_unknown};
 use super::file::{Choice, File};

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fencepost_check::expectation::{self, Comparison, Expectations};
-use fencepost_check::output::Row;
 use fencepost_check::readings::Settings;
 use fencepost_check::requirement::Requirement;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, Why};
 use fencepost_syntax::limits::{self, Ended};
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
+use fencepost_tell::output::Row;
 
 use super::library::Library;
 use crate::diagnostics;
@@ -190,7 +190,7 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, libra
         let time_limit = options.time_limit.map(|limit| limit.saturating_sub(std::mem::take(&mut spent)));
         let options = Options { readings, time_limit, ..options.clone() };
         desk.begin(time_limit);
-        let checked = fencepost_check::check(&tests[test], &model, &options);
+        let checked = fencepost_repair::advise(&tests[test], &model, &options);
         let mut file = locked(&desk.file);
         locked(&desk.pending).pop_front();
         file.push(test, model, checked);

@@ -4,11 +4,11 @@ use std::num::NonZeroUsize;
 
 use fencepost_check::Test;
 use fencepost_check::operational::{self, Options, Outcomes, Report, Trace};
-use fencepost_check::output::machine as output;
 use fencepost_machine::explore::Limits;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::{BadSetup, Setup, options as options_of};
 use fencepost_syntax::Diagnostic;
+use fencepost_tell::output::machine as output;
 
 use super::check::collect;
 use super::step;

@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use fencepost_check::Options;
-use fencepost_check::map::bounded::{Checker, Reductions, ScScopes, units};
-use fencepost_check::map::given::{self, Answer, Judged};
-use fencepost_check::map::report::{self, Bounded};
-use fencepost_check::map::scheme::Scheme;
-use fencepost_check::map::shape::Kinds;
-use fencepost_check::map::state::{Conclusion, State};
-use fencepost_check::map::task::{PtxModel, Schemes, Target, Task};
-use fencepost_check::output::Status;
+use fencepost_mapping::bounded::{Checker, Reductions, ScScopes, units};
+use fencepost_mapping::given::{self, Answer, Judged};
+use fencepost_mapping::report::{self, Bounded};
+use fencepost_mapping::scheme::Scheme;
+use fencepost_mapping::shape::Kinds;
+use fencepost_mapping::state::{Conclusion, State};
+use fencepost_mapping::task::{PtxModel, Schemes, Target, Task};
 use fencepost_syntax::{Diagnostic, Source};
+use fencepost_tell::output::Status;
 
 use super::check::collect;
 use super::map_emit::Emitter;

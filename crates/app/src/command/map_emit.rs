@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fencepost_check::map::given::Judged;
-use fencepost_check::map::report::Smallest;
-use fencepost_check::map::task::Task;
+use fencepost_mapping::given::Judged;
+use fencepost_mapping::report::Smallest;
+use fencepost_mapping::task::Task;
 
 use crate::exit::Exit;
 use crate::inputs::{reason, shown};

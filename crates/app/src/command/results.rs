@@ -4,9 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::output::{Row, Status, herd, json, junit, table};
 use fencepost_check::readings::Settings;
-use fencepost_check::{explain, render};
+use fencepost_tell::output::{Row, Status, herd, json, junit, table};
+use fencepost_tell::{explain, render};
 
 use super::check::new_unknown;
 use super::file::{self, Choice, File};

@@ -37,7 +37,7 @@ pub(crate) fn run(tests: &[Test], setup: &Setup, options: &cli::Machine, exit: E
 fn refused(why: &Why) -> Exit {
     terminal::complain(&why.to_string());
     let mut exit = Exit::default();
-    exit.status(fencepost_check::output::Status::Unknown);
+    exit.status(fencepost_tell::output::Status::Unknown);
     exit
 }
 

@@ -46,7 +46,7 @@
 //!   fence goes last. None of the three models forbids a thread to take its next step so; a read-modify-write
 //!   finds the last write of its location, or for one kept without its read the write it was put behind.
 //!
-//! What the rule says of a bound is compared with larger bounds on random programs (`tests/cut.rs`).
+//! What the rule says of a bound is compared with larger bounds on random programs (`tests/suite/cut.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// splitmix64, the same on every machine.
-pub(crate) struct Random(pub(crate) u64);
+pub struct Random(pub u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -15,15 +15,15 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
-    pub(crate) fn one_in(&mut self, many: usize) -> bool {
+    pub fn one_in(&mut self, many: usize) -> bool {
         self.below(many) == 0
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, items: &[T]) -> T {
+    pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len())]
     }
 }

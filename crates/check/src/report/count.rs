@@ -10,12 +10,12 @@ pub struct Count {
 
 impl Count {
     /// That there is at least none goes without saying.
-    pub(crate) fn says_something(&self) -> bool {
+    pub fn says_something(&self) -> bool {
         self.complete || self.count > 0
     }
 
     /// Of two parts of one whole. A number that is too large for its type is at least what it was.
-    pub(crate) fn plus(self, other: Count) -> Count {
+    pub fn plus(self, other: Count) -> Count {
         match self.count.checked_add(other.count) {
             Some(count) => Count { count, complete: self.complete && other.complete },
             None => Count { count: self.count.max(other.count), complete: false },

@@ -1,0 +1,27 @@
+//! The program as people run it. One test program: each of several would be linked again.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may print and panic"
+)]
+
+mod bad_input;
+mod check;
+mod common;
+mod compare;
+mod docs;
+mod expect;
+mod gem5;
+#[path = "../../examples/support/hostile.rs"]
+mod hostile;
+mod limits;
+mod machine;
+mod map;
+#[path = "common/mutants.rs"]
+mod mutants;
+mod neutral;
+mod output;
+mod readings;
+mod tidy;

@@ -1,0 +1,284 @@
+//! Mistakes are diagnosed at the word with a next step; legal forms without a model are unsupported; nothing is ignored.
+
+use crate::common;
+
+use common::{attempt, dartagnan, ptx, x86};
+use fencepost_program::program::Feature;
+
+/// The text an error's span covers, its message and help.
+fn error(text: &str) -> (String, String, String) {
+    let (program, diagnostics) = attempt(text);
+    assert!(program.is_none(), "{text}");
+    let fault = diagnostics.first().expect("a diagnostic");
+    let at = &text[fault.span.start as usize..fault.span.end as usize];
+    (at.to_string(), fault.message.clone(), fault.help.clone().unwrap_or_default())
+}
+
+fn unsupported(text: &str) -> Vec<String> {
+    let (program, diagnostics) = attempt(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    program.expect("a program").unsupported.into_iter().map(|fault| fault.what).collect()
+}
+
+#[test]
+fn wrong_semantics_are_errors_at_the_modifier() {
+    for (code, at) in [
+        ("ld.release.gpu.u32 %r1, [x];", "release"),
+        ("st.acquire.gpu.u32 [x], 1;", "acquire"),
+        ("red.acquire.gpu.add.u32 [x], 1;", "acquire"),
+        ("atom.weak.add.u32 %r1, [x], 1;", "weak"),
+        ("fence.relaxed.gpu;", "relaxed"),
+        ("ld.acquire.u32 %r1, [x];", "acquire"),
+        ("ld.weak.gpu.u32 %r1, [x];", "gpu"),
+        ("ld.volatile.sys.u32 %r1, [x];", "sys"),
+        ("ld.acquire.gpu.sys.u32 %r1, [x];", "sys"),
+    ] {
+        let (found, _, help) = error(&ptx("x = 0;", &[code]));
+        assert_eq!(found, at, "{code}");
+        assert!(!help.is_empty(), "{code}");
+    }
+}
+
+#[test]
+fn a_fence_needs_a_scope() {
+    assert_eq!(error(&dartagnan(&["fence.sc"])).0, "fence");
+}
+
+#[test]
+fn real_ptx_has_no_subtracting_atomic() {
+    assert!(error(&ptx("x = 0;", &["atom.sub.u32 %r1, [x], 1;"])).1.contains("no `atom.sub"));
+}
+
+#[test]
+fn forms_without_a_model_are_unsupported() {
+    for (code, what) in [
+        ("atom.min.f32 %f1, [x], %f2;", "`atom.min.f32`"),
+        ("vset.u32.u32.eq %r1, %r2, %r3;", "`vset.u32.u32.eq`"),
+        ("red.max.f32 [x], %r1;", "`red.max.f32`"),
+        ("mov.f32 %f1, 1.5;", "the floating-point number `1.5`"),
+        ("fence.proxy.async;", "`fence.proxy.async`"),
+        ("cp.async.wait_all;", "`cp.async.wait_all`"),
+        ("mov.u32 %r1, %smid;", "the special register `%smid`"),
+        ("ld.u32 %r1, [x+4];", "an access at `x+4`, which is no declared element"),
+    ] {
+        assert_eq!(unsupported(&ptx("x = 0;", &[code])), [what], "{code}");
+    }
+    // These alone show that the text is real PTX.
+    for code in ["bar.warp.sync 1;", "barrier.cluster.arrive;"] {
+        assert_eq!(unsupported(&ptx("x = 0;", &[code])), [""; 0], "{code}");
+    }
+}
+
+#[test]
+fn an_access_past_the_end_is_unsupported() {
+    let text = ptx(".u32 x;", &["st.u64 [x], 1;"]).replace(".u32 x", ".global .u32 x");
+    assert_eq!(unsupported(&text), ["an access of 8 bytes to `x`, past its 4"]);
+}
+
+#[test]
+fn names_are_resolved_or_named() {
+    let (_, message, help) = error(&format!("{}exists (P0:r7 = 1)\n", dartagnan(&["ld.weak r1, x"])));
+    assert!(message.contains("r7") && help.contains("r1"), "{message} {help}");
+    let (_, message, _) = error(&format!("{}exists (P3:r1 = 1)\n", dartagnan(&["ld.weak r1, x"])));
+    assert!(message.contains("P3"), "{message}");
+    let (_, message, help) = error(&dartagnan(&["goto LC01", "LC02:"]));
+    assert!(message.contains("LC01") && help.contains("LC02"), "{message} {help}");
+    for text in [dartagnan(&["bra LC01", "LC02:"]), ptx("x = 0;", &["bra LC01;", "LC02:", "ld.u32 %r1, [x];"])] {
+        let (at, message, help) = error(&text);
+        assert_eq!((at.as_str(), help.as_str()), ("LC01", "labels of P0: LC02"), "{message}");
+    }
+    assert_eq!(error(&dartagnan(&["bra NOWHERE"])).2, "P0 has no labels");
+    let (_, message, _) = error(&dartagnan(&["LC01:", "LC01:"]));
+    assert!(message.contains("twice"), "{message}");
+    let (_, message, _) = error("PTX t\n{ t @ texture aliases q; }\n P0@cta 0,gpu 0 ;\n ld.weak r1, t ;\n");
+    assert!(message.contains("not declared"), "{message}");
+}
+
+#[test]
+fn a_name_is_declared_once() {
+    for declarations in ["y = 3; y = 4;", "int y = 3; y = 4;", "y = 3; int y;", "P0:%r1 = 1; P0:%r1 = 2;"] {
+        let (_, message, help) = error(&ptx(declarations, &["mov.u32 %r1, 1;"]));
+        assert!(message.contains("declared twice") && !help.is_empty(), "{declarations}: {message}");
+    }
+    let (program, diagnostics) = attempt(&ptx("int y; y = 4;", &["st.s32 [y], 1;"]));
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    assert_eq!(program.expect("a program").locations[0].initial.0, 4, "the value may come later");
+}
+
+#[test]
+fn the_help_names_every_semantics() {
+    let (_, _, help) = error(&ptx("x = 0;", &["ld.release.gpu.u32 %r1, [x];"]));
+    assert_eq!(help, "it can be `.weak`, `.relaxed`, `.acquire`, `.volatile`, `.mmio`");
+}
+
+#[test]
+fn barriers_that_ptx_has_not() {
+    for (code, at, help) in [
+        ("bar.sync 16;", "16", "0 to 15"),
+        ("bar.sync -1;", "-1", "0 to 15"),
+        ("bar.red.popc.u32 %r1, 16, %p1;", "16", "0 to 15"),
+        ("bar.arrive 1, 0;", "0", "positive"),
+    ] {
+        let (found, _, told) = error(&ptx("x = 0; P0:%p1 = 1;", &["mov.u32 %r1, 1;", code]));
+        assert!(found == at && told.contains(help), "{code}: {found} {told}");
+    }
+}
+
+/// PTX ISA 9.7.15.1.
+#[test]
+fn barriers_that_must_not_meet_are_unsupported() {
+    let both = |declarations: &str, second: &str, code: [&str; 2]| {
+        let [one, other] = code;
+        let blocks = format!("P0@cta 0, gpu 0 {{\n{one}\n}}\nP1@cta {second}, gpu 0 {{\n{other}\n}}\n");
+        unsupported(&format!("PTX t\n{{ {declarations} P0:%p1 = 1; P1:%p1 = 1; P0:%r7 = 0; }}\n{blocks}"))
+    };
+    let red = "bar.red.popc.u32 %r1, 0, %p1;";
+    assert_eq!(both("", "0", [red, "bar.sync 0;"]), ["`.red` beside `.sync` or `.arrive` on barrier 0 of one CTA"]);
+    assert_eq!(both("", "0", ["bar.sync %r7;", red]).len(), 1, "the register may hold 0");
+    assert_eq!(both("", "0", [red, red]), Vec::<String>::new());
+    assert_eq!(both("", "0", [red, "bar.sync 1;"]), Vec::<String>::new());
+    assert_eq!(both("", "1", [red, "bar.sync 0;"]), Vec::<String>::new());
+    let counts = "barrier 0 of one CTA with counts of 2 and 3 threads";
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0, 2;", "bar.sync 0, 3;"]), [counts]);
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0;", "bar.sync 0, 96;"]), [counts]);
+    assert_eq!(both("", "0", ["mov.u32 %r1, 1; bar.sync 0;", "bar.sync 0, 64;"]), Vec::<String>::new());
+}
+
+#[test]
+fn a_pointer_that_never_gets_an_address_is_an_error() {
+    let (_, message, help) = error(&ptx("x = 0;", &["ld.u32 %r1, [%rd1];"]));
+    assert!(message.contains("never gets one") && help.contains("%rd1 = x"), "{message} {help}");
+}
+
+#[test]
+fn lock_needs_a_read_modify_write_of_memory() {
+    assert!(error(&x86(&["lock mov [x],$1"])).1.contains("exception"));
+    assert!(error(&x86(&["lock add EAX,$1"])).1.contains("exception"));
+}
+
+#[test]
+fn features_say_what_a_model_must_know() {
+    let features = |text: &str| -> Vec<Feature> {
+        attempt(text).0.expect("a program").features.into_iter().map(|feature| feature.node).collect()
+    };
+    assert_eq!(features(&ptx("x = 0;", &["ld.acquire.cluster.u32 %r1, [x];"])), [Feature::Cluster]);
+    assert_eq!(features(&dartagnan(&["fence.proxy.alias"])), [Feature::Proxy]);
+    assert_eq!(features(&dartagnan(&["ld.weak r1, x"])), []);
+}
+
+#[test]
+fn a_misspelt_modifier_is_an_error_with_a_suggestion_and_nothing_follows_from_it() {
+    let text = ptx("x = 0;", &["ld.aquire.gpu.u32 %r1, [x];"]) + "exists (P0:%r1 = 1)\n";
+    let (at, message, help) = error(&text);
+    assert_eq!((at.as_str(), help.as_str()), ("aquire", "did you mean `.acquire`?"), "{message}");
+    assert_eq!(attempt(&text).1.len(), 1, "the condition about its register is no second mistake");
+}
+
+#[test]
+fn a_declaration_that_repeats_itself_is_no_contradiction() {
+    assert!(unsupported(&ptx("x = 1; x = 1; P0:%r1 = 2; P0:%r1 = 2;", &["ld.weak.u32 %r1, [x];"])).is_empty());
+}
+
+#[test]
+fn a_misspelt_form_says_what_was_probably_meant_and_a_legal_one_does_not() {
+    for (code, said) in [
+        ("fnce.sc.gpu;", "`fnce.sc.gpu` (did you mean `fence`?)"),
+        ("atmo.add.relaxed.gpu.u32 %r1, [x], 1;", "`atmo.add.relaxed.gpu.u32` (did you mean `atom`?)"),
+        ("ld.relaxed.gpuu.u32 %r1, [x];", "`ld.relaxed.gpuu.u32` (did you mean `.gpu`?)"),
+        ("ld.wek.u32 %r1, [x];", "`ld.wek.u32` (did you mean `.weak`?)"),
+        ("atom.relaxed.gpu.exhc.b32 %r1, [x], 1;", "`atom.relaxed.gpu.exhc.b32` (did you mean `.exch`?)"),
+        ("szext.clamp.s32 %r1, %r2, %r3;", "`szext.clamp.s32`"),
+        ("add.rn.f33 %r1, %r2, %r3;", "`add.rn.f33`"),
+        ("frobnicate %r1;", "`frobnicate`"),
+    ] {
+        assert_eq!(unsupported(&ptx("x = 0;", &[code])), [said], "{code}");
+    }
+    let column = dartagnan(&["fnce.sc.gpu"]);
+    assert_eq!(unsupported(&column), ["`fnce.sc.gpu` (did you mean `fence`?)"]);
+}
+
+#[test]
+fn a_misspelt_second_word_is_suggested() {
+    for (code, meant) in [
+        ("mbarrier.arive.shared.b64 _, [b];", ".arrive"),
+        ("mbarrier.try_wait.party.shared.b64 %p1, [b], 0;", ".parity"),
+        ("cp.async.bulk.comit_group;", ".commit_group"),
+        ("tcgen05.fence::after_thread_snc;", ".fence::after_thread_sync"),
+        ("fence.proxy.asnyc.shared::cta;", ".async"),
+    ] {
+        let found = unsupported(&ptx(".shared .b64 b;", &[code]));
+        let remark = format!("(did you mean `{meant}`?)");
+        assert!(found.len() == 1 && found[0].contains(&remark), "{code}: {found:?}");
+    }
+}
+
+#[test]
+fn memory_that_cannot_be_reached_is_an_error() {
+    let (at, message, _) = error(&ptx(".global .b64 b;", &["mbarrier.init.b64 [b], 1;"]));
+    assert!(at.starts_with("mbarrier.init") && message.contains("`b` is not in shared memory"), "{message}");
+    let apart = |cluster: u32| {
+        format!(
+            "PTX t\n{{ .shared .u32 s = 0; }}\nP0@cta 0, cluster 0 {{\nst.shared.u32 [s], 1;\n}}\n\
+             P1@cta 1, cluster {cluster} {{\nld.shared::cluster.u32 %r1, [s@0];\n}}\n"
+        )
+    };
+    assert!(error(&apart(1)).1.contains("another cluster"));
+    assert!(attempt(&apart(0)).0.is_some());
+}
+
+#[test]
+fn a_map_may_stand_before_its_tensor() {
+    let (program, diagnostics) =
+        attempt(&ptx(".global .tensormap m = g; .global .b64 g[2] = 1;", &["mov.u32 %r1, 0;"]));
+    assert!(program.is_some(), "{diagnostics:?}");
+}
+
+/// What is probably misspelt is the place, not the whole instruction.
+#[test]
+fn a_slip_is_pointed_at() {
+    for (code, at) in [
+        ("ld.acquire.gup.u32 %r1, [x];", "gup"),
+        ("stt.u32 [x], 1;", "stt"),
+        ("mbarrier.arive.shared.b64 _, [x];", "arive"),
+    ] {
+        let text = ptx("x = 0;", &[code]);
+        let unsupported = attempt(&text).0.expect("a program").unsupported;
+        let span = unsupported.first().expect("one").span;
+        assert_eq!(&text[span.start as usize..span.end as usize], at, "{code}");
+    }
+}
+
+#[test]
+fn a_rank_outside_the_cluster() {
+    let test = |cluster: &str| {
+        format!(
+            "PTX t\n{{ .shared .u32 s; }}\nP0@cta 0{cluster}, gpu 0 {{\nmapa.shared::cluster.u32 %r1, s, 1;\n\
+             st.shared::cluster.u32 [%r1], 42;\n}}\nP1@cta 1{cluster}, gpu 0 {{\nld.shared.u32 %r2, [s];\n}}\n\
+             exists (P1:%r2=42)\n"
+        )
+    };
+    let (at, message, help) = error(&test(""));
+    assert_eq!((at.as_str(), message.contains("no CTA of rank 1 in the cluster of P0")), ("1", true), "{message}");
+    assert!(help.contains("cluster 0"), "{help}");
+    assert_eq!(attempt(&test("")).1.len(), 1, "what follows from it is no second mistake");
+    assert!(attempt(&test(", cluster 0")).0.is_some());
+}
+
+/// Forms that the ISA does not have, and that meant something else than they said.
+#[test]
+fn forms_that_are_none() {
+    let refused = |declared: &str, code: &str| {
+        let (program, diagnostics) = attempt(&ptx(declared, &[code]));
+        assert!(program.is_none(), "{code}");
+        diagnostics[0].message.clone()
+    };
+    let map = ".global .u32 g[4][4]; .global .tensormap m = g; .shared .u32 s[4]; .shared .b64 b;";
+    let copy = "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [s], [m, {0}], [b];";
+    assert!(refused(map, copy).contains("2 coordinates"));
+    assert!(refused("", "setp.lo.s32 %p1, -1, 3;").contains("compares unsigned numbers"));
+    assert!(refused(".const .u32 c;", "ld.relaxed.gpu.const.u32 %r1, [c];").contains("global or shared memory"));
+    assert!(
+        refused(".shared .u32 s[4];", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1}, [s];")
+            .contains("2 elements")
+    );
+}

@@ -1,0 +1,131 @@
+//! A test checked, with what each race, hang or broken promise of it lacks.
+//!
+//! Of a time limit the answer has five sixths, the repairs what is left. A race that has no repair under the weakest
+//! readings is looked at under stronger ones, and one under an older model of PTX under the whole one.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use fencepost_check::check::Checked;
+use fencepost_check::depends::{self, Places, Runs, places};
+use fencepost_check::models::{LoadedModel, Models};
+use fencepost_check::options::Options;
+use fencepost_check::outcome;
+use fencepost_check::race_order;
+use fencepost_check::readings::Point;
+use fencepost_check::report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
+use fencepost_check::test::Test;
+use fencepost_check::verdict::Verdict;
+
+use crate::{MOST_RACES, apply, is_for};
+
+/// Answers one test under one model, and says what is missing where something is.
+pub fn advise(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let start = Instant::now();
+    let _entered = depends::enter(options, start);
+    let shown = outcome::showing_registers(test);
+    let test = shown.as_ref().unwrap_or(test);
+    let for_answer = |limit| for_answer(limit, model);
+    let answering = Options { time_limit: options.time_limit.map(for_answer), ..options.clone() };
+    let (mut checked, bound) = depends::answer(test, model, &answering, start);
+    let options = &Options { bound, ..options.clone() };
+    // What the answer has left of its time is for the repairs.
+    let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
+    race_order::leave_out_told(&mut checked);
+    // What is missing is looked for in the first races of the text, whichever is listed first; of many, the causes are among them.
+    let is_long = checked.report.races.pairs.len() > MOST_RACES;
+    if is_long {
+        race_order::put_causes_first(test, &mut checked);
+    }
+    let repairing = Options { time_limit, ..options.clone() };
+    apply(test, model, &repairing, &mut checked);
+    diagnose_stronger(&Runs::new(test, model, options, start), &mut checked.report);
+    if !is_for(model) && model.is_older_ptx() {
+        diagnose_as_whole(test, &repairing, &mut checked.report);
+    }
+    if !is_long {
+        race_order::put_causes_first(test, &mut checked);
+    }
+    checked.report.list_outcomes(options.most_outcomes);
+    checked
+}
+
+/// The older models of PTX know the same races (`agreement.rs` of the tests of `check` lists where not) and nothing of what makes them: what a
+/// race or a hang lacks is told as the whole model finds it.
+fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
+    static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
+    let hangs = report.termination.answer == TerminationAnswer::MayHang;
+    let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
+    if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
+        return;
+    }
+    let Some(whole) = WHOLE.get_or_init(|| Models::shipped("ptx")) else { return };
+    let found = advise(test, whole, options).report;
+    for race in &mut report.races.pairs {
+        let same = found.races.pairs.iter().find(|other| places(other) == places(race));
+        race.diagnosis = same.and_then(|other| other.diagnosis.clone());
+    }
+    for (answer, other) in report.questions.iter_mut().zip(found.questions) {
+        answer.cause = other.cause.filter(|_| forbids(answer) && report.races.pairs.is_empty());
+    }
+    if hangs && found.termination.answer == TerminationAnswer::MayHang {
+        report.termination.cause = found.termination.cause;
+        report.termination.missing = found.termination.missing;
+    }
+}
+
+/// The share of a time limit that the answer has: a race without what it lacks is half an answer.
+fn for_answer(limit: Duration, model: &LoadedModel) -> Duration {
+    if is_for(model) { limit - limit / 6 } else { limit }
+}
+
+/// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on
+/// from ordering anything. What is missing once that point is settled is told then: one point first, then all. Of a point
+/// with values between its ends the weakest is named that has a repair; where the strongest has none, they have none.
+fn diagnose_stronger(runs: &Runs<'_>, report: &mut Report) {
+    let lacks = |race: &Race| !race.contested && race.diagnosis.as_ref().is_some_and(|diagnosis| !diagnosis.confirmed);
+    let is_open = |point: &&Point| report.readings.iter().any(|used| used.name == point.name && !used.chosen);
+    let open: Vec<&Point> = runs.model.points.iter().filter(is_open).collect();
+    let mut tries: Vec<Vec<&Point>> = open.iter().map(|point| vec![*point]).collect();
+    if open.len() > 1 {
+        tries.push(open);
+    }
+    for points in tries {
+        if !report.races.pairs.iter().any(lacks) || runs.is_over() {
+            return;
+        }
+        let strongest: Vec<(&str, &str)> =
+            points.iter().map(|point| (point.name.as_str(), point.strongest())).collect();
+        let lacking: Vec<Places> = report.races.pairs.iter().filter(|race| lacks(race)).map(places).collect();
+        let mut repaired = repaired_under(runs, &strongest);
+        repaired.retain(|places, _| lacking.contains(places));
+        if let ([point], false) = (points.as_slice(), repaired.is_empty()) {
+            let between = point.values.iter().rev().skip(1).filter(|value| *value != point.weakest());
+            for value in between.take_while(|_| !runs.is_over()) {
+                repaired.extend(repaired_under(runs, &[(&point.name, value)]));
+            }
+        }
+        for race in report.races.pairs.iter_mut().filter(|race| lacks(race)) {
+            race.diagnosis = repaired.remove(&places(race)).or(race.diagnosis.take());
+        }
+    }
+}
+
+fn under(chosen: &[(&str, &str)]) -> String {
+    let words: Vec<String> = chosen.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    words.join(", ")
+}
+
+/// The races that have a repair under these readings.
+fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> BTreeMap<Places, Diagnosis> {
+    let settings = runs.options.readings.clone();
+    let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
+    let mut checked = runs.check(&settings);
+    apply(runs.test, runs.model, &runs.options_left(), &mut checked);
+    let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
+        let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
+        Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))
+    });
+    confirmed.collect()
+}

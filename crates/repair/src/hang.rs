@@ -1,0 +1,59 @@
+//! What a test lacks that may hang at a wait on an mbarrier: an arrival, an announcement of bytes, another count or parity
+//! (PTX ISA 9.7.15.16). A change is told if every fair execution ends with it, in more rounds of the test's loops too, no race
+//! came and no rule of mbarriers is broken.
+
+use fencepost_check::check::Checked;
+use fencepost_check::models::LoadedModel;
+use fencepost_check::options::Options;
+use fencepost_check::report::{Missing, TerminationAnswer};
+use fencepost_check::test::Test;
+
+use super::edit::Edit;
+use super::phases;
+use super::scene::{self, Scene};
+use super::unset;
+use super::verify::Verifier;
+
+/// A cause, and what is missing.
+pub(super) type Told = (String, Vec<Missing>);
+
+/// What leaves no race leaves nothing to wait for in vain either; else the wait has its own.
+pub(super) fn told(checked: &mut Checked, told: Option<Told>) {
+    let termination = &mut checked.report.termination;
+    if let (TerminationAnswer::MayHang, Some((cause, missing))) = (termination.answer, told) {
+        (termination.cause, termination.missing) = (cause, missing);
+    }
+}
+
+/// For a test without races: of those what is missing is said race by race.
+pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+    if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
+        return;
+    }
+    let Some(unfolding) = checked.evidence.unfolding.as_ref() else { return };
+    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions));
+    let own = own(test, model, checked, &verifier);
+    told(checked, own);
+}
+
+/// What a wait for good lacks, beside the races that the test has.
+pub(super) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier: &Verifier<'_>) -> Option<Told> {
+    if checked.report.termination.answer != TerminationAnswer::MayHang {
+        return None;
+    }
+    let evidence = &checked.evidence;
+    let (unfolding, execution) = (evidence.unfolding.as_ref()?, evidence.stuck.as_ref()?);
+    let watching = scene::watching(&model.model);
+    let scene = Scene::new(test, unfolding, execution, &watching);
+    let mut guesses = phases::hung(&scene);
+    guesses.extend(unset::likely(&scene));
+    let stages = phases::rounds::stages(&scene);
+    let helps = |edit: &&Edit| match evidence.races.is_empty() {
+        true => verifier.mends(&[*edit], stages),
+        false => verifier.ends(&[*edit], stages),
+    };
+    match guesses.iter().find(helps) {
+        Some(edit) => Some((edit.reason.clone(), vec![edit.missing(&scene)])),
+        None => unset::why(&scene).map(|cause| (cause, Vec::new())),
+    }
+}

@@ -1,0 +1,255 @@
+//! What a data race lacks: both accesses with their proxies, the missing piece, where it belongs, and the section of the ISA.
+//!
+//! A race of an asynchronous program is told in terms of what would order it. `paths` looks at the race's example for the
+//! cheapest way from one access to the other over the synchronisation that is there and that which almost is (a relaxed
+//! message, a scope too narrow, a wait that covers too little, an arrive too early); `gates` adds the fences that the
+//! proxies of the two accesses need on that way (PTX ISA 8.9.5, 9.7.15.4); `edit` makes these pieces changes of the
+//! program, and `verify` checks the changed program again with the same model and readings. What is not needed is left out
+//! again, so that only what is missing is named. That a piece makes the race go away is said only where that was checked.
+//!
+//! The search is bounded by counts, not by a clock: the same check gives the same text.
+
+mod advise;
+mod anchor;
+mod arrive;
+mod assembly;
+mod edit;
+mod exit;
+mod flag;
+mod gates;
+mod guess;
+mod hang;
+mod in_flight;
+mod life;
+mod meet;
+mod message;
+mod mirror;
+mod more;
+mod outcome;
+mod paths;
+mod phases;
+mod pipelined;
+mod scene;
+mod search;
+mod slots;
+mod small;
+mod tensor;
+mod twins;
+mod unheard;
+mod unlooped;
+mod unset;
+mod verify;
+mod visit;
+mod wait;
+mod warp;
+pub(crate) mod words;
+mod work;
+
+use fencepost_program::EventId;
+
+use fencepost_check::check::Checked;
+use fencepost_check::models::LoadedModel;
+use fencepost_check::options::Options;
+use fencepost_check::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
+use fencepost_check::race_order::MIXED;
+use fencepost_check::report::Diagnosis;
+use fencepost_check::test::Test;
+
+pub use advise::advise;
+pub use outcome::MOST_QUESTIONS;
+
+use edit::Edit;
+use paths::Plan;
+use scene::Scene;
+use search::{Cure, Outcome, adopt, search};
+use twins::Known;
+use verify::Verifier;
+
+/// Races of one test that are diagnosed; further ones are mostly more of the same.
+pub const MOST_RACES: usize = 16;
+
+/// Whether anything is said of races under this model.
+pub fn is_for(model: &LoadedModel) -> bool {
+    scene::has_strands(&model.model)
+}
+
+/// Says of each race of the report what is missing, where the model knows asynchronous operations.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+    let (used, cut) = (checked.model.clone(), checked.test.clone());
+    let test = cut.as_deref().unwrap_or(test);
+    let model = used.as_deref().unwrap_or(model);
+    if !is_for(model) {
+        return;
+    }
+    if checked.evidence.races.is_empty() {
+        outcome::apply(test, model, options, checked);
+        return hang::apply(test, model, options, checked);
+    }
+    let evidence = &checked.evidence;
+    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
+    let keys = evidence.races.iter().map(|(pair, _)| verify::places(unfolding, *pair)).collect();
+    let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
+    let watching = scene::watching(&model.model);
+    checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
+    let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
+    let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
+    let mut last: Option<Scene<'_>> = None;
+    let mut cures = Cures::default();
+    let mut open = Vec::new();
+    for (race, (pair, execution)) in races {
+        // Races of one execution share what is known of it.
+        let scene = match last.take().filter(|scene| *scene.execution == **execution) {
+            Some(scene) => scene,
+            None => Scene::new(test, unfolding, execution, &watching),
+        };
+        let contested = (by_warps && race.contested).then(|| warp::diagnose(&scene, *pair)).flatten();
+        if contested.is_none() {
+            let before = cures.clean;
+            race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair, &mut cures);
+            if cures.clean == before {
+                open.push((race, pair, execution));
+            }
+        } else {
+            race.diagnosis = contested;
+        }
+        last = Some(scene);
+    }
+    // What cures a later race and leaves none is the repair of an earlier one too.
+    for (race, pair, execution) in open {
+        let scene = Scene::new(test, unfolding, execution, &watching);
+        if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, &verifier, *pair, edits))
+            && let Some(diagnosis) = &mut race.diagnosis
+        {
+            let is_apart = told_apart(&scene, &race.flag, *pair, diagnosis).is_some();
+            tell(&scene, diagnosis, (cure.from, cure.to), &cure.edits, is_apart);
+            diagnosis.confirmed = true;
+        }
+    }
+    let own = cures.told.or_else(|| hang::own(test, model, checked, &verifier));
+    hang::told(checked, own);
+}
+
+/// What leaves no race of the test.
+#[derive(Default)]
+struct Cures {
+    all: Vec<Vec<Edit>>,
+    /// Those that leave some too, for threads with the same text.
+    known: Vec<Known>,
+    /// How many races have one.
+    clean: usize,
+    /// What is said of the first.
+    told: Option<hang::Told>,
+}
+
+impl Cures {
+    fn keep(&mut self, scene: &Scene<'_>, pair: (EventId, EventId), cure: &Cure) {
+        if let (Some(one), Some(other)) = (scene.thread(pair.0), scene.thread(pair.1)) {
+            self.known.push(Known { edits: cure.edits.clone(), threads: (one, other) });
+        }
+        self.clean += usize::from(cure.is_clean());
+        if cure.is_clean() && !self.all.contains(&cure.edits) {
+            self.all.push(cure.edits.clone());
+        }
+    }
+}
+
+/// The same for an example of a race, without the report around it.
+fn diagnose(
+    scene: &Scene<'_>,
+    verifier: &Verifier<'_>,
+    flag: &str,
+    pair: (EventId, EventId),
+    cures: &mut Cures,
+) -> Option<Diagnosis> {
+    let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
+    let mut diagnosis =
+        Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
+    let apart = told_apart(scene, flag, pair, &mut diagnosis);
+    // Of accesses in each other's scope one width is all that is lacking; others are ordered like any two.
+    if flag == MIXED && scene.holds("related-by-scope", pair.0, pair.1) {
+        return Some(diagnosis);
+    }
+    let is_apart = apart.is_some();
+    let plans = apart.filter(|_| flag != MIXED).unwrap_or_else(|| paths::plans(scene, pair));
+    let outcome = search(scene, verifier, pair, &plans, cures);
+    diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
+    let is_against = matches!(outcome, Outcome::Against(_));
+    let is_wrong = matches!(&outcome, Outcome::Cured(cure) if cure.leaves_wrong());
+    // Without a confirmed one, the cheapest of those that were too much to check says what kind of piece is missing. One that
+    // was checked and is no cure says nothing.
+    let told = match outcome {
+        Outcome::Cured(cure) => {
+            cures.keep(scene, pair, &cure);
+            Some((cure.from, cure.to, cure.edits))
+        }
+        // That they should have one width is said already.
+        Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if flag == MIXED => None,
+        Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
+        Outcome::Unsolved | Outcome::Nothing if is_apart => {
+            let general = exit::general(scene, flag, pair).or_else(|| life::lacks(scene, flag, pair));
+            diagnosis.missing = general.into_iter().collect();
+            plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
+        }
+        Outcome::Unsolved => {
+            let told = gates::by_proxies(scene, pair);
+            if told.is_none() {
+                diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
+                diagnosis.missing = vec![words::order(scene, pair)];
+            }
+            told
+        }
+        Outcome::Nothing => {
+            diagnosis.why = words::nothing(scene, pair);
+            diagnosis.missing = words::pair(scene, pair).into_iter().collect();
+            None
+        }
+    };
+    if let Some((from, to, edits)) = told {
+        tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
+    }
+    // With other races, those may be why.
+    diagnosis.why.push_str(remark(is_against, is_wrong && verifier.is_of_one_race()));
+    if cures.told.is_none() && cures.clean > 0 {
+        cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));
+    }
+    Some(diagnosis)
+}
+
+/// What a cure leaves to be said.
+fn remark(is_against: bool, is_wrong: bool) -> &'static str {
+    match (is_against, is_wrong) {
+        (true, _) => "; in this order of the two no execution has the outcome that the test asks for",
+        (false, true) => "; a question is answered wrongly then too",
+        (false, false) => "",
+    }
+}
+
+/// What is no matter of order keeps its own words before those of the repair.
+fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), edits: &[Edit], is_apart: bool) {
+    let why = words::why(scene, way, edits);
+    match (is_apart, why.is_empty()) {
+        (false, _) => diagnosis.why = why,
+        (true, true) => {}
+        (true, false) => diagnosis.why = format!("{}; {why}", diagnosis.why),
+    }
+    diagnosis.missing = Edit::all_missing(edits, scene);
+}
+
+/// What is no matter of order between two accesses has its own words and its own plans.
+fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Option<Vec<Plan>> {
+    match flag {
+        EXIT => Some(exit::diagnose(scene, pair, diagnosis)),
+        START => Some(exit::before_start(scene, pair, diagnosis)),
+        IN_FLIGHT => Some(in_flight::diagnose(scene, pair, diagnosis)),
+        NO_FENCE => Some(in_flight::unfenced(scene, pair, diagnosis)),
+        MIXED => {
+            diagnosis.why = words::mixed(scene, pair);
+            diagnosis.missing = vec![words::one_width(scene, pair)];
+            Some(Vec::new())
+        }
+        _ => {
+            diagnosis.why = life::why(scene, flag, pair)?;
+            Some(Vec::new())
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Critical cycles (Shasha and Snir 1988): an outcome that no interleaving of the threads has shows itself as a cycle of program
+//! order and communication. Its pairs in program order are what may have happened the other way round: order all of them, and
+//! the outcome is gone.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use fencepost_program::EventId;
+use fencepost_program::tag::Tag;
+
+use crate::scene::Scene;
+
+use super::orders;
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Step {
+    /// A read, and a write that comes after the one that it reads: it misses that (`fr`).
+    Misses,
+    /// A write, and one that comes after it (`co`).
+    Overwritten,
+    /// A write, and a read of it (`rf`).
+    Seen,
+    /// What the threads do to each other beside memory: barriers, launches.
+    Synchronizes,
+    Program,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Edge {
+    pub(super) step: Step,
+    pub(super) from: EventId,
+    pub(super) to: EventId,
+}
+
+/// Each edge starts where the one before ends, and the first where the last ends.
+#[derive(Clone, Debug)]
+pub(super) struct Cycle {
+    pub(super) edges: Vec<Edge>,
+}
+
+impl Cycle {
+    /// The pairs in program order that are about two locations: one location has its order anyway.
+    pub(super) fn delays(&self, scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
+        let program = self.edges.iter().filter(|edge| edge.step == Step::Program);
+        let pairs = program.map(|edge| (edge.from, edge.to));
+        let location = |id: EventId| scene.event(id).location();
+        pairs.filter(|(from, to)| location(*from).is_none() || location(*from) != location(*to)).collect()
+    }
+
+    pub(super) fn communication(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(|edge| !matches!(edge.step, Step::Program | Step::Synchronizes))
+    }
+
+    /// The read and the write that it misses; without one, what is closest to that. Of several, one about what is handed over
+    /// rather than about what is asked for.
+    pub(super) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
+        let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| orders::is_flag(scene, at));
+        let edge = self.communication().min_by_key(|edge| (edge.step, flag(edge)))?;
+        let kind = match edge.step {
+            Step::Misses => "missed-write",
+            Step::Overwritten => "overwritten",
+            Step::Seen | Step::Synchronizes | Step::Program => "early-read",
+        };
+        Some((kind, (edge.from, edge.to)))
+    }
+}
+
+/// The shortest cycle through each pair that communicates, each once, the shortest first. None where the threads' accesses
+/// can be put into one order.
+pub(super) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
+    let mut edges = communication(scene);
+    edges.sort();
+    let graph = Graph::new(scene, &edges);
+    let mut known = BTreeSet::new();
+    let mut found: Vec<Cycle> = edges.iter().filter_map(|edge| graph.cycle(*edge)).collect();
+    found.retain(|cycle| {
+        let mut edges = cycle.edges.clone();
+        edges.sort();
+        known.insert(edges)
+    });
+    found.sort_by_key(|cycle| cycle.edges.len());
+    found
+}
+
+/// What a read misses: every write behind the one that it reads.
+pub(super) fn missed(scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
+    let execution = scene.execution;
+    let mut found = Vec::new();
+    for (source, read) in &execution.rf {
+        let own = scene.event(*read).rmw_partner;
+        let after = execution.co.iter().filter(|(from, to)| from == source && Some(*to) != own);
+        found.extend(after.map(|(_, write)| (*read, *write)));
+    }
+    found.retain(|(read, write)| scene.thread(*read) != scene.thread(*write));
+    found
+}
+
+fn communication(scene: &Scene<'_>) -> Vec<Edge> {
+    let execution = scene.execution;
+    let apart =
+        |(from, to): &&(EventId, EventId)| !scene.event(*from).is_init() && scene.thread(*from) != scene.thread(*to);
+    let edge = |step: Step| move |(from, to): &(EventId, EventId)| Edge { step, from: *from, to: *to };
+    let seen = execution.rf.iter().filter(apart).map(edge(Step::Seen));
+    let overwritten = execution.co.iter().filter(apart).map(edge(Step::Overwritten));
+    let missed = missed(scene);
+    seen.chain(overwritten).chain(missed.iter().map(edge(Step::Misses))).collect()
+}
+
+struct Graph {
+    next: BTreeMap<EventId, Vec<Edge>>,
+}
+
+impl Graph {
+    fn new(scene: &Scene<'_>, communication: &[Edge]) -> Graph {
+        let mut next: BTreeMap<EventId, Vec<Edge>> = BTreeMap::new();
+        let mut add = |edge: Edge| next.entry(edge.from).or_default().push(edge);
+        communication.iter().for_each(|edge| add(*edge));
+        for from in scene.execution.events.iter().copied().filter(|id| !scene.event(*id).is_init()) {
+            for to in scene.after("synchronizes-with", from) {
+                if scene.thread(from) != scene.thread(to) {
+                    add(Edge { step: Step::Synchronizes, from, to });
+                }
+            }
+            program(scene, from).into_iter().for_each(&mut add);
+        }
+        Graph { next }
+    }
+
+    /// The shortest way from the end of an edge to its start, and the edge.
+    fn cycle(&self, first: Edge) -> Option<Cycle> {
+        let mut came: BTreeMap<EventId, Edge> = BTreeMap::new();
+        let mut queue = VecDeque::from([first.to]);
+        while let Some(here) = queue.pop_front() {
+            for edge in self.next.get(&here).into_iter().flatten() {
+                if edge.to != first.to && !came.contains_key(&edge.to) {
+                    came.insert(edge.to, *edge);
+                    queue.push_back(edge.to);
+                }
+            }
+        }
+        let mut edges = Vec::new();
+        let mut here = first.from;
+        while here != first.to {
+            let edge = came.get(&here)?;
+            edges.push(*edge);
+            here = edge.from;
+        }
+        edges.push(first);
+        edges.reverse();
+        Some(Cycle { edges })
+    }
+}
+
+/// Everything behind an event in program order, and what it starts. Elements of one vector are in no order (PTX ISA 8.2.4).
+fn program(scene: &Scene<'_>, from: EventId) -> Vec<Edge> {
+    let Some(thread) = scene.thread(from) else { return Vec::new() };
+    let edge = |to: EventId| Edge { step: Step::Program, from, to };
+    if !scene.is_main(from) {
+        return Vec::new();
+    }
+    let group = scene.event(from).group;
+    let matters =
+        |id: &EventId| scene.has(*id, Tag::Read) || scene.has(*id, Tag::Write) || scene.event(*id).is_barrier();
+    let later = scene.main_events(thread).into_iter().filter(|id| *id > from && matters(id));
+    let later = later.filter(|id| group.is_none() || scene.event(*id).group != group);
+    let started = scene.execution.events.iter().copied().filter(|id| scene.at(*id) == from && *id != from);
+    later.chain(started).map(edge).collect()
+}

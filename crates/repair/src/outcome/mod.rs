@@ -1,0 +1,325 @@
+//! An outcome that must not be, where nothing races: the read that misses a write, why it may, and what rules the outcome out.
+//!
+//! Either no interleaving of the threads has the outcome: then the execution has a critical cycle (`cycle`), and a piece of
+//! synchronisation is missing between accesses of it (`orders`). Or an interleaving has it: then no fence helps, and several
+//! accesses have to be one (`atomic`). Which it is, is found by putting fences in until the outcome is gone or is that of an
+//! interleaving. What is told was checked again, in fewer and in more rounds of the test's loops too.
+
+mod atomic;
+mod cycle;
+mod orders;
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::litmus::QuestionKind;
+
+use fencepost_check::check::{Checked, check_as_read};
+use fencepost_check::models::{LoadedModel, Models};
+use fencepost_check::options::Options;
+use fencepost_check::report::{Cause, Diagnosis, Missing};
+use fencepost_check::test::Test;
+use fencepost_check::verdict::Verdict;
+use fencepost_check::witness;
+
+use super::edit::{Change, Edit};
+use super::paths;
+use super::phases;
+use super::scene::{self, Scene};
+use super::search;
+use super::small;
+use super::verify::Verifier;
+use super::words;
+
+use cycle::{Cycle, Step};
+use orders::Strength;
+
+/// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
+pub const MOST_QUESTIONS: usize = 4;
+const MOST_CYCLES: usize = 4;
+const ROUNDS: usize = 8;
+/// Sets of changes that are tried, missed writes that are looked at as races are, and the size of an instruction that is put in.
+const MOST_SETS: usize = 64;
+const MOST_PAIRS: usize = 3;
+const SMALL: u32 = 6;
+
+/// For a test without races: those say themselves what is missing.
+pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+    let evidence = &checked.evidence;
+    let Some(unfolding) = evidence.unfolding.as_ref() else { return };
+    let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
+    let watching = scene::watching(&model.model);
+    // What every execution does comes from nothing that another would do otherwise.
+    let report = &checked.report;
+    let questions = report.questions.iter().enumerate();
+    let always: Vec<usize> =
+        questions.filter(|(_, answer)| report.is_always_broken(answer)).map(|(question, _)| question).collect();
+    let kinds = test.program.questions.iter().map(|question| question.kind);
+    let broken = checked.report.questions.iter_mut().zip(kinds).zip(&evidence.witnesses).enumerate();
+    let broken = broken.filter(|(_, ((answer, kind), _))| answer.verdict == Verdict::Violated && forbids(*kind));
+    let broken = broken.filter(|(question, _)| !always.contains(question));
+    for (question, ((answer, _), witness)) in broken.take(MOST_QUESTIONS) {
+        let Some(execution) = witness else { continue };
+        let scene = Scene::new(test, unfolding, execution, &watching);
+        answer.cause = Search { test, options, verifier: &verifier, question }.cause(&scene).map(Box::new);
+    }
+}
+
+/// Whether the question is about what must not be.
+fn forbids(kind: QuestionKind) -> bool {
+    matches!(kind, QuestionKind::Forall | QuestionKind::Assert | QuestionKind::NotExists)
+}
+
+/// What was found: two accesses, why the outcome may be, what is missing, and whether that was checked.
+struct Told {
+    kind: &'static str,
+    pair: (EventId, EventId),
+    why: String,
+    missing: Vec<Missing>,
+    confirmed: bool,
+}
+
+impl Told {
+    fn cause(self, scene: &Scene<'_>) -> Option<Cause> {
+        let (first, second) = self.pair;
+        let diagnosis = Diagnosis {
+            first: scene.access(first)?,
+            second: scene.access(second)?,
+            why: self.why,
+            missing: self.missing,
+            confirmed: self.confirmed,
+            under: None,
+        };
+        let access = |id: EventId| witness::access(scene.test, scene.unfolding, scene.event(id), scene.event(id).span);
+        let location = scene.location(first).or(scene.location(second)).map(|location| location.name.clone());
+        Some(Cause { kind: self.kind.to_owned(), first: access(first), second: access(second), location, diagnosis })
+    }
+}
+
+struct Search<'s, 'a> {
+    test: &'s Test,
+    options: &'s Options<'s>,
+    verifier: &'s Verifier<'a>,
+    question: usize,
+}
+
+/// An execution of a changed test that answers the question as it should not be answered.
+pub(super) struct Shown {
+    pub(super) unfolding: Unfolding,
+    pub(super) execution: Execution,
+}
+
+impl Search<'_, '_> {
+    fn cause(&self, scene: &Scene<'_>) -> Option<Cause> {
+        let cycles = cycle::all(scene);
+        // Threads that do not synchronise at all are not meant to: what they do to one location is to be one operation.
+        if cycles.is_empty()
+            && small::all(scene).iter().all(|here| small::role(here.instruction).is_none())
+            && let Some(told) = self.atomic(scene).filter(|cause| cause.diagnosis.confirmed)
+        {
+            return Some(told);
+        }
+        let ordered = self.ordered(scene, &cycles);
+        let small = ordered.as_ref().is_some_and(|(_, edits)| search::size(edits) <= SMALL);
+        // What orders accesses that race orders those that do not.
+        let other = if small { None } else { self.as_of_races(scene) };
+        let size = |edits: &Option<(_, Vec<Edit>)>| edits.as_ref().map_or(u32::MAX, |(_, edits)| search::size(edits));
+        match (ordered, other) {
+            // What stands at its place and is not enough does not belong elsewhere.
+            (ordered, Some((pair, edits)))
+                if search::size(&edits) < size(&ordered) && (ordered.is_none() || !edits.iter().any(moves)) =>
+            {
+                missed(scene, pair, &edits).cause(scene)
+            }
+            (Some((cycle, edits)), _) => told(scene, cycle, &edits)?.cause(scene),
+            (None, _) => self.other(scene, &cycles),
+        }
+    }
+
+    /// No small change orders anything: several accesses have to be one, or nothing is known.
+    fn other(&self, scene: &Scene<'_>, cycles: &[Cycle]) -> Option<Cause> {
+        let Some(shortest) = cycles.first() else { return self.atomic(scene) };
+        let Some(Left::Interleaving(edits, shown)) = self.repeated(scene, shortest, Strength::Sequential) else {
+            return told(scene, shortest, &[])?.cause(scene);
+        };
+        let mut test = scene.test.clone();
+        test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
+        self.atomic(&Scene::new(&test, &shown.unfolding, &shown.execution, scene.model))
+    }
+
+    /// What orders the pairs of a cycle, or of several one after the other.
+    fn ordered<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
+        let shortest = cycles.first()?;
+        if let Some(found) = self.single(scene, cycles) {
+            return Some(found);
+        }
+        for strength in [Strength::Messages, Strength::Sequential] {
+            if let Some(Left::Nothing(mut edits)) = self.repeated(scene, shortest, strength) {
+                self.cut(scene, &mut edits);
+                return Some((shortest, edits));
+            }
+        }
+        None
+    }
+
+    /// Orders all pairs of a cycle, then those of a cycle of what is left, and so on.
+    fn repeated(&self, scene: &Scene<'_>, first: &Cycle, strength: Strength) -> Option<Left> {
+        let mut edits = orders::all(scene, first, strength);
+        for _ in 0..ROUNDS {
+            if edits.is_empty() {
+                return None;
+            }
+            if self.mends(scene, &edits) {
+                return Some(Left::Nothing(edits));
+            }
+            let shown = self.verifier.shown(&edits, self.question)?;
+            let mut test = scene.test.clone();
+            test.litmus = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &scene.test.litmus)?;
+            let changed = Scene::new(&test, &shown.unfolding, &shown.execution, scene.model);
+            let left = cycle::all(&changed);
+            if left.is_empty() {
+                return Some(Left::Interleaving(edits, Box::new(shown)));
+            }
+            let more = left.iter().map(|cycle| orders::all(&changed, cycle, strength));
+            let more = more.map(|more| more.into_iter().filter(|edit| is_new(&edits, edit)).collect::<Vec<_>>());
+            let more = more.into_iter().find(|more| !more.is_empty())?;
+            edits.extend(more);
+        }
+        None
+    }
+
+    /// What orders one of the cycles and leaves nothing wrong.
+    fn single<'c>(&self, scene: &Scene<'_>, cycles: &'c [Cycle]) -> Option<(&'c Cycle, Vec<Edit>)> {
+        let mut sets: Vec<(&Cycle, Vec<Edit>)> = Vec::new();
+        for cycle in cycles.iter().take(MOST_CYCLES) {
+            sets.extend(orders::sets(scene, cycle).into_iter().map(|set| (cycle, set)));
+        }
+        sets.sort_by_cached_key(|(_, set)| orders::rank(scene, set));
+        sets.truncate(MOST_SETS);
+        sets.into_iter().find(|(_, set)| self.mends(scene, set))
+    }
+
+    /// The search for what a race lacks, about a read and the write that it misses.
+    fn as_of_races(&self, scene: &Scene<'_>) -> Option<((EventId, EventId), Vec<Edit>)> {
+        let mut pairs = cycle::missed(scene);
+        // About the data rather than about the lock or the counter that guards it.
+        let flag = |id: EventId| scene.event(id).location().is_some_and(|at| orders::is_flag(scene, at));
+        pairs.sort_by_cached_key(|(read, _)| flag(*read));
+        pairs.truncate(MOST_PAIRS);
+        let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
+        for (read, write) in pairs {
+            let pair = (write, read);
+            let plans = paths::plans(scene, pair);
+            if let search::Outcome::Cured(cure) =
+                search::search(scene, self.verifier, pair, &plans, &super::Cures::default())
+            {
+                found.push(((read, write), cure.edits));
+            }
+        }
+        found.into_iter().min_by_key(|(_, edits)| search::size(edits))
+    }
+
+    fn mends(&self, scene: &Scene<'_>, edits: &[Edit]) -> bool {
+        self.verifier.mends(&edits.iter().collect::<Vec<_>>(), phases::rounds::stages(scene))
+    }
+
+    /// Leaves out what is not needed.
+    fn cut(&self, scene: &Scene<'_>, edits: &mut Vec<Edit>) {
+        for at in (0..edits.len()).rev() {
+            let mut fewer = edits.clone();
+            fewer.remove(at);
+            if !fewer.is_empty() && self.mends(scene, &fewer) {
+                *edits = fewer;
+            }
+        }
+    }
+
+    fn atomic(&self, scene: &Scene<'_>) -> Option<Cause> {
+        let mends = |edits: &[Edit]| self.mends(scene, edits);
+        atomic::told(scene, &mends, &|| self.is_interleaving())?.cause(scene)
+    }
+
+    /// Whether a run of the threads that take turns has the outcome too, as the model `sc` says.
+    fn is_interleaving(&self) -> bool {
+        let Some(sc) = Models::shipped("sc") else { return false };
+        let report = check_as_read(self.test, &sc, self.options).report;
+        report.questions.get(self.question).is_some_and(|answer| answer.verdict == Verdict::Violated)
+    }
+}
+
+/// What fences and messages leave.
+enum Left {
+    Nothing(Vec<Edit>),
+    /// An execution without a cycle.
+    Interleaving(Vec<Edit>, Box<Shown>),
+}
+
+fn moves(edit: &Edit) -> bool {
+    matches!(edit.change, Change::Move { .. })
+}
+
+/// Whether a change is not made already, with the same words or with others.
+fn is_new(made: &[Edit], edit: &Edit) -> bool {
+    !made.iter().any(|known| known.change == edit.change)
+}
+
+/// A read and a write that it misses, with what the search for races has found.
+fn missed(scene: &Scene<'_>, pair: (EventId, EventId), edits: &[Edit]) -> Told {
+    let story = format!("{} misses {}", words::place(scene, pair.0), words::place(scene, pair.1));
+    let reasons = words::reasons(edits);
+    let why = if reasons.is_empty() { story } else { format!("{story}: {reasons}") };
+    Told { kind: "missed-write", pair, why, missing: pieces(scene, edits), confirmed: true }
+}
+
+fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
+    let mut missing = Edit::all_missing(edits, scene);
+    missing.sort_by_key(|missing| missing.line);
+    missing
+}
+
+/// The story of a cycle and the pieces that break it.
+fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
+    let (kind, pair) = cycle.pair(scene)?;
+    let step = |edge: &cycle::Edge| {
+        let (from, to) = (named(scene, cycle, edge.from), named(scene, cycle, edge.to));
+        match edge.step {
+            Step::Misses => format!("{from} misses {to}"),
+            Step::Overwritten => format!("{to} comes behind {from}"),
+            Step::Seen => format!("{to} sees {from}"),
+            Step::Synchronizes | Step::Program => String::new(),
+        }
+    };
+    let mut steps: Vec<&cycle::Edge> = cycle.communication().collect();
+    steps.sort_by_key(|edge| edge.step);
+    let steps: Vec<String> = steps.into_iter().map(step).collect();
+    let story = steps.join(", and ");
+    let reasons = words::reasons(edits);
+    if edits.is_empty() {
+        let why = format!("{story}: no interleaving does that, and no small change that was tried rules it out");
+        let (ordered, open): (Vec<_>, Vec<_>) =
+            cycle.delays(scene).into_iter().partition(|pair| orders::is_ordered(scene, *pair));
+        let between = if open.is_empty() { ordered } else { open };
+        let between = between.into_iter().map(|pair| unordered(scene, pair)).collect();
+        return Some(Told { kind, pair, why, missing: between, confirmed: false });
+    }
+    Some(Told { kind, pair, why: format!("{story}: {reasons}"), missing: pieces(scene, edits), confirmed: true })
+}
+
+/// By its line, where nothing else of the cycle stands in it.
+fn named(scene: &Scene<'_>, cycle: &Cycle, id: EventId) -> String {
+    let beside = |other: EventId| {
+        let same = scene.thread(other) == scene.thread(id) && scene.line(other) == scene.line(id);
+        same && scene.event(other).span != scene.event(id).span
+    };
+    match cycle.edges.iter().any(|edge| beside(edge.from)) {
+        true => scene.called(id),
+        false => words::place(scene, id),
+    }
+}
+
+/// What is missing where no change is known that brings it.
+fn unordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+    let text =
+        format!("an order between lines {} and {} of {}", scene.line(first), scene.line(second), scene.name(first));
+    Missing { text, thread: scene.name(first).to_owned(), line: scene.line(first), section: "8.8, 8.9.3".to_owned() }
+}

@@ -1,0 +1,17 @@
+//! What races, hangs and broken promises lack. One test program: each of several would be linked again.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may print and panic"
+)]
+
+mod causes;
+mod forgotten;
+mod in_flight;
+mod one_edit;
+mod one_edit_kernels;
+mod pieces;
+mod repairs;
+mod tensor_life;

@@ -1,0 +1,9 @@
+//! Reports for people and programs: explanations in words, pictures, tables, JSON.
+//!
+//! [`mod@explain`] tells an execution as a story and says what rules an outcome out, [`render`] draws an execution, and
+//! [`output`] turns reports into text.
+
+pub mod explain;
+pub mod output;
+pub mod render;
+mod rounds;

@@ -1,0 +1,146 @@
+//! The answers of machines: for a person, and as JSON (`docs/schema/machine.schema.json`).
+
+use std::fmt::Write;
+
+use super::Status;
+use super::columns::Columns;
+use super::table::{self, Colour};
+use super::width::Width;
+use fencepost_check::operational::{Answer, Report};
+use fencepost_check::phrase;
+use fencepost_check::verdict::Verdict;
+
+/// What a report contributes to the exit code: nothing is expected of it.
+pub fn status(report: &Report) -> Status {
+    match report.verdict {
+        Verdict::Holds => Status::Good,
+        Verdict::Unknown(_) => Status::Unknown,
+        Verdict::Violated | Verdict::Depends(_) => Status::Bad,
+    }
+}
+
+/// One JSON object and the end of the line.
+pub fn json(report: &Report) -> String {
+    let mut text = serde_json::to_string(report).expect("invariant: a report has string keys only");
+    text.push('\n');
+    text
+}
+
+/// One report in full.
+pub fn paragraph(report: &Report, colour: Colour) -> String {
+    let verdict = colour.paint(table::status_colour(status(report)), report.verdict.word());
+    let why = report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+    let mut text = format!("{} on {}: {verdict}{why}\n", title(report), report.machine);
+    if report.questions.is_empty() {
+        text.push_str("  the test asks nothing\n");
+    }
+    for answer in &report.questions {
+        let _ = writeln!(text, "  {}", sentence(answer));
+        for (at, step) in answer.trace.iter().flatten().enumerate() {
+            let _ = writeln!(text, "    {:>3}  {step}", at + 1);
+        }
+    }
+    if report.questions.iter().filter_map(|answer| answer.trace.as_ref()).flatten().any(|step| has_half(step)) {
+        let _ = writeln!(text, "  {}", HALVES);
+    }
+    let (states, transitions) =
+        (phrase::count(report.states, "state"), phrase::count(report.transitions, "transition"));
+    let _ = writeln!(text, "  {states} seen, {transitions}");
+    if let Some(outcomes) = &report.outcomes {
+        let at_least = if report.incomplete.is_some() { "at least " } else { "" };
+        let why = report.incomplete.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+        let _ = writeln!(text, "  {at_least}{}{why}", phrase::count(outcomes.len() as u64, "outcome"));
+        for outcome in outcomes {
+            let _ = writeln!(text, "    {:>8}  {}", outcome.states, outcome.values);
+        }
+    }
+    for stuck in report.stuck.iter().flatten() {
+        let _ = writeln!(text, "  no outcome of {}: {}", phrase::count(stuck.states, "last state"), stuck.why);
+    }
+    text
+}
+
+/// What the stars in a trace mean.
+const HALVES: &str = "R* and W* are the read and the write of an atomic read-modify-write";
+
+fn has_half(step: &str) -> bool {
+    step.split(' ').any(|word| word.starts_with("R*") || word.starts_with("W*"))
+}
+
+fn sentence(answer: &Answer) -> String {
+    let asked = format!("{} ({})", answer.kind, answer.condition);
+    let found = match (answer.reached, answer.kind.as_str()) {
+        (None, _) => "not known".to_owned(),
+        _ if answer.vacuous => "no run has an outcome (that passes the filter), so this holds vacuously".to_owned(),
+        (Some(true), "forall" | "assert") => "a reachable state breaks it".to_owned(),
+        (Some(false), "forall" | "assert") => "true in every reachable final state".to_owned(),
+        (Some(true), _) => "reachable".to_owned(),
+        (Some(false), _) => "not reachable".to_owned(),
+    };
+    let steps = match &answer.trace {
+        Some(trace) => format!(", by {}", phrase::count(trace.len() as u64, "step")),
+        None => String::new(),
+    };
+    format!("{asked}: {found}{steps}")
+}
+
+fn title(report: &Report) -> String {
+    table::title_of(&report.file, &report.test, report.row)
+}
+
+/// A row per report, written as they come.
+pub struct Table {
+    columns: Columns,
+    colour: Colour,
+}
+
+impl Table {
+    pub fn new(width: Width, colour: Colour) -> Table {
+        let headings = ["test", "machine", "verdict", "states", "outcomes", ""];
+        Table { columns: Columns::new(&headings, width), colour }
+    }
+
+    /// For rows that are not all there at once: how wide titles are, and the usual answers.
+    #[must_use]
+    pub fn reserving(mut self, title: usize) -> Table {
+        self.columns.reserve(&[title, 0, "Violated".len()]);
+        self
+    }
+
+    pub fn row(&mut self, report: &Report) -> String {
+        let outcomes = report.outcomes.as_ref().map_or("-".to_owned(), |outcomes| outcomes.len().to_string());
+        let verdict = report.verdict.word().to_owned();
+        let why = match &report.why {
+            Some(why) => format!("({})", why.message),
+            None if report.vacuous => "(vacuously: no run has an outcome, or none passes the filter)".to_owned(),
+            None if report.questions.is_empty() => "(the test asks nothing)".to_owned(),
+            None => String::new(),
+        };
+        let cells = vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why];
+        let colour = self.colour;
+        self.columns.lines(&[cells], |_, column, cell| match column {
+            2 => colour.paint(table::status_colour(status(report)), cell),
+            _ => cell.to_owned(),
+        })
+    }
+}
+
+/// The name of a test in a table.
+pub fn title_of(file: &str, test: &str, row: Option<u32>) -> String {
+    table::title_of(file, test, row)
+}
+
+/// `12 tests: 5 hold, 6 violated, 1 unknown`.
+pub fn summary(reports: &[&Report], broken: usize) -> String {
+    let count = |word: &str| reports.iter().filter(|report| report.verdict.word() == word).count();
+    let mut parts = Vec::new();
+    for (word, said) in [("Holds", "hold"), ("Violated", "violated"), ("Unknown", "unknown")] {
+        if count(word) > 0 {
+            parts.push(format!("{} {said}", count(word)));
+        }
+    }
+    if broken > 0 {
+        parts.push(format!("{} not readable", phrase::count(broken as u64, "file")));
+    }
+    format!("{}: {}\n", phrase::count(reports.len() as u64, "test"), parts.join(", "))
+}

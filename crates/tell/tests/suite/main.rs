@@ -1,0 +1,22 @@
+//! Explanations, pictures and text. One test program: each of several would be linked again.
+#![allow(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test may print and panic"
+)]
+
+mod depends;
+mod diagnosis;
+mod exits;
+mod explain_order;
+mod explain_text;
+mod explain_truth;
+mod protocol;
+mod render_gallery;
+mod render_strands;
+mod render_support;
+mod sizes;
+mod torn;
+mod undefined;
