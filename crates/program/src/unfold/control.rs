@@ -12,7 +12,7 @@
 //!
 //! A way that need not come to the meeting point leaves everything behind to the branch: a jump back, a wait, and an access
 //! through a register of unknown value, which may be one to nowhere, unless both ways have it. So a loop decides what
-//! follows it. And so does a fence of any kind, or a commit: what follows must not overtake it, and has to wait until it is
+//! follows it. And so does a fence of any kind, an acquire, or a commit: what follows must not overtake it, and has to wait until it is
 //! known whether it is there (docs/models/omission.md).
 //!
 //! An exit depends, in every model, on the branches that decide whether the thread gets there and which barriers it takes
@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::{AddressOperand, Instruction, Operation, Program};
+use crate::tag::{Tag, Tags};
 use crate::unfold::Dependencies;
 use crate::unfold::converted::{self, Run};
 use crate::unfold::flow::{defined, target, used};
@@ -254,7 +255,7 @@ fn reached(code: &[Instruction], from: usize, to: usize) -> BTreeSet<usize> {
     found
 }
 
-/// Whether a thread goes on from an instruction, which it comes to without any of these registers changed.
+/// Whether a thread goes on from an instruction, where these registers hold what was loaded on the way.
 type Surely = fn(&Operation, &BTreeSet<RegisterId>) -> bool;
 
 /// Where the ways of a branch meet, if both surely get there but for what both have.
@@ -267,8 +268,26 @@ fn join(code: &[Instruction], ways: &Ways, surely: Surely) -> Option<Join> {
     }
     let is_apart = |at: &usize| !join.alike.contains(at);
     join.apart = [0, 1].map(|way| ways.between[way].iter().copied().filter(is_apart).collect());
-    let goes_on = |at: &usize| join.alike.contains(at) || surely(&code[*at].operation, &set);
+    let loaded = loaded(all().map(|at| &code[*at]));
+    let goes_on = |at: &usize| join.alike.contains(at) || surely(&code[*at].operation, &loaded);
     all().all(goes_on).then_some(join)
+}
+
+/// The registers that these instructions set to what memory held, or to what they compute from that.
+fn loaded<'c>(instructions: impl Iterator<Item = &'c Instruction> + Clone) -> BTreeSet<RegisterId> {
+    let is_local = |instruction: &Instruction| matches!(instruction.operation, Operation::Local { .. });
+    let mut found = BTreeSet::new();
+    loop {
+        let before = found.len();
+        for instruction in instructions.clone() {
+            if !is_local(instruction) || used(instruction).iter().any(|register| found.contains(register)) {
+                found.extend(defined(&instruction.operation));
+            }
+        }
+        if found.len() == before {
+            return found;
+        }
+    }
 }
 
 /// Finds what both ways have.
@@ -312,19 +331,21 @@ pub(super) fn may_write(operation: &Operation) -> bool {
     !is_jump && !is_local && !is_read && !matches!(operation, Operation::Fence { .. })
 }
 
-/// Whether a thread surely goes on from it, if the address of an access is one, and what follows need not wait for it.
-fn goes_on(operation: &Operation, set: &BTreeSet<RegisterId>) -> bool {
+/// Whether a thread surely goes on from it, if the address of an access is one, and what follows need not wait for it as it
+/// must for a fence or an acquire.
+fn goes_on(operation: &Operation, loaded: &BTreeSet<RegisterId>) -> bool {
     let is_fixed = |address: &AddressOperand| match address {
         AddressOperand::Static(_) => true,
-        AddressOperand::Register(register) => !set.contains(register),
+        AddressOperand::Register(register) => !loaded.contains(register),
     };
+    let is_free = |address, tags: &Tags| is_fixed(address) && !tags.has(Tag::Acquire);
     match operation {
-        Operation::Load { address, assume: None, .. }
-        | Operation::ReadModifyWrite { address, assume: None, .. }
-        | Operation::Store { address, .. }
-        | Operation::VectorLoad { address, .. }
-        | Operation::VectorStore { address, .. } => is_fixed(address),
-        Operation::VectorUpdate(update) => is_fixed(&update.address),
+        Operation::Load { address, tags, assume: None, .. } | Operation::VectorLoad { address, tags, .. } => {
+            is_free(address, tags)
+        }
+        Operation::ReadModifyWrite { address, read_tags, assume: None, .. } => is_free(address, read_tags),
+        Operation::Store { address, .. } | Operation::VectorStore { address, .. } => is_fixed(address),
+        Operation::VectorUpdate(update) => is_free(&update.address, &update.read_tags),
         Operation::Local { .. } | Operation::Nothing => true,
         Operation::Branch { .. } | Operation::BranchIf { .. } | Operation::Exit => true,
         _ => false,

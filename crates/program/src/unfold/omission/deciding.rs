@@ -250,7 +250,8 @@ pub(super) fn cases(
             made.iter().map(of).collect()
         })
         .collect();
-    let space = Space { conditions, facts, known, possible };
+    let mut space = Space { conditions, facts, known, possible };
+    space.settle();
     let mut open = BTreeSet::new();
     for made in &made {
         let own = space.open(made);
@@ -271,6 +272,40 @@ struct Space<'a> {
 }
 
 impl Space<'_> {
+    /// Notes the conditions on one read that come out alike for all values which the trace leaves to it: that a pointer is none
+    /// of the locations it cannot be.
+    fn settle(&mut self) {
+        let only = |at: usize| match self.conditions.leaves[at].as_slice() {
+            [leaf] => Some(event_of(*leaf)),
+            _ => None,
+        };
+        let mut by_read = BTreeMap::<EventId, Vec<usize>>::new();
+        let of_one = (0..self.conditions.expressions.len()).filter_map(|at| Some((only(at)?, at)));
+        of_one.for_each(|(read, at)| by_read.entry(read).or_default().push(at));
+        for (read, conditions) in by_read {
+            let holds = |at: usize, value: Value| {
+                let condition = &self.conditions.expressions[at];
+                condition.evaluate(&mut |_| Some(value)).map(|value| value != Value(0))
+            };
+            let is_left = |value: &Value| {
+                let of = |at: usize| match only(at) {
+                    Some(its) if its == read => holds(at, *value),
+                    _ => self.known.get(&at).copied(),
+                };
+                self.facts.iter().all(|fact| fact.truth(&of) != Some(false))
+            };
+            let May::Values(values) = self.possible.of(read) else { continue };
+            let left: Vec<Value> = values.iter().copied().filter(is_left).collect();
+            let settled = conditions.iter().filter_map(|at| {
+                let mut truths = left.iter().map(|value| holds(*at, *value));
+                let first = truths.next()??;
+                truths.all(|truth| truth == Some(first)).then_some((*at, first))
+            });
+            let settled: Vec<(usize, bool)> = settled.collect();
+            self.known.extend(settled);
+        }
+    }
+
     /// The conditions of a write's makers that the trace does not tell.
     fn open(&self, made: &[Vec<Formula>]) -> Vec<usize> {
         let mut found = BTreeSet::new();
