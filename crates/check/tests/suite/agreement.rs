@@ -33,7 +33,7 @@ fn tests() -> Vec<Test> {
 /// accesses through the texture proxy only, and orders them by fences (docs/models/ptx.md).
 /// And what is a dependency in name only is none under `ptx`, where a write that is not made for its address or for what it is
 /// compared with is one.
-const APART: [&str; 58] = [
+const APART: [&str; 59] = [
     "Non-coherent-load-fenced.litmus",
     "LB+data+datafalse@ctas.litmus",
     "LB+datafalse+ctrl@ctas.litmus",
@@ -59,6 +59,7 @@ const APART: [&str; 58] = [
     "LB+left-out-swap.litmus",
     "LB+left-out-swap-barrier.litmus",
     "swap-and-store.litmus",
+    "relaxed-on-one-way.litmus",
     "LB+left-out-loop.litmus",
     "LB+left-out-loop-alike.litmus",
     "LB+left-out-guards-flag.litmus",
