@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use fencepost_check::{Models, Test, load};
 use fencepost_syntax::Source;
+
 use metamorphic::{Compared, Random, Readings, Subject, compare, programs};
 
 /// The PTX tests under a folder.

@@ -20,6 +20,8 @@ use fencepost_program::EventId;
 use fencepost_program::program::Condition;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
+use fencepost_report::verdict::Why;
+use fencepost_report::{Count, ProtocolAnswer, RaceAnswer};
 use fencepost_syntax::Span;
 
 use crate::models::{LoadedModel, NotConfirmed, Replayer};
@@ -27,9 +29,7 @@ use crate::options::MOST_RACE_WORK;
 use crate::protocol::{Examiner, ProtocolSet};
 use crate::quiet::{self, Part};
 use crate::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
-use crate::report::{Count, ProtocolAnswer, RaceAnswer};
-use crate::search::Searcher;
-use crate::verdict::Why;
+use crate::search::{Searcher, why_open};
 
 /// Whether a thread of the program can wait.
 pub fn can_wait(unfolding: &Unfolding) -> bool {
@@ -317,8 +317,8 @@ impl RaceSearch<'_, '_> {
 /// Why an exploration has not seen everything.
 fn left_out(exploration: Exploration, capped: bool) -> Option<Why> {
     match exploration {
-        Exploration::Incomplete(stop) => Some(stop.into()),
-        Exploration::Complete | Exploration::Stopped => capped.then(|| Stop::Work.into()),
+        Exploration::Incomplete(stop) => Some(why_open(stop)),
+        Exploration::Complete | Exploration::Stopped => capped.then(|| why_open(Stop::Work)),
     }
 }
 

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfold::{Elements, UnfoldOptions, unfold};
+use fencepost_report::Report;
+use fencepost_report::verdict::{Verdict, Why};
 use fencepost_syntax::Source;
 
 use crate::check::check_known;
 use crate::load;
 use crate::models::{LoadedModel, Models, Origin};
 use crate::options::Options;
-use crate::report::Report;
 use crate::test::Test;
-use crate::verdict::{Verdict, Why};
 
 /// Events that go, up to which all elements are few enough to be looked at.
 const MOST_LEFT_OUT: usize = 40;

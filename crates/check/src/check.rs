@@ -17,6 +17,8 @@ use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Question, Term};
 use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::accesses::{self, Effort, Met, RaceSearch};
@@ -29,12 +31,10 @@ use crate::question::{looked_for, verdict_of};
 use crate::quiet;
 use crate::race::{Flags, RaceSet};
 use crate::refusal::{not_unfolded, refusal};
-use crate::report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
-use crate::search::{EngineName, Searcher};
+use crate::search::{EngineName, Searcher, why_open};
 use crate::test::Test;
 use crate::torn;
 use crate::undefined;
-use crate::verdict::{Verdict, Why};
 use crate::{initial, joint, mixed, witness};
 
 mod ends;
@@ -371,10 +371,10 @@ impl Job<'_> {
         let why = match why {
             _ if totals.stateless.is_some() => Some(Why::Internal("an execution has no final state".to_owned())),
             _ if totals.out_of_memory => Some(Why::Memory),
-            _ if totals.capped => Some(Stop::Work.into()),
+            _ if totals.capped => Some(why_open(Stop::Work)),
             Exploration::Complete => None,
             Exploration::Stopped => Some(Why::Internal("a search stopped by itself".to_owned())),
-            Exploration::Incomplete(stop) => Some(stop.into()),
+            Exploration::Incomplete(stop) => Some(why_open(stop)),
         };
         self.read_off(targets, totals, why.as_ref(), answers);
     }
@@ -386,7 +386,7 @@ impl Job<'_> {
         answers.executions = Some(Count { complete: counted.complete && !totals.overflowed, ..counted });
         answers.outcomes = std::mem::take(&mut totals.outcomes);
         if answers.findings.is_empty() {
-            let cut = why == Some(&Stop::Work.into());
+            let cut = why == Some(&why_open(Stop::Work));
             let answer = |(target, found): (&Target<'_>, Option<Execution>)| match (found, why) {
                 (Some(execution), _) => Some(self.replayed(execution, target.condition)),
                 (None, None) => Some(Finding::Absent),
@@ -549,7 +549,7 @@ impl Job<'_> {
         match (found.results, found.exploration) {
             (Some(execution), _) => self.replayed(execution, condition),
             (None, Exploration::Complete) => Finding::Absent,
-            (None, Exploration::Incomplete(stop)) => Finding::Unknown(stop.into()),
+            (None, Exploration::Incomplete(stop)) => Finding::Unknown(why_open(stop)),
             (None, Exploration::Stopped) => Finding::Unknown(Why::Internal("a search stopped by itself".to_owned())),
         }
     }
@@ -581,7 +581,7 @@ impl Job<'_> {
             Ok(judgement) => {
                 Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
             }
-            Err(NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. })) => Err(stop.into()),
+            Err(NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. })) => Err(why_open(stop)),
             Err(message) => Err(Why::Internal(format!("a witness cannot be replayed: {message}"))),
         }
     }

@@ -16,6 +16,8 @@ use fencepost_program::program::{Condition, Program, Question, Register, Term};
 use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
 use fencepost_program::{LocationId, RegisterId, ThreadId};
+use fencepost_report::verdict::Why;
+use fencepost_report::{Assignment, Number, RaceAnswer, Reason, Report};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
 use crate::check::Checked;
@@ -25,9 +27,7 @@ use crate::options::{Options, Outcomes as Counted, Wanted};
 use crate::outcome;
 use crate::phrase::{self, Notation};
 use crate::readings::Settings;
-use crate::report::{Assignment, Number, RaceAnswer, Reason, Report};
 use crate::test::Test;
-use crate::verdict::Why;
 
 /// A model of either kind.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub struct Outcomes {
 pub enum Behaviour {
     #[default]
     Defined,
-    /// Every outcome is possible, also those that no execution of the model has ([`crate::report::Undefined`]).
+    /// Every outcome is possible, also those that no execution of the model has ([`fencepost_report::Undefined`]).
     Undefined,
 }
 

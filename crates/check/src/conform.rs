@@ -6,10 +6,9 @@
 //! execution ends; the condition is ignored. Property `seen`: hardware or a simulator showed what the test asks about (1)
 //! or did not (0), which proves nothing: a model that allows what was not seen agrees, and it is said.
 
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Reason, Report, TerminationAnswer};
 use fencepost_syntax::{Diagnostic, Span};
-
-use crate::report::{Reason, Report, TerminationAnswer};
-use crate::verdict::Verdict;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Property {

@@ -11,10 +11,11 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use fencepost_report::RaceAnswer;
+use fencepost_report::verdict::{Verdict, Why};
+
 use crate::check::Checked;
 use crate::options::{Deepening, Options};
-use crate::report::RaceAnswer;
-use crate::verdict::{Verdict, Why};
 
 /// After the bound that was given.
 const BOUNDS: [u32; 4] = [3, 4, 6, 8];

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal};
 use fencepost_program::unfolding::TraceEnd;
+use fencepost_report::verdict::{Case, Dependence, Verdict, Why};
+use fencepost_report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -23,9 +25,7 @@ use crate::options::Options;
 use crate::outcome;
 use crate::race_order;
 use crate::readings::{Point, Settings};
-use crate::report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
 use crate::test::Test;
-use crate::verdict::{Case, Dependence, Verdict, Why};
 
 /// Every answer of a test is unknown, for the reason that it was not looked at or not to the end.
 pub fn undecided(test: &Test, model: &LoadedModel, options: &Options<'_>, why: Why) -> Checked {

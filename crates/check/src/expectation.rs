@@ -14,12 +14,12 @@
 
 use std::fmt::Write;
 
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::race::{is_of_lifetime, is_of_one_thread};
 use crate::readings::Settings;
-use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
-use crate::verdict::Verdict;
 
 /// A file's expectations, in its order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

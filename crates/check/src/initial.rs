@@ -8,18 +8,19 @@ use std::time::Instant;
 
 use fencepost_program::initial::{self, Exactness};
 use fencepost_program::unfold::unfold;
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{
+    Answer, Count, Outcome, Protocol, ProtocolAnswer, Race, RaceAnswer, Races, Reason, Report, Termination,
+    TerminationAnswer, Undefined,
+};
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::check::{Checked, check_known, refused};
 use crate::models::LoadedModel;
 use crate::options::Options;
 use crate::outcome;
-use crate::report::{
-    Answer, Count, Outcome, Protocol, ProtocolAnswer, Race, RaceAnswer, Races, Reason, Report, Termination,
-    TerminationAnswer, Undefined,
-};
 use crate::test::Test;
-use crate::verdict::{Verdict, Why};
+use crate::undefined;
 
 pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let limits = model.unfolding(options.bound);
@@ -88,7 +89,7 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
         first.evidence.stuck = evidence.stuck;
     }
     let flags = |undefined: Option<Undefined>| undefined.map_or(Vec::new(), |undefined| undefined.flags);
-    into.undefined = Undefined::new([flags(into.undefined.take()), flags(report.undefined)].concat());
+    into.undefined = undefined::of([flags(into.undefined.take()), flags(report.undefined)].concat());
     into.cross_checked &= report.cross_checked;
     for warning in report.warnings {
         if !into.warnings.contains(&warning) {
@@ -136,7 +137,7 @@ fn merge_protocol(own: &mut Protocol, other: Protocol) {
         (own, _) => own,
     };
     for error in other.errors {
-        let is_same = |known: &crate::report::ProtocolError| {
+        let is_same = |known: &fencepost_report::ProtocolError| {
             (&known.kind, &known.mbarrier, &known.access) == (&error.kind, &error.mbarrier, &error.access)
         };
         if !own.errors.iter().any(is_same) {

@@ -13,14 +13,14 @@ use fencepost_program::access::overlap_completely;
 use fencepost_program::program::LocationRole;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{Answer, RaceAnswer, TerminationAnswer};
 
 use crate::check::{Answers, Finding, check_known};
 use crate::models::LoadedModel;
 use crate::options::{Options, Outcomes, Wanted};
-use crate::report::{Answer, RaceAnswer, TerminationAnswer};
 use crate::test::Test;
 use crate::torn;
-use crate::verdict::{Verdict, Why};
 
 /// The flag of a model that says so.
 const FLAG: &str = "mixed-size-race";

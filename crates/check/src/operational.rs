@@ -15,6 +15,8 @@ use fencepost_program::program::{Condition, Question, Term, Unsupported};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{Assignment, Number, Reason};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -22,9 +24,7 @@ use crate::compare::{self, Observed};
 use crate::phrase::{self, Notation};
 use crate::question;
 use crate::refusal::{not_unfolded, without_meaning};
-use crate::report::{Assignment, Number, Reason};
 use crate::test::Test;
-use crate::verdict::{Verdict, Why};
 
 /// The version of the schema (`docs/schema/machine.schema.json`).
 pub const SCHEMA: u32 = 1;
@@ -70,7 +70,7 @@ pub struct Report {
     /// With its options.
     pub machine: String,
     /// As in a report of `check`.
-    #[serde(serialize_with = "crate::report::verdict_word")]
+    #[serde(serialize_with = "fencepost_report::verdict_word")]
     pub verdict: Verdict,
     pub why: Option<Reason>,
     pub questions: Vec<Answer>,
@@ -94,7 +94,7 @@ pub struct Answer {
     pub kind: String,
     pub name: Option<String>,
     pub condition: String,
-    #[serde(serialize_with = "crate::report::verdict_word")]
+    #[serde(serialize_with = "fencepost_report::verdict_word")]
     pub verdict: Verdict,
     pub why: Option<Reason>,
     /// Whether a final state satisfies the condition (`forall`, `assert`: breaks it); None where that is not known.

@@ -1,9 +1,8 @@
 //! Questions: what each looks for, and what finding it means.
 
 use fencepost_program::program::{Condition, Program, Question};
+use fencepost_report::verdict::Verdict;
 use fencepost_syntax::litmus::QuestionKind;
-
-use crate::verdict::Verdict;
 
 /// What a question looks for: its condition, for `forall` and `assert` its negation, the filter included so that both are
 /// judged on one final state.

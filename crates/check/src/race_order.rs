@@ -12,10 +12,10 @@ use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_report::{Access, Race};
 use fencepost_syntax::Span;
 
 use crate::check::Checked;
-use crate::report::{Access, Race};
 use crate::test::Test;
 
 /// The flag of accesses that overlap in part.

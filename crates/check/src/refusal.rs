@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::Feature;
 use fencepost_program::unfold::UnfoldError;
+use fencepost_report::verdict::Why;
 
 use crate::models::LoadedModel;
 use crate::test::Test;
-use crate::verdict::Why;
 
 /// An instruction without a meaning.
 pub(crate) fn without_meaning(test: &Test) -> Option<Why> {

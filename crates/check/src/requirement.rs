@@ -1,8 +1,9 @@
 //! Questions beyond the condition, asked of every test of a run (`check --require`): a program with a race or a hang may
 //! still fulfil its condition, and a pipeline that builds it should be told.
 
+use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+
 use crate::expectation::Status;
-use crate::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
 /// What a program can be required to be.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

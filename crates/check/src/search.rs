@@ -17,6 +17,7 @@ use fencepost_axiom::model::Model;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::Why;
 
 use crate::estimate::Estimate;
 use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
@@ -299,5 +300,21 @@ impl<'a> Searcher<'a> {
                 Reach::Perhaps => ask(&Sat, CUT_WORK),
             },
         })
+    }
+}
+
+/// Why a search that stopped so leaves its answer open.
+pub fn why_open(stop: Stop) -> Why {
+    match stop {
+        Stop::Time => Why::Time,
+        Stop::Memory => Why::Memory,
+        Stop::Cancelled => Why::Cancelled,
+        Stop::Bound(span) => Why::Bound(span),
+        Stop::Outside(span) => {
+            Why::Unsupported { span, what: "a `trap`, or an access outside every declared location".to_owned() }
+        }
+        Stop::Unsupported { span, what } => Why::Unsupported { span, what },
+        Stop::ThinAir => Why::ThinAir,
+        Stop::Work => Why::Size("the search was cut".to_owned()),
     }
 }

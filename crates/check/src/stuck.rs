@@ -2,8 +2,8 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
+use fencepost_report::Stuck;
 
-use crate::report::Stuck;
 use crate::test::Test;
 
 pub(crate) fn stuck(test: &Test, unfolding: &Unfolding, execution: &Execution) -> Vec<Stuck> {

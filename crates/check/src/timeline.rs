@@ -6,10 +6,10 @@ use fencepost_program::mbarrier::State;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::Step;
 
 use crate::outcome::Reader;
 use crate::protocol::history;
-use crate::report::Step;
 use crate::test::Test;
 
 pub(crate) fn timeline(

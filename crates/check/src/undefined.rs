@@ -12,14 +12,15 @@
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::Why;
+use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer, Undefined};
 
 use crate::check::{Answers, Finding};
 use crate::contradiction;
 use crate::models::LoadedModel;
 use crate::options::{Options, Outcomes};
-use crate::report::{ProtocolAnswer, RaceAnswer, TerminationAnswer};
+use crate::race::{is_of_one_thread, is_race};
 use crate::test::Test;
-use crate::verdict::Why;
 
 /// Whether races are looked for: also where nobody asks for them, if the answer to what is asked rests on them.
 pub(crate) fn asks_races(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> bool {
@@ -85,6 +86,16 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
     if answers.protocol_answer == ProtocolAnswer::None {
         answers.protocol_answer = ProtocolAnswer::Unknown;
     }
+}
+
+/// What these flags of the model make of a program, if there are any.
+pub(crate) fn of(mut flags: Vec<String>) -> Option<Undefined> {
+    flags.sort();
+    flags.dedup();
+    let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
+    let what = if races { "race".to_owned() } else { flags.join(", ") };
+    let message = format!("{what}: behaviour is undefined, every outcome is possible");
+    (!flags.is_empty()).then_some(Undefined { flags, message })
 }
 
 const NOT_DECIDED: &str = "whether a race makes its behaviour undefined was not decided";

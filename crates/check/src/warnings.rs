@@ -2,12 +2,12 @@
 //! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
 
 use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
+use fencepost_report::{Place, RaceAnswer, Warning};
 use fencepost_syntax::Span;
 
 use crate::check::Answers;
 use crate::models::LoadedModel;
 use crate::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE, WINDOW};
-use crate::report::{Place, RaceAnswer, Warning};
 use crate::test::Test;
 
 /// In the order of the text, each once.

@@ -6,12 +6,17 @@ use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::program::{Question, Term};
+use fencepost_program::program::{Question, Term, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_syntax::Span;
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{
+    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Place, Protocol, ProtocolError, Race,
+    RaceAnswer, Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Witness, WitnessEvent,
+};
 use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::{Source, Span};
 
 use crate::accesses::is_assuming;
 use crate::check::{Answers, Finding, verdict};
@@ -22,15 +27,10 @@ use crate::phrase::{self, Notation};
 use crate::protocol::{self, Key, ProtocolSet};
 use crate::proxy::Proxy;
 use crate::race::{Example, RaceKey};
-use crate::report::{
-    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Protocol, ProtocolError, Race, RaceAnswer,
-    Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Undefined, Witness, WitnessEvent,
-};
 use crate::stuck::stuck;
 use crate::test::Test;
 use crate::timeline::timeline;
 use crate::undefined;
-use crate::verdict::{Verdict, Why};
 use crate::warnings;
 
 pub fn report(
@@ -71,9 +71,9 @@ pub fn report(
         verdict,
         why,
         depends: None,
-        undefined: Undefined::new(answers.undefined.clone()),
+        undefined: undefined::of(answers.undefined.clone()),
         readings: Vec::new(),
-        unsupported: Form::gather(&test.program.unsupported, &test.source),
+        unsupported: forms(&test.program.unsupported, &test.source),
         questions,
         executions: answers.executions,
         outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, count)).collect(),
@@ -147,7 +147,7 @@ impl Writer<'_> {
             undiagnosed: 0,
             depends: None,
             rest: answers.race_rest.as_ref().map(|why| Reason::new(why, &self.test.source)),
-            why: answers.race_why.clone().filter(|_| answers.race_answer == crate::report::RaceAnswer::Unknown),
+            why: answers.race_why.clone().filter(|_| answers.race_answer == fencepost_report::RaceAnswer::Unknown),
         }
     }
 
@@ -338,4 +338,21 @@ pub fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span
             text => text,
         },
     }
+}
+
+/// Those of a program, gathered by name.
+fn forms(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
+    let mut sorted: Vec<&Unsupported> = unsupported.iter().collect();
+    sorted.sort_by_key(|found| found.span);
+    let mut forms: Vec<Form> = Vec::new();
+    for found in sorted {
+        let position = source.position(found.span.start);
+        let place = Place { line: position.line, column: position.column };
+        match forms.iter_mut().find(|form| form.what == found.what) {
+            Some(form) if form.places.contains(&place) => {}
+            Some(form) => form.places.push(place),
+            None => forms.push(Form { what: found.what.clone(), places: vec![place] }),
+        }
+    }
+    forms
 }

@@ -7,23 +7,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use fencepost_check::compare::{asking, unseen};
+use fencepost_check::models::LoadedModel;
+use fencepost_check::options::{Options, Outcomes, Wanted};
+use fencepost_check::test::{Test, load};
 use fencepost_program::program::{Condition, Place, Program, Register, Term};
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{LocationId, RegisterId, ThreadId};
+use fencepost_report::verdict::Why;
+use fencepost_report::{Number, RaceAnswer};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
+use fencepost_tell::explain;
 
 use super::bounded::Counterexample;
 use super::compile::{Assignment, Compiled, compile};
 use super::scheme::Device;
 use super::task::{Target, Task};
-use fencepost_check::compare::{asking, unseen};
-use fencepost_check::models::LoadedModel;
-use fencepost_check::options::{Options, Outcomes, Wanted};
-use fencepost_check::report::{Number, RaceAnswer};
-use fencepost_check::test::{Test, load};
-use fencepost_check::verdict::Why;
-use fencepost_tell::explain;
 
 /// What is said of one test, compiled in one way.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

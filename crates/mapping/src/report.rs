@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use fencepost_check::options::Options;
 use serde::Serialize;
 
 use super::bounded::{Counterexample, Counts, Lost, ScScopes};
 use super::given::{self, Judged};
 use super::state::{Conclusion, State};
 use super::task::{Target, Task};
-use fencepost_check::options::Options;
 
 /// The version of the objects; fields are only ever added within one.
 const SCHEMA: u32 = 1;

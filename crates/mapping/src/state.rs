@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_check::hash::fingerprint;
+
 use super::bounded::{Counterexample, Counts, Lost, ScScopes};
 use super::scheme::{Profile, Scheme};
 use super::shape::Shape;
 use super::task::{Target, Task};
-use fencepost_check::hash::fingerprint;
 
 /// The version of the format.
 const SCHEMA: u32 = 2;

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use fencepost_axiom::model::CheckId;
+use fencepost_check::models::{LoadedModel, Models};
+use fencepost_check::readings::Settings;
 use fencepost_program::program::Version;
 use fencepost_syntax::cat::CheckRole;
 
 use super::bounded::{Question, ScScopes};
 use super::scheme::{Device, Profile, Scheme};
-use fencepost_check::models::{LoadedModel, Models};
-use fencepost_check::readings::Settings;
 
 /// What code is made for.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -14,9 +14,9 @@ use fencepost_check::options::Options;
 use fencepost_check::outcome;
 use fencepost_check::race_order;
 use fencepost_check::readings::Point;
-use fencepost_check::report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
 use fencepost_check::test::Test;
-use fencepost_check::verdict::Verdict;
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
 
 use crate::{MOST_RACES, apply, is_for};
 

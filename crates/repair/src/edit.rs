@@ -3,11 +3,10 @@
 
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
+use fencepost_report::Missing;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
-
-use fencepost_check::report::Missing;
 
 use super::anchor::{Anchor, Side, position};
 use super::phases::alternate::Alternate;

@@ -2,14 +2,13 @@
 //! what reaches a peer's memory). What keeps the CTA there is a cluster barrier before its end, or that it waits for the
 //! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
 
+use fencepost_check::outcome::Reader;
+use fencepost_check::race::{EXIT, START};
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{LocationRole, Place};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
-
-use fencepost_check::outcome::Reader;
-use fencepost_check::race::{EXIT, START};
-use fencepost_check::report::{Diagnosis, Missing};
+use fencepost_report::{Diagnosis, Missing};
 
 use super::edit::{Change, Edit, End};
 use super::paths::Plan;

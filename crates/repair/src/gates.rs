@@ -1,6 +1,7 @@
 //! The fences that the proxies of two accesses need on a way from one to the other (PTX ISA 8.6, 8.9.5, 9.7.15.4), and
 //! what is the matter with a fence that is there.
 
+use fencepost_check::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::program::{Place, Space};
@@ -12,7 +13,6 @@ use super::edit::{Change, Edit, scope_word};
 use super::paths::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::words;
-use fencepost_check::proxy::Proxy;
 
 const FENCE: u32 = 1000;
 /// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.

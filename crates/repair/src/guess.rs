@@ -3,6 +3,7 @@
 //! in fewer and in more rounds too ([`super::verify::Verifier::mends`]). The smallest come first, and the first that mends
 //! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
 
+use fencepost_check::proxy::Proxy;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Instruction;
 
@@ -13,7 +14,6 @@ use super::phases::{self, loops};
 use super::scene::Scene;
 use super::small::{self, Role};
 use super::{mirror, search};
-use fencepost_check::proxy::Proxy;
 
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.

@@ -5,8 +5,8 @@
 use fencepost_check::check::Checked;
 use fencepost_check::models::LoadedModel;
 use fencepost_check::options::Options;
-use fencepost_check::report::{Missing, TerminationAnswer};
 use fencepost_check::test::Test;
+use fencepost_report::{Missing, TerminationAnswer};
 
 use super::edit::Edit;
 use super::phases;

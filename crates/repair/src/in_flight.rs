@@ -4,9 +4,8 @@
 
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
+use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::instruction::{Instruction, Operand};
-
-use fencepost_check::report::{Diagnosis, RacingAccess};
 
 use super::anchor::{Anchor, Side, position};
 use super::edit::{Change, Edit, End, Whole};

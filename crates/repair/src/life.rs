@@ -1,13 +1,13 @@
 //! Tensor memory that is used outside its life (PTX ISA 9.7.18.7): no synchronisation makes that right.
 
+use fencepost_check::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
 use fencepost_program::EventId;
 use fencepost_program::placement;
 use fencepost_program::tag::Tag;
+use fencepost_report::Missing;
 
 use super::scene::Scene;
 use super::words;
-use fencepost_check::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
-use fencepost_check::report::Missing;
 
 /// Why, where the two are about columns that are not the program's at the time.
 pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {

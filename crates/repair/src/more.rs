@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_check::protocol::history;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
 use fencepost_program::program::{LocationRole, Place, Scope};
@@ -12,8 +13,6 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::{EventId, KernelId, ThreadId};
 use fencepost_syntax::instruction::Operand;
-
-use fencepost_check::protocol::history;
 
 use super::anchor::Side;
 use super::edit::{Change, Edit, Semantics, scope_word};

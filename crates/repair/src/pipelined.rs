@@ -1,13 +1,13 @@
 //! Operations of the tensor core that are executed in the order in which they are issued (PTX ISA 9.7.18.6.2): two threads
 //! that keep that order need not wait for the end of the first, only fences around what they synchronise with (9.7.18.6.4).
 
+use fencepost_check::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::TensorKind;
 
 use super::gates::proxy;
 use super::paths::{Kind, Link, Node};
 use super::scene::Scene;
-use fencepost_check::proxy::Proxy;
 
 /// Less than a commit, which would wait for what need not be waited for.
 const COST: u32 = 500;

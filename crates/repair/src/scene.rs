@@ -3,17 +3,16 @@
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
+use fencepost_check::facts::{self, Facts};
+use fencepost_check::proxy::Proxy;
+use fencepost_check::test::Test;
 use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
 use fencepost_program::{EventId, ThreadId};
-
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::report::RacingAccess;
-use fencepost_check::test::Test;
+use fencepost_report::RacingAccess;
 
 use super::words;
-use fencepost_check::proxy::Proxy;
 
 pub(super) struct Scene<'a> {
     pub(super) test: &'a Test,

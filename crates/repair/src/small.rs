@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_check::proxy::Proxy;
 use fencepost_program::program::{Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
@@ -18,7 +19,6 @@ use super::scene::Scene;
 use super::slots::{self, Stop, course};
 use super::tensor;
 use super::words;
-use fencepost_check::proxy::Proxy;
 
 /// Changes of each kind that are tried for one race.
 const MOST: usize = 32;

@@ -1,14 +1,13 @@
 //! A flag that is looked at once, or a lock that is tried once: release and acquire are there, and the acquire need not observe
 //! the release (PTX ISA 8.8). What is missing is the branch back to it, and where nothing looks at what was read, the comparison.
 
+use fencepost_check::outcome;
 use fencepost_program::program::Term;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::{Span, Spanned};
-
-use fencepost_check::outcome;
 
 use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Semantics};

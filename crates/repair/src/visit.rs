@@ -4,15 +4,14 @@
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_check::outcome::{self, Reader};
+use fencepost_check::protocol::{Examiner, ProtocolSet};
+use fencepost_check::race::{FlagEvaluator, Flags, RaceSet};
 use fencepost_program::EventId;
 use fencepost_program::program::{Program, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::litmus::QuestionKind;
-
-use fencepost_check::outcome::{self, Reader};
-use fencepost_check::protocol::{Examiner, ProtocolSet};
-use fencepost_check::race::{FlagEvaluator, Flags, RaceSet};
 
 use super::verify::{Manners, Places, places};
 

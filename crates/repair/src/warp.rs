@@ -3,8 +3,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
-
-use fencepost_check::report::{Diagnosis, Missing};
+use fencepost_report::{Diagnosis, Missing};
 
 use super::scene::Scene;
 

@@ -1,14 +1,14 @@
 //! Accesses and proxies in plain words.
 
+use fencepost_check::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
+use fencepost_report::Missing;
 
 use super::edit::Edit;
 use super::scene::Scene;
-use fencepost_check::proxy::{Proxy, operation_name};
-use fencepost_check::report::Missing;
 
 /// "P1's bulk copy of line 16".
 pub(super) fn operation(scene: &Scene<'_>, id: EventId) -> String {

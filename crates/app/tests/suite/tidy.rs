@@ -11,10 +11,11 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("program", &["syntax"]),
     ("axiom", &["syntax", "program"]),
     ("machine", &["syntax", "program"]),
-    ("check", &["syntax", "program", "axiom", "machine"]),
-    ("repair", &["syntax", "program", "axiom", "machine", "check"]),
-    ("tell", &["syntax", "program", "axiom", "machine", "check", "repair"]),
-    ("mapping", &["syntax", "program", "axiom", "machine", "check", "repair", "tell"]),
+    ("report", &["syntax"]),
+    ("check", &["syntax", "program", "axiom", "machine", "report"]),
+    ("repair", &["syntax", "program", "axiom", "report", "check"]),
+    ("tell", &["syntax", "program", "axiom", "machine", "report", "check", "repair"]),
+    ("mapping", &["syntax", "program", "axiom", "report", "check", "tell"]),
 ];
 
 fn root() -> PathBuf {

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Condition;
+use fencepost_report::verdict::Why;
+use fencepost_report::{Count, TerminationAnswer};
 
 use super::{Answers, Finding, Job};
 use crate::accesses;
-use crate::report::{Count, TerminationAnswer};
-use crate::verdict::Why;
+use crate::search::why_open;
 
 impl Job<'_> {
     /// What no execution breaks may hold because there is none. Where they were not counted, one is looked for.
@@ -72,7 +73,7 @@ impl Job<'_> {
                 (TerminationAnswer::Unknown, Some(why))
             }
             (None, Exploration::Complete) => (TerminationAnswer::Terminates, None),
-            (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(stop.into())),
+            (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(why_open(stop))),
             (None, Exploration::Stopped) => (TerminationAnswer::Unknown, None),
         };
         answers.termination = answer;

@@ -1,9 +1,10 @@
 //! Witnesses among the counts. Where executions are counted up to a limit, a question is often answered by a search of its
 //! own: its witness is an execution all the same, and "reachable, at least 0 executions" would be none.
 
+use fencepost_report::Count;
+
 use super::{Answers, Finding, Job};
 use crate::outcome::{self, holds};
-use crate::report::Count;
 
 impl Job<'_> {
     /// A witness that is not among the executions that were counted is one more.

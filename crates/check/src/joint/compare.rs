@@ -5,15 +5,15 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 
 use crate::check::check_known;
 use crate::models::{LoadedModel, Models, Origin};
 use crate::options::{Deepening, Options, Outcomes};
 use crate::quiet::draft::Random;
-use crate::report::{RaceAnswer, Report, TerminationAnswer};
 use crate::test::Test;
-use crate::verdict::{Verdict, Why};
 use crate::{joint, load};
 
 /// Programs in `cargo test`; `FENCEPOST_JOINT=N` for more.

@@ -9,13 +9,13 @@ mod form;
 mod write;
 
 use fencepost_machine::requests::Architecture;
+use fencepost_report::verdict::Verdict;
 use fencepost_syntax::litmus::QuestionKind;
 use fencepost_syntax::{Diagnostic, Source, Span};
 use serde_json::Value;
 
 use crate::models::Models;
 use crate::test::{Test, load_litmus};
-use crate::verdict::Verdict;
 
 /// A test, and what others say of it.
 #[derive(Clone, Debug)]

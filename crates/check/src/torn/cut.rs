@@ -12,15 +12,14 @@ use fencepost_program::lower::{lower, lower_cut};
 use fencepost_program::program::{Condition, Location, Program, Question, Space, Term, Unsupported};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::{Type, Value};
+use fencepost_report::{Assignment, Number, Outcome, Report};
 use fencepost_syntax::litmus::{Comparison, Dialect};
 use fencepost_syntax::{Span, Spanned};
 
+use super::Torn;
 use crate::outcome;
 use crate::phrase::{self, Notation};
-use crate::report::{Assignment, Number, Outcome, Report};
 use crate::test::Test;
-
-use super::Torn;
 
 /// The test after a cut.
 pub(super) struct Cut {

@@ -24,16 +24,15 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{RaceAnswer, Report, TerminationAnswer, Warning};
 use fencepost_syntax::{Span, limits};
 
 use crate::check::{Checked, check_known};
 use crate::initial::{self, Left};
 use crate::models::LoadedModel;
 use crate::options::Options;
-use crate::report::{RaceAnswer, Report, TerminationAnswer, Warning};
 use crate::test::Test;
-use crate::verdict::{Verdict, Why};
-
 use cut::Cut;
 
 /// Memory that cannot be cut, and an answer that rests on it.

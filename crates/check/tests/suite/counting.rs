@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use fencepost_check::options::{EngineChoice, MOST_COUNTED, Options, Outcomes};
-use fencepost_check::report::{RaceAnswer, Report};
 use fencepost_check::{Models, Test, check, load};
+use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 
 fn test(text: &str) -> Test {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fencepost_check::report::{RaceAnswer, Report};
 use fencepost_check::{Models, Options, check, load};
+use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 
 fn checked(text: &str, options: &Options<'_>) -> Report {

@@ -2,18 +2,18 @@
 //! nothing to report under the weakest readings rests on, when it does not try the strongest. A stronger program: a sample of
 //! what `examples/metamorphic.rs` compares.
 
-use crate::metamorphic;
-
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fencepost_check::options::CrossCheck;
 use fencepost_check::readings::Settings;
-use fencepost_check::report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, Test, check, load};
 use fencepost_program::program::Feature;
+use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_syntax::litmus::Arch;
+
+use crate::metamorphic;
 use metamorphic::{Compared, Random, Readings, Subject, compare, programs};
 
 fn tests() -> Vec<Test> {

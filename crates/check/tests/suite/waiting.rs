@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use fencepost_check::options::{Deepening, EngineChoice, Options};
-use fencepost_check::report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Test, check, load};
+use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 
 fn test(text: &str) -> Test {

@@ -4,14 +4,13 @@
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
+use fencepost_report::Missing;
 use fencepost_syntax::instruction::Instruction;
 
+use super::{Told, cycle};
 use crate::edit::{Change, Edit, SCOPES, scope_word};
 use crate::scene::Scene;
 use crate::words;
-use fencepost_check::report::Missing;
-
-use super::{Told, cycle};
 
 const COST: u32 = 0;
 const TORN: &str = "torn-vector";

@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 
-use crate::scene::Scene;
-
 use super::orders;
+use crate::scene::Scene;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Step {

@@ -10,17 +10,16 @@ mod cycle;
 mod orders;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
-use fencepost_program::unfolding::Unfolding;
-use fencepost_syntax::litmus::QuestionKind;
-
 use fencepost_check::check::{Checked, check_as_read};
 use fencepost_check::models::{LoadedModel, Models};
 use fencepost_check::options::Options;
-use fencepost_check::report::{Cause, Diagnosis, Missing};
 use fencepost_check::test::Test;
-use fencepost_check::verdict::Verdict;
 use fencepost_check::witness;
+use fencepost_program::EventId;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Cause, Diagnosis, Missing};
+use fencepost_syntax::litmus::QuestionKind;
 
 use super::edit::{Change, Edit};
 use super::paths;
@@ -30,7 +29,6 @@ use super::search;
 use super::small;
 use super::verify::Verifier;
 use super::words;
-
 use cycle::{Cycle, Step};
 use orders::Strength;
 

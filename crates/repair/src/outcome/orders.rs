@@ -6,13 +6,12 @@ use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
+use super::cycle::{Cycle, Step};
 use crate::anchor::Side;
 use crate::edit::{Change, Edit, SCOPES, Semantics, scope_word};
 use crate::message::returning;
 use crate::scene::Scene;
 use crate::search;
-
-use super::cycle::{Cycle, Step};
 
 const COST: u32 = 0;
 /// Of the PTX ISA: scopes.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::report::{Cause, Report};
-use fencepost_check::verdict::Verdict;
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Cause, Report};
 use fencepost_syntax::Source;
 
 fn corpus() -> PathBuf {

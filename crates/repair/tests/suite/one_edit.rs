@@ -1,12 +1,12 @@
 //! Kernels with one mistake: a line that is missing, a word or a number that is wrong. Each has the line named that mends it, in
 //! the thread and at the place where it belongs, in its races and in its waits that never end.
 
-use crate::one_edit_kernels;
-
-use fencepost_check::report::{Report, TerminationAnswer};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{Report, TerminationAnswer};
 use fencepost_syntax::Source;
+
+use crate::one_edit_kernels;
 use one_edit_kernels::{
     ACCUMULATOR, ALLOCATED, GRID, GROUPS, MADE, MAILBOX, MAP, MULTICAST, PRODUCT, REDUCTION, REFILL, RING, SEMAPHORE,
     SPLIT, TICKET,

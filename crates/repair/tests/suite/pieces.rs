@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use fencepost_check::report::Report;
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::Report;
 use fencepost_syntax::Source;
 
 fn report(name: &str) -> Report {

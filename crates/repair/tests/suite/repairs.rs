@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::report::Diagnosis;
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::Diagnosis;
 use fencepost_syntax::Source;
 
 /// Of so many mistakes one is looked at.

@@ -1,8 +1,8 @@
 //! What is said of tensor memory that is used outside its life.
 
-use fencepost_check::report::Report;
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::Report;
 use fencepost_syntax::Source;
 
 const ALLOC: &str = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [slot], 32;";

@@ -4,6 +4,7 @@
 
 use fencepost_axiom::base::{mutually_in_scope, narrowest_common};
 use fencepost_axiom::execution::Execution;
+use fencepost_check::facts::Facts;
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
@@ -12,7 +13,6 @@ use fencepost_program::unfolding::{Event, EventKind};
 use super::Context;
 use super::name::scope_name;
 use super::words::Family;
-use fencepost_check::facts::Facts;
 
 /// A reason with the section of the ISA it rests on.
 pub(super) struct Because {

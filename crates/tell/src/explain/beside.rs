@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_check::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};
@@ -12,7 +13,6 @@ use fencepost_program::tag::Tag;
 use super::Context;
 use super::name::value;
 use super::order::Moment;
-use fencepost_check::proxy::{Proxy, operation_name};
 
 impl Context<'_> {
     /// The value of an event; of an mbarrier its phase and what that waits for.

@@ -16,6 +16,8 @@ use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, O
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
 use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
+use fencepost_check::facts::chosen;
+use fencepost_check::models::Origin;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_syntax::cat::CheckRole;
@@ -26,8 +28,6 @@ use super::steps::{self, Step};
 use super::words::{self, Family, Telling};
 use super::{Context, Explanation, Line, Rejected, Rounds, chain};
 use crate::render::HighlightedEdge;
-use fencepost_check::facts::chosen;
-use fencepost_check::models::Origin;
 
 /// How far to look, and how much to tell.
 #[derive(Clone, Debug)]

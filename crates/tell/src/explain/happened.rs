@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
-
 use fencepost_check::facts::Facts;
+use fencepost_program::EventId;
 
 /// The relations of the shipped models that are such an order; other models have none of these names.
 const ORDERS: [&str; 2] = ["base-causality", "kernel-order"];

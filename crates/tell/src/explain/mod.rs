@@ -29,12 +29,12 @@ mod words;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
+use fencepost_check::models::Origin;
 use fencepost_program::program::Program;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Source, Span};
 
 use crate::render::HighlightedEdge;
-use fencepost_check::models::Origin;
 
 pub use crate::rounds::Rounds;
 pub use forbidden::{Search, Subject, forbidden};

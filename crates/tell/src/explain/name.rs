@@ -1,18 +1,17 @@
 //! How events are called in sentences: "P0's `st.release.gpu flag, 1`", "the initial value of x".
 
 use fencepost_axiom::execution::Execution;
+use fencepost_check::models::Origin;
+use fencepost_check::proxy::Proxy;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
-
 use fencepost_syntax::litmus::Arch;
 
 use super::words::{Family, axiom_section};
 use super::{Context, Line};
-use fencepost_check::models::Origin;
-use fencepost_check::proxy::Proxy;
 
 impl<'a> Context<'a> {
     pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {

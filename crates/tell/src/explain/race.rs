@@ -4,20 +4,20 @@
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
+use fencepost_check::facts::{self, Facts};
+use fencepost_check::race::{
+    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
+};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
+use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::litmus::Arch;
 
 use super::apart::Apart;
 use super::name::capitalised;
 use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::race::{
-    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
-};
-use fencepost_check::report::{Diagnosis, RacingAccess};
 
 /// Two events and an execution in which they raise a flag.
 #[derive(Copy, Clone, Debug)]

@@ -3,21 +3,21 @@
 use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
+use fencepost_check::check::Checked;
+use fencepost_check::models::LoadedModel;
+use fencepost_check::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
+use fencepost_check::test::Test;
 use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
+use fencepost_repair::is_for;
+use fencepost_report::verdict::{Dependence, Verdict};
+use fencepost_report::{Cause, Diagnosis, Report};
 use fencepost_syntax::litmus::QuestionKind;
 
 use super::forbidden::{Search, Subject, forbidden, never_ends};
 use super::race::diagnosed;
 use super::{Context, Example, Explanation, Line, Rejected, allowed, race, stuck};
 use crate::rounds::NO_LOOPS;
-use fencepost_check::check::Checked;
-use fencepost_check::models::LoadedModel;
-use fencepost_check::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
-use fencepost_check::report::{Cause, Diagnosis, Report};
-use fencepost_check::test::Test;
-use fencepost_check::verdict::{Dependence, Verdict};
-use fencepost_repair::is_for;
 
 /// Candidates looked at for an unreachable outcome: enough for a test of litmus size, soon done for a large one.
 const CANDIDATES: u64 = 512;

@@ -4,6 +4,10 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_check::facts::{self, Facts};
+use fencepost_check::outcome;
+use fencepost_check::phrase::{self, Notation};
+use fencepost_check::proxy::Proxy;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
@@ -16,10 +20,6 @@ use super::interleave::{Finals, Interleaving, interleaving};
 use super::name::value;
 use super::order::{Moment, Odd, by_communication, overwriting, told};
 use super::{Context, Explanation, Line, Rounds, beside};
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::outcome;
-use fencepost_check::phrase::{self, Notation};
-use fencepost_check::proxy::Proxy;
 
 /// Tells the execution. `wanted` is what it is a witness of.
 pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {

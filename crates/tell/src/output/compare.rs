@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use fencepost_check::compare::{Apart, Relation, Result, Row, Which};
+use fencepost_check::phrase;
 use serde::Serialize;
 
 use super::columns::columns;
 use super::table;
 use super::width::Width;
-use fencepost_check::compare::{Apart, Relation, Result, Row, Which};
-use fencepost_check::phrase;
 
 /// What there is to say of all tests together.
 #[derive(Clone, PartialEq, Debug, Serialize)]

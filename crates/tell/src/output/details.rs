@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use fencepost_check::race::{MOST_PAIRS, may_be_alone};
-use fencepost_check::report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 use fencepost_repair::{MOST_QUESTIONS, MOST_RACES};
+use fencepost_report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 
 /// What a race rests on that is one under some readings only, with their names.
 fn weakest(report: &Report) -> String {

@@ -9,12 +9,11 @@
 
 use std::fmt::Write;
 
-use fencepost_program::program::Program;
-
 use fencepost_check::phrase::{self, Notation};
-use fencepost_check::report::{Answer, Report};
 use fencepost_check::test::Test;
-use fencepost_check::verdict::Verdict;
+use fencepost_program::program::Program;
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Answer, Report};
 
 pub fn log(test: &Test, report: &Report) -> String {
     let mut text = String::new();

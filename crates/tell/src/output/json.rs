@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
+use fencepost_check::expectation::Comparison;
+use fencepost_report::{Number, Outcome, Report};
 use serde::Serialize;
 
 use super::Row;
 use crate::explain::Part;
-use fencepost_check::expectation::Comparison;
-use fencepost_check::report::{Number, Outcome, Report};
 
 #[derive(Serialize)]
 struct Line<'a> {

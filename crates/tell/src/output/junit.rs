@@ -3,10 +3,11 @@
 
 use std::fmt::Write;
 
-use super::{Row, Status};
 use fencepost_check::expectation::Comparison;
 use fencepost_check::requirement;
-use fencepost_check::verdict::Verdict;
+use fencepost_report::verdict::Verdict;
+
+use super::{Row, Status};
 
 /// A message names so many races; the report has all.
 const MOST_RACES: usize = 3;

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use fencepost_check::operational::{Answer, Report};
+use fencepost_check::phrase;
+use fencepost_report::verdict::Verdict;
+
 use super::Status;
 use super::columns::Columns;
 use super::table::{self, Colour};
 use super::width::Width;
-use fencepost_check::operational::{Answer, Report};
-use fencepost_check::phrase;
-use fencepost_check::verdict::Verdict;
 
 /// What a report contributes to the exit code: nothing is expected of it.
 pub fn status(report: &Report) -> Status {

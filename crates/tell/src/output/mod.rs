@@ -11,9 +11,10 @@ pub mod table;
 pub mod width;
 
 use fencepost_check::expectation::Comparison;
+
 pub use fencepost_check::expectation::Status;
-use fencepost_check::report::Report;
 use fencepost_check::requirement::Requirement;
+use fencepost_report::Report;
 
 /// A report and, where something was expected of it, how it compares.
 #[derive(Clone, Debug)]
@@ -27,7 +28,7 @@ pub struct Row<'a> {
 impl Row<'_> {
     /// As [`Row::status`], but only an expectation can be broken.
     pub fn status_of_expectation(&self) -> Status {
-        use fencepost_check::verdict::Verdict;
+        use fencepost_report::verdict::Verdict;
         match (self.comparison, &self.report.verdict) {
             (Comparison::AsExpected, _) => Status::Good,
             (Comparison::Undecided(_), _) | (_, Verdict::Unknown(_)) => Status::Unknown,
@@ -41,7 +42,7 @@ impl Row<'_> {
     }
 
     fn status_of_answer(&self) -> Status {
-        use fencepost_check::verdict::Verdict;
+        use fencepost_report::verdict::Verdict;
         match (self.comparison, &self.report.verdict) {
             (Comparison::AsExpected, _) => Status::Good,
             (Comparison::Undecided(_), _) | (Comparison::Different(_), Verdict::Unknown(_)) => Status::Unknown,

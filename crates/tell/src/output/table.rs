@@ -2,15 +2,16 @@
 
 use std::fmt::Write;
 
-use super::details;
-use super::width::{Width, shortened, wrapped};
-use super::{Row, Status};
 use fencepost_check::expectation::Comparison;
 use fencepost_check::phrase;
 use fencepost_check::race::{EXIT, START, is_of_lifetime};
-use fencepost_check::report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::requirement;
-use fencepost_check::verdict::Verdict;
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+
+use super::details;
+use super::width::{Width, shortened, wrapped};
+use super::{Row, Status};
 
 /// Whether the text may carry terminal colours.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_check::race::EXIT;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};
-
-use fencepost_check::race::EXIT;
 
 use super::marks;
 use super::palette::Relation;

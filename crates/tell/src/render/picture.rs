@@ -8,18 +8,17 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Goal, Limits};
 use fencepost_axiom::execution::Execution;
+use fencepost_check::check::Checked;
+use fencepost_check::models::LoadedModel;
+use fencepost_check::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet, START};
+use fencepost_check::test::Test;
 use fencepost_program::program::Question;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::Assignment;
 use fencepost_syntax::litmus::QuestionKind;
-
-use fencepost_check::check::Checked;
-use fencepost_check::models::LoadedModel;
-use fencepost_check::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet, START};
-use fencepost_check::report::Assignment;
-use fencepost_check::test::Test;
 
 use super::{Options, RacingPair, marks, text};
 

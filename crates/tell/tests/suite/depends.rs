@@ -2,9 +2,9 @@
 
 use fencepost_check::expectation::{self, Comparison, Expectation};
 use fencepost_check::readings::Settings;
-use fencepost_check::report::{RaceAnswer, Report};
 use fencepost_check::{LoadedModel, Models, Options, Test, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, json, table};
 

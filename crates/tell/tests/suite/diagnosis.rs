@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::report::{Diagnosis, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{Diagnosis, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::explain;
 use fencepost_tell::output::{Row, table};

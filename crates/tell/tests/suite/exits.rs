@@ -3,9 +3,9 @@
 
 use fencepost_check::expectation::{Comparison, parse};
 use fencepost_check::readings::Settings;
-use fencepost_check::report::{Race, RaceAnswer, Report};
 use fencepost_check::{Models, Options, Test, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{Race, RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, Status, herd, table};
 

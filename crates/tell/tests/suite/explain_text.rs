@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use crate::render_support;
-
 use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_check::{Models, Options, Test, load};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
@@ -11,6 +9,8 @@ use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::explain::{self, Context, Search, Subject};
 use fencepost_tell::render::{self, Format};
+
+use crate::render_support;
 use render_support::{snapshot, well_formed};
 
 fn test(text: &str) -> Test {

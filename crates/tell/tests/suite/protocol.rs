@@ -1,9 +1,9 @@
 //! Rules about mbarriers that some execution breaks, each with the life of the mbarrier.
 
 use fencepost_check::expectation::{Comparison, Expectation};
-use fencepost_check::report::{ProtocolAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{ProtocolAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, table};
 

@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use crate::render_support;
-
 use std::collections::BTreeSet;
 
 use fencepost_program::EventId;
@@ -11,6 +9,8 @@ use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_syntax::Span;
 use fencepost_tell::render::{self, DerivedRelation, HighlightedEdge, Options};
+
+use crate::render_support;
 use render_support::*;
 
 fn isa2() -> Built {

@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use crate::render_support;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +10,8 @@ use fencepost_check::{Models, Options, Test, load};
 use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::render::{self, Format};
+
+use crate::render_support;
 use render_support::well_formed;
 
 fn root() -> PathBuf {

@@ -1,9 +1,9 @@
 //! Accesses of different sizes that overlap in part, values without a model, which races are listed and in which order, and
 //! warnings that need no execution.
 
-use fencepost_check::report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, table};
 
@@ -121,7 +121,7 @@ fn a_value_without_a_model_hides_no_race() {
     let found = report(&format!("{}forall (P0:%r1=8)\n", PRODUCT.replace("MASK", "1")));
     assert_eq!((found.verdict.word(), found.races.answer), ("Unknown", RaceAnswer::Found), "{found:?}");
     assert_eq!(found.termination.answer, TerminationAnswer::Terminates);
-    assert_eq!(found.protocol.answer, fencepost_check::report::ProtocolAnswer::None);
+    assert_eq!(found.protocol.answer, fencepost_report::ProtocolAnswer::None);
     let question = &found.questions[0];
     assert!(question.why.as_ref().is_some_and(|why| why.message.contains("a value without a model")), "{question:?}");
     assert_eq!((question.positive, question.negative), (None, None), "nothing is counted of it");

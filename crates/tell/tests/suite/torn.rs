@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use fencepost_check::options::Outcomes;
-use fencepost_check::report::{Number, RaceAnswer, Report};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
+use fencepost_report::{Number, RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::explain::explain;
 
@@ -135,7 +135,7 @@ fn text(program: &Program, written: Written) -> String {
 
 /// The outcomes with memory in one piece.
 fn outcomes(report: &Report) -> BTreeSet<Vec<(String, i128)>> {
-    let state = |values: &fencepost_check::report::Assignment| {
+    let state = |values: &fencepost_report::Assignment| {
         let mut whole: std::collections::BTreeMap<String, i128> = std::collections::BTreeMap::new();
         for (name, value) in &values.0 {
             let Number::Known(value) = value else { continue };

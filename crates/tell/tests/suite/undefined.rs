@@ -75,7 +75,7 @@ fn nothing_is_claimed_of_the_end_of_a_program_that_races_and_waits() {
     let report = check(&tests.remove(0), &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
     assert_eq!(report.verdict.word(), "Violated");
     assert!(!report.termination.never_ends && report.termination.witness.is_none(), "{:?}", report.termination);
-    assert_eq!(report.termination.answer, fencepost_check::report::TerminationAnswer::Unknown);
+    assert_eq!(report.termination.answer, fencepost_report::TerminationAnswer::Unknown);
     let row = Row { report: &report, comparison: &Comparison::NothingExpected, required: &[] };
     let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     assert!(!text.contains("hang") && !text.contains("ends"), "{text}");

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use fencepost_check::options::{CrossCheck, Outcomes};
 use fencepost_check::readings::{Settings, Standing};
-use fencepost_check::report::{Access, ProtocolAnswer, Race, RaceAnswer, Report, TerminationAnswer};
 use fencepost_check::{LoadedModel, Options, Test, check};
 use fencepost_program::lower::lower;
 use fencepost_program::program::{LocationRole, Program, Term};
 use fencepost_program::{LocationId, RegisterId, ThreadId};
+use fencepost_report::{Access, ProtocolAnswer, Race, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Diagnostic;
 use fencepost_syntax::litmus::{Litmus, Statement, print};
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use fencepost_axiom::engine::Stop;
 use fencepost_syntax::Span;
 use fencepost_syntax::limits::Ended;
 
@@ -15,7 +14,7 @@ use fencepost_syntax::limits::Ended;
 /// | `forall`, `assert` | no counterexample | a counterexample, with a witness |
 /// | `check` | as `exists`, but nobody is blamed for the answer | |
 ///
-/// In a program whose behaviour is undefined everything is reachable, without a witness ([`crate::report::Undefined`]).
+/// In a program whose behaviour is undefined everything is reachable, without a witness ([`crate::Undefined`]).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Holds,
@@ -132,23 +131,6 @@ impl From<Ended> for Why {
             Ended::Time => Why::Time,
             Ended::Memory => Why::Memory,
             Ended::Cancelled => Why::Cancelled,
-        }
-    }
-}
-
-impl From<Stop> for Why {
-    fn from(stop: Stop) -> Why {
-        match stop {
-            Stop::Time => Why::Time,
-            Stop::Memory => Why::Memory,
-            Stop::Cancelled => Why::Cancelled,
-            Stop::Bound(span) => Why::Bound(span),
-            Stop::Outside(span) => {
-                Why::Unsupported { span, what: "a `trap`, or an access outside every declared location".to_owned() }
-            }
-            Stop::Unsupported { span, what } => Why::Unsupported { span, what },
-            Stop::ThinAir => Why::ThinAir,
-            Stop::Work => Why::Size("the search was cut".to_owned()),
         }
     }
 }

@@ -2,17 +2,16 @@
 //! order: the same check gives the same bytes. Fields are only ever added within a schema version.
 
 mod count;
+pub mod verdict;
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use fencepost_program::program::Unsupported;
 use fencepost_syntax::Source;
 
-use crate::race::{is_of_one_thread, is_race};
-use crate::verdict::{Dependence, Verdict, Why};
+use verdict::{Dependence, Verdict, Why};
 
 pub use count::Count;
 
@@ -29,7 +28,7 @@ pub struct Report {
     pub row: Option<u32>,
     pub arch: String,
     pub model: String,
-    /// See [`crate::hash`].
+    /// A fingerprint of the test without its name and comments.
     pub hash: String,
     /// The worst verdict of the questions that can be broken; `Holds` where nothing is asked.
     #[serde(serialize_with = "verdict_word")]
@@ -145,17 +144,6 @@ pub struct Undefined {
     pub message: String,
 }
 
-impl Undefined {
-    pub fn new(mut flags: Vec<String>) -> Option<Undefined> {
-        flags.sort();
-        flags.dedup();
-        let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
-        let what = if races { "race".to_owned() } else { flags.join(", ") };
-        let message = format!("{what}: behaviour is undefined, every outcome is possible");
-        (!flags.is_empty()).then_some(Undefined { flags, message })
-    }
-}
-
 /// The answer to one question.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Answer {
@@ -241,25 +229,6 @@ pub struct Form {
 pub struct Place {
     pub line: u32,
     pub column: u32,
-}
-
-impl Form {
-    /// Those of a program, gathered by name.
-    pub fn gather(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
-        let mut sorted: Vec<&Unsupported> = unsupported.iter().collect();
-        sorted.sort_by_key(|found| found.span);
-        let mut forms: Vec<Form> = Vec::new();
-        for found in sorted {
-            let position = source.position(found.span.start);
-            let place = Place { line: position.line, column: position.column };
-            match forms.iter_mut().find(|form| form.what == found.what) {
-                Some(form) if form.places.contains(&place) => {}
-                Some(form) => form.places.push(place),
-                None => forms.push(Form { what: found.what.clone(), places: vec![place] }),
-            }
-        }
-        forms
-    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
