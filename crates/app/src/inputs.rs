@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use fencepost_check::neutral::is_neutral;
+use fencepost_check::test::neutral::is_neutral;
 use fencepost_syntax::Source;
 
 use crate::signals::CANCELLED;

@@ -10,9 +10,9 @@ use fencepost_report::Report;
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_syntax::Source;
 
-use crate::check::check_known;
+use crate::judge::answers::check_known;
 use crate::load;
-use crate::models::{LoadedModel, Models, Origin};
+use crate::model::load::{LoadedModel, Models, Origin};
 use crate::options::Options;
 use crate::test::Test;
 

@@ -20,13 +20,13 @@ use fencepost_report::verdict::Why;
 use fencepost_report::{Assignment, Number, RaceAnswer, Reason, Report};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
-use crate::check::Checked;
-use crate::models::LoadedModel;
+use crate::judge::answers::Checked;
+use crate::look::outcome;
+use crate::model::load::LoadedModel;
+use crate::model::readings::Settings;
 use crate::operational::{self, Trace};
 use crate::options::{Options, Outcomes as Counted, Wanted};
-use crate::outcome;
 use crate::phrase::{self, Notation};
-use crate::readings::Settings;
 use crate::test::Test;
 
 /// A model of either kind.

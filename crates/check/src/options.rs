@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::readings::Settings;
+use crate::model::readings::Settings;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum EngineChoice {
@@ -47,7 +47,7 @@ pub enum Deepening {
     /// It is left open.
     #[default]
     Off,
-    /// Loops are unrolled further, step by step (see [`crate::deepen`]).
+    /// Loops are unrolled further, step by step (see [`crate::judge::deepen`]).
     On,
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencepost_check::compare::{asking, unseen};
-use fencepost_check::models::LoadedModel;
+use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{Options, Outcomes, Wanted};
 use fencepost_check::test::{Test, load};
 use fencepost_program::program::{Condition, Place, Program, Register, Term};
@@ -279,7 +279,7 @@ fn outcomes(test: &Test, model: &LoadedModel, terms: &[Term], options: &Options<
         let which = if test.program.arch == Arch::C { "the source" } else { "the compiled test" };
         return Err(format!("not every execution of {which} was seen: {}", cause(&why, test)));
     }
-    let sorted = fencepost_check::outcome::terms(&asked.program);
+    let sorted = fencepost_check::look::outcome::terms(&asked.program);
     let places: Option<Vec<usize>> = terms.iter().map(|term| sorted.binary_search(term).ok()).collect();
     let places = places.ok_or("internal check failed: a term is not observed")?;
     let state = |values: &[(Arc<str>, Number)]| places.iter().map(|at| values[*at].1.clone()).collect();

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_check::hash::fingerprint;
+use fencepost_check::test::hash::fingerprint;
 
 use super::bounded::{Counterexample, Counts, Lost, ScScopes};
 use super::scheme::{Profile, Scheme};

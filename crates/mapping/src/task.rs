@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fencepost_axiom::model::CheckId;
-use fencepost_check::models::{LoadedModel, Models};
-use fencepost_check::readings::Settings;
+use fencepost_check::model::load::{LoadedModel, Models};
+use fencepost_check::model::readings::Settings;
 use fencepost_program::program::Version;
 use fencepost_syntax::cat::CheckRole;
 

@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use fencepost_check::check::Checked;
-use fencepost_check::depends::{self, Places, Runs, places};
-use fencepost_check::models::{LoadedModel, Models};
+use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::readings::{self, Places, Runs, places};
+use fencepost_check::look::outcome;
+use fencepost_check::model::load::{LoadedModel, Models};
+use fencepost_check::model::readings::Point;
 use fencepost_check::options::Options;
-use fencepost_check::outcome;
-use fencepost_check::race_order;
-use fencepost_check::readings::Point;
 use fencepost_check::test::Test;
+use fencepost_check::write::race_order;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
 
@@ -23,12 +23,12 @@ use crate::{MOST_RACES, apply, is_for};
 /// Answers one test under one model, and says what is missing where something is.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
     let start = Instant::now();
-    let _entered = depends::enter(options, start);
+    let _entered = readings::enter(options, start);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
     let for_answer = |limit| for_answer(limit, model);
     let answering = Options { time_limit: options.time_limit.map(for_answer), ..options.clone() };
-    let (mut checked, bound) = depends::answer(test, model, &answering, start);
+    let (mut checked, bound) = readings::answer(test, model, &answering, start);
     let options = &Options { bound, ..options.clone() };
     // What the answer has left of its time is for the repairs.
     let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));

@@ -2,8 +2,8 @@
 //! what reaches a peer's memory). What keeps the CTA there is a cluster barrier before its end, or that it waits for the
 //! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
 
-use fencepost_check::outcome::Reader;
-use fencepost_check::race::{EXIT, START};
+use fencepost_check::look::outcome::Reader;
+use fencepost_check::look::race::{EXIT, START};
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{LocationRole, Place};
 use fencepost_program::tag::Tag;

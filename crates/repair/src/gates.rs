@@ -1,7 +1,7 @@
 //! The fences that the proxies of two accesses need on a way from one to the other (PTX ISA 8.6, 8.9.5, 9.7.15.4), and
 //! what is the matter with a fence that is there.
 
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::program::{Place, Space};

@@ -3,7 +3,7 @@
 //! in fewer and in more rounds too ([`super::verify::Verifier::mends`]). The smallest come first, and the first that mends
 //! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
 
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Instruction;
 

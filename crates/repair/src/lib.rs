@@ -45,12 +45,12 @@ mod warp;
 pub(crate) mod words;
 mod work;
 
-use fencepost_check::check::Checked;
-use fencepost_check::models::LoadedModel;
+use fencepost_check::judge::answers::Checked;
+use fencepost_check::look::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
+use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
-use fencepost_check::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
-use fencepost_check::race_order::MIXED;
 use fencepost_check::test::Test;
+use fencepost_check::write::race_order::MIXED;
 use fencepost_program::EventId;
 use fencepost_report::Diagnosis;
 

@@ -1,6 +1,6 @@
 //! Tensor memory that is used outside its life (PTX ISA 9.7.18.7): no synchronisation makes that right.
 
-use fencepost_check::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
+use fencepost_check::look::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
 use fencepost_program::EventId;
 use fencepost_program::placement;
 use fencepost_program::tag::Tag;

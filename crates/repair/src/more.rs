@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_check::protocol::history;
+use fencepost_check::look::protocol::history;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
 use fencepost_program::program::{LocationRole, Place, Scope};

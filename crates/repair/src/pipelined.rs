@@ -1,7 +1,7 @@
 //! Operations of the tensor core that are executed in the order in which they are issued (PTX ISA 9.7.18.6.2): two threads
 //! that keep that order need not wait for the end of the first, only fences around what they synchronise with (9.7.18.6.4).
 
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::TensorKind;
 

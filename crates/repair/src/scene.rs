@@ -3,8 +3,8 @@
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::facts::{self, Facts};
 use fencepost_check::test::Test;
 use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
 use fencepost_program::program::{Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};

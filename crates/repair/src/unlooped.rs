@@ -1,7 +1,7 @@
 //! A flag that is looked at once, or a lock that is tried once: release and acquire are there, and the acquire need not observe
 //! the release (PTX ISA 8.8). What is missing is the branch back to it, and where nothing looks at what was read, the comparison.
 
-use fencepost_check::outcome;
+use fencepost_check::look::outcome;
 use fencepost_program::program::Term;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};

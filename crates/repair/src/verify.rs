@@ -9,14 +9,14 @@ use std::time::Instant;
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
-use fencepost_check::accesses;
-use fencepost_check::joint;
-use fencepost_check::models::LoadedModel;
+use fencepost_check::judge::question::looked_for;
+use fencepost_check::look::failing_waits::{self, Part};
+use fencepost_check::look::joint_rounds;
+use fencepost_check::look::race::{Flags, RaceKey, RaceSet};
+use fencepost_check::look::race_search;
+use fencepost_check::look::search::{is_large, longest};
+use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
-use fencepost_check::question::looked_for;
-use fencepost_check::quiet::{self, Part};
-use fencepost_check::race::{Flags, RaceKey, RaceSet};
-use fencepost_check::search::{is_large, longest};
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
@@ -389,7 +389,7 @@ impl<'a> Verifier<'a> {
         }
         let changed = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &self.test.litmus)?;
         let program = lower(&changed).0?;
-        let (unfolding, _) = joint::unfold(&program, self.model, self.options).ok()?;
+        let (unfolding, _) = joint_rounds::unfold(&program, self.model, self.options).ok()?;
         let question = program.questions.get(question)?;
         if unfolding.is_unmodelled(&question.condition) {
             return None;
@@ -479,13 +479,13 @@ impl<'a> Verifier<'a> {
         if self.is_late() {
             return None;
         }
-        let (plain, limits) = joint::unfold(program, self.model, self.options).ok()?;
-        let waits = accesses::can_wait(&plain);
+        let (plain, limits) = joint_rounds::unfold(program, self.model, self.options).ok()?;
+        let waits = race_search::can_wait(&plain);
         let unfolding = if waits { unfold_accesses(program, &limits).ok()? } else { plain };
         let mut visit = Visit::new(program, &unfolding, self.flags, until);
         let filter = program.filter.as_ref().map(|filter| &filter.node);
         let mut stopped = false;
-        for part in quiet::parts(&unfolding) {
+        for part in failing_waits::parts(&unfolding) {
             let ends = [(Ends::Terminating, End::Reached), (Ends::Stuck, End::Never)];
             // An execution that never ends has no final state to pass a filter with.
             for (ends, end) in ends.into_iter().filter(|(ends, _)| *ends == Ends::Terminating || filter.is_none()) {
@@ -499,13 +499,13 @@ impl<'a> Verifier<'a> {
         Some(Seen { unfolding, races, manners, stopped })
     }
 
-    /// Whether a part that is about waits which answer no has nothing flagged that touches one ([`fencepost_check::quiet`]).
+    /// Whether a part that is about waits which answer no has nothing flagged that touches one ([`fencepost_check::look::failing_waits`]).
     fn is_clear(&self, part: &Part<'_>, goal: &Goal<'_>) -> bool {
         if part.about.is_empty() {
             return false;
         }
         let beyond = part.left_out();
-        quiet::asked(self.flags, &self.model.model).iter().all(|flag| {
+        failing_waits::asked(self.flags, &self.model.model).iter().all(|flag| {
             let raised = Some(Raised { flag: flag.check, beyond: &beyond });
             let goal = Goal { raised, multiplicity: Multiplicity::First, ..goal.clone() };
             let searched = self.explore(&part.unfolding, &goal, |_| ControlFlow::Break(()));

@@ -4,9 +4,9 @@
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::outcome::{self, Reader};
-use fencepost_check::protocol::{Examiner, ProtocolSet};
-use fencepost_check::race::{FlagEvaluator, Flags, RaceSet};
+use fencepost_check::look::outcome::{self, Reader};
+use fencepost_check::look::protocol::{Examiner, ProtocolSet};
+use fencepost_check::look::race::{FlagEvaluator, Flags, RaceSet};
 use fencepost_program::EventId;
 use fencepost_program::program::{Program, Term};
 use fencepost_program::tag::Tag;

@@ -1,6 +1,6 @@
 //! Accesses and proxies in plain words.
 
-use fencepost_check::proxy::{Proxy, operation_name};
+use fencepost_check::look::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place, Scope, Space};
 use fencepost_program::tag::Tag;

@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use fencepost_check::expectation::NewUnknown;
+use fencepost_check::expect::expectation::NewUnknown;
+use fencepost_check::expect::requirement::Requirement;
+use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{
     CrossCheck, DEFAULT_BOUND, Deepening, EngineChoice, MOST_OUTCOMES, Options, Outcomes, Wanted,
 };
-use fencepost_check::readings::Settings;
-use fencepost_check::requirement::Requirement;
 use fencepost_syntax::limits::Ended;
 use fencepost_tell::output::Status;
 

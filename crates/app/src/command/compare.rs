@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side};
+use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
-use fencepost_check::readings::Settings;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 use fencepost_tell::explain::explain;

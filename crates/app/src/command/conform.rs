@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fencepost_check::compare::Side;
-use fencepost_check::conform::{self, Agreement, Expected, Property, Row};
-use fencepost_check::neutral::{self, By, Neutral};
+use fencepost_check::expect::conform::{self, Agreement, Expected, Property, Row};
+use fencepost_check::model::readings::Settings;
 use fencepost_check::operational;
 use fencepost_check::options::{CrossCheck, Deepening, Options, Outcomes, Wanted};
-use fencepost_check::readings::Settings;
+use fencepost_check::test::neutral::{self, By, Neutral};
 use fencepost_check::{LoadedModel, Models, Test};
 use fencepost_machine::explore::Limits;
 use fencepost_machine::lostpop::rules::Rules;

@@ -1,7 +1,7 @@
 //! `fencepost expect`: what is expected beside tests, compared or rewritten.
 
 use fencepost_check::Options;
-use fencepost_check::expectation::{Comparison, Expectation, NewUnknown};
+use fencepost_check::expect::expectation::{Comparison, Expectation, NewUnknown};
 use fencepost_tell::output::{Status, table};
 
 use super::check::{check_files, choice, collect, limits, new_unknown};

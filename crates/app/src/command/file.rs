@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fencepost_check::expectation::{self, Comparison, Expectations};
-use fencepost_check::readings::Settings;
-use fencepost_check::requirement::Requirement;
+use fencepost_check::expect::expectation::{self, Comparison, Expectations};
+use fencepost_check::expect::requirement::Requirement;
+use fencepost_check::model::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, Why};
 use fencepost_syntax::limits::{self, Ended};
 use fencepost_syntax::litmus::Arch;

@@ -2,7 +2,7 @@
 //!
 //! NVLitmus has no place for the name of a test, and so none for several of them: a template is printed as a template.
 
-use fencepost_check::neutral;
+use fencepost_check::test::neutral;
 use fencepost_syntax::litmus;
 
 use super::check::collect;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use fencepost_check::readings::{self, OfModel, Point, Settings, table};
+use fencepost_check::model::readings::{self, OfModel, Point, Settings, table};
 use fencepost_check::{LoadedModel, Models};
 
 use super::file::{Choice, File};

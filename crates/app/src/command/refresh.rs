@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use fencepost_check::expectation::{Expectations, NewUnknown};
+use fencepost_check::expect::expectation::{Expectations, NewUnknown};
 
 use super::file::File;
 use crate::exit::Exit;

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fencepost_check::readings::Settings;
+use fencepost_check::model::readings::Settings;
 use fencepost_tell::output::{Row, Status, herd, json, junit, table};
 use fencepost_tell::{explain, render};
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal};
 
 use fencepost_check::operational;
-use fencepost_check::stepping::{self, Command};
+use fencepost_check::operational::stepping::{self, Command};
 use fencepost_check::{Test, Why};
 use fencepost_machine::setup::Setup;
 use fencepost_machine::step::Stepping;

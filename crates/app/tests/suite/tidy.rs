@@ -14,7 +14,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("report", &["syntax"]),
     ("check", &["syntax", "program", "axiom", "machine", "report"]),
     ("repair", &["syntax", "program", "axiom", "report", "check"]),
-    ("tell", &["syntax", "program", "axiom", "machine", "report", "check", "repair"]),
+    ("tell", &["syntax", "program", "axiom", "report", "check", "repair"]),
     ("mapping", &["syntax", "program", "axiom", "report", "check", "tell"]),
 ];
 

@@ -1,7 +1,7 @@
 //! What events say about themselves, as base sets and relations: each against its definition, and the engines' way of
 //! computing it against the replay's.
 
-use crate::handmade;
+use crate::support::handmade;
 
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{Relation, kernel};

@@ -20,17 +20,12 @@ mod enumerate_corpora;
 mod enumerate_counts;
 mod enumerate_programs;
 mod guards;
-#[path = "support/handmade.rs"]
-#[allow(dead_code)]
-mod handmade;
 mod limits;
 mod model_files;
 mod model_language;
 mod model_shipped;
 mod oracle_execution;
 mod oracle_replay;
-#[path = "support/pipelines.rs"]
-mod pipeline_texts;
 mod pipelines;
 mod reason_explain;
 mod rewrite;

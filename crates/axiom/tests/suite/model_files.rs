@@ -1,7 +1,7 @@
 //! Models of several files, in the manner in which herd's and Dartagnan's are written: the compiler and the independent
 //! evaluator read the same of them.
 
-use crate::handmade;
+use crate::support::handmade;
 
 use std::collections::BTreeMap;
 

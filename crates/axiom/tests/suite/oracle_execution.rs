@@ -1,7 +1,7 @@
 //! `check_execution` refuses each kind of broken execution by name, and the brute-force oracle counts what the
 //! literature counts.
 
-use crate::handmade;
+use crate::support::handmade;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! The independent evaluator, on executions made by hand: every operator, recursion, functions, procedures, includes,
 //! checks and flags of cat.
 
-use crate::handmade;
+use crate::support::handmade;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Includes, Judgement, ReplayError, ReplayErrorKind, judge};

@@ -1,7 +1,7 @@
 //! Bulk-copy pipelines with mbarriers: chains of read-modify-writes with computed values and waits that depend on them.
 //! Their executions are counted by hand: the only freedom is in which order the consumers of one phase arrive.
 
-use crate::pipeline_texts as pipelines;
+use crate::support::pipelines;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fencepost_check::model::readings::Settings;
 use fencepost_check::options::CrossCheck;
-use fencepost_check::readings::Settings;
 use fencepost_check::{Models, Options, Test, check, load};
 use fencepost_program::program::Feature;
 use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};

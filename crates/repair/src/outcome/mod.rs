@@ -10,11 +10,11 @@ mod cycle;
 mod orders;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::check::{Checked, check_as_read};
-use fencepost_check::models::{LoadedModel, Models};
+use fencepost_check::judge::answers::{Checked, check_as_read};
+use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
-use fencepost_check::witness;
+use fencepost_check::write::report;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::verdict::Verdict;
@@ -88,7 +88,7 @@ impl Told {
             confirmed: self.confirmed,
             under: None,
         };
-        let access = |id: EventId| witness::access(scene.test, scene.unfolding, scene.event(id), scene.event(id).span);
+        let access = |id: EventId| report::access(scene.test, scene.unfolding, scene.event(id), scene.event(id).span);
         let location = scene.location(first).or(scene.location(second)).map(|location| location.name.clone());
         Some(Cause { kind: self.kind.to_owned(), first: access(first), second: access(second), location, diagnosis })
     }

@@ -4,7 +4,7 @@
 
 use fencepost_axiom::base::{mutually_in_scope, narrowest_common};
 use fencepost_axiom::execution::Execution;
-use fencepost_check::facts::Facts;
+use fencepost_check::model::facts::Facts;
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::proxy::{Proxy, operation_name};
+use fencepost_check::look::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};

@@ -16,8 +16,8 @@ use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, O
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
 use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
-use fencepost_check::facts::chosen;
-use fencepost_check::models::Origin;
+use fencepost_check::model::facts::chosen;
+use fencepost_check::model::load::Origin;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_syntax::cat::CheckRole;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::facts::Facts;
+use fencepost_check::model::facts::Facts;
 use fencepost_program::EventId;
 
 /// The relations of the shipped models that are such an order; other models have none of these names.

@@ -29,7 +29,7 @@ mod words;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
-use fencepost_check::models::Origin;
+use fencepost_check::model::load::Origin;
 use fencepost_program::program::Program;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Source, Span};

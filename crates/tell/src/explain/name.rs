@@ -1,8 +1,8 @@
 //! How events are called in sentences: "P0's `st.release.gpu flag, 1`", "the initial value of x".
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::models::Origin;
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::load::Origin;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};

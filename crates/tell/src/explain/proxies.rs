@@ -1,7 +1,7 @@
 //! Why a write that has happened before a read need not be seen by it: the two go through different proxies and no gate
 //! stands between them (PTX ISA 8.6, 8.9.5, 9.7.15.4), or what happened before was only the start of a kernel (9.7.15.14).
 
-use fencepost_check::proxy::Proxy;
+use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::tag::Tag;

@@ -4,10 +4,10 @@
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::race::{
+use fencepost_check::look::race::{
     CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
 };
+use fencepost_check::model::facts::{self, Facts};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;

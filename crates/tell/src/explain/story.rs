@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::facts::{self, Facts};
-use fencepost_check::outcome;
+use fencepost_check::look::outcome;
+use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::facts::{self, Facts};
 use fencepost_check::phrase::{self, Notation};
-use fencepost_check::proxy::Proxy;
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;

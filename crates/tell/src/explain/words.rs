@@ -2,7 +2,7 @@
 //! names Dartagnan's and herd's models use, and the base relations; a name it does not know is shown as it is.
 //! Section numbers are those of PTX ISA 9.1 and later, chapter 8; only explanations under a shipped model cite them.
 
-use fencepost_check::models::Origin;
+use fencepost_check::model::load::Origin;
 
 /// How an edge of a named relation is told.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -275,8 +275,8 @@ mod tests {
 
     #[test]
     fn every_axiom_of_the_shipped_models_has_words() {
-        for name in fencepost_check::models::Models::names() {
-            let model = fencepost_check::models::Models::shipped(name).unwrap();
+        for name in fencepost_check::model::load::Models::names() {
+            let model = fencepost_check::model::load::Models::shipped(name).unwrap();
             let axioms =
                 model.model.checks.iter().filter(|check| check.role == fencepost_syntax::cat::CheckRole::Axiom);
             for check in axioms {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use fencepost_check::race::{MOST_PAIRS, may_be_alone};
+use fencepost_check::look::race::{MOST_PAIRS, may_be_alone};
 use fencepost_repair::{MOST_QUESTIONS, MOST_RACES};
 use fencepost_report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
 

@@ -1,5 +1,5 @@
 //! herd's log, for people with mcompare habits: `Test`, `States`, `Ok`/`No`/`Undef`, `Witnesses`, `Condition`, `Observation`,
-//! `Hash`. Differences from herd: no `Time` line (the same check gives the same bytes), the hash is [`fencepost_check::hash`]'s,
+//! `Hash`. Differences from herd: no `Time` line (the same check gives the same bytes), the hash is [`fencepost_check::test::hash`]'s,
 //! and an answer that is not known says so (`Unknown`) instead of a number that looks complete.
 //!
 //! herd's `Positive` and `Negative` count executions, each of which has one final state. Under partial coherence an

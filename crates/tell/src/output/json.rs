@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use fencepost_check::expectation::Comparison;
+use fencepost_check::expect::expectation::Comparison;
 use fencepost_report::{Number, Outcome, Report};
 use serde::Serialize;
 

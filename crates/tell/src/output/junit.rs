@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use fencepost_check::expectation::Comparison;
-use fencepost_check::requirement;
+use fencepost_check::expect::expectation::Comparison;
+use fencepost_check::expect::requirement;
 use fencepost_report::verdict::Verdict;
 
 use super::{Row, Status};

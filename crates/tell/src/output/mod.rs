@@ -10,10 +10,10 @@ pub mod machine;
 pub mod table;
 pub mod width;
 
-use fencepost_check::expectation::Comparison;
+use fencepost_check::expect::expectation::Comparison;
 
-pub use fencepost_check::expectation::Status;
-use fencepost_check::requirement::Requirement;
+pub use fencepost_check::expect::expectation::Status;
+use fencepost_check::expect::requirement::Requirement;
 use fencepost_report::Report;
 
 /// A report and, where something was expected of it, how it compares.

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use fencepost_check::expectation::Comparison;
+use fencepost_check::expect::expectation::Comparison;
+use fencepost_check::expect::requirement;
+use fencepost_check::look::race::{EXIT, START, is_of_lifetime};
 use fencepost_check::phrase;
-use fencepost_check::race::{EXIT, START, is_of_lifetime};
-use fencepost_check::requirement;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 

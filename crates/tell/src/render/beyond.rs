@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_check::race::EXIT;
+use fencepost_check::look::race::EXIT;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};

@@ -108,11 +108,11 @@ impl Relation {
             Relation::Done => "the operation is complete",
             Relation::Launch => "kernel order",
             Relation::Named(name) if name == "data-race" || name == "scoped-race" => "nothing orders the two",
-            Relation::Named(name) if name == fencepost_check::race::IN_FLIGHT => {
+            Relation::Named(name) if name == fencepost_check::look::race::IN_FLIGHT => {
                 "a register is used before it is there"
             }
-            Relation::Named(name) if name == fencepost_check::race::NO_FENCE => "no wgmma.fence between them",
-            Relation::Named(name) if name == fencepost_check::race::EXIT => "the memory may be gone",
+            Relation::Named(name) if name == fencepost_check::look::race::NO_FENCE => "no wgmma.fence between them",
+            Relation::Named(name) if name == fencepost_check::look::race::EXIT => "the memory may be gone",
             Relation::Named(_) => "",
         }
     }

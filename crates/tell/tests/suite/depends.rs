@@ -1,7 +1,7 @@
 //! Answers that depend on how a contested point of the specification is read.
 
-use fencepost_check::expectation::{self, Comparison, Expectation};
-use fencepost_check::readings::Settings;
+use fencepost_check::expect::expectation::{self, Comparison, Expectation};
+use fencepost_check::model::readings::Settings;
 use fencepost_check::{LoadedModel, Models, Options, Test, load};
 use fencepost_repair::advise as check;
 use fencepost_report::{RaceAnswer, Report};

@@ -17,7 +17,7 @@ fn file(path: &Path) -> (Report, String, String) {
     let checked = check(&test, &model, &Options::default());
     let used = checked.model.clone();
     let told = explain::explain(&test, used.as_deref().unwrap_or(&model), &checked);
-    let comparison = fencepost_check::expectation::Comparison::NothingExpected;
+    let comparison = fencepost_check::expect::expectation::Comparison::NothingExpected;
     let row = Row { report: &checked.report, comparison: &comparison, required: &[] };
     let shown = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     (checked.report, told, shown)

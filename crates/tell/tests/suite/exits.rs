@@ -1,8 +1,8 @@
 //! Accesses to the shared memory of a CTA that may have exited, or may not have started: the pair, what is missing, and what
 //! is clean.
 
-use fencepost_check::expectation::{Comparison, parse};
-use fencepost_check::readings::Settings;
+use fencepost_check::expect::expectation::{Comparison, parse};
+use fencepost_check::model::readings::Settings;
 use fencepost_check::{Models, Options, Test, load};
 use fencepost_repair::advise as check;
 use fencepost_report::{Race, RaceAnswer, Report};

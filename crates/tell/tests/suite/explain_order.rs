@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use fencepost_check::readings::Settings;
+use fencepost_check::model::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, load};
 use fencepost_repair::advise as check;
 use fencepost_syntax::Source;

@@ -1,6 +1,6 @@
 //! Rules about mbarriers that some execution breaks, each with the life of the mbarrier.
 
-use fencepost_check::expectation::{Comparison, Expectation};
+use fencepost_check::expect::expectation::{Comparison, Expectation};
 use fencepost_check::{Models, Options, load};
 use fencepost_repair::advise as check;
 use fencepost_report::{ProtocolAnswer, Report, TerminationAnswer};

@@ -14,7 +14,8 @@ fn report(text: &str) -> Report {
 }
 
 fn paragraph(report: &Report) -> String {
-    let row = Row { report, comparison: &fencepost_check::expectation::Comparison::NothingExpected, required: &[] };
+    let row =
+        Row { report, comparison: &fencepost_check::expect::expectation::Comparison::NothingExpected, required: &[] };
     table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain)
 }
 

@@ -1,6 +1,6 @@
 //! Programs without a defined behaviour: every output says so, and nothing is claimed of what they do.
 
-use fencepost_check::expectation::Comparison;
+use fencepost_check::expect::expectation::Comparison;
 use fencepost_check::{Models, Options, Report, Test, check, load};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, herd, json, junit, table, width};

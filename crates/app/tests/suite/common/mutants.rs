@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fencepost_check::neutral;
+use fencepost_check::test::neutral;
 use fencepost_syntax::{Diagnostic, Source, cat, litmus, ptx};
 
 /// SplitMix64: the same mutants on every machine.

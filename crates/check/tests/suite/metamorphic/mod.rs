@@ -14,8 +14,8 @@ pub mod programs;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fencepost_check::model::readings::{Settings, Standing};
 use fencepost_check::options::{CrossCheck, Outcomes};
-use fencepost_check::readings::{Settings, Standing};
 use fencepost_check::{LoadedModel, Options, Test, check};
 use fencepost_program::lower::lower;
 use fencepost_program::program::{LocationRole, Program, Term};

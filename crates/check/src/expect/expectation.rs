@@ -1,0 +1,539 @@
+//! What somebody expects of a test, in a file beside it that a person can read and a command can rewrite
+//! (`docs/expectations.md`). One line per model, and per row of a template:
+//!
+//! ```text
+//! ptx-6.0: Violated, 3 executions, 3 outcomes, race-free, terminates
+//! ptx-7.5 row 2: Holds
+//! ptx: Depends, races depend, depends async-fence
+//! ptx async-fence=on-path: Holds, race-free, warns relaxed-wait
+//! ptx: Holds, racy, protocol broken, finds exit-before-access missing-bytes
+//! ```
+//!
+//! Verdict and counts together catch what a verdict alone does not: a missing or a doubled execution. A fact that a line
+//! does not mention is not compared, but for warnings: a line without `warns` expects none.
+
+use std::fmt::Write;
+
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_syntax::{Diagnostic, Span};
+
+use crate::look::race::{is_of_lifetime, is_of_one_thread};
+use crate::model::readings::Settings;
+
+/// A file's expectations, in its order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Expectations {
+    pub lines: Vec<Expectation>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Expectation {
+    pub model: String,
+    /// The readings it is to be checked under: `ptx async-fence=on-path: …`.
+    pub readings: Settings,
+    /// Row of a template, counted from 1.
+    pub row: Option<u32>,
+    /// `Holds`, `Violated`, `Depends`, `Unknown`.
+    pub verdict: String,
+    pub executions: Option<u64>,
+    pub outcomes: Option<u64>,
+    pub races: Option<ExpectedRaces>,
+    pub protocol: Option<ExpectedProtocol>,
+    pub termination: Option<ExpectedEnd>,
+    /// The readings that some answer depends on, ascending. Empty: not mentioned.
+    pub depends: Vec<String>,
+    /// What is found beside data races, by name, ascending. Empty: not mentioned.
+    pub finds: Vec<String>,
+    /// The warnings by name, ascending and each once. Empty: none is expected.
+    pub warns: Vec<String>,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ExpectedRaces {
+    None,
+    Some,
+    Depends,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ExpectedProtocol {
+    Kept,
+    Broken,
+    Depends,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ExpectedEnd {
+    Terminates,
+    MayHang,
+    Depends,
+}
+
+/// The readings somebody chose for this report.
+fn chosen(report: &Report) -> Settings {
+    let chosen = report.readings.iter().filter(|reading| reading.chosen);
+    Settings(chosen.map(|reading| (reading.name.clone(), reading.value.clone())).collect())
+}
+
+/// What becomes of a report without an answer that no line expects. Of models that were not named it is mostly that they
+/// do not know an instruction, which is nothing to write down beside a test.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum NewUnknown {
+    /// Somebody named the model.
+    Written,
+    Left,
+}
+
+/// How a report compares.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    NothingExpected,
+    AsExpected,
+    /// Each difference in words.
+    Different(Vec<String>),
+    /// Nothing that was found contradicts what is expected, and not all of it was found: a limit, or no model. Each
+    /// missing fact in words.
+    Undecided(Vec<String>),
+}
+
+/// Reads an expectation file. A line that cannot be read is reported, the others are kept.
+pub fn parse(text: &str) -> (Expectations, Vec<Diagnostic>) {
+    let mut found = Expectations::default();
+    let mut diagnostics = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let text = line.split('#').next().unwrap_or("");
+        let content = text.trim();
+        let indent = (text.len() - text.trim_start().len()) as u32;
+        let begin = start + indent;
+        start += line.len() as u32;
+        if content.is_empty() {
+            continue;
+        }
+        match parse_line(content, begin) {
+            Ok(expectation) => found.lines.push(expectation),
+            Err(diagnostic) => diagnostics.push(*diagnostic),
+        }
+    }
+    (found, diagnostics)
+}
+
+/// `begin` is where the line stands in the file.
+fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
+    // `part` is a slice of the line.
+    let problem = |part: &str, message: String| {
+        let at = begin + (part.as_ptr() as usize).saturating_sub(line.as_ptr() as usize) as u32;
+        let help = "write `MODEL: Verdict, N executions, N outcomes, race-free, terminates`";
+        Box::new(Diagnostic::error(Span::new(at, at + part.len() as u32), message).help(help))
+    };
+    let Some((subject, facts)) = line.split_once(':') else {
+        return Err(problem(line, "an expectation is `MODEL: facts`".to_owned()));
+    };
+    let (subject, row) = match subject.trim().split_once(" row ") {
+        None => (subject.trim(), None),
+        Some((model, row)) => match row.trim().parse() {
+            Ok(row) => (model.trim(), Some(row)),
+            Err(_) => return Err(problem(row.trim(), format!("`{}` is no row number", row.trim()))),
+        },
+    };
+    // A path may hold spaces: only words with `=` at the end are readings.
+    let mut model = subject;
+    let mut readings = Settings::default();
+    while let Some((before, word)) = model.rsplit_once(' ').filter(|(_, word)| word.contains('=')) {
+        readings.add(word).map_err(|error| problem(word, error.to_string()))?;
+        model = before.trim_end();
+    }
+    let mut facts = facts.split(',').map(str::trim);
+    let verdict = facts.next().unwrap_or("");
+    if !["Holds", "Violated", "Depends", "Unknown"].contains(&verdict) {
+        return Err(problem(verdict, format!("`{verdict}` is no verdict (Holds, Violated, Depends, Unknown)")));
+    }
+    let mut expectation = Expectation {
+        model: model.to_owned(),
+        readings,
+        row,
+        verdict: verdict.to_owned(),
+        executions: None,
+        outcomes: None,
+        races: None,
+        protocol: None,
+        termination: None,
+        depends: Vec::new(),
+        finds: Vec::new(),
+        warns: Vec::new(),
+    };
+    for fact in facts {
+        if !expectation.add(fact) {
+            return Err(problem(fact, format!("`{fact}` is no fact this tool can compare")));
+        }
+    }
+    Ok(expectation)
+}
+
+impl Expectation {
+    /// False if the fact is not understood.
+    fn add(&mut self, fact: &str) -> bool {
+        match fact {
+            "race-free" => self.races = Some(ExpectedRaces::None),
+            "racy" => self.races = Some(ExpectedRaces::Some),
+            "races depend" => self.races = Some(ExpectedRaces::Depends),
+            "protocol kept" => self.protocol = Some(ExpectedProtocol::Kept),
+            "protocol broken" => self.protocol = Some(ExpectedProtocol::Broken),
+            "protocol depends" => self.protocol = Some(ExpectedProtocol::Depends),
+            "terminates" => self.termination = Some(ExpectedEnd::Terminates),
+            "may hang" => self.termination = Some(ExpectedEnd::MayHang),
+            "end depends" => self.termination = Some(ExpectedEnd::Depends),
+            _ if fact.starts_with("depends ") => self.depends = names(fact),
+            _ if fact.starts_with("finds ") => self.finds = names(fact),
+            _ if fact.starts_with("warns ") => self.warns = names(fact),
+            _ => match fact.split_once(' ').map(|(number, what)| (number.parse::<u64>(), what.trim())) {
+                Some((Ok(number), "execution" | "executions")) => self.executions = Some(number),
+                Some((Ok(number), "outcome" | "outcomes")) => self.outcomes = Some(number),
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    /// What a report would have to be expected to be: everything it knows for certain.
+    pub fn of(report: &Report) -> Expectation {
+        let complete = report.executions.filter(|count| count.complete);
+        Expectation {
+            model: report.model.clone(),
+            readings: chosen(report),
+            row: report.row,
+            verdict: report.verdict.word().to_owned(),
+            executions: complete.map(|count| count.count),
+            outcomes: complete.map(|_| report.outcome_count()),
+            races: match report.races.answer {
+                RaceAnswer::None => Some(ExpectedRaces::None),
+                RaceAnswer::Found => Some(ExpectedRaces::Some),
+                RaceAnswer::Depends => Some(ExpectedRaces::Depends),
+                RaceAnswer::Unknown | RaceAnswer::NotDefined | RaceAnswer::NotAsked => None,
+            },
+            protocol: match report.protocol.answer {
+                ProtocolAnswer::None => Some(ExpectedProtocol::Kept),
+                ProtocolAnswer::Found => Some(ExpectedProtocol::Broken),
+                ProtocolAnswer::Depends => Some(ExpectedProtocol::Depends),
+                ProtocolAnswer::Unknown | ProtocolAnswer::NotAsked => None,
+            },
+            termination: match report.termination.answer {
+                TerminationAnswer::Terminates => Some(ExpectedEnd::Terminates),
+                TerminationAnswer::MayHang => Some(ExpectedEnd::MayHang),
+                TerminationAnswer::Depends => Some(ExpectedEnd::Depends),
+                TerminationAnswer::Unknown | TerminationAnswer::NotAsked => None,
+            },
+            depends: report.depends_on(),
+            finds: report.kinds(),
+            warns: {
+                let mut names: Vec<String> = report.warnings.iter().map(|warning| warning.name.clone()).collect();
+                names.sort();
+                names.dedup();
+                names
+            },
+        }
+    }
+
+    /// Whether something is expected of memory, and not only that nothing is known.
+    pub fn is_answer(&self) -> bool {
+        self.verdict != "Unknown"
+    }
+
+    pub fn print(&self) -> String {
+        let mut text = self.model.clone();
+        if !self.readings.is_empty() {
+            let _ = write!(text, " {}", self.readings);
+        }
+        if let Some(row) = self.row {
+            let _ = write!(text, " row {row}");
+        }
+        let _ = write!(text, ": {}", self.verdict);
+        if let Some(number) = self.executions {
+            let _ = write!(text, ", {}", crate::phrase::count(number, "execution"));
+        }
+        if let Some(number) = self.outcomes {
+            let _ = write!(text, ", {}", crate::phrase::count(number, "outcome"));
+        }
+        text.push_str(match self.races {
+            None => "",
+            Some(ExpectedRaces::None) => ", race-free",
+            Some(ExpectedRaces::Some) => ", racy",
+            Some(ExpectedRaces::Depends) => ", races depend",
+        });
+        text.push_str(match self.protocol {
+            None => "",
+            Some(ExpectedProtocol::Kept) => ", protocol kept",
+            Some(ExpectedProtocol::Broken) => ", protocol broken",
+            Some(ExpectedProtocol::Depends) => ", protocol depends",
+        });
+        text.push_str(match self.termination {
+            None => "",
+            Some(ExpectedEnd::Terminates) => ", terminates",
+            Some(ExpectedEnd::MayHang) => ", may hang",
+            Some(ExpectedEnd::Depends) => ", end depends",
+        });
+        if !self.depends.is_empty() {
+            let _ = write!(text, ", depends {}", self.depends.join(" "));
+        }
+        for (word, names) in [("finds", &self.finds), ("warns", &self.warns)] {
+            if !names.is_empty() {
+                let _ = write!(text, ", {word} {}", names.join(" "));
+            }
+        }
+        text
+    }
+
+    /// What differs. A fact that the report does not know counts as different: incomplete is not clean.
+    fn differences(&self, report: &Report) -> Vec<Difference> {
+        let found = Expectation::of(report);
+        let known = Known::of(report);
+        let mut differences = Vec::new();
+        let mut differ = |decided: bool, text: String| differences.push(Difference { decided, text });
+        if self.verdict != found.verdict {
+            differ(known.verdict, format!("expected {}", self.verdict));
+        }
+        let least = report.executions.map(|count| (count.count, report.outcomes.len() as u64));
+        let numbers = [
+            (self.executions, found.executions, least.map(|least| least.0), "execution"),
+            (self.outcomes, found.outcomes, least.map(|least| least.1), "outcome"),
+        ];
+        for (expected, found, least, noun) in numbers {
+            let Some(expected) = expected.filter(|expected| Some(*expected) != found) else { continue };
+            // More than expected is a difference before all are counted.
+            let decided = found.is_some() || least > Some(expected);
+            let found = found.map_or("not counted".to_owned(), |found| found.to_string());
+            differ(decided, format!("expected {}, found {found}", crate::phrase::count(expected, noun)));
+        }
+        if let Some(races) = self.races.filter(|races| Some(*races) != found.races) {
+            differ(known.races, races.wanted().to_owned());
+        }
+        if let Some(protocol) = self.protocol.filter(|protocol| Some(*protocol) != found.protocol) {
+            differ(known.protocol, protocol.wanted().to_owned());
+        }
+        if let Some(end) = self.termination.filter(|end| Some(*end) != found.termination) {
+            differ(known.termination, end.wanted().to_owned());
+        }
+        if !self.depends.is_empty() && self.depends != found.depends {
+            let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
+            differ(known.all, format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
+        }
+        // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
+        let is_grave = |name: &String| is_of_lifetime(name) || is_of_one_thread(name);
+        if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
+            names_differ("to find", &self.finds, &found.finds).into_iter().for_each(|text| differ(known.all, text));
+        }
+        names_differ("the warnings", &self.warns, &found.warns).into_iter().for_each(|text| differ(known.all, text));
+        differences
+    }
+
+    /// What a refreshed line says: what the report knows, and of what it left undecided what was expected before. None if
+    /// nothing is known that could replace the old line.
+    fn replacing(mut self, old: &Expectation, report: &Report) -> Option<Expectation> {
+        if !self.is_answer() && old.is_answer() {
+            return None;
+        }
+        let known = Known::of(report);
+        let least = report.executions.map_or((0, 0), |count| (count.count, report.outcomes.len() as u64));
+        self.executions = self.executions.or(old.executions.filter(|number| *number >= least.0));
+        self.outcomes = self.outcomes.or(old.outcomes.filter(|number| *number >= least.1));
+        if !known.races {
+            self.races = self.races.or(old.races);
+        }
+        if !known.protocol {
+            self.protocol = self.protocol.or(old.protocol);
+        }
+        if !known.termination {
+            self.termination = self.termination.or(old.termination);
+        }
+        if !known.all {
+            let lists =
+                [(&mut self.depends, &old.depends), (&mut self.finds, &old.finds), (&mut self.warns, &old.warns)];
+            for (names, old) in lists {
+                names.extend(old.iter().cloned());
+                names.sort();
+                names.dedup();
+            }
+        }
+        Some(self)
+    }
+}
+
+struct Difference {
+    /// What was found contradicts what is expected; else it is not known.
+    decided: bool,
+    text: String,
+}
+
+/// Which facts of a report are final: more time or memory would not change them.
+struct Known {
+    verdict: bool,
+    races: bool,
+    protocol: bool,
+    termination: bool,
+    /// Everything, the lists of what was found too.
+    all: bool,
+}
+
+impl Known {
+    fn of(report: &Report) -> Known {
+        let verdict = !matches!(report.verdict, Verdict::Unknown(_));
+        // What was not asked was not reached where the verdict is not known either.
+        let races = match report.races.answer {
+            RaceAnswer::None | RaceAnswer::Found | RaceAnswer::Depends | RaceAnswer::NotDefined => true,
+            RaceAnswer::Unknown => false,
+            RaceAnswer::NotAsked => verdict,
+        };
+        let protocol = match report.protocol.answer {
+            ProtocolAnswer::None | ProtocolAnswer::Found | ProtocolAnswer::Depends => true,
+            ProtocolAnswer::Unknown => false,
+            ProtocolAnswer::NotAsked => verdict,
+        };
+        let termination = match report.termination.answer {
+            TerminationAnswer::Terminates | TerminationAnswer::MayHang | TerminationAnswer::Depends => true,
+            TerminationAnswer::Unknown => false,
+            TerminationAnswer::NotAsked => verdict,
+        };
+        let counted = report.executions.is_some_and(|count| count.complete) && report.races.rest.is_none();
+        Known { verdict, races, protocol, termination, all: verdict && races && protocol && termination && counted }
+    }
+}
+
+impl ExpectedRaces {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedRaces::None => "expected race-free",
+            ExpectedRaces::Some => "expected racy",
+            ExpectedRaces::Depends => "expected that races depend on the reading",
+        }
+    }
+}
+
+impl ExpectedProtocol {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedProtocol::Kept => "expected protocol kept",
+            ExpectedProtocol::Broken => "expected protocol broken",
+            ExpectedProtocol::Depends => "expected that the protocol depends on the reading",
+        }
+    }
+}
+
+impl ExpectedEnd {
+    fn wanted(self) -> &'static str {
+        match self {
+            ExpectedEnd::Terminates => "expected to terminate",
+            ExpectedEnd::MayHang => "expected that it may hang",
+            ExpectedEnd::Depends => "expected that its end depends on the reading",
+        }
+    }
+}
+
+/// The words behind the first, ascending.
+fn names(fact: &str) -> Vec<String> {
+    let mut names: Vec<String> = fact.split_whitespace().skip(1).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+fn names_differ(what: &str, expected: &[String], found: &[String]) -> Option<String> {
+    let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
+    (expected != found).then(|| format!("expected {what} {}, found {}", list(expected), list(found)))
+}
+
+impl Expectations {
+    /// The models somebody has expectations for, each once, in the file's order.
+    pub fn models(&self) -> Vec<&str> {
+        let mut models: Vec<&str> = Vec::new();
+        for line in &self.lines {
+            if !models.contains(&line.model.as_str()) {
+                models.push(&line.model);
+            }
+        }
+        models
+    }
+
+    pub fn compare(&self, report: &Report) -> Comparison {
+        let readings = chosen(report);
+        let is_about =
+            |line: &&Expectation| line.model == report.model && line.row == report.row && line.readings == readings;
+        let line = self.lines.iter().find(is_about);
+        let Some(differences) = line.map(|line| line.differences(report)) else { return Comparison::NothingExpected };
+        let decided = differences.iter().any(|difference| difference.decided);
+        let texts: Vec<String> = differences.into_iter().map(|difference| difference.text).collect();
+        match decided {
+            _ if texts.is_empty() => Comparison::AsExpected,
+            true => Comparison::Different(texts),
+            false => Comparison::Undecided(texts),
+        }
+    }
+
+    /// Replaces or adds the lines of these reports; lines of other models stay, and what was expected stays where a report
+    /// has no answer. How many lines stay for that reason, whole or in part.
+    pub fn refresh<'a>(&mut self, reports: impl IntoIterator<Item = &'a Report>, unknown: NewUnknown) -> u64 {
+        let mut kept = 0;
+        for report in reports {
+            let fresh = Expectation::of(report);
+            let key = |line: &Expectation| (line.model.clone(), line.readings.clone(), line.row);
+            match self.lines.iter_mut().find(|line| key(line) == key(&fresh)) {
+                Some(line) => match fresh.clone().replacing(line, report) {
+                    Some(merged) => {
+                        kept += u64::from(merged != fresh);
+                        *line = merged;
+                    }
+                    None => kept += 1,
+                },
+                None if unknown == NewUnknown::Left && !fresh.is_answer() => {}
+                None => self.lines.push(fresh),
+            }
+        }
+        self.lines.sort_by(|a, b| (a.row, &a.model, &a.readings).cmp(&(b.row, &b.model, &b.readings)));
+        kept
+    }
+
+    pub fn print(&self) -> String {
+        self.lines.iter().map(|line| line.print() + "\n").collect()
+    }
+}
+
+/// What a row contributes to the exit code.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Status {
+    /// As expected, or nothing expected and the condition holds.
+    Good,
+    /// Unknown where an answer was wanted.
+    Unknown,
+    /// Violated or not as expected.
+    Bad,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_is_the_inverse_of_reading() {
+        let text = "ptx-6.0: Violated, 3 executions, 1 outcome, race-free, may hang\n\
+             ptx: Depends, races depend, protocol broken, end depends, depends async-cta async-fence\n\
+             ptx: Holds, racy, finds exit-before-access missing-bytes, warns relaxed-wait wgmma-no-fence\n\
+             ptx async-fence=on-path row 2: Holds, racy, terminates\n";
+        let (expectations, diagnostics) = parse(text);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        assert_eq!(expectations.print(), text);
+    }
+
+    #[test]
+    fn a_bad_line_is_named_and_the_others_are_kept() {
+        let (expectations, diagnostics) = parse("# comment\nsc: Maybe\nx86-tso: Holds, 4 ducks\nsc: Holds\n");
+        assert_eq!(expectations.lines.len(), 1);
+        let messages: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+        assert!(messages[0].contains("`Maybe` is no verdict"), "{messages:?}");
+        assert!(messages[1].contains("`4 ducks`"), "{messages:?}");
+        let text = "# comment\nsc: Maybe\nx86-tso: Holds, 4 ducks\nsc: Holds\n";
+        let places: Vec<&str> = diagnostics
+            .iter()
+            .map(|diagnostic| &text[diagnostic.span.start as usize..diagnostic.span.end as usize])
+            .collect();
+        assert_eq!(places, ["Maybe", "4 ducks"]);
+    }
+}

@@ -1,0 +1,628 @@
+//! One test under one model: the answer to every question, the histogram, the races, and whether it always ends.
+//!
+//! A small test is explored completely once, and everything is read off that. In a large one each question is searched
+//! for first, and executions are then counted as far as that is cheap (with `--all`, as far as the limits allow: that some
+//! were not counted takes nothing from an answer). Either way a witness is replayed before it is believed, and an absence on a small
+//! test is confirmed by the other engine.
+
+use std::cell::OnceCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
+use fencepost_program::EventId;
+use fencepost_program::program::{Condition, LocationRole, Question, Term};
+use fencepost_program::unfold::unfold_accesses;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::judge::question::{looked_for, verdict_of};
+use crate::judge::refusal::{not_unfolded, refusal};
+use crate::judge::torn;
+use crate::judge::undefined;
+use crate::judge::{initial_values, mixed_size};
+use crate::look::collect::{Collector, Target, Totals};
+use crate::look::failing_waits;
+use crate::look::joint_rounds;
+use crate::look::outcome::{self, holds};
+use crate::look::protocol::{Examiner, ProtocolSet};
+use crate::look::race::{Flags, RaceSet};
+use crate::look::race_search::{self, Effort, Met, RaceSearch};
+use crate::look::search::{EngineName, Searcher, why_open};
+use crate::model::load::{LoadedModel, NotConfirmed, Replayer};
+use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
+use crate::test::Test;
+use crate::write;
+
+mod ends;
+mod witnesses;
+
+/// A report, and what it was written from.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub report: Report,
+    pub evidence: Evidence,
+    /// What the evidence is evidence under, where that is not the model as it was given: other readings, or an older
+    /// version of the ISA. Explanations and pictures need it.
+    pub model: Option<Arc<LoadedModel>>,
+    /// What the evidence is evidence of, where that is not the test as it was given: its locations are cut, because their
+    /// values may be torn. The report speaks of the test as it was given.
+    pub test: Option<Arc<Test>>,
+}
+
+/// The executions behind a report, for explanations and pictures.
+#[derive(Clone, Debug, Default)]
+pub struct Evidence {
+    /// None where the test was refused before it was unfolded.
+    pub unfolding: Option<Unfolding>,
+    /// Per question: an execution that satisfies its condition (`forall`, `assert`: that breaks it), if one was found.
+    pub witnesses: Vec<Option<Execution>>,
+    /// A fair execution that never ends, if one was found.
+    pub stuck: Option<Execution>,
+    /// For each race of the report, the two events and an execution they race in.
+    pub races: Vec<((EventId, EventId), Arc<Execution>)>,
+    /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
+    /// are in it.
+    pub accesses: Option<Unfolding>,
+}
+
+/// Whether something was found, in a way that can be believed.
+#[derive(Clone, Debug)]
+pub enum Finding {
+    Found(Box<Execution>),
+    Absent,
+    /// No execution shows it, and it is possible: the behaviour is undefined.
+    Undefined,
+    Unknown(Why),
+}
+
+/// What a check knows before it is written down.
+pub struct Answers {
+    /// Per question; None while nothing is known.
+    pub findings: Vec<Option<Finding>>,
+    pub executions: Option<Count>,
+    pub outcomes: crate::look::histogram::Histogram,
+    /// What the counted executions show, before it is believed.
+    met: Met,
+    pub races: RaceSet,
+    pub race_answer: RaceAnswer,
+    /// Why it is not known.
+    pub race_why: Option<Why>,
+    /// The limit that may have kept more races from being found.
+    pub race_rest: Option<Why>,
+    /// The races are those of the executions that were counted, though others were to be looked at.
+    races_of_counted: bool,
+    pub protocol: ProtocolSet,
+    pub protocol_answer: ProtocolAnswer,
+    /// Its executions are those of the unfolding that keeps failing iterations.
+    pub protocol_of_accesses: bool,
+    pub termination: TerminationAnswer,
+    pub termination_why: Option<Why>,
+    pub stuck: Option<Execution>,
+    pub engine: Option<EngineName>,
+    pub cross_checked: bool,
+    /// The flags that make the behaviour undefined, if some do.
+    pub undefined: Vec<String>,
+    /// Nothing was looked at.
+    pub refused: Option<Why>,
+}
+
+impl Answers {
+    pub fn new(findings: Vec<Option<Finding>>) -> Answers {
+        Answers {
+            findings,
+            executions: None,
+            outcomes: Default::default(),
+            met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
+            races: RaceSet::default(),
+            race_answer: RaceAnswer::NotAsked,
+            race_why: None,
+            race_rest: None,
+            races_of_counted: false,
+            protocol: ProtocolSet::default(),
+            protocol_answer: ProtocolAnswer::NotAsked,
+            protocol_of_accesses: false,
+            termination: TerminationAnswer::NotAsked,
+            termination_why: None,
+            stuck: None,
+            engine: None,
+            cross_checked: false,
+            undefined: Vec::new(),
+            refused: None,
+        }
+    }
+}
+
+/// Under the model as it is compiled, whatever the options say of readings.
+pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let start = Instant::now();
+    let whole = match fencepost_program::initial::unknowns(&test.program).is_empty() {
+        true => check_known(test, model, options),
+        false => initial_values::check(test, model, options),
+    };
+    torn::settle(test, model, options, whole, start)
+}
+
+/// With the initial values that the program has.
+pub fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+    let terms = outcome::terms(&test.program);
+    let unfolding = match refusal(test, model) {
+        Some(why) => Err(why),
+        None => joint_rounds::unfold(&test.program, model, options).map_err(|error| not_unfolded(test, &error)),
+    };
+    let (unfolding, limits) = match unfolding {
+        Ok(unfolded) => unfolded,
+        Err(why) => return refused(test, model, options, &terms, why),
+    };
+    let mut terms = terms;
+    if let Some(unmodelled) = &unfolding.unmodelled {
+        terms.retain(|term| !unmodelled.terms.contains(term));
+    }
+    let searcher = Searcher::new(&unfolding, &model.model, options);
+    let replayer = OnceCell::new();
+    let apart = if undefined::asks_races(model, &unfolding, options) && race_search::can_wait(&unfolding) {
+        match unfold_accesses(&test.program, &limits) {
+            Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
+            Ok(accesses) => Apart::In(Box::new(accesses)),
+            Err(_) => Apart::TooLarge,
+        }
+    } else {
+        Apart::Same
+    };
+    let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
+    let answers = job.run();
+    let accesses = match apart {
+        Apart::In(accesses) if !answers.races_of_counted => Some(*accesses),
+        Apart::In(_) | Apart::Same | Apart::TooLarge => None,
+    };
+    let report = write::report::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
+    let witnesses = answers.findings.into_iter().map(|finding| match finding {
+        Some(Finding::Found(execution)) => Some(*execution),
+        Some(Finding::Absent | Finding::Undefined | Finding::Unknown(_)) | None => None,
+    });
+    let witnesses = witnesses.collect();
+    let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
+    let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
+    Checked {
+        report,
+        evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
+        model: None,
+        test: None,
+    }
+}
+
+/// Every answer is unknown for the same reason.
+pub fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
+    let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
+    let mut answers = Answers::new(findings);
+    if options.termination.is_yes() {
+        answers.termination = TerminationAnswer::Unknown;
+        answers.termination_why = Some(why.clone());
+    }
+    if options.races.is_yes() {
+        answers.race_answer = RaceAnswer::Unknown;
+        if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
+            answers.protocol_answer = ProtocolAnswer::Unknown;
+        }
+    }
+    answers.refused = Some(why);
+    let report = write::report::report(test, model, None, None, terms, &answers);
+    Checked { report, evidence: Evidence::default(), model: None, test: None }
+}
+
+const UNMODELLED: &str = "a condition that rests on a value without a model";
+
+/// Where races are looked for: with failing iterations of spin loops.
+enum Apart {
+    /// There are none that matter.
+    Same,
+    In(Box<Unfolding>),
+    /// Which leaves the races unknown.
+    TooLarge,
+}
+
+struct Job<'a> {
+    test: &'a Test,
+    model: &'a LoadedModel,
+    options: &'a Options<'a>,
+    terms: &'a [Term],
+    unfolding: &'a Unfolding,
+    apart: &'a Apart,
+    searcher: Searcher<'a>,
+    replayer: OnceCell<Result<Replayer<'a>, NotConfirmed>>,
+}
+
+impl Job<'_> {
+    fn run(&self) -> Answers {
+        let conditions = self.conditions();
+        let targets: Vec<Target<'_>> = conditions.iter().map(|condition| Target { condition }).collect();
+        let mut answers = Answers::new(Vec::new());
+        let flags = self.model.flags();
+        let examiner = Examiner::new(self.unfolding);
+        if undefined::asks_races(self.model, self.unfolding, self.options) {
+            answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
+            if !examiner.is_idle() {
+                answers.protocol_answer = ProtocolAnswer::Unknown;
+            }
+        }
+        if self.options.questions.is_yes() {
+            let capped = self.options.outcomes == Outcomes::Capped;
+            let small = self.searcher.estimate.bits <= SMALL_BITS || capped && self.searcher.has_strands;
+            let effort = match self.options.outcomes {
+                Outcomes::All => Some(Effort::Complete),
+                Outcomes::Capped => Some(Effort::Capped),
+                Outcomes::Skip => None,
+            };
+            if let Some(effort) = effort.filter(|_| small) {
+                self.count(&targets, flags, effort, &mut answers);
+            }
+            self.find_missing(&targets, &mut answers);
+            if let Some(effort) = effort.filter(|_| !small) {
+                self.count(&targets, flags, effort, &mut answers);
+            }
+            self.cross_check(&targets, &mut answers);
+            self.vacuity(&mut answers);
+        }
+        if self.options.termination.is_yes() {
+            self.termination(&mut answers);
+        }
+        if self.options.questions.is_yes() {
+            self.races(flags, &mut answers);
+        }
+        self.leave_unmodelled(&mut answers);
+        self.examine_witnesses(&examiner, &mut answers);
+        self.count_witnesses(&mut answers);
+        mixed_size::apply(self.test, self.model, (self.options, self.searcher.left()), self.unfolding, &mut answers);
+        undefined::apply(self.test, self.model, self.unfolding, &mut answers);
+        answers
+    }
+
+    /// The executions that are counted do not show all races, or would show them only in part.
+    fn searches_races_apart(&self) -> bool {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        !matches!(self.apart, Apart::Same) || filter != undefined::race_filter(self.test, self.model)
+    }
+
+    /// What was not found among the executions that were explored may be in those that are reported.
+    fn examine_witnesses(&self, examiner: &Examiner<'_>, answers: &mut Answers) {
+        if answers.protocol_answer != ProtocolAnswer::Unknown {
+            return;
+        }
+        let witnesses = answers.findings.iter().filter_map(|finding| match finding {
+            Some(Finding::Found(execution)) => Some(&**execution),
+            _ => None,
+        });
+        let mut found = ProtocolSet::default();
+        witnesses.chain(&answers.stuck).for_each(|execution| examiner.add(execution, &mut found));
+        if found.has_error() {
+            answers.protocol_answer = ProtocolAnswer::Found;
+            answers.protocol = found;
+            answers.protocol_of_accesses = false;
+        }
+    }
+
+    fn conditions(&self) -> Vec<Condition> {
+        let condition = |question: &Question| match self.is_unmodelled(question) {
+            true => Condition::False,
+            false => looked_for(&self.test.program, question),
+        };
+        self.test.program.questions.iter().map(condition).collect()
+    }
+
+    /// Whether a question rests on a value without a model.
+    fn is_unmodelled(&self, question: &Question) -> bool {
+        self.unfolding.is_unmodelled(&question.condition)
+    }
+
+    /// Such questions are not answered, whatever was found of the rest.
+    fn leave_unmodelled(&self, answers: &mut Answers) {
+        let Some(unmodelled) = &self.unfolding.unmodelled else { return };
+        let why = Why::Unsupported { span: unmodelled.span, what: UNMODELLED.to_owned() };
+        for (question, finding) in self.test.program.questions.iter().zip(&mut answers.findings) {
+            if self.is_unmodelled(question) {
+                *finding = Some(Finding::Unknown(why.clone()));
+            }
+        }
+    }
+
+    fn goal<'g>(&'g self, condition: Option<&'g Condition>, multiplicity: Multiplicity) -> Goal<'g> {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        Goal { filter, condition, multiplicity, observed: Observed::Terms(self.terms), ..Goal::new(Ends::Terminating) }
+    }
+
+    /// Counts executions and reads off them what they answer. Answers that are there already stay.
+    fn count(&self, targets: &[Target<'_>], flags: &Flags, effort: Effort, answers: &mut Answers) {
+        let asks_races = !flags.is_empty() && undefined::asks_races(self.model, self.unfolding, self.options);
+        let wants_races = asks_races && !self.searches_races_apart();
+        let mut goal = self.goal(None, Multiplicity::All);
+        if wants_races {
+            // Which accesses race is no final value: executions must be kept apart.
+            goal.observed = Observed::Everything;
+        }
+        let collector = Collector {
+            unfolding: self.unfolding,
+            terms: self.terms,
+            filter: goal.filter,
+            targets,
+            memory: self.options.memory_limit,
+            most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
+        };
+        // Where others are to be looked at for races, those of these are kept for the case that a limit leaves no more.
+        let mut evaluator = asks_races.then(|| flags.evaluator());
+        let examiner = wants_races.then(|| Examiner::new(self.unfolding));
+        let visit = |totals: &mut Totals, execution: &Execution| {
+            if let Some(evaluator) = &mut evaluator {
+                evaluator.add(self.unfolding, execution, &mut totals.races);
+            }
+            if let Some(examiner) = &examiner {
+                examiner.add(execution, &mut totals.protocol);
+            }
+            collector.add(totals, execution)
+        };
+        let found = match effort {
+            Effort::Complete => self.searcher.run(&goal, Totals::default, visit),
+            Effort::Capped => self.searcher.run_capped(&goal, Totals::default, visit),
+        };
+        answers.engine.get_or_insert(found.engine);
+        let (totals, why) = (found.results, found.exploration);
+        let why = match why {
+            _ if totals.stateless.is_some() => Some(Why::Internal("an execution has no final state".to_owned())),
+            _ if totals.out_of_memory => Some(Why::Memory),
+            _ if totals.capped => Some(why_open(Stop::Work)),
+            Exploration::Complete => None,
+            Exploration::Stopped => Some(Why::Internal("a search stopped by itself".to_owned())),
+            Exploration::Incomplete(stop) => Some(why_open(stop)),
+        };
+        self.read_off(targets, totals, why.as_ref(), answers);
+    }
+
+    /// The answers of the executions that were counted; `why` they are not all, if they are not.
+    fn read_off(&self, targets: &[Target<'_>], mut totals: Totals, why: Option<&Why>, answers: &mut Answers) {
+        totals.found.resize(targets.len(), None);
+        let counted = Count { count: totals.executions, complete: why.is_none() };
+        answers.executions = Some(Count { complete: counted.complete && !totals.overflowed, ..counted });
+        answers.outcomes = std::mem::take(&mut totals.outcomes);
+        if answers.findings.is_empty() {
+            let cut = why == Some(&why_open(Stop::Work));
+            let answer = |(target, found): (&Target<'_>, Option<Execution>)| match (found, why) {
+                (Some(execution), _) => Some(self.replayed(execution, target.condition)),
+                (None, None) => Some(Finding::Absent),
+                (None, Some(_)) if cut => None,
+                (None, Some(why)) => Some(Finding::Unknown(why.clone())),
+            };
+            answers.findings = targets.iter().zip(totals.found).map(answer).collect();
+        } else {
+            self.settle(targets, totals.found, counted, &mut answers.findings);
+        }
+        let complete = counted.complete;
+        let (races, protocol, why) = (totals.races, totals.protocol, why.cloned());
+        answers.met = Met { races, complete, protocol, executions: counted, why };
+    }
+
+    /// What a search left open may be among the executions that were counted, or they may be all.
+    fn settle(
+        &self,
+        targets: &[Target<'_>],
+        found: Vec<Option<Execution>>,
+        counted: Count,
+        findings: &mut [Option<Finding>],
+    ) {
+        for ((target, found), finding) in targets.iter().zip(found).zip(findings) {
+            if !matches!(finding, Some(Finding::Unknown(Why::Time | Why::Memory))) {
+                continue;
+            }
+            match found {
+                Some(execution) => *finding = Some(self.replayed(execution, target.condition)),
+                None if counted.complete => *finding = Some(Finding::Absent),
+                None => {}
+            }
+        }
+    }
+
+    /// Searches for what counting has not answered.
+    fn find_missing(&self, targets: &[Target<'_>], answers: &mut Answers) {
+        answers.findings.resize_with(targets.len(), || None);
+        for (target, finding) in targets.iter().zip(&mut answers.findings) {
+            if finding.is_none() {
+                *finding = Some(self.find(target.condition, &mut answers.engine));
+            }
+        }
+    }
+
+    /// Races, and broken rules about mbarriers: those of the counted executions, and what those did not show.
+    fn races(&self, flags: &Flags, answers: &mut Answers) {
+        let effort = match undefined::race_outcomes(self.model, self.unfolding, self.options) {
+            Outcomes::All => Effort::Complete,
+            Outcomes::Capped => Effort::Capped,
+            Outcomes::Skip => return,
+        };
+        if answers.race_answer != RaceAnswer::Unknown {
+            return;
+        }
+        let own = OnceCell::new();
+        let (unfolding, replayer) = match self.apart {
+            Apart::TooLarge => {
+                let counted = std::mem::replace(&mut answers.met, Met::nothing());
+                return if counted.races.has_race() {
+                    self.races_of_counted(counted, None, answers)
+                };
+            }
+            Apart::Same => (self.unfolding, &self.replayer),
+            Apart::In(accesses) => (&**accesses, &own),
+        };
+        let filter = undefined::race_filter(self.test, self.model);
+        let searcher = self.searcher.within(unfolding);
+        let parts = failing_waits::parts(unfolding);
+        let search = RaceSearch { unfolding, model: self.model, filter, searcher, parts: &parts, replayer };
+        // An execution that never ends has no final state to pass a filter with.
+        let always_ends = answers.termination == TerminationAnswer::Terminates || filter.is_some();
+        let may_hang = !always_ends && race_search::can_wait(unfolding);
+        let ends: &[Ends] = if may_hang { &[Ends::Terminating, Ends::Stuck] } else { &[Ends::Terminating] };
+        let mut met = std::mem::replace(&mut answers.met, Met::nothing());
+        let mut counted = None;
+        if self.searches_races_apart() {
+            counted = Some(std::mem::replace(&mut met, Met::nothing()));
+            search.look(flags, Ends::Terminating, effort, &mut met);
+        }
+        if may_hang {
+            search.look(flags, Ends::Stuck, effort, &mut met);
+        }
+        if !met.complete {
+            met.complete = search.hunt(flags, ends, effort, &mut met.races);
+        }
+        let limit = self.limit(&met);
+        if limit.is_some()
+            && !met.races.has_race()
+            && !met.protocol.has_error()
+            && let Some(counted) = counted.filter(|counted| counted.races.has_race())
+        {
+            return self.races_of_counted(counted, limit, answers);
+        }
+        if !search.is_confirmed(&met) {
+            return;
+        }
+        answers.race_rest = limit.filter(|_| met.races.has_race());
+        self.answer_races(met, unfolding, answers);
+    }
+
+    /// What was met is the answer.
+    fn answer_races(&self, mut met: Met, unfolding: &Unfolding, answers: &mut Answers) {
+        answers.race_answer = race_search::answer(&met.races, self.decided(met.executions, met.complete));
+        answers.race_why = met.why.take();
+        if answers.protocol_answer == ProtocolAnswer::Unknown {
+            answers.protocol_answer = race_search::protocol_answer(&met.protocol, met.executions);
+            answers.protocol_of_accesses = matches!(self.apart, Apart::In(_));
+        }
+        met.races.settle(unfolding);
+        (answers.races, answers.protocol) = (met.races, met.protocol);
+    }
+
+    /// The user's limit that kept races from being found, if one may have.
+    fn limit(&self, met: &Met) -> Option<Why> {
+        match &met.why {
+            _ if met.complete => None,
+            Some(why @ (Why::Time | Why::Memory | Why::Cancelled)) => Some(why.clone()),
+            _ => self.searcher.is_late().then_some(Why::Time),
+        }
+    }
+
+    /// A limit left no effort for the executions that show all races. One that an execution of any kind shows is definite.
+    fn races_of_counted(&self, mut counted: Met, limit: Option<Why>, answers: &mut Answers) {
+        let (filter, parts) = (undefined::race_filter(self.test, self.model), failing_waits::parts(self.unfolding));
+        let (searcher, replayer) = (self.searcher.within(self.unfolding), &self.replayer);
+        let (unfolding, model) = (self.unfolding, self.model);
+        let search = RaceSearch { unfolding, model, filter, searcher, parts: &parts, replayer };
+        counted.protocol = ProtocolSet::default();
+        if !search.is_confirmed(&counted) {
+            return;
+        }
+        answers.races_of_counted = true;
+        answers.race_answer = RaceAnswer::Found;
+        answers.race_rest = limit;
+        counted.races.settle(unfolding);
+        answers.races = counted.races;
+    }
+
+    /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an
+    /// execution, unless something is assumed of it.
+    fn decided(&self, counted: Count, complete: bool) -> Count {
+        let assuming = race_search::is_assuming(self.unfolding, undefined::race_filter(self.test, self.model));
+        let least = u64::from(!counted.complete && !assuming);
+        Count { count: counted.count.max(least), complete }
+    }
+
+    /// The first execution with a final state that satisfies the condition.
+    fn find(&self, condition: &Condition, engine: &mut Option<EngineName>) -> Finding {
+        let goal = self.goal(Some(condition), Multiplicity::First);
+        let found = self.searcher.run(
+            &goal,
+            || None,
+            |first: &mut Option<Execution>, execution| {
+                *first = Some(execution.clone());
+                ControlFlow::Break(())
+            },
+        );
+        *engine = Some(found.engine);
+        match (found.results, found.exploration) {
+            (Some(execution), _) => self.replayed(execution, condition),
+            (None, Exploration::Complete) => Finding::Absent,
+            (None, Exploration::Incomplete(stop)) => Finding::Unknown(why_open(stop)),
+            (None, Exploration::Stopped) => Finding::Unknown(Why::Internal("a search stopped by itself".to_owned())),
+        }
+    }
+
+    fn replayed(&self, execution: Execution, condition: &Condition) -> Finding {
+        let goal = self.goal(Some(condition), Multiplicity::First);
+        let states = outcome::Reader::new(self.unfolding, &execution).states(self.terms);
+        if !states.iter().any(|state| holds(condition, self.terms, state)) {
+            return Finding::Unknown(Why::Internal("a witness does not satisfy the condition".to_owned()));
+        }
+        match self.confirmed(&execution, &goal) {
+            Ok(()) => Finding::Found(Box::new(execution)),
+            Err(why) => Finding::Unknown(why),
+        }
+    }
+
+    /// Judges an execution with the independent evaluator, which is made ready once.
+    fn replay(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
+        let replayer = self.replayer.get_or_init(|| {
+            let replayer = self.model.replayer(self.unfolding);
+            replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
+        });
+        replayer.as_ref().map_err(Clone::clone)?.judge(execution, goal)
+    }
+
+    fn confirmed(&self, execution: &Execution, goal: &Goal<'_>) -> Result<(), Why> {
+        match self.replay(execution, goal) {
+            Ok(judgement) if judgement.violated.is_empty() => Ok(()),
+            Ok(judgement) => {
+                Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
+            }
+            Err(NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. })) => Err(why_open(stop)),
+            Err(message) => Err(Why::Internal(format!("a witness cannot be replayed: {message}"))),
+        }
+    }
+
+    /// Asks the other engine about everything that was not found, where that is cheap.
+    fn cross_check(&self, targets: &[Target<'_>], answers: &mut Answers) {
+        let asked =
+            self.options.cross_check == CrossCheck::WhenSmall && self.searcher.estimate.bits <= CROSS_CHECK_BITS;
+        let Some(engine) = answers.engine.filter(|_| asked) else { return };
+        let mut complete = true;
+        for (target, finding) in targets.iter().zip(&mut answers.findings) {
+            if !matches!(finding, Some(Finding::Absent)) {
+                continue;
+            }
+            let goal = self.goal(Some(target.condition), Multiplicity::First);
+            let mut witness = None;
+            let exploration = self.searcher.cross_check(engine, &goal, |execution| {
+                witness = Some(execution.clone());
+                ControlFlow::Break(())
+            });
+            match (witness, exploration) {
+                (None, Exploration::Complete) => {}
+                (None, _) => complete = false,
+                (Some(_), _) => {
+                    let (first, second) = (engine.name(), engine.other().name());
+                    let message = format!("the engine {first} finds nothing, the engine {second} finds an execution");
+                    *finding = Some(Finding::Unknown(Why::Internal(message)));
+                }
+            }
+        }
+        answers.cross_checked = complete;
+    }
+}
+
+/// The verdict of a question, given what was found.
+pub fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
+    match finding {
+        Finding::Found(_) | Finding::Undefined => verdict_of(kind, true),
+        Finding::Absent => verdict_of(kind, false),
+        Finding::Unknown(why) => Verdict::Unknown(why.clone()),
+    }
+}

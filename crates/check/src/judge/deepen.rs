@@ -1,0 +1,61 @@
+//! Loops that were not unrolled far enough.
+//!
+//! A loop that is no spin loop is unrolled so often, and where an execution can go round once more the answer is not known.
+//! Often it is with a little more: a retry that fails once for each other thread, a counter that goes to three. So a check
+//! for which nobody chose the bound is repeated with 3, 4, 6 and 8 iterations while the answer is open for that reason. What
+//! is known at the first bound is never looked for again: neither its verdict nor its counts change.
+//!
+//! Unrolling further costs more each time, so all of it together may take [`MOST_TIME`], within the user's own limit. What it
+//! does not decide is answered as it was.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use fencepost_report::RaceAnswer;
+use fencepost_report::verdict::{Verdict, Why};
+
+use crate::judge::answers::Checked;
+use crate::options::{Deepening, Options};
+
+/// After the bound that was given.
+const BOUNDS: [u32; 4] = [3, 4, 6, 8];
+
+/// For all deeper checks together.
+pub const MOST_TIME: Duration = Duration::from_secs(4);
+
+/// Whether a larger bound may give an answer.
+fn is_open(checked: &Checked) -> bool {
+    matches!(checked.report.verdict, Verdict::Unknown(Why::Bound(_)))
+}
+
+/// The check, and the bound that it was made with.
+pub(crate) fn check(options: &Options<'_>, start: Instant, check: impl Fn(&Options<'_>) -> Checked) -> (Checked, u32) {
+    let first = check(options);
+    if options.deepening == Deepening::Off || !is_open(&first) {
+        return (first, options.bound);
+    }
+    let is_cancelled = || options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
+    let begun = Instant::now();
+    let mut best = (first, options.bound);
+    for bound in BOUNDS.into_iter().filter(|bound| *bound > options.bound) {
+        let own = MOST_TIME.saturating_sub(begun.elapsed());
+        let left = options.time_limit.map_or(own, |limit| own.min(limit.saturating_sub(start.elapsed())));
+        if left.is_zero() || is_cancelled() {
+            break;
+        }
+        let deeper = Options { bound, time_limit: Some(left), ..options.clone() };
+        let mut checked = check(&deeper);
+        checked.report.deepened = Some(bound);
+        if !matches!(checked.report.verdict, Verdict::Unknown(_)) {
+            return (checked, bound);
+        }
+        // A race is one whatever lies beyond.
+        let races = |checked: &Checked| checked.report.races.answer == RaceAnswer::Found;
+        if is_open(&checked) && races(&checked) && !races(&best.0) {
+            best = (checked, bound);
+        } else if !is_open(&checked) {
+            break;
+        }
+    }
+    best
+}

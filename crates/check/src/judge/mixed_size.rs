@@ -1,0 +1,115 @@
+//! Accesses of different sizes that overlap in part. If two of them race in some execution, the axioms of the memory model
+//! do not apply to the program (PTX ISA 8.7.2): an answer that rests on them is no answer. All that is left is that
+//! overlapping atomics in each other's scope do not interleave.
+//!
+//! An execution that the axioms allow is allowed without them too: what was found stands. What was not found is looked for
+//! in the variant of the model's text that has only what is left, and where that does not find it either it cannot happen.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use fencepost_axiom::engine::written_values;
+use fencepost_program::access::overlap_completely;
+use fencepost_program::program::LocationRole;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_program::{EventId, LocationId};
+use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::{Answer, RaceAnswer, TerminationAnswer};
+
+use crate::judge::answers::{Answers, Finding, check_known};
+use crate::judge::torn;
+use crate::model::load::LoadedModel;
+use crate::options::{Options, Outcomes, Wanted};
+use crate::test::Test;
+
+/// The flag of a model that says so.
+const FLAG: &str = "mixed-size-race";
+
+/// The variant of such a model without the axioms.
+const LEFT: &str = "mixed-size";
+
+/// Takes back what the axioms do not support.
+pub(crate) fn apply(
+    test: &Test,
+    model: &LoadedModel,
+    (options, time): (&Options<'_>, Option<Duration>),
+    unfolding: &Unfolding,
+    answers: &mut Answers,
+) {
+    let raced = answers.races.races.keys().find(|key| key.flag == FLAG);
+    let why = match raced {
+        Some(key) => {
+            let text = |span| format!("`{}`", test.instruction_text(span));
+            Why::MixedSize { span: key.first, what: format!("{} and {}", text(key.first), text(key.second)) }
+        }
+        None if answers.race_answer == RaceAnswer::Unknown && may_be_mixed(unfolding) => {
+            Why::Size("whether accesses of different sizes race was not decided".to_owned())
+        }
+        None => return,
+    };
+    let is_absent = |finding: &Option<Finding>| matches!(finding, Some(Finding::Absent));
+    let impossible = if answers.findings.iter().any(is_absent) && !tears(unfolding) {
+        impossible(test, model, options, time)
+    } else {
+        Vec::new()
+    };
+    for (at, finding) in answers.findings.iter_mut().enumerate() {
+        let stands = match finding {
+            Some(Finding::Found(_)) => true,
+            Some(Finding::Absent) => impossible.get(at) == Some(&true),
+            _ => false,
+        };
+        if !stands {
+            *finding = Some(Finding::Unknown(why.clone()));
+        }
+    }
+    if answers.termination == TerminationAnswer::Terminates {
+        answers.termination = TerminationAnswer::Unknown;
+        answers.termination_why = Some(why.clone());
+    }
+    // A test that asks nothing is not known to be fine either.
+    if answers.findings.iter().all(|finding| matches!(finding, Some(Finding::Unknown(_)))) {
+        answers.refused = Some(why);
+    }
+}
+
+/// Per question, whether what it looks for does not happen either where the axioms do not apply.
+fn impossible(test: &Test, model: &LoadedModel, options: &Options<'_>, time_limit: Option<Duration>) -> Vec<bool> {
+    let Some(left) = model.with_variant(LEFT) else { return Vec::new() };
+    let options =
+        Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, time_limit, ..options.clone() };
+    let checked = check_known(test, &left, &options);
+    let is_impossible = |answer: &Answer| !matches!(answer.verdict, Verdict::Unknown(_)) && !answer.is_found();
+    checked.report.questions.iter().map(is_impossible).collect()
+}
+
+/// Whether a mixture of the bytes of two values of a location is a third, or may be: nothing keeps an access whole.
+fn tears(unfolding: &Unfolding) -> bool {
+    let values = written_values(unfolding);
+    unfolding.locations.iter().enumerate().any(|(at, location)| {
+        location.role == LocationRole::Data
+            && location.ty.bits > 8
+            && values
+                .get(at)
+                .and_then(|values| values.as_ref())
+                .is_none_or(|values| torn::bytes_that_vary(values, location.ty.bits).len() > 1)
+    })
+}
+
+/// Whether two accesses of different threads overlap in part, one of them a write.
+fn may_be_mixed(unfolding: &Unfolding) -> bool {
+    if unfolding.events.iter().all(|event| event.extent.is_none()) {
+        return false;
+    }
+    let mut accesses: BTreeMap<LocationId, Vec<EventId>> = BTreeMap::new();
+    for (at, event) in unfolding.events.iter().enumerate().filter(|(_, event)| !event.is_init()) {
+        if let Some(location) = event.location() {
+            accesses.entry(location).or_default().push(EventId(at as u32));
+        }
+    }
+    let mixed = |a: EventId, b: EventId| {
+        let (first, second) = (unfolding.event(a), unfolding.event(b));
+        first.thread != second.thread && (first.is_write() || second.is_write()) && !overlap_completely(unfolding, a, b)
+    };
+    accesses.values().any(|events| events.iter().any(|&a| events.iter().any(|&b| mixed(a, b))))
+}

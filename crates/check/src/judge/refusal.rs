@@ -1,0 +1,67 @@
+//! What keeps a test from being checked or run at all.
+
+use std::collections::BTreeSet;
+
+use fencepost_machine::requests::Architecture;
+use fencepost_program::program::Feature;
+use fencepost_program::unfold::UnfoldError;
+use fencepost_report::verdict::Why;
+
+use crate::model::load::LoadedModel;
+use crate::test::Test;
+
+/// An instruction without a meaning.
+pub(crate) fn without_meaning(test: &Test) -> Option<Why> {
+    let first = test.program.unsupported.iter().min_by_key(|found| found.span)?;
+    let forms: BTreeSet<&str> = test.program.unsupported.iter().map(|found| found.what.as_str()).collect();
+    let more = forms.len() as u64 - 1;
+    let more = if more == 0 { String::new() } else { format!(" and {}", crate::phrase::count(more, "more form")) };
+    Some(Why::Unsupported { span: first.span, what: format!("{}{more}", first.what) })
+}
+
+/// What keeps this test from being checked at all: an instruction without a meaning, or a feature the model does not know.
+pub(crate) fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
+    if let Some(why) = without_meaning(test) {
+        return Some(why);
+    }
+    if let Some(architecture) = test.architecture.filter(|it| *it != Architecture::Sc || model.name != "sc") {
+        let what = format!("axioms of {0} (`fencepost machine lost-pop --arch {0}` runs it)", architecture.name());
+        return Some(Why::Unsupported { span: test.litmus.span(), what });
+    }
+    if !model.is_about(test.program.arch) {
+        let what = format!("the model {} is not about {} programs", model.name, crate::phrase::arch(test.program.arch));
+        return Some(Why::Unsupported { span: test.litmus.span(), what });
+    }
+    let unknown = test.program.features.iter().find(|feature| !model.knows(feature.node))?;
+    let what = match unknown.node {
+        Feature::Cluster => "clusters",
+        Feature::Proxy => "proxies and aliases",
+        Feature::Async => "asynchronous operations, mbarriers and the fences that came with them",
+        Feature::Launch => "several kernels",
+        Feature::Span => "vectors and accesses of different sizes",
+        Feature::Mixed => "threads of several architectures",
+        Feature::Multimem => "multimem operations",
+    };
+    let what = format!("the model {} has no rules for {what}", model.name);
+    Some(Why::Unsupported { span: unknown.span, what })
+}
+
+pub(crate) fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
+    let is_limit = matches!(
+        error,
+        UnfoldError::ExpressionTooLarge { .. }
+            | UnfoldError::TooManyEvents { .. }
+            | UnfoldError::TooManyTraces { .. }
+            | UnfoldError::TooManySteps { .. }
+    );
+    if let UnfoldError::Limit(ended) = error {
+        return (*ended).into();
+    }
+    match error.span() {
+        Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
+        span => {
+            let place = span.map(|span| format!(" (line {})", test.source.position(span.start).line));
+            Why::Size(format!("{error}{}", place.unwrap_or_default()))
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A test with some of its locations cut, and its answers told of the test as it was.
+//!
+//! The text is lowered again with the cuts, so that every rule about accesses to several locations is that of accesses of
+//! different sizes (`lower::sizes`). What is asked is translated: it need not be what the text asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fencepost_program::LocationId;
+use fencepost_program::initial::unknowns;
+use fencepost_program::lower::{lower, lower_cut};
+use fencepost_program::program::{Condition, Location, Program, Question, Space, Term, Unsupported};
+use fencepost_program::unfolding::Unfolding;
+use fencepost_program::value::{Type, Value};
+use fencepost_report::{Assignment, Number, Outcome, Report};
+use fencepost_syntax::litmus::{Comparison, Dialect};
+use fencepost_syntax::{Span, Spanned};
+
+use super::Torn;
+use crate::look::outcome;
+use crate::phrase::{self, Notation};
+use crate::test::Test;
+
+/// The test after a cut.
+pub(super) struct Cut {
+    pub(super) test: Test,
+    /// Of each location as it was: what it is now, lowest bytes first.
+    parts: Vec<Vec<LocationId>>,
+}
+
+/// The addresses at which a location is to be cut, given what it may hold and which bytes of that vary: before each but the
+/// first. Where it cannot be cut, why.
+pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Torn) -> Result<Vec<Value>, String> {
+    let program = &test.program;
+    let id = torn.location;
+    let location = &program.locations[id.index()];
+    let name = &location.name;
+    if test.litmus.dialect != Dialect::Ptx || u32::from(location.ty.bits) != 8 * location.bytes {
+        return Err(format!("{name} has no bytes of its own"));
+    }
+    if location.space == Some(Space::TensorMemory) {
+        return Err(format!("{name} is tensor memory"));
+    }
+    if !unknowns(program).is_empty() {
+        return Err("there are unknown initial values".to_owned());
+    }
+    // Which bytes of an address vary is for the machine to say, and not for the numbers that stand for them here.
+    if program.addresses.iter().any(|address| torn.values.contains(&address.value)) {
+        return Err(format!("{name} holds an address"));
+    }
+    // What size the accesses of an asynchronous operation have is not said.
+    if unfolding.events.iter().any(|event| event.location() == Some(id) && !event.is_main()) {
+        return Err(format!("an asynchronous operation accesses {name}"));
+    }
+    let Some(varying) = &torn.varying else {
+        return Err(format!("the values of {name} are not known before the search"));
+    };
+    let address = program.addresses.iter().find(|address| address.location == id);
+    let address = address.ok_or_else(|| format!("{name} has no address"))?;
+    let start = address.value.0 - address.within;
+    Ok(varying.iter().skip(1).map(|byte| Value(start + i128::from(*byte))).collect())
+}
+
+impl Cut {
+    pub(super) fn new(test: &Test, cuts: &BTreeSet<Value>) -> Result<Cut, String> {
+        let own = lower(&test.litmus).0;
+        let is_own = own.is_some_and(|own| shape(&own) == shape(&test.program));
+        let program = lower_cut(&test.litmus, cuts).0.filter(|_| is_own);
+        let mut program = program.ok_or("the program is not that of the text")?;
+        program.unsupported.retain(|found| !is_in_a_condition(test, found));
+        if let Some(found) = program.unsupported.first() {
+            return Err(found.what.clone());
+        }
+        let parts = parts(&test.program.locations, &program.locations).ok_or("its parts do not match")?;
+        let translator = Translator { whole: &test.program, cut: &program, parts: &parts };
+        let question = |question: &Question| {
+            let condition = translator.condition(&question.condition)?;
+            Ok::<_, String>(Question { condition, ..question.clone() })
+        };
+        let questions = test.program.questions.iter().map(question).collect::<Result<Vec<_>, _>>()?;
+        let filter = test.program.filter.as_ref().map(|filter| {
+            let condition = translator.condition(&filter.node)?;
+            Ok::<_, String>(Spanned::new(condition, filter.span))
+        });
+        let filter = filter.transpose()?;
+        // All that is told of the whole must be known of the parts.
+        let shown = outcome::terms(&test.program).iter().flat_map(|term| translator.terms(term)).collect();
+        let program = Program { questions, filter, shown, ..program };
+        Ok(Cut { test: test.with_program(program), parts })
+    }
+
+    /// Conditions, outcomes and names of locations as the whole test has them.
+    pub(super) fn restore(&self, test: &Test, whole: &Report, report: &mut Report) {
+        let names = self.names(test);
+        for (answer, whole) in report.questions.iter_mut().zip(&whole.questions) {
+            answer.condition.clone_from(&whole.condition);
+            if let Some(witness) = &mut answer.witness {
+                witness.state = assembled(&names, &witness.state);
+            }
+        }
+        let mut outcomes: BTreeMap<Assignment, u64> = BTreeMap::new();
+        for outcome in std::mem::take(&mut report.outcomes) {
+            let count = outcomes.entry(assembled(&names, &outcome.values)).or_default();
+            *count = count.checked_add(outcome.executions).unwrap_or(*count);
+        }
+        report.outcomes = outcomes.into_iter().map(|(values, executions)| Outcome { values, executions }).collect();
+        for race in &mut report.races.pairs {
+            let whole = race.location.as_ref().and_then(|name| self.whole_name(test, name));
+            race.location = whole.or_else(|| race.location.take());
+        }
+    }
+
+    /// The terms of the whole test: what each is called, and the parts it is now, with the type of the whole.
+    fn names(&self, test: &Test) -> Vec<(Arc<str>, Vec<Part>, Type)> {
+        let name = |program: &Program, term: &Term| -> Arc<str> { phrase::term(program, term, Notation::Named).into() };
+        let told = |term: &Term| {
+            let own = name(&test.program, term);
+            match term {
+                Term::Memory(location) => {
+                    let part = |id: &LocationId| Part {
+                        name: name(&self.test.program, &Term::Memory(*id)),
+                        bits: u32::from(self.test.program.locations[id.index()].ty.bits),
+                    };
+                    let ty = test.program.locations[location.index()].ty;
+                    (own, self.parts[location.index()].iter().map(part).collect(), ty)
+                }
+                _ => (Arc::clone(&own), vec![Part { name: own, bits: 0 }], Type::UNTYPED),
+            }
+        };
+        outcome::terms(&test.program).iter().map(told).collect()
+    }
+
+    /// What an address of a part is called in the whole test.
+    fn whole_name(&self, test: &Test, name: &str) -> Option<String> {
+        let part = self.test.program.addresses.iter().find(|address| address.name == name)?;
+        let addresses = &test.program.addresses;
+        let holds = |at: &&fencepost_program::program::Address| {
+            let start = at.value.0 - at.within;
+            let bytes = test.program.locations[at.location.index()].bytes;
+            (start..start + i128::from(bytes)).contains(&part.value.0)
+        };
+        addresses.iter().find(holds).map(|address| address.name.clone())
+    }
+}
+
+/// What a part is called in reports, and how wide it is.
+struct Part {
+    name: Arc<str>,
+    bits: u32,
+}
+
+fn assembled(names: &[(Arc<str>, Vec<Part>, Type)], state: &Assignment) -> Assignment {
+    let value = |name: &str| state.0.iter().find(|(own, _)| **own == *name).map(|(_, value)| value.clone());
+    let whole = |(name, parts, ty): &(Arc<str>, Vec<Part>, Type)| {
+        if let [only] = parts.as_slice() {
+            return Some((Arc::clone(name), value(&only.name)?));
+        }
+        let (mut bits, mut at) = (0i128, 0);
+        for part in parts {
+            let Number::Known(value) = value(&part.name)? else { return None };
+            let unsigned = value & (1i128.checked_shl(part.bits).map_or(-1, |end| end.wrapping_sub(1)));
+            bits |= unsigned.checked_shl(at).unwrap_or(0);
+            at += part.bits;
+        }
+        Some((Arc::clone(name), Number::Known(ty.wrap(Value(bits)).0)))
+    };
+    Assignment(names.iter().filter_map(whole).collect())
+}
+
+/// What the text decides of a program.
+fn shape(program: &Program) -> String {
+    format!("{:?}{:?}{:?}", program.threads, program.locations, program.addresses)
+}
+
+/// Conditions are translated, and not taken from the text.
+fn is_in_a_condition(test: &Test, found: &Unsupported) -> bool {
+    let holds = |span: Span| span.start <= found.span.start && found.span.end <= span.end;
+    let conditions = test.litmus.questions.iter().map(|question| &question.condition).chain(&test.litmus.filter);
+    conditions.map(|condition| condition.span).chain(test.litmus.locations.iter().map(|term| term.span)).any(holds)
+}
+
+/// A location that is not cut is the next one; one that is cut, so many of the next as have its bytes.
+fn parts(whole: &[Location], cut: &[Location]) -> Option<Vec<Vec<LocationId>>> {
+    let mut next = cut.iter().enumerate();
+    let mut all = Vec::with_capacity(whole.len());
+    for location in whole {
+        let mut own = Vec::new();
+        let mut bytes = 0;
+        while own.is_empty() || bytes < location.bytes {
+            let (at, part) = next.next()?;
+            own.push(LocationId::new(at));
+            bytes += part.bytes;
+        }
+        let [only] = own[..] else {
+            if bytes != location.bytes {
+                return None;
+            }
+            all.push(own);
+            continue;
+        };
+        if cut[only.index()].name != location.name {
+            return None;
+        }
+        all.push(own);
+    }
+    next.next().is_none().then_some(all)
+}
+
+struct Translator<'a> {
+    whole: &'a Program,
+    cut: &'a Program,
+    parts: &'a [Vec<LocationId>],
+}
+
+impl Translator<'_> {
+    fn terms(&self, term: &Term) -> Vec<Term> {
+        match term {
+            Term::Memory(location) => self.parts[location.index()].iter().map(|part| Term::Memory(*part)).collect(),
+            other => vec![other.clone()],
+        }
+    }
+
+    /// Conditions are as deep as the parser lets them be.
+    fn condition(&self, condition: &Condition) -> Result<Condition, String> {
+        let all = |parts: &[Condition]| parts.iter().map(|part| self.condition(part)).collect::<Result<Vec<_>, _>>();
+        Ok(match condition {
+            Condition::True => Condition::True,
+            Condition::False => Condition::False,
+            Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
+            Condition::And(parts) => Condition::And(all(parts)?),
+            Condition::Or(parts) => Condition::Or(all(parts)?),
+            Condition::Compare { op, left, right } => {
+                match (self.terms(left).as_slice(), self.terms(right).as_slice(), left, right) {
+                    ([left], [right], ..) => Condition::Compare { op: *op, left: left.clone(), right: right.clone() },
+                    (_, [Term::Constant(value)], Term::Memory(location), _) => self.parted(*op, *location, *value)?,
+                    ([Term::Constant(value)], _, _, Term::Memory(location)) => {
+                        self.parted(op.mirrored(), *location, *value)?
+                    }
+                    _ => {
+                        let shown = phrase::condition(self.whole, condition, Notation::Named);
+                        return Err(format!("{shown} compares it with no constant"));
+                    }
+                }
+            }
+        })
+    }
+
+    /// A comparison of a location with a constant, of its parts.
+    fn parted(&self, op: Comparison, location: LocationId, value: Value) -> Result<Condition, String> {
+        let ty = self.whole.locations[location.index()].ty;
+        let parts = Parts { ids: &self.parts[location.index()], cut: self.cut };
+        let equal = || parts.compare(Comparison::Equal, ty.wrap(value));
+        let is_order = !matches!(op, Comparison::Equal | Comparison::NotEqual);
+        if is_order && parts.ids.iter().any(|id| self.cut.locations[id.index()].ty.signed) {
+            return Err("an order on memory with signed parts".to_owned());
+        }
+        Ok(match op {
+            Comparison::Equal => equal(),
+            Comparison::NotEqual => Condition::Not(Box::new(equal())),
+            Comparison::Less | Comparison::Greater => parts.order(op, ty, value),
+            Comparison::LessEqual => Condition::Not(Box::new(parts.order(Comparison::Greater, ty, value))),
+            Comparison::GreaterEqual => Condition::Not(Box::new(parts.order(Comparison::Less, ty, value))),
+        })
+    }
+}
+
+/// The parts of one location, lowest first.
+struct Parts<'a> {
+    ids: &'a [LocationId],
+    cut: &'a Program,
+}
+
+impl Parts<'_> {
+    /// Of each part: its term, and what it holds of the value.
+    fn of(&self, value: Value) -> Vec<(Term, Value)> {
+        let mut at = 0;
+        let part = |id: &LocationId| {
+            let ty = self.cut.locations[id.index()].ty;
+            let own = ty.wrap(Value(value.0 >> at));
+            at += u32::from(ty.bits);
+            (Term::Memory(*id), own)
+        };
+        self.ids.iter().map(part).collect()
+    }
+
+    /// `Equal`, or an order of the bits as they lie: the highest part that differs decides.
+    fn compare(&self, op: Comparison, value: Value) -> Condition {
+        let parts = self.of(value);
+        let one = |op, (term, value): &(Term, Value)| Condition::Compare {
+            op,
+            left: term.clone(),
+            right: Term::Constant(*value),
+        };
+        if op == Comparison::Equal {
+            return Condition::And(parts.iter().map(|part| one(op, part)).collect());
+        }
+        let case = |(at, part): (usize, &(Term, Value))| {
+            let above = parts[at + 1..].iter().map(|part| one(Comparison::Equal, part));
+            Condition::And(above.chain([one(op, part)]).collect())
+        };
+        Condition::Or(parts.iter().enumerate().map(case).collect())
+    }
+
+    /// `Less` or `Greater`, as integers of the type. The parts are unsigned: the sign is the highest bit of the last.
+    fn order(&self, op: Comparison, ty: Type, value: Value) -> Condition {
+        let is_less = op == Comparison::Less;
+        let end = 1i128.checked_shl(u32::from(ty.bits)).filter(|end| *end > 0).unwrap_or(i128::MAX);
+        let (least, greatest) = if ty.signed { (-(end / 2), end / 2 - 1) } else { (0, end - 1) };
+        if value.0 < least || value.0 > greatest {
+            return if is_less == (value.0 > greatest) { Condition::True } else { Condition::False };
+        }
+        let bits = self.compare(op, value);
+        let Some(last) = self.ids.last().filter(|_| ty.signed) else { return bits };
+        let half = 1i128 << (u32::from(self.cut.locations[last.index()].ty.bits) - 1);
+        let sign =
+            |op, value| Condition::Compare { op, left: Term::Memory(*last), right: Term::Constant(Value(value)) };
+        // Where the signs differ they decide.
+        let other = if is_less { sign(Comparison::GreaterEqual, half) } else { sign(Comparison::Less, half) };
+        let same = if value.0 < 0 { sign(Comparison::GreaterEqual, half) } else { sign(Comparison::Less, half) };
+        let both = Condition::And(vec![same, bits]);
+        if is_less == (value.0 >= 0) { Condition::Or(vec![other, both]) } else { both }
+    }
+}

@@ -1,0 +1,161 @@
+//! Models under which some programs have no defined behaviour: C, where a race is enough (C11 5.1.2.4, paragraph 25).
+//!
+//! A model says so with `undefined_unless`. If one execution of a program raises such a flag, every outcome is possible,
+//! also those that no execution of the model has: what is asked for with `exists` may happen, what `~exists` and `forall`
+//! promise may fail. herd prints `Undef` and leaves the conclusion to the reader; here the verdict draws it, because
+//! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
+//! known to have a defined behaviour: where races were not decided, an absence is unknown.
+//!
+//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::look::race::REGISTERS`]), and a
+//! thread that does not arrive and wait in turn at the barrier of its cluster ([`crate::look::race::CLUSTER`]), and tensor memory
+//! that is accessed without being allocated ([`crate::look::race::TENSOR_MEMORY`]); races do not.
+
+use fencepost_program::program::Condition;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::Why;
+use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer, Undefined};
+
+use crate::judge::answers::{Answers, Finding};
+use crate::judge::contradiction;
+use crate::look::race::{is_of_one_thread, is_race};
+use crate::model::load::LoadedModel;
+use crate::options::{Options, Outcomes};
+use crate::test::Test;
+
+/// Whether races are looked for: also where nobody asks for them, if the answer to what is asked rests on them.
+pub(crate) fn asks_races(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> bool {
+    options.races.is_yes() || options.questions.is_yes() && model.flags().may_undefine(unfolding)
+}
+
+/// The filter of the executions that are searched for races. Of a program without a defined behaviour no final state is
+/// known, so none is filtered out.
+pub(crate) fn race_filter<'t>(test: &'t Test, model: &LoadedModel) -> Option<&'t Condition> {
+    test.program.filter.as_ref().map(|filter| &filter.node).filter(|_| !model.flags().undefine())
+}
+
+/// How many executions are looked at for races.
+pub(crate) fn race_outcomes(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> Outcomes {
+    match options.outcomes {
+        Outcomes::Skip if model.flags().may_undefine(unfolding) => Outcomes::Capped,
+        outcomes => outcomes,
+    }
+}
+
+/// Draws the conclusion.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, answers: &mut Answers) {
+    if !model.flags().may_undefine(unfolding) {
+        return;
+    }
+    answers.undefined = answers.races.undefined();
+    let instead = match answers.race_answer {
+        _ if !answers.undefined.is_empty() => Finding::Undefined,
+        RaceAnswer::Unknown => {
+            Finding::Unknown(answers.race_why.clone().unwrap_or_else(|| Why::Size(NOT_DECIDED.to_owned())))
+        }
+        _ => return,
+    };
+    for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {
+        let is_open = match finding {
+            Some(Finding::Absent) => true,
+            // A limit ended the search, and nothing is left to find: every outcome is possible.
+            Some(Finding::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled | Why::Bound(_))) => {
+                matches!(instead, Finding::Undefined)
+            }
+            _ => false,
+        };
+        // `forall (true)` is true of every state, whatever the program does; none has `x = 1 /\ x = 2`.
+        if is_open && !contradiction::is_unanswerable(question) {
+            *finding = Some(instead.clone());
+        }
+    }
+    // What the model's executions do says nothing of a program that may do anything: not that it ends, nor that it hangs.
+    let is_undefined = matches!(instead, Finding::Undefined);
+    let is_claimed = match answers.termination {
+        TerminationAnswer::Terminates => true,
+        TerminationAnswer::MayHang => is_undefined,
+        _ => false,
+    };
+    if is_claimed {
+        answers.stuck = None;
+        answers.termination = TerminationAnswer::Unknown;
+        answers.termination_why = Some(match instead {
+            Finding::Unknown(why) => why,
+            _ => Why::Undefined,
+        });
+    }
+    if answers.protocol_answer == ProtocolAnswer::None {
+        answers.protocol_answer = ProtocolAnswer::Unknown;
+    }
+}
+
+/// What these flags of the model make of a program, if there are any.
+pub(crate) fn of(mut flags: Vec<String>) -> Option<Undefined> {
+    flags.sort();
+    flags.dedup();
+    let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
+    let what = if races { "race".to_owned() } else { flags.join(", ") };
+    let message = format!("{what}: behaviour is undefined, every outcome is possible");
+    (!flags.is_empty()).then_some(Undefined { flags, message })
+}
+
+const NOT_DECIDED: &str = "whether a race makes its behaviour undefined was not decided";
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use crate::{Models, Options, check, load};
+
+    fn test_of(threads: &str) -> crate::Test {
+        let (mut tests, diagnostics) = load(&Source::new("t.litmus", format!("C t\n{{ x = 0; }}\n{threads}\n")));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        tests.remove(0)
+    }
+
+    const RACE: &str = "P0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }";
+    const NONE: &str = "P0 (atomic_int* x) { *x = 1; }\nP1 (atomic_int* x) { int r0 = *x; }";
+
+    /// Nothing is called unreachable before it is known that there is no race.
+    #[test]
+    fn an_absence_is_unknown_where_races_were_not_decided() {
+        let test = test_of(&format!("{NONE}\n~exists (1:r0 = 5)"));
+        let mut answers = super::Answers::new(vec![Some(super::Finding::Absent)]);
+        answers.race_answer = super::RaceAnswer::Unknown;
+        super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &super::Unfolding::default(), &mut answers);
+        let finding = answers.findings.remove(0);
+        assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
+    }
+
+    /// A limit may end the search for an outcome; that every one is possible is known all the same.
+    #[test]
+    fn of_an_undefined_program_nothing_is_unknown_for_want_of_time() {
+        let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
+        let model = Models::shipped("rc11-scoped").unwrap();
+        let flag = crate::look::race::RaceKey {
+            flag: "data-race".to_owned(),
+            first: fencepost_syntax::Span::default(),
+            second: fencepost_syntax::Span::default(),
+            meaning: crate::look::race::Meaning::Undefined,
+        };
+        let execution = check(&test_of(&format!("{RACE}\nexists (1:r0 = 1)")), &model, &Options::default());
+        let execution = std::sync::Arc::new(execution.evidence.witnesses[0].clone().expect("a witness"));
+        let pair = (fencepost_program::EventId(0), fencepost_program::EventId(0));
+        let mut answers = super::Answers::new(vec![Some(super::Finding::Unknown(super::Why::Time))]);
+        answers.races.note(flag, || crate::look::race::Example { pair, execution });
+        answers.race_answer = super::RaceAnswer::Found;
+        super::apply(&test, &model, &super::Unfolding::default(), &mut answers);
+        assert!(matches!(answers.findings[0], Some(super::Finding::Undefined)), "{:?}", answers.findings);
+    }
+
+    #[test]
+    fn races_are_looked_for_even_if_nobody_asks() {
+        let options = Options {
+            races: crate::options::Wanted::No,
+            outcomes: crate::options::Outcomes::Skip,
+            ..Options::default()
+        };
+        let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
+        let report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &options).report;
+        assert_eq!(report.verdict.word(), "Violated", "{report:?}");
+    }
+}

@@ -1,0 +1,13 @@
+//! Looking for executions: searches, races, broken rules of mbarriers, outcomes.
+
+pub(crate) mod collect;
+pub mod estimate;
+pub mod failing_waits;
+pub mod histogram;
+pub mod joint_rounds;
+pub mod outcome;
+pub mod protocol;
+pub mod proxy;
+pub mod race;
+pub mod race_search;
+pub mod search;

@@ -1,0 +1,465 @@
+//! How a program uses its mbarriers (PTX ISA 9.7.15.16), execution by execution.
+//!
+//! The state of an mbarrier is the value of its location, and what the ISA leaves undefined is a sticky mark in it
+//! ([`fencepost_program::mbarrier`]): such errors are read off the values. Others need the execution around them: a wait
+//! whose parity means another phase than its thread is in, an arrival in a phase before anybody waited for the last one,
+//! a wait that lacks arrivals or bytes for good, bytes that nothing expects or that never come, uses after `mbarrier.inval`,
+//! other uses of the memory of a live object.
+
+mod leftover;
+
+use std::collections::BTreeMap;
+
+use fencepost_axiom::execution::Execution;
+use fencepost_program::expression::{BinaryOperator, Expression};
+use fencepost_program::mbarrier::{self, Operator, State};
+use fencepost_program::program::{LocationRole, Version};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
+use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::Span;
+
+use crate::look::outcome::Reader;
+
+/// The version of the ISA whose waits take the parity of their operand.
+const TAKES_PARITY: Version = Version { major: 9, minor: 4 };
+
+/// What is wrong.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Kind {
+    State(mbarrier::ProtocolError),
+    /// Any operation after `mbarrier.inval`.
+    UsedAfterInval,
+    /// A parity that is neither 0 nor 1, before version 9.4.
+    ParityRange,
+    ParityAliasing,
+    MissingWait,
+    /// Expected and never brought.
+    MissingBytes,
+    /// Brought and never expected.
+    ExcessBytes,
+    /// The same in a phase that nobody uses; no error, but worth a word.
+    UnexpectedBytes,
+    MissingArrivals,
+    UsedAsData,
+}
+
+impl Kind {
+    /// The name in reports; stable.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::State(mbarrier::ProtocolError::Uninitialised) => "uninitialised",
+            Kind::State(mbarrier::ProtocolError::InitOfLive) => "init-of-live",
+            Kind::State(mbarrier::ProtocolError::CountRange) => "count-range",
+            Kind::State(mbarrier::ProtocolError::TooManyArrivals) => "too-many-arrivals",
+            Kind::State(mbarrier::ProtocolError::TxRange) => "tx-range",
+            Kind::State(mbarrier::ProtocolError::DropToZero) => "drop-to-zero",
+            Kind::State(mbarrier::ProtocolError::NoCompleteCompleted) => "no-complete-completed",
+            Kind::UsedAfterInval => "used-after-inval",
+            Kind::ParityRange => "parity-range",
+            Kind::ParityAliasing => "parity-aliasing",
+            Kind::MissingWait => "missing-wait",
+            Kind::MissingBytes => "missing-bytes",
+            Kind::ExcessBytes => "excess-bytes",
+            Kind::UnexpectedBytes => "unexpected-bytes",
+            Kind::MissingArrivals => "missing-arrivals",
+            Kind::UsedAsData => "used-as-data",
+        }
+    }
+
+    /// Whether it is about what all operations on the object add up to, and not about one of them.
+    pub fn is_of_the_whole_life(self) -> bool {
+        matches!(self, Kind::MissingBytes | Kind::ExcessBytes | Kind::UnexpectedBytes)
+    }
+
+    /// Whether a rule is broken. What is none is only warned of.
+    pub fn is_error(self) -> bool {
+        self != Kind::UnexpectedBytes
+    }
+
+    /// Of the PTX ISA.
+    pub fn section(self) -> &'static str {
+        match self {
+            Kind::MissingWait => "9.7.15.16.5.1",
+            _ => "9.7.15.16",
+        }
+    }
+}
+
+/// An error without its executions.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    pub location: LocationId,
+    pub span: Span,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub struct Example {
+    pub event: EventId,
+    /// What happens, in words.
+    pub message: String,
+    pub execution: Execution,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct ProtocolSet {
+    pub errors: BTreeMap<Key, Example>,
+}
+
+impl ProtocolSet {
+    pub fn has_error(&self) -> bool {
+        self.errors.keys().any(|key| key.kind.is_error())
+    }
+
+    pub fn extend(&mut self, other: ProtocolSet) {
+        for (key, example) in other.errors {
+            self.errors.entry(key).or_insert(example);
+        }
+    }
+}
+
+/// Looks at the executions of one unfolding.
+pub struct Examiner<'a> {
+    unfolding: &'a Unfolding,
+    mbarriers: Vec<LocationId>,
+    /// What each wait asks, where its answer decides something.
+    questions: BTreeMap<EventId, (Operator, Expression)>,
+}
+
+impl<'a> Examiner<'a> {
+    pub fn new(unfolding: &'a Unfolding) -> Examiner<'a> {
+        let is_mbarrier = |(_, location): &(usize, &fencepost_program::unfolding::LocationInfo)| {
+            location.role == LocationRole::Mbarrier
+        };
+        let locations = unfolding.locations.iter().enumerate().filter(is_mbarrier);
+        let mbarriers: Vec<LocationId> = locations.map(|(at, _)| LocationId(at as u32)).collect();
+        let mut questions = BTreeMap::new();
+        if !mbarriers.is_empty() {
+            let constraints = unfolding.traces.iter().flat_map(|trace| &trace.constraints);
+            constraints.for_each(|constraint| find_questions(constraint, &mut questions));
+        }
+        Examiner { unfolding, mbarriers, questions }
+    }
+
+    /// Whether there is anything to look at.
+    pub fn is_idle(&self) -> bool {
+        self.mbarriers.is_empty()
+    }
+
+    /// Adds the errors of this execution that are new.
+    pub fn add(&self, execution: &Execution, set: &mut ProtocolSet) {
+        if self.is_idle() {
+            return;
+        }
+        let one = One {
+            examiner: self,
+            unfolding: self.unfolding,
+            execution,
+            reader: Reader::new(self.unfolding, execution),
+        };
+        for &location in &self.mbarriers {
+            let history = one.history(location);
+            one.writes(location, &history, set);
+            one.reads(location, set);
+            one.arrivals(location, &history, set);
+            one.leftover(location, &history, set);
+        }
+        one.stuck(set);
+    }
+}
+
+/// Finds `IsComplete(state read by a wait, operand)` in a constraint. Recursion depth is the constraint's, which is small.
+fn find_questions(expression: &Expression, found: &mut BTreeMap<EventId, (Operator, Expression)>) {
+    match expression {
+        Expression::Binary(BinaryOperator::Mbarrier(operator), _, state, operand) if operator.is_question() => {
+            if let Expression::Read(event) = **state {
+                found.insert(event, (*operator, (**operand).clone()));
+            }
+        }
+        Expression::Unary(_, _, operand) => find_questions(operand, found),
+        Expression::Binary(_, _, left, right) => {
+            find_questions(left, found);
+            find_questions(right, found);
+        }
+        Expression::Select(condition, then, otherwise) => {
+            [condition, then, otherwise].into_iter().for_each(|part| find_questions(part, found));
+        }
+        Expression::Constant(_) | Expression::Read(_) | Expression::BarrierResult(_) => {}
+    }
+}
+
+/// The writes to an mbarrier in coherence order, with the state each leaves.
+pub type History = Vec<(EventId, State)>;
+
+/// Those of an execution. Writes that coherence leaves unordered are in the order of the program text.
+pub fn history(unfolding: &Unfolding, execution: &Execution, location: LocationId) -> History {
+    let reader = Reader::new(unfolding, execution);
+    let is_write = |event: &EventId| {
+        unfolding.events.get(event.index()).is_some_and(|event| event.is_write() && event.location() == Some(location))
+    };
+    let mut writes: Vec<EventId> = execution.events.iter().copied().filter(is_write).collect();
+    // Coherence is transitively closed: more writes before it is later.
+    let before = |event: &EventId| execution.co.iter().filter(|(from, to)| to == event && is_write(from)).count();
+    writes.sort_by_cached_key(|event| (before(event), *event));
+    let state = |event: EventId| Some((event, State::unpack(reader.value(event)?)));
+    writes.into_iter().filter_map(state).collect()
+}
+
+struct One<'a> {
+    examiner: &'a Examiner<'a>,
+    unfolding: &'a Unfolding,
+    execution: &'a Execution,
+    reader: Reader<'a>,
+}
+
+impl One<'_> {
+    fn event(&self, id: EventId) -> Option<&Event> {
+        self.unfolding.events.get(id.index())
+    }
+
+    fn history(&self, location: LocationId) -> History {
+        history(self.unfolding, self.execution, location)
+    }
+
+    fn found(&self, location: LocationId, id: EventId, (kind, message): (Kind, String), set: &mut ProtocolSet) {
+        let Some(event) = self.event(id) else { return };
+        let key = Key { location, span: event.span, kind };
+        let example = || Example { event: id, message, execution: self.execution.clone() };
+        set.errors.entry(key).or_insert_with(example);
+    }
+
+    /// Marks in the state, `init` of a live object, and stores that are none of an mbarrier's.
+    fn writes(&self, location: LocationId, history: &History, set: &mut ProtocolSet) {
+        let mut before = State::default();
+        for &(id, state) in history {
+            let Some(event) = self.event(id) else { continue };
+            if event.is_init() {
+                before = state;
+                continue;
+            }
+            let mut add = |kind: Kind, message: String| self.found(location, id, (kind, message), set);
+            if !event.has(Tag::Mbarrier) {
+                if before.is_live() {
+                    let message = "is written as data while it is a live mbarrier: mbarrier.inval must come first";
+                    add(Kind::UsedAsData, message.to_owned());
+                }
+                // Whatever the data is, it is no mbarrier.
+                before = State::default();
+                continue;
+            }
+            let is_init = event.has(Tag::MbarrierInit);
+            if is_init && before.is_live() {
+                let error = mbarrier::ProtocolError::InitOfLive;
+                add(Kind::State(error), format!("is {error}"));
+            }
+            let read = event.rmw_partner.and_then(|read| self.reader.value(read));
+            let earlier = if is_init { State::default() } else { read.map_or(before, State::unpack) };
+            for error in state.errors.beyond(earlier.errors).iter() {
+                let problem = self.problem(error, event.rmw_partner);
+                add(problem.0, problem.1);
+            }
+            before = state;
+        }
+    }
+
+    /// Waits on nothing, waits for another phase than they mean, and loads that are none of an mbarrier's.
+    fn reads(&self, location: LocationId, set: &mut ProtocolSet) {
+        for &id in &self.execution.events {
+            let Some(event) = self.event(id) else { continue };
+            if !event.is_read() || event.location() != Some(location) || event.rmw_partner.is_some() {
+                continue;
+            }
+            let Some(state) = self.reader.value(id).map(State::unpack) else { continue };
+            let problem = if !event.has(Tag::Mbarrier) {
+                let message = "is read as data while it is a live mbarrier".to_owned();
+                state.is_live().then_some((Kind::UsedAsData, message))
+            } else if !state.is_live() {
+                Some(self.problem(mbarrier::ProtocolError::Uninitialised, Some(id)))
+            } else {
+                self.no_parity(id).or_else(|| self.aliasing(location, id, state))
+            };
+            if let Some(problem) = problem {
+                self.found(location, id, problem, set);
+            }
+        }
+    }
+
+    /// An error that the state remembers, in words. `read` is what found the state.
+    fn problem(&self, error: mbarrier::ProtocolError, read: Option<EventId>) -> (Kind, String) {
+        match error {
+            mbarrier::ProtocolError::Uninitialised if read.is_some_and(|read| self.follows_inval(read)) => {
+                (Kind::UsedAfterInval, "is used after `mbarrier.inval`, which ended it".to_owned())
+            }
+            _ => (Kind::State(error), describe(error)),
+        }
+    }
+
+    /// Whether memory that a read finds without an mbarrier was left so by `mbarrier.inval`. Operations on such memory
+    /// leave it as it is.
+    fn follows_inval(&self, mut read: EventId) -> bool {
+        for _ in 0..self.execution.rf.len() {
+            let source = self.execution.rf.iter().find(|(_, to)| *to == read).map(|(write, _)| *write);
+            let Some((write, event)) = source.and_then(|write| Some((write, self.event(write)?))) else { break };
+            match event.rmw_partner {
+                Some(partner) if partner != write => read = partner,
+                _ => return leftover::is_inval(event),
+            }
+        }
+        false
+    }
+
+    /// Phases have parity 0 and 1, and up to 9.1 the ISA calls no other operand valid. That of 9.4 takes the operand's parity
+    /// (9.7.15.16.19), so that a count of phases will do.
+    fn no_parity(&self, id: EventId) -> Option<(Kind, String)> {
+        if self.unfolding.version >= TAKES_PARITY {
+            return None;
+        }
+        let (operator, operand) = self.examiner.questions.get(&id)?;
+        let operand = self.reader.evaluate(operand).filter(|_| *operator == Operator::IsComplete)?;
+        let is_parity = matches!(operand.0, 0 | 1);
+        let message = format!("is waited on with the parity {}, which is neither 0 nor 1", operand.0);
+        (!is_parity).then_some((Kind::ParityRange, message))
+    }
+
+    /// A wait can tell the current phase (no) from the one before it (yes), and no others (PTX ISA 9.7.15.16).
+    fn aliasing(&self, location: LocationId, id: EventId, state: State) -> Option<(Kind, String)> {
+        let (operator, operand) = self.examiner.questions.get(&id)?;
+        let operand = self.reader.evaluate(operand)?;
+        let (meant, current) = match operator {
+            Operator::IsCompleteToken => (i64::from(mbarrier::token_phase(operand)), i64::from(state.phase)),
+            _ => {
+                let seen = i64::from(self.last_seen(location, id));
+                let parity = i64::try_from(operand.0 & 1).ok()?;
+                // The phase the thread is in, or the one before it.
+                let meant = if (seen & 1) == parity { seen } else { seen - 1 };
+                (meant, i64::from(state.phase))
+            }
+        };
+        if current <= meant + 1 {
+            return None;
+        }
+        let answered = self.event(id)?.has(Tag::MbarrierWait);
+        let phase = if meant < 0 { "the phase before the first".to_owned() } else { format!("phase {meant}") };
+        let message = if answered {
+            let over = current - 1;
+            format!("is waited on for {phase}, which is long over: the answer yes is about phase {over}")
+        } else {
+            format!("is waited on for {phase}, which is long over: the answer no is about phase {current}")
+        };
+        Some((Kind::ParityAliasing, message))
+    }
+
+    /// The phase in which the thread last met the mbarrier before this event: at an arrival, or a wait that succeeded. One
+    /// that failed tells a thread nothing about which phase it is.
+    fn last_seen(&self, location: LocationId, id: EventId) -> u32 {
+        let earlier = std::iter::successors(self.event(id).and_then(|event| event.parent), |before| {
+            self.event(*before).and_then(|event| event.parent)
+        });
+        let mut reads = earlier.filter(|before| {
+            let tells = |event: &Event| {
+                event.is_read()
+                    && (event.has(Tag::MbarrierWait) || event.has(Tag::Mbarrier) && event.rmw_partner.is_some())
+            };
+            self.event(*before).is_some_and(|event| tells(event) && event.location() == Some(location))
+        });
+        reads.find_map(|read| self.reader.value(read)).map_or(0, |value| State::unpack(value).phase)
+    }
+
+    /// Before anything arrives in a phase, some wait must have returned true for the phase before it.
+    fn arrivals(&self, location: LocationId, history: &History, set: &mut ProtocolSet) {
+        for &(id, _) in history {
+            let Some(event) = self.event(id).filter(|event| is_arrival(event)) else { continue };
+            let state = event.rmw_partner.and_then(|read| self.reader.value(read)).map(State::unpack);
+            let Some(phase) = state.filter(|state| state.is_live()).map(|state| state.phase) else { continue };
+            if phase > 0 && !self.was_waited_for(location, id, phase) {
+                let message = format!(
+                    "has an arrival in phase {phase} that is ordered behind no wait which returned true for phase {}",
+                    phase - 1
+                );
+                self.found(location, id, (Kind::MissingWait, message), set);
+            }
+        }
+    }
+
+    /// Whether a wait that saw this phase comes before the event, in any sense of the word.
+    fn was_waited_for(&self, location: LocationId, arrival: EventId, phase: u32) -> bool {
+        let mut seen = vec![false; self.unfolding.events.len()];
+        let mut open = vec![arrival];
+        while let Some(id) = open.pop() {
+            match seen.get_mut(id.index()) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            let Some(event) = self.event(id) else { continue };
+            if event.has(Tag::MbarrierWait) && event.location() == Some(location) {
+                let state = self.reader.value(id).map(State::unpack);
+                if state.is_some_and(|state| state.phase >= phase) {
+                    return true;
+                }
+            }
+            open.extend(event.parent);
+            open.extend(event.rmw_partner.filter(|_| event.is_write()));
+            open.extend(event.strand.iter().flat_map(|strand| strand.after.iter().copied().chain([strand.issue])));
+            open.extend(&event.completes);
+            if event.is_read() {
+                let writes = self.execution.rf.iter().filter(|(_, read)| *read == id);
+                open.extend(writes.map(|(write, _)| *write));
+            }
+            if event.is_barrier() {
+                let met = self.execution.barriers.synchronises.iter().filter(|(_, into)| *into == id);
+                open.extend(met.map(|(from, _)| *from));
+            }
+        }
+        false
+    }
+
+    /// Threads that wait for good, and what the mbarrier still waits for.
+    fn stuck(&self, set: &mut ProtocolSet) {
+        for trace in &self.execution.traces {
+            let Some(trace) = self.unfolding.traces.get(trace.index()) else { continue };
+            let TraceEnd::Spin { reads, .. } = &trace.end else { continue };
+            for &id in reads {
+                let Some(event) = self.event(id).filter(|event| event.has(Tag::Mbarrier)) else { continue };
+                let Some(location) = event.location() else { continue };
+                let Some(state) = self.reader.value(id).map(State::unpack).filter(|state| state.is_live()) else {
+                    continue;
+                };
+                if self.aliasing(location, id, state).is_some() {
+                    continue;
+                }
+                let State { phase, pending, expected, tx, .. } = state;
+                if pending != 0 {
+                    let message =
+                        format!("is waited on for good: phase {phase} lacks {pending} of {expected} arrivals");
+                    self.found(location, id, (Kind::MissingArrivals, message), set);
+                }
+                if tx != 0 {
+                    let (kind, what) = match tx {
+                        1.. => (Kind::MissingBytes, format!("expects {tx} bytes more than arrive")),
+                        _ => (Kind::ExcessBytes, format!("gets {} bytes more than it expects", -tx)),
+                    };
+                    let message = format!("is waited on for good: phase {phase} {what}");
+                    self.found(location, id, (kind, message), set);
+                }
+            }
+        }
+    }
+}
+
+fn describe(error: mbarrier::ProtocolError) -> String {
+    match error {
+        mbarrier::ProtocolError::Uninitialised | mbarrier::ProtocolError::InitOfLive => format!("is {error}"),
+        _ => format!("is used wrongly: {error}"),
+    }
+}
+
+fn is_arrival(event: &Event) -> bool {
+    let EventKind::Write { value: Expression::Binary(BinaryOperator::Mbarrier(operator), ..), .. } = &event.kind else {
+        return false;
+    };
+    matches!(
+        operator,
+        Operator::Arrive(_) | Operator::ArriveExpectTx | Operator::ArriveDrop(_) | Operator::ArriveDropExpectTx
+    )
+}

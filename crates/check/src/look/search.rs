@@ -1,0 +1,320 @@
+//! One search, by the engine that fits, with a fall-over to the other.
+//!
+//! Which engine answers never changes the answer, but it may change the witness and is told: so the choice depends on counted
+//! work and never on a clock. Counting everything starts with enumeration, whose unit of work is an execution; looking for
+//! one execution lets the engines take turns, enumeration first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
+//! every core already.
+
+use std::cell::OnceCell;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use fencepost_axiom::engine::enumerate::Enumerate;
+use fencepost_axiom::engine::sat::Sat;
+use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Reach, Stop, reaches_cut};
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::Model;
+use fencepost_axiom::watch::Watch;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::Unfolding;
+use fencepost_report::verdict::Why;
+
+use crate::look::estimate::Estimate;
+use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
+
+/// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
+const SOFT: u64 = 60_000;
+/// Work for the question whether a loop can run on past the bound: a few seconds.
+const CUT_WORK: u64 = 600_000;
+/// Search spaces above two to the power of this are looked through by SAT first.
+const SAT_BITS: f64 = 24.0;
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum EngineName {
+    Enumerate,
+    Sat,
+}
+
+impl EngineName {
+    pub fn other(self) -> EngineName {
+        match self {
+            EngineName::Enumerate => EngineName::Sat,
+            EngineName::Sat => EngineName::Enumerate,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineName::Enumerate => "enumerate",
+            EngineName::Sat => "sat",
+        }
+    }
+}
+
+pub struct Searcher<'a> {
+    unfolding: &'a Unfolding,
+    model: &'a Model,
+    pub estimate: Estimate,
+    choice: EngineChoice,
+    limits: Limits<'a>,
+    /// How much longer what was found may be judged.
+    grace: Duration,
+    /// There are asynchronous operations or mbarriers. Their executions are many to list for what they have to say, and few:
+    /// whatever is asked of them, counting first is best.
+    pub has_strands: bool,
+    /// Whether a cut can be reached, once that was asked.
+    reach: OnceCell<Reach>,
+}
+
+/// What a search brought: the collected results, and whether it saw everything.
+pub struct Found<T> {
+    pub results: T,
+    pub exploration: Exploration,
+    pub engine: EngineName,
+}
+
+/// The events of one execution from which on a changed test is not checked for what it lacks.
+const LARGE: usize = 120;
+
+/// Whether executions are large: some take every thread's longest trace.
+pub fn is_large(unfolding: &Unfolding) -> bool {
+    longest(unfolding) > LARGE
+}
+
+/// The events of an execution in which every thread takes its longest way.
+pub fn longest(unfolding: &Unfolding) -> usize {
+    let longest = |thread: &fencepost_program::unfolding::ThreadUnfolding| {
+        let traces = thread.traces.iter().filter_map(|trace| unfolding.traces.get(trace.index()));
+        traces.map(|trace| trace.events.len()).max().unwrap_or(0)
+    };
+    unfolding.threads.iter().map(longest).sum::<usize>()
+}
+
+fn has_strands(unfolding: &Unfolding) -> bool {
+    unfolding.events.iter().any(|event| !event.is_main() || event.has(Tag::Mbarrier))
+}
+
+impl<'a> Searcher<'a> {
+    pub fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
+        let limits = Limits {
+            deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
+            memory: options.memory_limit,
+            cancelled: options.cancelled,
+            work: None,
+        };
+        let has_strands = has_strands(unfolding);
+        let grace = options.time_limit.unwrap_or_default() / 5 + Duration::from_millis(300);
+        Searcher {
+            unfolding,
+            model,
+            estimate: Estimate::new(unfolding),
+            choice: options.engine,
+            limits,
+            grace,
+            has_strands,
+            reach: OnceCell::new(),
+        }
+    }
+
+    /// The same search in another unfolding, by the same deadline.
+    pub fn within<'b>(&self, unfolding: &'b Unfolding) -> Searcher<'b>
+    where
+        'a: 'b,
+    {
+        let limits = self.limits.clone();
+        let has_strands = self.has_strands;
+        let estimate = Estimate::new(unfolding);
+        Searcher {
+            unfolding,
+            model: self.model,
+            estimate,
+            choice: self.choice,
+            limits,
+            grace: self.grace,
+            has_strands,
+            reach: OnceCell::new(),
+        }
+    }
+
+    /// The time that is left.
+    pub fn left(&self) -> Option<Duration> {
+        self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the time is up.
+    pub fn is_late(&self) -> bool {
+        self.limits.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// What ends the judging of a large execution: a little after the search, so that what was found last counts.
+    pub fn watch(&self) -> Watch<'a> {
+        let deadline = self.limits.deadline.and_then(|deadline| deadline.checked_add(self.grace));
+        Watch::new(&Limits { deadline, ..self.limits.clone() })
+    }
+
+    /// Explores with a fresh collection per engine that is asked.
+    pub fn run<T>(
+        &self,
+        goal: &Goal<'_>,
+        fresh: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let first = match self.choice {
+            EngineChoice::Enumerate => return self.with(EngineName::Enumerate, goal, None, &fresh, &mut visit),
+            EngineChoice::Sat => return self.with(EngineName::Sat, goal, None, &fresh, &mut visit),
+            EngineChoice::Auto => self.first(goal),
+        };
+        if goal.multiplicity == Multiplicity::All {
+            let found = self.with(first, goal, None, &fresh, &mut visit);
+            return match found.exploration {
+                Exploration::Incomplete(Stop::Unsupported { .. }) => {
+                    self.with(first.other(), goal, None, &fresh, &mut visit)
+                }
+                _ => found,
+            };
+        }
+        self.alternate(first, goal, &fresh, &mut visit)
+    }
+
+    /// Explores all executions until the visitor or [`MOST_WORK`] ends it, which does not depend on any clock.
+    pub fn run_capped<T>(
+        &self,
+        goal: &Goal<'_>,
+        fresh: impl Fn() -> T,
+        visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let work = if self.has_strands { MOST_STRAND_WORK } else { MOST_WORK };
+        self.run_bounded(goal, work, fresh, visit)
+    }
+
+    /// The same with so much work.
+    pub fn run_bounded<T>(
+        &self,
+        goal: &Goal<'_>,
+        work: u64,
+        fresh: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        if self.choice == EngineChoice::Sat {
+            return self.with(EngineName::Sat, goal, None, &fresh, &mut visit);
+        }
+        self.with(EngineName::Enumerate, goal, Some(work), &fresh, &mut visit)
+    }
+
+    /// How many executions are enough for a capped count.
+    pub fn most_counted(&self) -> u64 {
+        match self.choice {
+            EngineChoice::Sat => MOST_COUNTED_BY_SAT,
+            EngineChoice::Auto | EngineChoice::Enumerate => MOST_COUNTED,
+        }
+    }
+
+    /// The engines take turns, each with more work than before, so that the answer takes at most a few times as long as
+    /// the better engine alone would. An engine that gave up for another reason is not asked again.
+    fn alternate<T>(
+        &self,
+        first: EngineName,
+        goal: &Goal<'_>,
+        fresh: &impl Fn() -> T,
+        visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let mut waiting = vec![first.other(), first];
+        let mut budget = SOFT;
+        let mut last = None;
+        while let Some(engine) = waiting.pop() {
+            // The last engine left may work as long as the user lets it.
+            let work = (!waiting.is_empty()).then_some(budget);
+            let found = self.with(engine, goal, work, fresh, visit);
+            match &found.exploration {
+                // Whether a cut can be reached is asked in one way by all engines.
+                Exploration::Complete
+                | Exploration::Stopped
+                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_) | Stop::Outside(_)) => {
+                    return found;
+                }
+                Exploration::Incomplete(Stop::Work) => {
+                    waiting.insert(0, engine);
+                    budget = budget.saturating_mul(2);
+                }
+                Exploration::Incomplete(_) => last = Some(found),
+            }
+        }
+        last.expect("invariant: the loop ends only when every engine gave up")
+    }
+
+    /// Explores with the engine that did not answer, for a second opinion.
+    pub fn cross_check(
+        &self,
+        answered: EngineName,
+        goal: &Goal<'_>,
+        mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
+    ) -> Exploration {
+        self.with(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
+    }
+
+    fn first(&self, goal: &Goal<'_>) -> EngineName {
+        match goal.multiplicity {
+            // Chains of arrivals at mbarriers are propagated by enumeration, and chosen again and again by SAT.
+            Multiplicity::First if self.estimate.bits > SAT_BITS && !self.has_strands => EngineName::Sat,
+            _ => EngineName::Enumerate,
+        }
+    }
+
+    /// Explores with this engine, up to so much work if that is limited.
+    fn with<T>(
+        &self,
+        engine: EngineName,
+        goal: &Goal<'_>,
+        work: Option<u64>,
+        fresh: &impl Fn() -> T,
+        visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        let mut results = fresh();
+        let mut visitor = |execution: &Execution| visit(&mut results, execution);
+        let asked: &dyn Engine = match engine {
+            EngineName::Enumerate => &Enumerate,
+            EngineName::Sat => &Sat,
+        };
+        let limits = Limits { work, ..self.limits.clone() };
+        let exploration = match asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor) {
+            // It saw everything but what lies past a cut.
+            Exploration::Incomplete(Stop::Bound(_) | Stop::Outside(_)) if self.reach() == Reach::Never => {
+                Exploration::Complete
+            }
+            exploration => exploration,
+        };
+        Found { results, exploration, engine }
+    }
+
+    /// Whether a cut can be reached, as far as so much work tells.
+    pub fn reach(&self) -> Reach {
+        let ask = |engine: &dyn Engine, work| {
+            let limits = Limits { work: Some(work), ..self.limits.clone() };
+            reaches_cut(engine, self.unfolding, self.model, &limits)
+        };
+        *self.reach.get_or_init(|| match self.choice {
+            EngineChoice::Enumerate => ask(&Enumerate, CUT_WORK),
+            EngineChoice::Sat => ask(&Sat, CUT_WORK),
+            EngineChoice::Auto => match ask(&Enumerate, SOFT) {
+                Reach::Never => Reach::Never,
+                Reach::Perhaps => ask(&Sat, CUT_WORK),
+            },
+        })
+    }
+}
+
+/// Why a search that stopped so leaves its answer open.
+pub fn why_open(stop: Stop) -> Why {
+    match stop {
+        Stop::Time => Why::Time,
+        Stop::Memory => Why::Memory,
+        Stop::Cancelled => Why::Cancelled,
+        Stop::Bound(span) => Why::Bound(span),
+        Stop::Outside(span) => {
+            Why::Unsupported { span, what: "a `trap`, or an access outside every declared location".to_owned() }
+        }
+        Stop::Unsupported { span, what } => Why::Unsupported { span, what },
+        Stop::ThinAir => Why::ThinAir,
+        Stop::Work => Why::Size("the search was cut".to_owned()),
+    }
+}

@@ -1,0 +1,605 @@
+//! Memory models, ready to use: the compiled form for the engines, the trees for the independent evaluator, the texts
+//! for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use fencepost_axiom::engine::Goal;
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
+use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
+use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
+use fencepost_axiom::watch::Watch;
+use fencepost_machine::requests::Architecture;
+use fencepost_program::program::{Feature, Version};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions};
+use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
+use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
+
+use crate::look::race::{self, Flags};
+use crate::model::compiled::{self, Compiled};
+use crate::model::readings::{Point, Settings};
+use crate::model::variants::{self, Mentioned};
+use crate::phrase::either;
+use crate::test::Test;
+
+#[derive(Clone, Debug)]
+pub struct LoadedModel {
+    /// `ptx-7.5`, or the path as given.
+    pub name: String,
+    /// Compiled with the default readings for the newest version, or as [`LoadedModel::under`] says.
+    pub model: Model,
+    pub source: Source,
+    pub includes: Includes,
+    pub origin: Origin,
+    /// The points the model can be read in several ways on.
+    pub points: Vec<Point>,
+    architecture: Option<Family>,
+    text: Arc<Text>,
+    /// The variants that are on.
+    variants: BTreeSet<String>,
+    flags: Arc<OnceLock<Flags>>,
+}
+
+/// What a model is compiled from, again for each set of variants, and what was compiled already.
+#[derive(Debug)]
+struct Text {
+    /// Read when it is first asked for: a shipped model is compiled already.
+    tree: OnceLock<cat::Model>,
+    /// The tree of a shipped model as bytes.
+    kept: &'static [u8],
+    /// Of the includes.
+    sources: BTreeMap<String, Source>,
+    mentioned: Mentioned,
+    compiled: Mutex<BTreeMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
+}
+
+/// Whose words a model's names are.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// Ours: its axioms are those of the specification its header names.
+    Shipped,
+    /// Somebody's own: a name it shares with a shipped model need not mean the same.
+    Own,
+}
+
+/// What a model is about; a model without one is about any program.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Family {
+    Ptx,
+    X86,
+    C,
+    /// Both, and programs that have threads of both.
+    Compound,
+    /// An architecture or language whose programs are not read here.
+    Other,
+}
+
+/// Why a witness was not confirmed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NotConfirmed {
+    Execution(replay::Mismatch),
+    Model(ReplayError),
+}
+
+impl std::fmt::Display for NotConfirmed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotConfirmed::Execution(mismatch) => write!(f, "{mismatch}"),
+            NotConfirmed::Model(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for NotConfirmed {}
+
+/// A model that is one with its default readings has an error under others.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct NotCompiled;
+
+impl std::fmt::Display for NotCompiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the model has an error under these readings")
+    }
+}
+
+impl std::error::Error for NotCompiled {}
+
+fn variants_on(mentioned: &Mentioned, points: &[Point], settings: &Settings, version: Version) -> BTreeSet<String> {
+    let is_on = |name: &&String| variants::is_on(name, points, settings, version);
+    mentioned.keys().filter(is_on).cloned().collect()
+}
+
+fn compile(
+    source: &Source,
+    (tree, problems): (&cat::Model, Vec<Diagnostic>),
+    mut find: impl FnMut(&str) -> Option<Source>,
+    on: &BTreeSet<String>,
+) -> Result<Model, Vec<(Source, Diagnostic)>> {
+    let options = Options { variants: on.clone(), ..Options::default() };
+    let Compilation { model, diagnostics, files } =
+        compile_parsed(source.clone(), (tree, problems), &options, &mut find);
+    model.ok_or_else(|| {
+        let errors = diagnostics.into_iter().filter(|found| found.diagnostic.is_error());
+        let place = |file: usize| files.get(file).unwrap_or(source).clone();
+        errors.map(|found| (place(found.file.index()), found.diagnostic)).collect()
+    })
+}
+
+/// Every `if "name=value"` must ask for a reading that the header names: a misspelt one would be a rule lost in silence.
+fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(Source, Diagnostic)> {
+    let mut errors = Vec::new();
+    for (variant, &span) in mentioned {
+        let Some((name, value)) = variant.split_once('=') else { continue };
+        let message = match points.iter().find(|point| point.name == name) {
+            Some(point) if point.values.iter().any(|known| known == value) => continue,
+            Some(point) => format!("`{name}` is {}, never `{value}`", either(&point.values)),
+            None => format!("`{name}` is not among the readings of this model"),
+        };
+        let help = "the line `// readings: name=default|other` at the head of a model declares them";
+        errors.push((source.clone(), Diagnostic::error(span, message).help(help)));
+    }
+    errors
+}
+
+/// Of the `// features:` line of a model for which a dependency in name only is none.
+const REAL_DEPENDENCIES: &str = "real-dependencies";
+
+impl LoadedModel {
+    /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
+    /// read-modify-write, and that barriers order memory.
+    pub fn unfolding(&self, bound: u32) -> UnfoldOptions {
+        let (rewriting, joint, elements) = match self.origin {
+            Origin::Shipped => (Rewriting::Spins, Joint::Spins, Elements::OneOfAlike),
+            Origin::Own => (Rewriting::Unrolled, Joint::Unrolled, Elements::All),
+        };
+        let real = self.model.features.iter().any(|known| known == REAL_DEPENDENCIES);
+        let dependencies = if real { Dependencies::Real } else { Dependencies::Syntactic };
+        UnfoldOptions { bound, rewriting, joint, elements, dependencies, ..UnfoldOptions::default() }
+    }
+
+    /// Whether the model has rules for a part of the ISA that not every model knows: its `// features:` line says so, or
+    /// it names the events only that part has.
+    pub fn knows(&self, feature: Feature) -> bool {
+        let word = match feature {
+            Feature::Proxy => "proxy",
+            Feature::Cluster => "cluster",
+            Feature::Async => "async",
+            Feature::Launch => "launch",
+            Feature::Span => "span",
+            Feature::Mixed => "mixed",
+            Feature::Multimem => "multimem",
+        };
+        let names = |operator: &Operator| match (feature, operator) {
+            (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
+            (Feature::Proxy, Operator::Base(BaseSet::Tagged(tag))) => {
+                matches!(tag, Tag::Surface | Tag::Texture | Tag::Constant | Tag::Alias)
+            }
+            (Feature::Proxy, Operator::BaseRelation(BaseRelation::Vloc)) => true,
+            (Feature::Mixed, Operator::Base(BaseSet::Tagged(Tag::X86))) => true,
+            _ => false,
+        };
+        self.model.features.iter().any(|known| known == word)
+            || self.model.nodes.iter().any(|node| names(&node.operator))
+    }
+
+    /// The model read as somebody chose, in a version of the ISA; None if that is this one.
+    pub fn under(&self, settings: &Settings, version: Version) -> Result<Option<Arc<LoadedModel>>, NotCompiled> {
+        let on = variants_on(&self.text.mentioned, &self.points, settings, version);
+        if on == self.variants {
+            return Ok(None);
+        }
+        let mut compiled = self.text.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let model = compiled.entry(on).or_insert_with_key(|on| self.compiled(on).map(Arc::new));
+        model.clone().map(Some).ok_or(NotCompiled)
+    }
+
+    /// The model with a variant of its text that is no reading; None if the text has no such variant, or it is on. Of such
+    /// a model nothing is assumed that a text in a file would not promise.
+    pub fn with_variant(&self, name: &str) -> Option<LoadedModel> {
+        if !self.text.mentioned.contains_key(name) || self.variants.contains(name) {
+            return None;
+        }
+        let on = self.variants.iter().cloned().chain([name.to_owned()]).collect();
+        Some(LoadedModel { origin: Origin::Own, ..self.compiled(&on)? })
+    }
+
+    fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
+        let find = |file: &str| self.text.sources.get(file).cloned();
+        let model = compile(&self.source, (self.tree(), Vec::new()), find, on).ok()?;
+        Some(LoadedModel {
+            name: self.name.clone(),
+            model,
+            source: self.source.clone(),
+            includes: self.includes.clone(),
+            origin: self.origin,
+            points: self.points.clone(),
+            architecture: self.architecture,
+            text: Arc::clone(&self.text),
+            variants: on.clone(),
+            flags: Arc::default(),
+        })
+    }
+
+    /// The text, parsed.
+    pub fn tree(&self) -> &cat::Model {
+        self.text.tree.get_or_init(|| compiled::tree(self.text.kept).unwrap_or_else(|| cat::parse(&self.source.text).0))
+    }
+
+    pub fn flags(&self) -> &Flags {
+        self.flags.get_or_init(|| Flags::new(&self.model, race::declared(&self.source.text).as_deref()))
+    }
+
+    /// What [`Models::shipped`] needs to know to do without the text.
+    pub(crate) fn to_keep(&self) -> Compiled {
+        Compiled {
+            model: self.model.clone(),
+            on: self.variants.iter().cloned().collect(),
+            mentioned: self.text.mentioned.clone(),
+            readings: Point::words(&self.source.text).map(|(standing, word)| (standing, word.to_owned())).collect(),
+            header: self.tree().header.first().map(|word| word.node.clone()),
+            tree: &[],
+        }
+    }
+
+    /// Whether the model has a reading of this name.
+    pub fn has_reading(&self, name: &str) -> bool {
+        self.points.iter().any(|point| point.name == name)
+    }
+
+    /// Whether it is a shipped model of an older version of PTX.
+    pub fn is_older_ptx(&self) -> bool {
+        matches!(self.origin, Origin::Shipped) && self.name.starts_with("ptx-")
+    }
+
+    /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
+    /// mean nothing.
+    pub fn is_about(&self, arch: Arch) -> bool {
+        self.architecture.is_none_or(|family| family == Family::Compound || family == Family::of(arch))
+    }
+
+    /// Judges an execution with the evaluator that shares no code with the engines.
+    pub fn replay(
+        &self,
+        unfolding: &Unfolding,
+        execution: &Execution,
+        goal: &Goal<'_>,
+    ) -> Result<Judgement, NotConfirmed> {
+        self.replayer(unfolding)?.judge(execution, goal)
+    }
+
+    /// The same for several executions of one unfolding.
+    pub fn replayer<'t>(&'t self, unfolding: &'t Unfolding) -> Result<Replayer<'t>, NotConfirmed> {
+        let replay = Replay::with_variants(self.tree(), &self.includes, &self.variants, unfolding)
+            .map_err(NotConfirmed::Model)?;
+        Ok(Replayer { model: &self.model, unfolding, replay })
+    }
+}
+
+/// Executions of unfoldings with no more events than this are judged in no time.
+const LARGE: usize = 256;
+
+/// Judges executions of one unfolding under one model; see [`LoadedModel::replay`].
+pub struct Replayer<'t> {
+    model: &'t Model,
+    unfolding: &'t Unfolding,
+    replay: Replay<'t>,
+}
+
+impl<'t> Replayer<'t> {
+    /// Large executions are judged within limits: they may take long, and a great deal of memory.
+    pub fn watched(self, watch: impl FnOnce() -> Watch<'t>) -> Replayer<'t> {
+        if self.unfolding.events.len() <= LARGE {
+            return self;
+        }
+        Replayer { replay: self.replay.watched(watch()), ..self }
+    }
+
+    pub fn judge(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
+        let judgement = self.replay.judge(execution).map_err(NotConfirmed::Model)?;
+        replay::check_execution(self.unfolding, execution, goal, &self.model.coherence, judgement.fences)
+            .map_err(NotConfirmed::Execution)?;
+        Ok(judgement)
+    }
+}
+
+impl Family {
+    fn of(arch: Arch) -> Family {
+        match arch {
+            Arch::Ptx => Family::Ptx,
+            Arch::X86 | Arch::X86_64 => Family::X86,
+            Arch::C => Family::C,
+        }
+    }
+
+    /// From the first word of a cat file, or from a model's name.
+    fn from_name(name: &str) -> Option<Family> {
+        const OTHERS: &[&str] = &[
+            "aarch64", "arm", "armv8", "bpf", "java", "lisa", "mips", "opencl", "power", "ppc", "riscv", "spirv",
+            "vulkan",
+        ];
+        let name = name.to_ascii_lowercase();
+        match name.split_whitespace().next()? {
+            word if word.starts_with("ptx") => Some(Family::Ptx),
+            word if word.starts_with("x86") => Some(Family::X86),
+            "cmm" => Some(Family::Compound),
+            "c" | "c11" | "rc11" | "rc11-scoped" => Some(Family::C),
+            word if OTHERS.contains(&word) => Some(Family::Other),
+            _ => None,
+        }
+    }
+}
+
+fn is_mixed(test: &Test) -> bool {
+    test.program.features.iter().any(|feature| feature.node == Feature::Mixed)
+}
+
+/// The shipped models, and models from text.
+pub struct Models;
+
+impl Models {
+    /// Every shipped model, sorted.
+    pub fn names() -> Vec<&'static str> {
+        shipped::names().collect()
+    }
+
+    /// The shipped models that a test is compared under, sorted: those about its architecture, or about several where it
+    /// has several.
+    pub fn of_test(test: &Test) -> Vec<&'static str> {
+        let family = if is_mixed(test) { Family::Compound } else { Family::of(test.program.arch) };
+        let about = |name: &&str| Family::from_name(name).is_none_or(|about| about == family);
+        shipped::names().filter(about).collect()
+    }
+
+    /// The model a program of this architecture is checked under where nothing else is said.
+    pub fn default_of(arch: Arch) -> &'static str {
+        match arch {
+            Arch::Ptx => "ptx-7.5",
+            Arch::X86 | Arch::X86_64 => "x86-tso",
+            Arch::C => "rc11-scoped",
+        }
+    }
+
+    /// The same for one test: what only the whole PTX model speaks of is checked under that, and so is a test that says it
+    /// is written for a version with clusters (7.8) or a newer one.
+    pub fn default_for(test: &Test) -> &'static str {
+        const WHOLE: &str = "ptx";
+        let program = &test.program;
+        if test.architecture == Some(Architecture::Sc) {
+            return "sc";
+        }
+        if is_mixed(test) {
+            return "cmm";
+        }
+        let newer = program.features.iter().any(|feature| feature.node != Feature::Proxy);
+        // A version, or memory declared as kernels do: who writes so asks about today's PTX.
+        let says_newer = test.litmus.declarations.iter().any(|declaration| match &declaration.node {
+            Declaration::Version { major, minor } => (*major, *minor) >= (7, 8),
+            Declaration::Location { space, .. } => space.is_some() && test.litmus.dialect == Dialect::Ptx,
+            _ => false,
+        });
+        if program.arch == Arch::Ptx && (newer || says_newer) && shipped::shipped(WHOLE).is_some() {
+            WHOLE
+        } else {
+            Models::default_of(program.arch)
+        }
+    }
+
+    /// The first sentence of a shipped model's header.
+    pub fn summary(name: &str) -> String {
+        let text = shipped::shipped(name).unwrap_or("");
+        let comments = text.lines().filter_map(|line| line.trim().strip_prefix("//")).map(str::trim);
+        let head: Vec<&str> = comments.take_while(|line| !line.is_empty() && !line.starts_with("features:")).collect();
+        let head = head.join(" ");
+        head.split_once(". ").map_or(head.clone(), |(first, _)| format!("{first}."))
+    }
+
+    pub fn shipped(name: &str) -> Option<LoadedModel> {
+        let name = shipped::names().find(|shipped| *shipped == name)?;
+        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        match Compiled::find(name, &source) {
+            Some(compiled) => Models::from_compiled(name, source, compiled).or_else(|| Models::from_text(name)),
+            None => Models::from_text(name),
+        }
+    }
+
+    /// A shipped model, compiled now.
+    pub fn from_text(name: &str) -> Option<LoadedModel> {
+        let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
+        let loaded = Models::from_source(name, source, &mut |_| None);
+        let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");
+        Some(LoadedModel { origin: Origin::Shipped, ..loaded })
+    }
+
+    /// None if other variants are on by now.
+    fn from_compiled(name: &str, source: Source, compiled: Compiled) -> Option<LoadedModel> {
+        let Compiled { model, on, mentioned, readings, header, tree } = compiled;
+        let points: Vec<Point> = readings.iter().map(|(standing, word)| Point::of_word(*standing, word)).collect();
+        let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
+        if !variants.iter().eq(&on) {
+            return None;
+        }
+        let (sources, compiled) = (BTreeMap::new(), Mutex::default());
+        let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
+        Some(LoadedModel {
+            name: name.to_owned(),
+            model,
+            source,
+            includes: Includes::new(),
+            origin: Origin::Shipped,
+            points,
+            architecture: header.as_deref().and_then(Family::from_name).or_else(|| Family::from_name(name)),
+            text: Arc::new(text),
+            variants,
+            flags: Arc::default(),
+        })
+    }
+
+    /// A model from its text. `resolve` finds included files; what it does not find is looked for in the built-in
+    /// library. On failure, every error with the text it is about.
+    pub fn from_source(
+        name: &str,
+        source: Source,
+        resolve: &mut dyn FnMut(&str) -> Option<String>,
+    ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
+        let (tree, problems) = cat::parse(&source.text);
+        let gathered = gather(&source, &tree, resolve)?;
+        let mut mentioned = variants::mentioned(&tree);
+        for (_, tree) in gathered.values() {
+            mentioned.extend(variants::mentioned(tree));
+        }
+        // The header is read before the model is compiled: which variants are on depends on it.
+        let points = Point::of_model(&source.text);
+        let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
+        let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
+        let model = compile(&source, (&tree, problems), find, &variants)?;
+        let mut undeclared = undeclared(&mentioned, &points, &source);
+        undeclared.extend(race::undeclared(&source, &model).map(|problem| (source.clone(), problem)));
+        if !undeclared.is_empty() {
+            return Err(undeclared);
+        }
+        let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
+        // What the text says comes before what the file is called; the folder says nothing.
+        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
+        let architecture = header.or_else(|| Family::from_name(file));
+        let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
+        let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
+        let text = Arc::new(Text { tree: tree.into(), kept: &[], sources, mentioned, compiled: Mutex::default() });
+        Ok(LoadedModel {
+            name: name.to_owned(),
+            model,
+            source,
+            includes,
+            origin: Origin::Own,
+            points,
+            architecture,
+            text,
+            variants,
+            flags: Arc::default(),
+        })
+    }
+}
+
+type Gathered = BTreeMap<String, (Source, cat::Model)>;
+
+/// No model of the field has a tenth of this.
+const MOST_FILES: usize = 256;
+
+/// Reads every file that the model includes, directly or not. The compiler takes a file once only, which would hide a
+/// cycle: a file that includes itself did not mean what it says, so it is refused here.
+fn gather(
+    root: &Source,
+    tree: &cat::Model,
+    resolve: &mut dyn FnMut(&str) -> Option<String>,
+) -> Result<Gathered, Vec<(Source, Diagnostic)>> {
+    let mut gathered = Gathered::new();
+    // The files being read, by the name they are found under, each with the includes still to follow.
+    let own_name = root.name.rsplit(['/', '\\']).next().unwrap_or(&root.name).to_owned();
+    let mut path = vec![(own_name, root.clone(), included(&tree.instructions))];
+    while let Some((from, source, left)) = path.last_mut() {
+        let Some(file) = left.pop() else {
+            path.pop();
+            continue;
+        };
+        let (from, here) = (from.clone(), source.clone());
+        for name in cat::include_names(Some(&from), &file.node) {
+            if path.iter().any(|(open, ..)| *open == name) {
+                let names: Vec<&str> = path.iter().map(|(name, ..)| name.as_str()).chain([name.as_str()]).collect();
+                let message = format!("the files include each other: {}", names.join(" includes "));
+                return Err(vec![(here, Diagnostic::error(file.span, message).label("closes the cycle"))]);
+            }
+            if gathered.contains_key(&name) {
+                break;
+            }
+            if gathered.len() >= MOST_FILES {
+                let message = format!("more than {MOST_FILES} included files");
+                return Err(vec![(here, Diagnostic::error(file.span, message))]);
+            }
+            // What is not found may be in the built-in library; the compiler says so if it is not.
+            let Some(text) = resolve(&name) else { continue };
+            let (tree, _) = cat::parse(&text);
+            let source = Source::new(name.clone(), text);
+            let next = included(&tree.instructions);
+            gathered.insert(name.clone(), (source.clone(), tree));
+            path.push((name, source, next));
+            break;
+        }
+    }
+    Ok(gathered)
+}
+
+/// The includes of a file, last one first, also those under a condition.
+fn included(instructions: &[Spanned<cat::CatInstruction>]) -> Vec<Spanned<String>> {
+    let mut found = Vec::new();
+    for instruction in instructions.iter().rev() {
+        match &instruction.node {
+            cat::CatInstruction::Include { file } => found.push(file.clone()),
+            cat::CatInstruction::If { then, otherwise, .. } => {
+                found.extend(included(otherwise));
+                found.extend(included(then));
+            }
+            cat::CatInstruction::Procedure { body, .. } => found.extend(included(body)),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_may_be_included_twice_but_not_by_itself() {
+        let file = |file: &str| match file {
+            "left.cat" => Some("include \"base.cat\"\n".to_owned()),
+            "base.cat" => Some("let hb = po | rf\n".to_owned()),
+            "loop.cat" => Some("include \"left.cat\"\ninclude \"loop.cat\"\n".to_owned()),
+            _ => None,
+        };
+        let load = |text: &str| Models::from_source("m", Source::new("m.cat", text), &mut |name| file(name));
+        let twice = load("include \"left.cat\"\ninclude \"base.cat\"\nacyclic hb | co\n");
+        assert_eq!(twice.expect("a model").includes.len(), 2);
+        let errors = load("include \"loop.cat\"\nacyclic po\n").expect_err("a cycle");
+        let (source, diagnostic) = &errors[0];
+        assert_eq!((source.name.as_str(), source.position(diagnostic.span.start).line), ("loop.cat", 2));
+        assert!(diagnostic.message.contains("m.cat includes loop.cat includes loop.cat"), "{}", diagnostic.message);
+    }
+
+    #[test]
+    fn includes_under_a_condition_and_in_a_folder_are_found() {
+        let file = |file: &str| match file {
+            "lib/all.cat" => Some("if \"fast\" include \"fast.cat\" else include \"slow.cat\" end\n".to_owned()),
+            "lib/slow.cat" => Some("include \"base.cat\"\nlet hb = base | rf\n".to_owned()),
+            "base.cat" => Some("let base = po\n".to_owned()),
+            _ => None,
+        };
+        let text = "include \"lib/all.cat\"\nacyclic hb | co\n";
+        let model = Models::from_source("m", Source::new("x/m.cat", text), &mut |name| file(name)).expect("a model");
+        assert_eq!(model.includes.keys().collect::<Vec<_>>(), ["base.cat", "lib/all.cat", "lib/slow.cat"]);
+    }
+
+    #[test]
+    fn a_model_is_about_what_its_first_word_says() {
+        let about = |name: &str, text: &str| {
+            let model = Models::from_source(name, Source::new(name, text), &mut |_| None).expect("a model");
+            (model.is_about(Arch::Ptx), model.is_about(Arch::X86))
+        };
+        assert_eq!(about("x86/mine.cat", "PTX\nacyclic po"), (true, false));
+        assert_eq!(about("x86/mine.cat", "acyclic po"), (true, true));
+        assert_eq!(about("x86-mine.cat", "acyclic po"), (false, true));
+        assert_eq!(about("mine.cat", "\"X86 TSO\"\nacyclic po"), (false, true));
+        assert_eq!(about("mine.cat", "SC\nacyclic po"), (true, true));
+        assert_eq!(about("mine.cat", "AArch64\nacyclic po"), (false, false));
+    }
+
+    #[test]
+    fn every_shipped_model_compiles() {
+        for name in Models::names() {
+            assert!(Models::shipped(name).is_some(), "{name}");
+            assert!(!Models::summary(name).is_empty(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Memory models: read from cat, kept compiled, and read under chosen readings.
+
+pub mod compiled;
+pub mod facts;
+pub mod load;
+pub mod readings;
+pub(crate) mod shipped_readings;
+pub(crate) mod variants;

@@ -1,0 +1,7 @@
+//! From answers to a report: names instead of numbers, lines instead of spans.
+
+pub mod race_order;
+pub mod report;
+pub(crate) mod stuck;
+pub(crate) mod timeline;
+pub(crate) mod warnings;

@@ -1,0 +1,127 @@
+//! Rules of the ISA that a program breaks on its own, whatever memory does, and what is probably a mistake: what lowering,
+//! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
+
+use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
+use fencepost_report::{Place, RaceAnswer, Warning};
+use fencepost_syntax::Span;
+
+use crate::judge::answers::Answers;
+use crate::look::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE, WINDOW};
+use crate::model::load::LoadedModel;
+use crate::test::Test;
+
+/// In the order of the text, each once.
+pub(crate) fn gather(
+    test: &Test,
+    model: &LoadedModel,
+    unfolding: Option<&Unfolding>,
+    answers: &Answers,
+) -> Vec<Warning> {
+    let place = |span: Span| {
+        let position = test.source.position(span.start);
+        Place { line: position.line, column: position.column }
+    };
+    let warning = |name: &str, (first, second): (Span, Span), message: String, section: &str| {
+        let Place { line, column } = place(first);
+        let other = Some(place(second)).filter(|other| (other.line, other.column) != (line, column));
+        Warning { name: name.to_owned(), message, section: section.to_owned(), line, column, other }
+    };
+    let mut warnings = Vec::new();
+    for lint in &test.program.lints {
+        warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
+    }
+    // What was shown, or shown not to happen, needs no warning.
+    let is_decided = |name: &str| {
+        let is_flagged = model.flags().each().any(|flag| flag.name == name);
+        is_flagged && matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None)
+    };
+    let is_told = |hazard: &Hazard| match hazard.kind {
+        HazardKind::RegisterInFlight => is_decided(IN_FLIGHT),
+        HazardKind::NoRegisterFence => is_decided(NO_FENCE),
+        HazardKind::ClusterArriveTwice => is_decided(ARRIVE_TWICE),
+        HazardKind::ClusterWaitAlone => is_decided(WAIT_ALONE),
+        HazardKind::Misplaced => is_decided(MISPLACED),
+        HazardKind::OutsideWindow => is_decided(WINDOW),
+        _ => false,
+    };
+    for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
+        let (name, message, section) = describe(hazard.kind);
+        warnings.push(warning(name, (hazard.first, hazard.second), message.to_owned(), section));
+    }
+    for key in answers.races.races.keys().filter(|key| !key.is_pair()) {
+        let (message, section) = flag(&key.flag);
+        warnings.push(warning(&key.flag, (key.first, key.second), message, section));
+    }
+    for (key, example) in answers.protocol.errors.iter().filter(|(key, _)| !key.kind.is_error()) {
+        let name = test.program.locations.get(key.location.index()).map_or("an mbarrier", |found| found.name.as_str());
+        let message = format!("{name} {}", example.message);
+        warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
+    }
+    warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
+    warnings.dedup();
+    warnings
+}
+
+/// What a flag that is no race says, with the section of the PTX ISA if it is one of a shipped model.
+fn flag(name: &str) -> (String, &'static str) {
+    match name {
+        "alloc-after-relinquish" => {
+            let message = "tcgen05.alloc comes after another thread's tcgen05.relinquish_alloc_permit";
+            (message.to_owned(), "9.7.18.7.1")
+        }
+        other => (format!("the model flags `{other}`"), ""),
+    }
+}
+
+/// Its name, in words, and the section of the PTX ISA.
+fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        HazardKind::RegisterInFlight => (
+            IN_FLIGHT,
+            "a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it",
+            "9.7.17.5.2",
+        ),
+        HazardKind::NoRegisterFence => (
+            NO_FENCE,
+            "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
+            "9.7.17.7.1",
+        ),
+        HazardKind::ClusterArriveTwice => {
+            (ARRIVE_TWICE, "a thread arrives again at the barrier of the cluster before it waited", "9.7.15.3")
+        }
+        HazardKind::ClusterWaitAlone => {
+            (WAIT_ALONE, "a wait at the barrier of the cluster without an arrive since the last wait", "9.7.15.3")
+        }
+        HazardKind::Misplaced => (
+            MISPLACED,
+            "the destination or the mbarrier of an asynchronous operation lies in a CTA where it must not",
+            "9.7.10.28",
+        ),
+        HazardKind::OutsideWindow => {
+            (WINDOW, "an access that says `.shared::cta` goes to the memory of another CTA", "5.1.7")
+        }
+        HazardKind::MbarrierElsewhere => (
+            "mbarrier-elsewhere",
+            "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",
+            "9.7.10.28.4.1",
+        ),
+        HazardKind::UnpairedCollective => (
+            "unpaired-collective",
+            "a warp of each CTA of the pair performs this together (.cta_group::2), and the peer CTA may not perform it as often: \
+             it may wait for good",
+            "9.7.18.5",
+        ),
+        HazardKind::AllocAfterRelinquish => {
+            ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
+        }
+        HazardKind::DeallocatedCount => (
+            "deallocated-count",
+            "tcgen05.dealloc returns another number of columns than tcgen05.alloc was asked for",
+            "9.7.18.7.1",
+        ),
+        HazardKind::NeverDeallocated => {
+            ("never-deallocated", "tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
+        }
+        HazardKind::MixedCtaGroup => ("mixed-cta-group", "two values of .cta_group are used in one kernel", "9.7.18.5"),
+    }
+}
