@@ -81,7 +81,7 @@ fn elements_that_are_alike_say_the_same() {
         let (tests, _) = load(&Source::new(file.display().to_string(), text));
         let both = tests.iter().flat_map(|test| [test.clone(), unasked(test)]);
         for test in both.filter(|test| left_out(test, &model).is_some()) {
-            let options = Options { memory_limit: Some(500 << 20), ..Options::default() };
+            let options = Options { budget: crate::Budget::new(None, Some(500 << 20)), ..Options::default() };
             let (one, all) = (check_known(&test, &model, &options).report, check_known(&test, &own, &options).report);
             let is_cut = |report: &Report| report.executions.is_none_or(|count| !count.complete);
             let is_open = |report: &Report| matches!(report.verdict, Verdict::Unknown(Why::Bound(_)));

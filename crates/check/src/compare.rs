@@ -7,9 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
 
-use fencepost_machine::explore::{Aim, Limits};
+use fencepost_machine::explore::Aim;
 use fencepost_machine::model::Wanted as WantedTrace;
 use fencepost_machine::setup::Setup;
 use fencepost_program::program::{Condition, Program, Question, Register, Term};
@@ -24,7 +23,7 @@ use crate::judge::answers::Checked;
 use crate::look::outcome;
 use crate::model::load::LoadedModel;
 use crate::model::readings::Settings;
-use crate::operational::{self, Trace};
+use crate::operational::{self, Exploring, Trace};
 use crate::options::{Options, Outcomes as Counted, Wanted};
 use crate::phrase::{self, Notation};
 use crate::test::Test;
@@ -169,13 +168,13 @@ pub type Teller = fn(&Test, &LoadedModel, &Checked) -> String;
 
 /// How to compare.
 #[derive(Clone, Debug)]
-pub struct Comparing<'a> {
+pub struct Comparing {
     pub observed: Observed,
     /// Of the first outcome that one side has alone, a witness is told.
     pub witness: Option<Teller>,
     /// For axioms; of machines, the limits and the bound.
-    pub axioms: Options<'a>,
-    pub machine: Limits<'a>,
+    pub axioms: Options,
+    pub machine: Exploring,
 }
 
 impl Outcomes {
@@ -189,7 +188,7 @@ impl Outcomes {
 }
 
 /// Compares two models on one test.
-pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing<'_>) -> Row {
+pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing) -> Row {
     let (name, file, row) = (test.program.name.clone(), test.source.name.clone(), test.row);
     let terms = modelled(test, terms(&test.program, comparing.observed), comparing.axioms.bound);
     let skipped = |side: &Side, why: &Why| {
@@ -268,12 +267,7 @@ fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) 
 }
 
 /// Every outcome of a test, or why they are not all known.
-pub fn outcomes(
-    test: &Test,
-    side: &Side,
-    terms: &[Term],
-    comparing: &Comparing<'_>,
-) -> std::result::Result<Outcomes, Why> {
+pub fn outcomes(test: &Test, side: &Side, terms: &[Term], comparing: &Comparing) -> std::result::Result<Outcomes, Why> {
     match side {
         Side::Axioms(model, settings) => axiomatic(test, model, settings, terms, &comparing.axioms),
         Side::Machine(setup) => machine(test, setup, terms, comparing),
@@ -285,7 +279,7 @@ fn axiomatic(
     model: &Arc<LoadedModel>,
     settings: &Settings,
     terms: &[Term],
-    options: &Options<'_>,
+    options: &Options,
 ) -> std::result::Result<Outcomes, Why> {
     let asked = asking(test, terms, &[Condition::True, Condition::False]);
     let options = Options {
@@ -334,15 +328,10 @@ fn known(report: &Report, model: &LoadedModel) -> std::result::Result<(), Why> {
     Ok(())
 }
 
-fn machine(
-    test: &Test,
-    setup: &Setup,
-    terms: &[Term],
-    comparing: &Comparing<'_>,
-) -> std::result::Result<Outcomes, Why> {
+fn machine(test: &Test, setup: &Setup, terms: &[Term], comparing: &Comparing) -> std::result::Result<Outcomes, Why> {
     let requests = operational::requests(test, setup, comparing.axioms.bound)?;
-    let deadline = comparing.axioms.time_limit.map(|limit| Instant::now() + limit);
-    let limits = Limits { deadline, ..comparing.machine };
+    let Exploring { states, workers } = comparing.machine;
+    let limits = comparing.axioms.budget.exploring(states, workers);
     let explored = setup.model.explore(&requests, &Aim::Everything, WantedTrace::Nothing, &limits);
     let explored = explored.map_err(operational::refused)?;
     if let Some(why) = operational::stopped(&explored) {
@@ -378,7 +367,7 @@ fn witness(
     side: &Side,
     terms: &[Term],
     state: &Assignment,
-    (comparing, tell): (&Comparing<'_>, Teller),
+    (comparing, tell): (&Comparing, Teller),
 ) -> Option<String> {
     let equal = |term: &Term| {
         let name = named(test, term);
@@ -400,8 +389,8 @@ fn witness(
                 outcomes: operational::Outcomes::Skip,
                 trace: Trace::Shortest,
                 bound: comparing.axioms.bound,
-                time_limit: comparing.axioms.time_limit,
-                limits: comparing.machine,
+                budget: comparing.axioms.budget.clone(),
+                exploring: comparing.machine,
             };
             let report = operational::run(&asked, setup, &options);
             let trace = report.questions.into_iter().next()?.trace?;

@@ -11,6 +11,7 @@
 
 #[cfg(test)]
 mod alike;
+pub mod budget;
 pub mod compare;
 pub mod expect;
 pub mod judge;
@@ -22,6 +23,7 @@ pub mod phrase;
 pub mod test;
 pub mod write;
 
+pub use budget::Budget;
 pub use fencepost_report::Report;
 pub use fencepost_report::verdict::{Verdict, Why};
 pub use judge::answers::{Checked, Evidence};

@@ -1,8 +1,6 @@
 //! How to check: which engine, which limits, which answers are wanted.
 
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
+use crate::budget::Budget;
 use crate::model::readings::Settings;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -90,15 +88,12 @@ pub const MOST_COUNTED_BY_SAT: u64 = 100;
 pub const DEFAULT_BOUND: u32 = 2;
 
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct Options {
     pub engine: EngineChoice,
     /// How often a loop body is unrolled; spin loops need no unrolling.
     pub bound: u32,
     pub deepening: Deepening,
-    pub time_limit: Option<Duration>,
-    /// Bytes, of one check.
-    pub memory_limit: Option<u64>,
-    pub cancelled: Option<&'a AtomicBool>,
+    pub budget: Budget,
     pub outcomes: Outcomes,
     /// How many outcomes a report lists; all are counted.
     pub most_outcomes: usize,
@@ -111,15 +106,20 @@ pub struct Options<'a> {
     pub readings: Settings,
 }
 
-impl Default for Options<'_> {
+impl Options {
+    /// The same, with the clock running.
+    pub fn begun(&self) -> Options {
+        Options { budget: self.budget.begun(), ..self.clone() }
+    }
+}
+
+impl Default for Options {
     fn default() -> Self {
         Options {
             engine: EngineChoice::default(),
             bound: DEFAULT_BOUND,
             deepening: Deepening::default(),
-            time_limit: None,
-            memory_limit: None,
-            cancelled: None,
+            budget: Budget::default(),
             outcomes: Outcomes::default(),
             most_outcomes: usize::MAX,
             races: Wanted::Yes,

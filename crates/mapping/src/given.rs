@@ -84,7 +84,7 @@ struct Way {
 }
 
 /// Every way to compile a test: the one its placements give, or all.
-pub fn judge(test: &Test, task: &Task, options: &Options<'_>) -> Vec<Judged> {
+pub fn judge(test: &Test, task: &Task, options: &Options) -> Vec<Judged> {
     if test.program.arch != Arch::C {
         return vec![refused(test, "only tests in C are compiled".to_owned())];
     }
@@ -116,7 +116,7 @@ pub fn judge(test: &Test, task: &Task, options: &Options<'_>) -> Vec<Judged> {
 }
 
 /// A counterexample of the bounded check, by the ordinary way of text and engines.
-pub fn confirm(found: &Counterexample, name: &str, task: &Task, options: &Options<'_>) -> Option<Judged> {
+pub fn confirm(found: &Counterexample, name: &str, task: &Task, options: &Options) -> Option<Judged> {
     let source = Source::new(format!("{name}.litmus"), found.c_text(name));
     let (tests, _) = load(&source);
     let test = tests.first()?;
@@ -162,7 +162,7 @@ fn ways(program: &Program, task: &Task) -> Vec<Vec<Way>> {
     program.threads.iter().map(|thread| thread.place).enumerate().map(one).collect()
 }
 
-fn judge_as(test: &Test, task: &Task, ways: &[Way], options: &Options<'_>) -> Judged {
+fn judge_as(test: &Test, task: &Task, ways: &[Way], options: &Options) -> Judged {
     let assignments: Vec<Assignment<'_>> =
         (ways.iter()).map(|way| Assignment { profile: &task.profiles[way.profile], place: way.place }).collect();
     let threads = assignments.iter().enumerate().map(|(at, it)| format!("P{at} {}", it.profile.name)).collect();
@@ -228,7 +228,7 @@ fn compare(
     target: &Test,
     compiled: &Compiled,
     task: &Task,
-    options: &Options<'_>,
+    options: &Options,
 ) -> Result<Answer, String> {
     let observables = observables(source, target, compiled);
     let sources: Vec<Term> = observables.iter().map(|(here, ..)| here.clone()).collect();
@@ -260,7 +260,7 @@ fn compare(
 }
 
 /// Every outcome, in the order of the terms; None if the program has a race that makes it undefined.
-fn outcomes(test: &Test, model: &LoadedModel, terms: &[Term], options: &Options<'_>) -> Result<Option<States>, String> {
+fn outcomes(test: &Test, model: &LoadedModel, terms: &[Term], options: &Options) -> Result<Option<States>, String> {
     let asked = asking(test, terms, &[Condition::True, Condition::False]);
     let options = Options { outcomes: Outcomes::All, races: Wanted::Yes, termination: Wanted::No, ..options.clone() };
     let report = fencepost_check::check(&asked, model, &options).report;
@@ -297,7 +297,7 @@ fn cause(why: &Why, test: &Test) -> String {
     }
 }
 
-fn explained(test: &Test, model: &LoadedModel, terms: &[Term], state: &[Number], options: &Options<'_>) -> String {
+fn explained(test: &Test, model: &LoadedModel, terms: &[Term], state: &[Number], options: &Options) -> String {
     let equal = |(term, value): (&Term, &Number)| match value {
         Number::Known(value) => {
             Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })

@@ -100,7 +100,7 @@ pub struct Smallest {
 
 impl Bounded {
     /// Sends every smallest counterexample through text: two engines, a replayed witness.
-    pub fn new(task: &Task, state: &State, bound: usize, parts: usize, options: &Options<'_>) -> Bounded {
+    pub fn new(task: &Task, state: &State, bound: usize, parts: usize, options: &Options) -> Bounded {
         let minimal = state.minimal();
         let counterexamples = minimal.iter().enumerate().map(|(at, found)| smallest(task, found, at + 1, options));
         Bounded {
@@ -158,7 +158,7 @@ impl Bounded {
     }
 }
 
-fn smallest(task: &Task, found: &Counterexample, number: usize, options: &Options<'_>) -> Smallest {
+fn smallest(task: &Task, found: &Counterexample, number: usize, options: &Options) -> Smallest {
     let name = format!("map-{}-{number}", task.target.name());
     let judged = given::confirm(found, &name, task, options);
     let expected = match found.lost {

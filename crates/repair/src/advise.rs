@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
+use fencepost_check::Budget;
 use fencepost_check::judge::answers::Checked;
 use fencepost_check::judge::readings::{self, Places, Runs, places};
 use fencepost_check::look::outcome;
@@ -21,28 +21,25 @@ use fencepost_report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
 use crate::{MOST_RACES, apply, is_for};
 
 /// Answers one test under one model, and says what is missing where something is.
-pub fn advise(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let start = Instant::now();
-    let _entered = readings::enter(options, start);
+pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+    let options = &options.begun();
+    let _entered = readings::enter(options);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let for_answer = |limit| for_answer(limit, model);
-    let answering = Options { time_limit: options.time_limit.map(for_answer), ..options.clone() };
-    let (mut checked, bound) = readings::answer(test, model, &answering, start);
-    let options = &Options { bound, ..options.clone() };
+    let answering = Options { budget: for_answer(&options.budget, model), ..options.clone() };
+    let (mut checked, bound) = readings::answer(test, model, &answering);
     // What the answer has left of its time is for the repairs.
-    let time_limit = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
+    let options = &Options { bound, ..options.clone() };
     race_order::leave_out_told(&mut checked);
     // What is missing is looked for in the first races of the text, whichever is listed first; of many, the causes are among them.
     let is_long = checked.report.races.pairs.len() > MOST_RACES;
     if is_long {
         race_order::put_causes_first(test, &mut checked);
     }
-    let repairing = Options { time_limit, ..options.clone() };
-    apply(test, model, &repairing, &mut checked);
-    diagnose_stronger(&Runs::new(test, model, options, start), &mut checked.report);
+    apply(test, model, options, &mut checked);
+    diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
     if !is_for(model) && model.is_older_ptx() {
-        diagnose_as_whole(test, &repairing, &mut checked.report);
+        diagnose_as_whole(test, options, &mut checked.report);
     }
     if !is_long {
         race_order::put_causes_first(test, &mut checked);
@@ -53,7 +50,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checke
 
 /// The older models of PTX know the same races (`agreement.rs` of the tests of `check` lists where not) and nothing of what makes them: what a
 /// race or a hang lacks is told as the whole model finds it.
-fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
+fn diagnose_as_whole(test: &Test, options: &Options, report: &mut Report) {
     static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
     let hangs = report.termination.answer == TerminationAnswer::MayHang;
     let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
@@ -76,8 +73,11 @@ fn diagnose_as_whole(test: &Test, options: &Options<'_>, report: &mut Report) {
 }
 
 /// The share of a time limit that the answer has: a race without what it lacks is half an answer.
-fn for_answer(limit: Duration, model: &LoadedModel) -> Duration {
-    if is_for(model) { limit - limit / 6 } else { limit }
+fn for_answer(budget: &Budget, model: &LoadedModel) -> Budget {
+    match budget.left() {
+        Some(left) if is_for(model) => budget.within(left - left / 6),
+        _ => budget.clone(),
+    }
 }
 
 /// A race under every reading may have no repair under the weakest, where a contested point keeps what programs rely on
@@ -92,7 +92,7 @@ fn diagnose_stronger(runs: &Runs<'_>, report: &mut Report) {
         tries.push(open);
     }
     for points in tries {
-        if !report.races.pairs.iter().any(lacks) || runs.is_over() {
+        if !report.races.pairs.iter().any(lacks) || runs.options.budget.is_over() {
             return;
         }
         let strongest: Vec<(&str, &str)> =
@@ -102,7 +102,7 @@ fn diagnose_stronger(runs: &Runs<'_>, report: &mut Report) {
         repaired.retain(|places, _| lacking.contains(places));
         if let ([point], false) = (points.as_slice(), repaired.is_empty()) {
             let between = point.values.iter().rev().skip(1).filter(|value| *value != point.weakest());
-            for value in between.take_while(|_| !runs.is_over()) {
+            for value in between.take_while(|_| !runs.options.budget.is_over()) {
                 repaired.extend(repaired_under(runs, &[(&point.name, value)]));
             }
         }
@@ -122,7 +122,7 @@ fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> BTreeMap<Places, 
     let settings = runs.options.readings.clone();
     let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
     let mut checked = runs.check(&settings);
-    apply(runs.test, runs.model, &runs.options_left(), &mut checked);
+    apply(runs.test, runs.model, runs.options, &mut checked);
     let confirmed = checked.report.races.pairs.iter().filter_map(|race| {
         let diagnosis = race.diagnosis.as_ref().filter(|diagnosis| diagnosis.confirmed)?;
         Some((places(race), Diagnosis { under: Some(under(chosen)), ..diagnosis.clone() }))

@@ -26,7 +26,7 @@ pub(super) fn told(checked: &mut Checked, told: Option<Told>) {
 }
 
 /// For a test without races: of those what is missing is said race by race.
-pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
         return;
     }

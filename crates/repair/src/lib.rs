@@ -73,7 +73,7 @@ pub fn is_for(model: &LoadedModel) -> bool {
 }
 
 /// Says of each race of the report what is missing, where the model knows asynchronous operations.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     let (used, cut) = (checked.model.clone(), checked.test.clone());
     let test = cut.as_deref().unwrap_or(test);
     let model = used.as_deref().unwrap_or(model);

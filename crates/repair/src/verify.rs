@@ -4,7 +4,6 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-use std::time::Instant;
 
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised};
@@ -133,7 +132,7 @@ struct Seen {
 pub(super) struct Verifier<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
-    options: &'a Options<'a>,
+    options: &'a Options,
     flags: &'a Flags,
     /// The races of the test as it is.
     known: Vec<Places>,
@@ -160,8 +159,6 @@ pub(super) struct Verifier<'a> {
     is_hopeless: bool,
     /// A guess is checked that is likely to leave few executions.
     is_hopeful: Cell<bool>,
-    /// The end of the user's time limit.
-    deadline: Option<Instant>,
 }
 
 pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
@@ -177,7 +174,7 @@ impl<'a> Verifier<'a> {
     pub(super) fn new(
         test: &'a Test,
         model: &'a LoadedModel,
-        options: &'a Options<'a>,
+        options: &'a Options,
         known: Vec<Places>,
         (unfolding, executions): (&Unfolding, Option<Count>),
     ) -> Verifier<'a> {
@@ -188,7 +185,6 @@ impl<'a> Verifier<'a> {
         let is_hopeless = executions.is_some_and(|found| found.count.saturating_mul(weight) > 2 * EXHAUSTED);
         let flags = model.flags();
         let (done, left, before, visited) = (RefCell::default(), RefCell::new(MOST), OnceCell::new(), Cell::new(0));
-        let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
         Verifier {
             test,
             model,
@@ -208,7 +204,6 @@ impl<'a> Verifier<'a> {
             weight,
             is_hopeless,
             is_hopeful: Cell::new(false),
-            deadline,
         }
     }
 
@@ -471,7 +466,7 @@ impl<'a> Verifier<'a> {
 
     /// Whether the user's time limit was reached.
     pub(super) fn is_late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.options.budget.is_late()
     }
 
     /// With an example of each race, until enough is known; None where the effort ends.
@@ -520,12 +515,7 @@ impl<'a> Verifier<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Option<bool> {
-        let limits = Limits {
-            deadline: self.deadline,
-            memory: self.options.memory_limit,
-            cancelled: self.options.cancelled,
-            work: Some(WORK),
-        };
+        let limits = Limits { work: Some(WORK), ..self.options.budget.limits() };
         let mut visit = |execution: &Execution| {
             self.work(self.weight);
             visit(execution)

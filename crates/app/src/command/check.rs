@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use fencepost_check::Budget;
 use fencepost_check::expect::expectation::NewUnknown;
 use fencepost_check::expect::requirement::Requirement;
 use fencepost_check::model::readings::Settings;
@@ -111,14 +112,12 @@ pub(crate) fn choice(names: &[String], all: bool, library: &Library) -> Result<C
     }
 }
 
-pub(crate) fn limits(limits: &cli::Limits) -> Options<'static> {
+pub(crate) fn limits(limits: &cli::Limits) -> Options {
     Options {
         engine: engine(limits.engine),
         bound: limits.bound.unwrap_or(DEFAULT_BOUND),
         deepening: if limits.bound.is_none() { Deepening::On } else { Deepening::Off },
-        time_limit: limits.time_limit,
-        memory_limit: limits.memory_limit,
-        cancelled: Some(&CANCELLED),
+        budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),
         outcomes: Outcomes::Capped,
         most_outcomes: MOST_OUTCOMES,
         races: Wanted::Yes,
@@ -141,7 +140,7 @@ pub(crate) fn engine(engine: cli::Engine) -> EngineChoice {
 struct Checks {
     inputs: Vec<Input>,
     choice: Choice,
-    options: Options<'static>,
+    options: Options,
     library: Library,
     desks: Vec<Desk>,
 }
@@ -168,7 +167,7 @@ impl pool::Supervised<File> for Checks {
 pub(crate) fn check_files(
     inputs: &[Input],
     choice: &Choice,
-    options: &Options<'static>,
+    options: &Options,
     limits: &cli::Limits,
     library: &Library,
     mut receive: impl FnMut(usize, File),

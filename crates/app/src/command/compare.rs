@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use fencepost_check::Budget;
 use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side};
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
@@ -96,7 +97,7 @@ pub(crate) fn side(text: &str, library: &Library) -> Option<Side> {
     Some(Side::Axioms(model, settings))
 }
 
-fn comparing(options: &cli::Compare) -> Comparing<'static> {
+fn comparing(options: &cli::Compare) -> Comparing {
     let limits = &options.limits;
     Comparing {
         observed: match options.observe {
@@ -109,9 +110,7 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             engine: EngineChoice::Auto,
             bound: limits.bound,
             deepening: Deepening::Off,
-            time_limit: limits.time_limit,
-            memory_limit: limits.memory_limit,
-            cancelled: Some(&CANCELLED),
+            budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),
             outcomes: Outcomes::All,
             most_outcomes: usize::MAX,
             races: Wanted::No,
@@ -120,6 +119,6 @@ fn comparing(options: &cli::Compare) -> Comparing<'static> {
             cross_check: CrossCheck::Off,
             readings: Settings::default(),
         },
-        machine: machine::asking(limits, NonZeroUsize::MIN).limits,
+        machine: machine::asking(limits, NonZeroUsize::MIN).exploring,
     }
 }

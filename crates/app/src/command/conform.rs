@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fencepost_check::Budget;
 use fencepost_check::compare::Side;
 use fencepost_check::expect::conform::{self, Agreement, Expected, Property, Row};
 use fencepost_check::model::readings::Settings;
-use fencepost_check::operational;
+use fencepost_check::operational::{self, Exploring};
 use fencepost_check::options::{CrossCheck, Deepening, Options, Outcomes, Wanted};
 use fencepost_check::test::neutral::{self, By, Neutral};
 use fencepost_check::{LoadedModel, Models, Test};
-use fencepost_machine::explore::Limits;
 use fencepost_machine::lostpop::rules::Rules;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
@@ -66,9 +66,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         engine: engine(options.engine),
         bound: options.bound,
         deepening: Deepening::Off,
-        time_limit: Some(options.time_limit),
-        memory_limit: None,
-        cancelled: Some(&CANCELLED),
+        budget: Budget::of_time(options.time_limit).cancelled_by(CANCELLED.clone()),
         outcomes: Outcomes::Skip,
         most_outcomes: usize::MAX,
         races: Wanted::No,
@@ -224,7 +222,7 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
     Some(jobs)
 }
 
-fn check(job: &Job, options: &Options<'_>) -> Tally {
+fn check(job: &Job, options: &Options) -> Tally {
     let mut tally = Tally::default();
     let source = match job.input.read() {
         Ok(source) => source,
@@ -279,7 +277,7 @@ fn judge(
     side: &Side,
     property: Property,
     expected: Expected,
-    options: &Options<'_>,
+    options: &Options,
 ) -> (Agreement, Vec<String>) {
     match side {
         Side::Axioms(model, readings) => {
@@ -303,7 +301,7 @@ fn judge(
 }
 
 /// A test of the neutral form: each verdict under the model it is of. The form asks what is reachable.
-fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Options<'_>) -> Tally {
+fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Options) -> Tally {
     let mut tally = Tally::default();
     let test = &neutral.test;
     for row in &neutral.rows {
@@ -342,12 +340,12 @@ fn lost_pop() -> Setup {
     Setup::new(Model::LostPop(Rules::default()))
 }
 
-fn machine_options<'a>(options: &Options<'a>) -> operational::Options<'a> {
+fn machine_options(options: &Options) -> operational::Options {
     operational::Options {
         outcomes: operational::Outcomes::Skip,
         trace: operational::Trace::None,
         bound: options.bound,
-        time_limit: options.time_limit,
-        limits: Limits { cancelled: options.cancelled, ..Limits::default() },
+        budget: options.budget.clone(),
+        exploring: Exploring::default(),
     }
 }

@@ -100,7 +100,7 @@ impl Desk {
     }
 
     /// What is known, with the rest undecided.
-    pub(crate) fn give_up(&self, input: &Input, options: &Options<'_>, ended: Ended) -> File {
+    pub(crate) fn give_up(&self, input: &Input, options: &Options, ended: Ended) -> File {
         let mut file = std::mem::take(&mut *locked(&self.file));
         file.name = input.name();
         if file.tests.is_empty() && file.broken.is_none() {
@@ -156,16 +156,16 @@ impl File {
 /// Reading has so long, or as long as the time limit.
 const READING: Duration = Duration::from_millis(30);
 
-pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, library: &Library, desk: &Desk) -> File {
+pub(crate) fn check(input: &Input, choice: &Choice, options: &Options, library: &Library, desk: &Desk) -> File {
     let start = Instant::now();
     // Reading the models, and then the file, is part of the first check.
     let models_took = library.take_spent();
     let mut file = File { name: input.name(), ..File::default() };
-    if options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed)) {
+    if options.budget.is_cancelled() {
         file.skipped = true;
         return file;
     }
-    let left = options.time_limit.map(|limit| limit.saturating_sub(models_took));
+    let left = options.budget.less(models_took).time();
     desk.begin(left);
     // A small test is read whatever the limit, so that the answer to its question is `Unknown`.
     let deadline = left.and_then(|left| start.checked_add(left.max(READING)));
@@ -187,9 +187,9 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options<'_>, libra
     loop {
         let next = locked(&desk.pending).front().map(|next| (next.test, next.model.clone(), next.readings.clone()));
         let Some((test, model, readings)) = next else { break };
-        let time_limit = options.time_limit.map(|limit| limit.saturating_sub(std::mem::take(&mut spent)));
-        let options = Options { readings, time_limit, ..options.clone() };
-        desk.begin(time_limit);
+        let budget = options.budget.less(std::mem::take(&mut spent));
+        desk.begin(budget.time());
+        let options = Options { readings, budget, ..options.clone() };
         let checked = fencepost_repair::advise(&tests[test], &model, &options);
         let mut file = locked(&desk.file);
         locked(&desk.pending).pop_front();

@@ -2,9 +2,9 @@
 
 use std::num::NonZeroUsize;
 
+use fencepost_check::Budget;
 use fencepost_check::Test;
-use fencepost_check::operational::{self, Options, Outcomes, Report, Trace};
-use fencepost_machine::explore::Limits;
+use fencepost_check::operational::{self, Exploring, Options, Outcomes, Report, Trace};
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::{BadSetup, Setup, options as options_of};
 use fencepost_syntax::Diagnostic;
@@ -113,15 +113,15 @@ pub(crate) fn load(inputs: &[Input], question: Option<&str>, exit: &mut Exit) ->
 }
 
 /// How a machine is asked.
-pub(crate) fn asking(limits: &cli::MachineLimits, workers: NonZeroUsize) -> Options<'static> {
-    let states = limits.states.unwrap_or(Limits::default().states);
+pub(crate) fn asking(limits: &cli::MachineLimits, workers: NonZeroUsize) -> Options {
+    let states = limits.states.unwrap_or(Exploring::default().states);
     let workers = u32::try_from(workers.get()).unwrap_or(u32::MAX);
     Options {
         outcomes: Outcomes::Skip,
         trace: Trace::None,
         bound: limits.bound,
-        time_limit: limits.time_limit,
-        limits: Limits { states, memory: limits.memory_limit, cancelled: Some(&CANCELLED), workers, deadline: None },
+        budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),
+        exploring: Exploring { states, workers },
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use fencepost_check::Budget;
 use fencepost_check::Options;
 use fencepost_mapping::bounded::{Checker, Reductions, ScScopes, units};
 use fencepost_mapping::given::{self, Answer, Judged};
@@ -145,10 +146,11 @@ fn jobs(options: &cli::Map) -> NonZeroUsize {
     options.jobs.or_else(|| std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
 }
 
-fn checking(options: &cli::Map) -> Options<'static> {
+fn checking(options: &cli::Map) -> Options {
     let default = Options::default();
     let bound = options.unroll.unwrap_or(default.bound);
-    Options { time_limit: options.time_limit, cancelled: Some(&CANCELLED), bound, ..default }
+    let budget = Budget::new(options.time_limit, None).cancelled_by(CANCELLED.clone());
+    Options { budget, bound, ..default }
 }
 
 fn target(to: cli::To) -> Target {

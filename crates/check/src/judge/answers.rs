@@ -8,7 +8,6 @@
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
@@ -139,17 +138,16 @@ impl Answers {
 }
 
 /// Under the model as it is compiled, whatever the options say of readings.
-pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let start = Instant::now();
+pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let whole = match fencepost_program::initial::unknowns(&test.program).is_empty() {
         true => check_known(test, model, options),
         false => initial_values::check(test, model, options),
     };
-    torn::settle(test, model, options, whole, start)
+    torn::settle(test, model, options, whole)
 }
 
 /// With the initial values that the program has.
-pub fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let terms = outcome::terms(&test.program);
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
@@ -197,7 +195,7 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options<'_>) -> C
 }
 
 /// Every answer is unknown for the same reason.
-pub fn refused(test: &Test, model: &LoadedModel, options: &Options<'_>, terms: &[Term], why: Why) -> Checked {
+pub fn refused(test: &Test, model: &LoadedModel, options: &Options, terms: &[Term], why: Why) -> Checked {
     let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
     let mut answers = Answers::new(findings);
     if options.termination.is_yes() {
@@ -229,7 +227,7 @@ enum Apart {
 struct Job<'a> {
     test: &'a Test,
     model: &'a LoadedModel,
-    options: &'a Options<'a>,
+    options: &'a Options,
     terms: &'a [Term],
     unfolding: &'a Unfolding,
     apart: &'a Apart,
@@ -277,7 +275,7 @@ impl Job<'_> {
         self.leave_unmodelled(&mut answers);
         self.examine_witnesses(&examiner, &mut answers);
         self.count_witnesses(&mut answers);
-        mixed_size::apply(self.test, self.model, (self.options, self.searcher.left()), self.unfolding, &mut answers);
+        mixed_size::apply(self.test, self.model, self.options, self.unfolding, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
         answers
     }
@@ -349,7 +347,7 @@ impl Job<'_> {
             terms: self.terms,
             filter: goal.filter,
             targets,
-            memory: self.options.memory_limit,
+            memory: self.options.budget.memory(),
             most: (effort == Effort::Capped).then(|| self.searcher.most_counted()),
         };
         // Where others are to be looked at for races, those of these are kept for the case that a limit leaves no more.

@@ -8,7 +8,6 @@
 //! Unrolling further costs more each time, so all of it together may take [`MOST_TIME`], within the user's own limit. What it
 //! does not decide is answered as it was.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fencepost_report::RaceAnswer;
@@ -29,21 +28,20 @@ fn is_open(checked: &Checked) -> bool {
 }
 
 /// The check, and the bound that it was made with.
-pub(crate) fn check(options: &Options<'_>, start: Instant, check: impl Fn(&Options<'_>) -> Checked) -> (Checked, u32) {
+pub(crate) fn check(options: &Options, check: impl Fn(&Options) -> Checked) -> (Checked, u32) {
     let first = check(options);
     if options.deepening == Deepening::Off || !is_open(&first) {
         return (first, options.bound);
     }
-    let is_cancelled = || options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
     let begun = Instant::now();
     let mut best = (first, options.bound);
     for bound in BOUNDS.into_iter().filter(|bound| *bound > options.bound) {
         let own = MOST_TIME.saturating_sub(begun.elapsed());
-        let left = options.time_limit.map_or(own, |limit| own.min(limit.saturating_sub(start.elapsed())));
-        if left.is_zero() || is_cancelled() {
+        let budget = options.budget.within(own);
+        if budget.is_over() {
             break;
         }
-        let deeper = Options { bound, time_limit: Some(left), ..options.clone() };
+        let deeper = Options { bound, budget, ..options.clone() };
         let mut checked = check(&deeper);
         checked.report.deepened = Some(bound);
         if !matches!(checked.report.verdict, Verdict::Unknown(_)) {

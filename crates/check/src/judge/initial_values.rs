@@ -4,7 +4,6 @@
 //! if something is computed from an unknown one they do not, and such an absence is unknown.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use fencepost_program::initial::{self, Exactness};
 use fencepost_program::unfold::unfold;
@@ -22,17 +21,14 @@ use crate::model::load::LoadedModel;
 use crate::options::Options;
 use crate::test::Test;
 
-pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
+pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let limits = model.unfolding(options.bound);
     // A test that cannot be unfolded is refused with the values it has.
     let Ok(unfolding) = unfold(&test.program, &limits) else { return check_known(test, model, options) };
     let cases = initial::cases(&test.program, &unfolding);
-    let start = Instant::now();
     let checked = cases.cases.iter().map(|case| {
-        // The time limit is of the whole check.
-        let left = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
         let program = initial::with_case(&test.program, case, &cases.names);
-        check_known(&test.with_program(program), model, &Options { time_limit: left, ..options.clone() })
+        check_known(&test.with_program(program), model, options)
     });
     let doubt = match cases.exactness {
         Exactness::Exact => None,

@@ -6,7 +6,6 @@
 //! in the variant of the model's text that has only what is left, and where that does not find it either it cannot happen.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use fencepost_axiom::engine::written_values;
 use fencepost_program::access::overlap_completely;
@@ -29,13 +28,7 @@ const FLAG: &str = "mixed-size-race";
 const LEFT: &str = "mixed-size";
 
 /// Takes back what the axioms do not support.
-pub(crate) fn apply(
-    test: &Test,
-    model: &LoadedModel,
-    (options, time): (&Options<'_>, Option<Duration>),
-    unfolding: &Unfolding,
-    answers: &mut Answers,
-) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, unfolding: &Unfolding, answers: &mut Answers) {
     let raced = answers.races.races.keys().find(|key| key.flag == FLAG);
     let why = match raced {
         Some(key) => {
@@ -49,7 +42,7 @@ pub(crate) fn apply(
     };
     let is_absent = |finding: &Option<Finding>| matches!(finding, Some(Finding::Absent));
     let impossible = if answers.findings.iter().any(is_absent) && !tears(unfolding) {
-        impossible(test, model, options, time)
+        impossible(test, model, options)
     } else {
         Vec::new()
     };
@@ -74,10 +67,9 @@ pub(crate) fn apply(
 }
 
 /// Per question, whether what it looks for does not happen either where the axioms do not apply.
-fn impossible(test: &Test, model: &LoadedModel, options: &Options<'_>, time_limit: Option<Duration>) -> Vec<bool> {
+fn impossible(test: &Test, model: &LoadedModel, options: &Options) -> Vec<bool> {
     let Some(left) = model.with_variant(LEFT) else { return Vec::new() };
-    let options =
-        Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, time_limit, ..options.clone() };
+    let options = Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, ..options.clone() };
     let checked = check_known(test, &left, &options);
     let is_impossible = |answer: &Answer| !matches!(answer.verdict, Verdict::Unknown(_)) && !answer.is_found();
     checked.report.questions.iter().map(is_impossible).collect()

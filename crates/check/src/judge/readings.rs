@@ -8,8 +8,6 @@
 //! Questions, races, termination and protocols are told apart, because they depend on different points.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal};
 use fencepost_program::unfolding::TraceEnd;
@@ -28,37 +26,35 @@ use crate::test::Test;
 use crate::write::race_order;
 
 /// Every answer of a test is unknown, for the reason that it was not looked at or not to the end.
-pub fn undecided(test: &Test, model: &LoadedModel, options: &Options<'_>, why: Why) -> Checked {
+pub fn undecided(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Checked {
     refused(test, model, options, &outcome::terms(&test.program), why)
 }
 
 /// Answers one test under one model.
-pub fn check(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let start = Instant::now();
-    let _entered = enter(options, start);
+pub fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+    let options = &options.begun();
+    let _entered = enter(options);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let (mut checked, _) = answer(test, model, options, start);
+    let (mut checked, _) = answer(test, model, options);
     race_order::leave_out_told(&mut checked);
     race_order::put_causes_first(test, &mut checked);
     checked.report.list_outcomes(options.most_outcomes);
     checked
 }
 
-/// Enters the limits of a check that began then. Whatever a phase does with its part of the time: some more for what was
-/// found last, and all of it is over.
-pub fn enter(options: &Options<'_>, start: Instant) -> limits::Entered {
-    let hard = options.time_limit.map(|limit| limit.saturating_add(limit / 5 + Duration::from_millis(300)));
-    limits::enter(hard.and_then(|hard| start.checked_add(hard)), None)
+/// Enters the limits of a check, for what asks them by itself.
+pub fn enter(options: &Options) -> limits::Entered {
+    limits::enter(options.budget.hard_end(), None)
 }
 
 /// The answers, races in the order of the text, and how often loops were unrolled for them.
-pub fn answer(test: &Test, model: &LoadedModel, options: &Options<'_>, start: Instant) -> (Checked, u32) {
-    deepen::check(options, start, |options| check_readings(test, model, options))
+pub fn answer(test: &Test, model: &LoadedModel, options: &Options) -> (Checked, u32) {
+    deepen::check(options, |options| check_readings(test, model, options))
 }
 
-fn check_readings(test: &Test, model: &LoadedModel, options: &Options<'_>) -> Checked {
-    let mut runs = Runs::new(test, model, options, Instant::now());
+fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+    let mut runs = Runs::new(test, model, options);
     let mut checked = runs.check(&options.readings);
     let touched = |point: &&Point| {
         let unfolding = checked.evidence.unfolding.as_ref();
@@ -215,40 +211,28 @@ fn used(model: &LoadedModel, chosen: &Settings, touched: &[&Point]) -> Vec<UsedR
 pub struct Runs<'a> {
     pub test: &'a Test,
     pub model: &'a LoadedModel,
-    pub options: &'a Options<'a>,
-    start: Instant,
+    pub options: &'a Options,
     done: BTreeMap<Settings, Outline>,
     /// The executions behind the first answer.
     known: Option<Evidence>,
 }
 
 impl<'a> Runs<'a> {
-    pub fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options<'a>, start: Instant) -> Runs<'a> {
-        Runs { test, model, options, start, done: BTreeMap::new(), known: None }
-    }
-
-    /// The time limit is of the whole check.
-    pub fn options_left(&self) -> Options<'a> {
-        let left = self.options.time_limit.map(|limit| limit.saturating_sub(self.start.elapsed()));
-        Options { time_limit: left, ..self.options.clone() }
-    }
-
-    pub fn is_over(&self) -> bool {
-        let is_cancelled = self.options.cancelled.is_some_and(|cancelled| cancelled.load(Ordering::Relaxed));
-        is_cancelled || self.options_left().time_limit.is_some_and(|left| left.is_zero())
+    pub fn new(test: &'a Test, model: &'a LoadedModel, options: &'a Options) -> Runs<'a> {
+        Runs { test, model, options, done: BTreeMap::new(), known: None }
     }
 
     pub fn check(&self, settings: &Settings) -> Checked {
-        let options = self.options_left();
+        let options = self.options;
         match self.model.under(settings, self.test.program.version) {
-            Ok(None) => check_as_read(self.test, self.model, &options),
+            Ok(None) => check_as_read(self.test, self.model, options),
             Ok(Some(model)) => {
-                let checked = check_as_read(self.test, &model, &options);
+                let checked = check_as_read(self.test, &model, options);
                 Checked { model: Some(model), ..checked }
             }
             Err(error) => {
                 let why = Why::Internal(error.to_string());
-                refused(self.test, self.model, &options, &outcome::terms(&self.test.program), why)
+                refused(self.test, self.model, options, &outcome::terms(&self.test.program), why)
             }
         }
     }

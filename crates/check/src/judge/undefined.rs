@@ -23,7 +23,7 @@ use crate::options::{Options, Outcomes};
 use crate::test::Test;
 
 /// Whether races are looked for: also where nobody asks for them, if the answer to what is asked rests on them.
-pub(crate) fn asks_races(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> bool {
+pub(crate) fn asks_races(model: &LoadedModel, unfolding: &Unfolding, options: &Options) -> bool {
     options.races.is_yes() || options.questions.is_yes() && model.flags().may_undefine(unfolding)
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn race_filter<'t>(test: &'t Test, model: &LoadedModel) -> Option<&'t
 }
 
 /// How many executions are looked at for races.
-pub(crate) fn race_outcomes(model: &LoadedModel, unfolding: &Unfolding, options: &Options<'_>) -> Outcomes {
+pub(crate) fn race_outcomes(model: &LoadedModel, unfolding: &Unfolding, options: &Options) -> Outcomes {
     match options.outcomes {
         Outcomes::Skip if model.flags().may_undefine(unfolding) => Outcomes::Capped,
         outcomes => outcomes,

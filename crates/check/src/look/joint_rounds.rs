@@ -25,7 +25,7 @@ use crate::options::Options;
 pub fn unfold(
     program: &Program,
     model: &LoadedModel,
-    options: &Options<'_>,
+    options: &Options,
 ) -> Result<(Unfolding, UnfoldOptions), UnfoldError> {
     let limits = UnfoldOptions { unmodelled: Unmodelled::Noted, ..model.unfolding(options.bound) };
     let unfolding = fencepost_program::unfold::unfold(program, &limits)?;
@@ -36,7 +36,7 @@ pub fn unfold(
     Ok((unfolding, limits))
 }
 
-fn may_part(unfolding: &Unfolding, model: &LoadedModel, options: &Options<'_>) -> bool {
+fn may_part(unfolding: &Unfolding, model: &LoadedModel, options: &Options) -> bool {
     let thread = |trace: &TraceId| unfolding.traces[trace.index()].thread;
     let place = |thread: &ThreadId| unfolding.threads[thread.index()].place;
     let threads: BTreeSet<ThreadId> = unfolding.joint.iter().map(thread).collect();

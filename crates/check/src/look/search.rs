@@ -95,15 +95,9 @@ fn has_strands(unfolding: &Unfolding) -> bool {
 }
 
 impl<'a> Searcher<'a> {
-    pub fn new(unfolding: &'a Unfolding, model: &'a Model, options: &Options<'a>) -> Searcher<'a> {
-        let limits = Limits {
-            deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
-            memory: options.memory_limit,
-            cancelled: options.cancelled,
-            work: None,
-        };
+    pub fn new(unfolding: &'a Unfolding, model: &'a Model, options: &'a Options) -> Searcher<'a> {
+        let (limits, grace) = (options.budget.limits(), options.budget.grace());
         let has_strands = has_strands(unfolding);
-        let grace = options.time_limit.unwrap_or_default() / 5 + Duration::from_millis(300);
         Searcher {
             unfolding,
             model,
@@ -134,11 +128,6 @@ impl<'a> Searcher<'a> {
             has_strands,
             reach: OnceCell::new(),
         }
-    }
-
-    /// The time that is left.
-    pub fn left(&self) -> Option<Duration> {
-        self.limits.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Whether the time is up.

@@ -6,7 +6,6 @@
 pub mod stepping;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
 
 use fencepost_machine::explore::{Aim, Extent, Limits, Stop};
 use fencepost_machine::machine::{Cut, Stuck};
@@ -22,6 +21,7 @@ use fencepost_report::{Assignment, Number, Reason};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
+use crate::budget::Budget;
 use crate::compare::{self, Observed};
 use crate::judge::question;
 use crate::judge::refusal::{not_unfolded, without_meaning};
@@ -33,15 +33,29 @@ pub const SCHEMA: u32 = 1;
 
 /// What is wanted of a machine.
 #[derive(Clone, Debug)]
-pub struct Options<'a> {
+pub struct Options {
     pub outcomes: Outcomes,
     pub trace: Trace,
     /// How often a loop body is unrolled; spin loops need no unrolling.
     pub bound: u32,
     /// For each exploration.
-    pub time_limit: Option<Duration>,
-    /// Without a deadline: `time_limit` makes one.
-    pub limits: Limits<'a>,
+    pub budget: Budget,
+    pub exploring: Exploring,
+}
+
+/// How much of a machine is explored, and by how many threads.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Exploring {
+    /// The most states to be seen.
+    pub states: u64,
+    pub workers: u32,
+}
+
+impl Default for Exploring {
+    fn default() -> Exploring {
+        let Limits { states, workers, .. } = Limits::default();
+        Exploring { states, workers }
+    }
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -135,7 +149,7 @@ pub(crate) fn refused(unsupported: Unsupported) -> Why {
 }
 
 /// Asks a machine.
-pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
+pub fn run(test: &Test, setup: &Setup, options: &Options) -> Report {
     let mut report = Report {
         schema: SCHEMA,
         test: test.program.name.clone(),
@@ -153,8 +167,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options<'_>) -> Report {
         stuck: None,
     };
     let run = Run { test, setup, options };
-    let deadline = options.time_limit.and_then(|limit| Instant::now().checked_add(limit));
-    let entered = limits::enter(deadline, None);
+    let entered = limits::enter(options.budget.limits().deadline, None);
     let requests = requests(test, setup, options.bound);
     drop(entered);
     let asked = requests.and_then(|requests| run.ask(&requests, &mut report));
@@ -185,7 +198,7 @@ enum Found {
 struct Run<'a> {
     test: &'a Test,
     setup: &'a Setup,
-    options: &'a Options<'a>,
+    options: &'a Options,
 }
 
 impl Run<'_> {
@@ -247,8 +260,8 @@ impl Run<'_> {
     }
 
     fn limits(&self) -> Limits<'_> {
-        let deadline = self.options.time_limit.map(|limit| Instant::now() + limit);
-        Limits { deadline, ..self.options.limits }
+        let Exploring { states, workers } = self.options.exploring;
+        self.options.budget.exploring(states, workers)
     }
 
     fn explore(
@@ -268,7 +281,7 @@ impl Run<'_> {
     fn search(&self, requests: &Requests, condition: &Condition, report: &mut Report) -> Result<Found, Why> {
         let (aim, wanted) = match self.options.trace {
             Trace::Shortest => (Aim::Reach(condition), Wanted::Trace(condition)),
-            Trace::None if self.options.limits.workers > 1 => (Aim::Reach(condition), Wanted::Nothing),
+            Trace::None if self.options.exploring.workers > 1 => (Aim::Reach(condition), Wanted::Nothing),
             Trace::None => (Aim::Decide(condition), Wanted::Nothing),
         };
         let explored = self.explore(requests, &aim, wanted, report)?;

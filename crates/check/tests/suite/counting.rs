@@ -23,7 +23,7 @@ fn store_buffering(size: usize, value: u32) -> String {
     format!("X86 SB\n{{ }}\n{threads} ;\n{writes} ;\n{reads} ;\nexists ({})\n", seen.join(" /\\ "))
 }
 
-fn report(text: &str, model: &str, options: &Options<'_>) -> Report {
+fn report(text: &str, model: &str, options: &Options) -> Report {
     check(&test(text), &Models::shipped(model).unwrap(), options).report
 }
 

@@ -6,7 +6,7 @@ use fencepost_check::{Models, Options, check, load};
 use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 
-fn checked(text: &str, options: &Options<'_>) -> Report {
+fn checked(text: &str, options: &Options) -> Report {
     let (tests, diagnostics) = load(&Source::new("t.litmus", text.to_owned()));
     assert!(tests.len() == 1, "{diagnostics:?}");
     check(&tests[0], &Models::shipped("ptx").expect("a model"), options).report
@@ -44,7 +44,7 @@ fn ring(tiles: u32) -> String {
 
 #[test]
 fn a_race_that_was_seen_before_the_time_was_up_is_told() {
-    let options = Options { time_limit: Some(Duration::from_secs(4)), ..Options::default() };
+    let options = Options { budget: fencepost_check::Budget::of_time(Duration::from_secs(4)), ..Options::default() };
     let report = checked(&ring(7), &options);
     assert_eq!(report.races.answer, RaceAnswer::Found, "{:?}", report.executions);
     assert!(!report.races.pairs.is_empty());

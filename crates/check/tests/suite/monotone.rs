@@ -65,8 +65,8 @@ fn what_the_strongest_readings_find_the_weakest_find_too() {
     let is_async = |test: &Test| test.program.features.iter().any(|feature| feature.node == Feature::Async);
     for test in tests().into_iter().filter(is_async) {
         let report = |readings: &Settings| {
-            let (time_limit, cross_check) = (Some(Duration::from_secs(5)), CrossCheck::Off);
-            let options = Options { readings: readings.clone(), time_limit, cross_check, ..Options::default() };
+            let (budget, cross_check) = (fencepost_check::Budget::of_time(Duration::from_secs(5)), CrossCheck::Off);
+            let options = Options { readings: readings.clone(), budget, cross_check, ..Options::default() };
             check(&test, &model, &options).report
         };
         let strong = found(&report(&strongest));

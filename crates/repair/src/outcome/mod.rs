@@ -42,7 +42,7 @@ const MOST_PAIRS: usize = 3;
 const SMALL: u32 = 6;
 
 /// For a test without races: those say themselves what is missing.
-pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options<'_>, checked: &mut Checked) {
+pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.unfolding.as_ref() else { return };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
@@ -96,7 +96,7 @@ impl Told {
 
 struct Search<'s, 'a> {
     test: &'s Test,
-    options: &'s Options<'s>,
+    options: &'s Options,
     verifier: &'s Verifier<'a>,
     question: usize,
 }

@@ -14,7 +14,6 @@ mod cut;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use fencepost_axiom::engine::written_values;
 use fencepost_program::access::same_scope;
@@ -66,13 +65,7 @@ enum Searched {
 }
 
 /// The answers with torn values, given those of a search that takes every access for whole.
-pub(crate) fn settle(
-    test: &Test,
-    model: &LoadedModel,
-    options: &Options<'_>,
-    whole: Checked,
-    start: Instant,
-) -> Checked {
+pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Checked) -> Checked {
     if !model.model.checks.iter().any(|check| check.name == AXIOM) {
         return whole;
     }
@@ -83,7 +76,7 @@ pub(crate) fn settle(
     // Two instructions that race may access more than what they race for.
     let races = if is_seen(&whole, first.location) { "races" } else { "may race" };
     let place = (first.span, name.clone());
-    match search(test, model, options, &whole, torn, start) {
+    match search(test, model, options, &whole, torn) {
         Searched::Refused(why) => warned(test, whole, &place, (races, &why)),
         Searched::Open(why) => opened(test, whole, &why),
         Searched::Cut(found, rest) => {
@@ -101,14 +94,7 @@ pub(crate) fn settle(
 }
 
 /// Cuts the program until nothing more can tear.
-fn search(
-    test: &Test,
-    model: &LoadedModel,
-    options: &Options<'_>,
-    whole: &Checked,
-    mut torn: Vec<Torn>,
-    start: Instant,
-) -> Searched {
+fn search(test: &Test, model: &LoadedModel, options: &Options, whole: &Checked, mut torn: Vec<Torn>) -> Searched {
     let mut cuts: BTreeSet<Value> = BTreeSet::new();
     let mut last: Option<(Cut, Checked)> = None;
     while !torn.is_empty() {
@@ -132,11 +118,10 @@ fn search(
             Ok(cut) => cut,
             Err(why) => return refused(last, why),
         };
-        let left = options.time_limit.map(|limit| limit.saturating_sub(start.elapsed()));
-        if left.is_some_and(|left| left.is_zero()) {
+        if options.budget.is_late() {
             return Searched::Open(Why::Time);
         }
-        let checked = check_known(&cut.test, model, &Options { time_limit: left, ..options.clone() });
+        let checked = check_known(&cut.test, model, options);
         if let Some(ended) = limits::ended() {
             return Searched::Open(ended.into());
         }
@@ -361,8 +346,8 @@ mod tests {
         assert!(tests.len() == 1, "{diagnostics:?}");
         let model = Models::shipped("ptx").expect("a model");
         let whole = check_known(&tests[0], &model, &Options::default());
-        let options = Options { time_limit: Some(Duration::ZERO), ..Options::default() };
-        settle(&tests[0], &model, &options, whole, Instant::now()).report
+        let options = Options { budget: crate::Budget::of_time(Duration::ZERO), ..Options::default() };
+        settle(&tests[0], &model, &options, whole).report
     }
 
     #[test]

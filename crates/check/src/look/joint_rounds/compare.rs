@@ -136,7 +136,7 @@ fn report(test: &Test, model: &LoadedModel, bound: u32) -> Report {
         bound,
         deepening: Deepening::Off,
         outcomes: Outcomes::All,
-        memory_limit: Some(MEMORY),
+        budget: crate::Budget::new(None, Some(MEMORY)),
         ..Options::default()
     };
     check_known(test, model, &options).report

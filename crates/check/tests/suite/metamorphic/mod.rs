@@ -108,7 +108,7 @@ impl Subject<'_> {
         (test.litmus, test.program) = (litmus.clone(), program);
         let options = Options {
             readings: self.readings.clone(),
-            time_limit: Some(self.time_limit),
+            budget: fencepost_check::Budget::of_time(self.time_limit),
             outcomes: Outcomes::Capped,
             cross_check: CrossCheck::Off,
             ..Options::default()
