@@ -1,6 +1,8 @@
 //! A litmus test after name resolution: what each thread does, where it runs, what memory there is, what is asked.
 //! Lowering from trees fills it (one instruction table per architecture); unfolding consumes it.
 
+use std::collections::BTreeMap;
+
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
 
@@ -144,6 +146,20 @@ pub enum Space {
     TensorMemory,
 }
 
+impl Space {
+    /// For sentences: "global memory".
+    pub fn memory(self) -> &'static str {
+        match self {
+            Space::Global => "global memory",
+            Space::Shared => "shared memory",
+            Space::Local => "local memory",
+            Space::Const => "constant memory",
+            Space::Param => "parameter memory",
+            Space::TensorMemory => "tensor memory",
+        }
+    }
+}
+
 /// What the values of a location are, as far as its declaration says it.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Content {
@@ -192,6 +208,17 @@ pub struct Thread {
     pub kernel: Option<KernelId>,
     pub registers: Vec<Register>,
     pub code: Vec<Instruction>,
+    /// The text of its instructions, by where they stand.
+    pub wordings: BTreeMap<Span, Wording>,
+}
+
+/// What the text of an instruction says besides what its operations do.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wording {
+    /// The opcode with its modifiers: "`ld.shared.u32`".
+    pub spelling: String,
+    /// The state space in which it says that the address in a register lies.
+    pub spaces: Vec<(RegisterId, Space)>,
 }
 
 #[derive(Clone, Debug)]

@@ -349,8 +349,9 @@ pub enum TraceEnd {
     /// The unrolling bound cut it: nothing may be concluded from its absence. Whatever lies past the cut depends on the
     /// reads in `rests_on`, those that decided a branch on the way here.
     Bound { span: Span, rests_on: Vec<EventId> },
-    /// It accesses an address that no location has; `rests_on` as for `Bound`, and the reads the address depends on.
-    Wild { span: Span, rests_on: Vec<EventId> },
+    /// It accesses an address that no location has, or that lies in another state space than the instruction says, or it
+    /// traps: `what` says it in words. `rests_on` as for `Bound`, and the reads the address depends on.
+    Wild { span: Span, what: String, rests_on: Vec<EventId> },
 }
 
 /// Which barrier operations met. Part of an execution: two matchings are two executions.

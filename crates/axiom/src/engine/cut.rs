@@ -105,7 +105,7 @@ fn cut(trace: &Trace) -> Option<(&[EventId], Stop)> {
     match &trace.end {
         TraceEnd::Exit | TraceEnd::NotStarted | TraceEnd::Spin { .. } | TraceEnd::Blocked { .. } => None,
         TraceEnd::Bound { span, rests_on } => Some((rests_on, Stop::Bound(*span))),
-        TraceEnd::Wild { span, rests_on } => Some((rests_on, Stop::Outside(*span))),
+        TraceEnd::Wild { span, what, rests_on } => Some((rests_on, Stop::Outside { span: *span, what: what.clone() })),
     }
 }
 

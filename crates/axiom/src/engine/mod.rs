@@ -136,8 +136,11 @@ pub enum Stop {
     Work,
     /// A loop was cut at the unrolling bound.
     Bound(Span),
-    /// A thread was cut where it accesses an address that no location has.
-    Outside(Span),
+    /// A thread was cut where it accesses what it cannot, or traps: in words.
+    Outside {
+        span: Span,
+        what: String,
+    },
     /// The model or program needs something this engine does not do, or does something that has no meaning, in words.
     Unsupported {
         span: Span,

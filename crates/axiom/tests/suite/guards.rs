@@ -101,7 +101,7 @@ fn outcomes(test: &Test, subject: &Subject, dependencies: Dependencies) -> Resul
             states.extend(final_states(&unfolding, execution));
             ControlFlow::Continue(())
         });
-        if !matches!(end, Exploration::Complete | Exploration::Incomplete(Stop::Bound(_) | Stop::Outside(_))) {
+        if !matches!(end, Exploration::Complete | Exploration::Incomplete(Stop::Bound(_) | Stop::Outside { .. })) {
             return Ok(None);
         }
     }

@@ -56,7 +56,7 @@ fn found(
         Exploration::Incomplete(Stop::Bound(_)) => {
             Some((states, reaches_cut(engine, unfolding, subject.model(), &NO_LIMITS) == Reach::Never))
         }
-        Exploration::Incomplete(Stop::Outside(_)) => Some((states, false)),
+        Exploration::Incomplete(Stop::Outside { .. }) => Some((states, false)),
         _ => None,
     }
 }

@@ -218,7 +218,7 @@ impl<'a> Searcher<'a> {
                 // Whether a cut can be reached is asked in one way by all engines.
                 Exploration::Complete
                 | Exploration::Stopped
-                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_) | Stop::Outside(_)) => {
+                | Exploration::Incomplete(Stop::Cancelled | Stop::Time | Stop::Bound(_) | Stop::Outside { .. }) => {
                     return found;
                 }
                 Exploration::Incomplete(Stop::Work) => {
@@ -267,7 +267,7 @@ impl<'a> Searcher<'a> {
         let limits = Limits { work, ..self.limits.clone() };
         let exploration = match asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor) {
             // It saw everything but what lies past a cut.
-            Exploration::Incomplete(Stop::Bound(_) | Stop::Outside(_)) if self.reach() == Reach::Never => {
+            Exploration::Incomplete(Stop::Bound(_) | Stop::Outside { .. }) if self.reach() == Reach::Never => {
                 Exploration::Complete
             }
             exploration => exploration,
@@ -299,10 +299,7 @@ pub fn why_open(stop: Stop) -> Why {
         Stop::Memory => Why::Memory,
         Stop::Cancelled => Why::Cancelled,
         Stop::Bound(span) => Why::Bound(span),
-        Stop::Outside(span) => {
-            Why::Unsupported { span, what: "a `trap`, or an access outside every declared location".to_owned() }
-        }
-        Stop::Unsupported { span, what } => Why::Unsupported { span, what },
+        Stop::Outside { span, what } | Stop::Unsupported { span, what } => Why::Unsupported { span, what },
         Stop::ThinAir => Why::ThinAir,
         Stop::Work => Why::Size("the search was cut".to_owned()),
     }

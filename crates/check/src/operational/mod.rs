@@ -385,9 +385,10 @@ pub(crate) fn stopped(explored: &model::Outcomes) -> Option<Why> {
             Stop::Memory => Why::Memory,
             Stop::Cancelled => Why::Cancelled,
             Stop::Cut(Cut::Bound(span)) => Why::Bound(span),
-            Stop::Cut(Cut::Wild(span)) => {
-                Why::Unsupported { span, what: "an access outside every location".to_owned() }
-            }
+            Stop::Cut(Cut::Wild(span)) => Why::Unsupported {
+                span,
+                what: "a `trap`, or an access outside every location or its state space".to_owned(),
+            },
         }),
     }
 }

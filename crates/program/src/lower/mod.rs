@@ -135,11 +135,12 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     }
     condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
-    sizes::settle(&mut names, &builders, &asked, cuts, &mut findings);
+    let reaches = sizes::settle(&mut names, &builders, &asked, cuts, &mut findings);
     // What follows looks up addresses that are not there if this was left in the middle.
     if limits::ended().is_some() {
         return (None, Vec::new());
     }
+    spaces::settle_computed(&names, &builders, &reaches, &mut findings);
     pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);

@@ -86,6 +86,8 @@ impl Areas {
 pub(crate) struct Reaches {
     threads: Vec<Registers>,
     areas: Areas,
+    /// The variables whose addresses may lie in memory.
+    held: BTreeSet<VariableId>,
 }
 
 /// An instruction: of which thread, and where in its code.
@@ -135,7 +137,7 @@ impl Registers {
 impl Reaches {
     /// Of no register: where nobody will ask.
     pub(crate) fn of_none() -> Reaches {
-        Reaches { threads: Vec::new(), areas: Areas::default() }
+        Reaches { threads: Vec::new(), areas: Areas::default(), held: BTreeSet::new() }
     }
 
     /// Every instruction in turn, again and again until nothing is new. One that is about nothing that changed since its last
@@ -143,7 +145,7 @@ impl Reaches {
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
         let areas = Areas::new(names);
         let registers = threads.iter().map(|thread| Registers::new(names, thread)).collect();
-        let mut reaches = Reaches { threads: registers, areas };
+        let mut reaches = Reaches { threads: registers, areas, held: BTreeSet::new() };
         let mut memory = Memory::new(names, &reaches.areas);
         let mut turns: Vec<Vec<Turn<'_>>> =
             threads.iter().map(|own| own.code.iter().map(Turn::new).collect()).collect();
@@ -163,6 +165,7 @@ impl Reaches {
                 }
             }
             if now == before {
+                reaches.held = reaches.put_into_memory(names, &turns);
                 return reaches;
             }
         }
@@ -197,6 +200,15 @@ impl Reaches {
         }
     }
 
+    /// The variables that a register points to, if code alone decides it: what comes from memory may be anything.
+    pub(crate) fn pointed_to(&self, at: At, register: RegisterId) -> BTreeSet<VariableId> {
+        let Some(own) = self.threads.get(at.thread) else { return BTreeSet::new() };
+        match own.at(&self.areas, register, at.code) {
+            Reach::Within(variables) if !variables.is_disjoint(&self.held) => BTreeSet::new(),
+            reach => reach.variables(&self.areas),
+        }
+    }
+
     pub(crate) fn address(&self, names: &Names, at: At, address: &AddressOperand) -> Reach {
         match address {
             AddressOperand::Static(address) => Reach::one(names.value(*address)),
@@ -228,6 +240,33 @@ impl Reaches {
             Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => BTreeSet::new(),
             _ => turn.used.iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
         }
+    }
+
+    /// The variables whose addresses lie in memory: from the start, or because an operation has one among its values. That an
+    /// operation goes somewhere does not put the address there.
+    fn put_into_memory(&self, names: &Names, turns: &[Vec<Turn<'_>>]) -> BTreeSet<VariableId> {
+        let mut found = Memory::new(names, &self.areas).held;
+        for (thread, own) in turns.iter().enumerate() {
+            for (code, turn) in own.iter().enumerate() {
+                let at = At { thread, code };
+                if matches!(
+                    turn.operation,
+                    Operation::Load { .. }
+                        | Operation::VectorLoad { .. }
+                        | Operation::Local { .. }
+                        | Operation::Store { .. }
+                        | Operation::VectorStore { .. }
+                        | Operation::ReadModifyWrite { .. }
+                ) {
+                    found.extend(self.stored(names, at, turn));
+                    continue;
+                }
+                let values = turn.used.iter().filter(|register| !turn.pointers.contains(register));
+                let values = values.map(|register| self.operand(names, at, Operand::Register(*register)));
+                found.extend(values.flat_map(|reach| reach.variables(&self.areas)));
+            }
+        }
+        found
     }
 
     /// Notes the variables that some operation may write.

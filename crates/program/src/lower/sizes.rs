@@ -130,14 +130,14 @@ pub(super) struct Asked {
     pub(super) span: Span,
 }
 
-/// Cuts memory as accesses and conditions do, and at these addresses besides.
+/// Cuts memory as accesses and conditions do, and at these addresses besides. Returns where registers may point.
 pub(super) fn settle(
     names: &mut Names,
     threads: &[ThreadBuilder],
     asked: &[Asked],
     further: &BTreeSet<Value>,
     findings: &mut Findings,
-) {
+) -> Reaches {
     names.complete(findings);
     let touched = threads.iter().enumerate().flat_map(|(thread, own)| {
         let codes = own.code.iter().enumerate();
@@ -152,7 +152,7 @@ pub(super) fn settle(
         Gathered { names, reaches: &reaches, owners, uses: BTreeMap::new(), links: Vec::new(), fallback: None };
     for (at, touches, code) in &touched {
         if limits::tick() {
-            return;
+            return Reaches::of_none();
         }
         gathered.operation(*at, touches, code.span);
         gathered.made(*at, code);
@@ -172,6 +172,7 @@ pub(super) fn settle(
     check(names, &cut, findings);
     names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
     super::atoms::make(names, &cut);
+    reaches
 }
 
 /// Whether where it lies, or how much it is, may rest on a register.

@@ -7,7 +7,9 @@ use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand}
 use fencepost_syntax::litmus::{Litmus, Statement};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::ids::AddressId;
+use crate::ids::{AddressId, RegisterId};
+use crate::lower::names::VariableId;
+use crate::lower::reach::{At, Reaches};
 use crate::lower::{Context, Findings, Names, Refusal, ThreadBuilder};
 use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::table::modifier::spelled;
@@ -19,6 +21,15 @@ pub(crate) struct Qualifier {
     space: Spanned<String>,
     /// "P0's `st.shared.u32`".
     by: String,
+}
+
+/// An access through a register that says its state space.
+#[derive(Clone, Debug)]
+pub(crate) struct Qualified {
+    register: RegisterId,
+    /// Where in the code.
+    code: usize,
+    qualifier: Qualifier,
 }
 
 const SPACES: &[(&str, Space)] = &[
@@ -100,15 +111,23 @@ impl Names {
             return Ok(());
         }
         let shown = self.variables[variable.0].name.clone();
-        let entry = self.by_name.entry(shown.clone()).and_modify(|entry| {
+        self.by_name.entry(shown).and_modify(|entry| {
             entry.space.get_or_insert_with(|| (said, qualifier.by.clone()));
         });
-        let std::collections::btree_map::Entry::Occupied(entry) = entry else { return Ok(()) };
-        let Some((space, by)) = entry.get().space.clone().filter(|(space, _)| *space != said) else { return Ok(()) };
-        let (said, space) = (word(said), word(space));
+        self.contradiction(variable, qualifier).map_or(Ok(()), Err)
+    }
+
+    /// What is wrong with an access that says another state space than the variable's.
+    fn contradiction(&self, variable: VariableId, qualifier: &Qualifier) -> Option<Refusal> {
+        let said = space(&qualifier.space.node)?;
+        let (entry, shown) = (self.name_of(variable), &self.variables[variable.0].name);
+        let is_bank = said == Space::Const && entry.proxy == Some(Tag::Constant);
+        let (space, by) = entry.space.as_ref().filter(|(space, _)| *space != said && !is_bank)?;
+        let (said, space) = (word(said), word(*space));
         let message = format!("{} reaches `{shown}` as `.{said}`, but it is `.{space}` by {by}", qualifier.by);
         let help = format!("write `.{space}`, or leave the state space out");
-        Err(Refusal::Error(Diagnostic::error(qualifier.space.span, message).label("another state space").help(help)))
+        let error = Diagnostic::error(qualifier.space.span, message).label("another state space").help(help);
+        Some(Refusal::Error(error))
     }
 }
 
@@ -126,24 +145,49 @@ impl Context<'_> {
         match address {
             AddressOperand::Static(address) => self.names.qualify(*address, &qualifier),
             AddressOperand::Register(register) => {
-                self.thread.qualified.push((*register, qualifier));
+                self.imply(self::space(&space.node), address);
+                let code = self.thread.code.len();
+                self.thread.qualified.push(Qualified { register: *register, code, qualifier });
                 Ok(())
             }
+        }
+    }
+
+    /// Notes the state space in which an instruction has this address, whether it says so or not.
+    pub(crate) fn imply(&mut self, space: Option<Space>, address: &AddressOperand) {
+        if let (Some(space), AddressOperand::Register(register)) = (space, address) {
+            self.thread.say_space(*register, space);
         }
     }
 }
 
 pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], findings: &mut Findings) {
     for thread in threads {
-        for (register, qualifier) in &thread.qualified {
-            let address = thread.fixed_address(*register);
-            if let Some(Err(refusal)) = address.map(|address| names.qualify(address, qualifier)) {
+        for access in &thread.qualified {
+            let address = thread.fixed_address(access.register);
+            if let Some(Err(refusal)) = address.map(|address| names.qualify(address, &access.qualifier)) {
                 findings.refuse(refusal);
             }
         }
         // A host writes it before the launch.
         if thread.place != Place::Host {
             read_only(names, thread, findings);
+        }
+    }
+}
+
+/// Accesses through registers that are computed: wrong if all that the register may point to lies in other spaces. Where it
+/// may also point to something else, the unfolding looks at what it does point to.
+pub(crate) fn settle_computed(names: &Names, threads: &[ThreadBuilder], reaches: &Reaches, findings: &mut Findings) {
+    for (thread, own) in threads.iter().enumerate().filter(|(_, own)| !own.asks_spaces) {
+        for access in own.qualified.iter().filter(|access| own.fixed_address(access.register).is_none()) {
+            let at = At { thread, code: access.code };
+            let wrong = reaches.pointed_to(at, access.register);
+            let wrong: Option<Vec<Refusal>> =
+                wrong.iter().map(|variable| names.contradiction(*variable, &access.qualifier)).collect();
+            if let Some(refusal) = wrong.and_then(|wrong| wrong.into_iter().next()) {
+                findings.refuse(refusal);
+            }
         }
     }
 }

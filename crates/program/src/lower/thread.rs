@@ -11,12 +11,12 @@ use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
 use crate::lower::blocks::Blocks;
 use crate::lower::names::Viewer;
-use crate::lower::spaces::Qualifier;
+use crate::lower::spaces::Qualified;
 use crate::lower::special::{self, Position, is_special};
 use crate::lower::{Context, Findings, Refusal, misfit, unwritten};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
-    Register, Thread,
+    Register, Space, Thread, Wording,
 };
 use crate::table;
 use crate::unfold::defined;
@@ -47,7 +47,10 @@ pub(crate) struct ThreadBuilder {
     /// Registers the declarations give a value, and where.
     initialised: BTreeMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
-    pub(super) qualified: Vec<(RegisterId, Qualifier)>,
+    pub(super) qualified: Vec<Qualified>,
+    /// Whether code asks in which state space an address lies, so that an access may be one that is never made.
+    pub(crate) asks_spaces: bool,
+    wordings: BTreeMap<Span, Wording>,
     /// Of a thread in x86: what its text shows.
     pub(crate) scan: table::x86_place::Scan,
     /// Registers of instructions that were refused: what is in them is not known.
@@ -122,6 +125,8 @@ impl ThreadBuilder {
             booleans: BTreeSet::new(),
             initialised: BTreeMap::new(),
             qualified: Vec::new(),
+            asks_spaces: false,
+            wordings: BTreeMap::new(),
             scan: table::x86_place::Scan::default(),
             excused: BTreeSet::new(),
         }
@@ -135,7 +140,18 @@ impl ThreadBuilder {
             kernel,
             registers: self.registers,
             code: self.code,
+            wordings: self.wordings,
         }
+    }
+
+    /// The instruction there as the text spells it.
+    pub(super) fn spelling(&self, span: Span) -> Option<&str> {
+        self.wordings.get(&span).map(|wording| wording.spelling.as_str())
+    }
+
+    /// Notes that the instruction says in which state space the address in this register lies.
+    pub(super) fn say_space(&mut self, register: RegisterId, space: Space) {
+        self.wordings.entry(self.span).or_default().spaces.push((register, space));
     }
 
     /// The register of that name, made (at 0, of that type) if new.
@@ -454,6 +470,8 @@ impl Context<'_> {
 
     pub(crate) fn lower_guard(&mut self, instruction: &Tree) -> Result<(), Refusal> {
         self.thread.span = instruction.span();
+        let spelling = table::modifier::spelled(instruction);
+        self.thread.wordings.entry(instruction.span()).or_default().spelling = spelling;
         self.thread.guard = match &instruction.guard {
             None => None,
             Some(guard) => {

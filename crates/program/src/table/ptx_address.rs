@@ -73,6 +73,7 @@ fn emit(context: &mut Context<'_>, tree: &Instruction, kind: Kind, words: &Words
             let [destination, address] = context.operands(tree)?;
             let address = context.value(address)?;
             let value = within(context, tree, words, address)?;
+            context.thread.asks_spaces = true;
             let Some(destination) = context.destination(destination, Type::PREDICATE)? else { return Ok(()) };
             context.thread.emit(Operation::Local { destination, ty: Type::U64, value });
         }

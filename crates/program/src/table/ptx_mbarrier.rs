@@ -12,7 +12,7 @@ use crate::ids::RegisterId;
 use crate::lower::{Context, Refusal, window};
 use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
-    AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Update,
+    AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Space, Update,
 };
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
@@ -214,6 +214,9 @@ fn object(context: &mut Context<'_>, tree: &Instruction, operand: TreeRef<'_>) -
     let address = context.address(operand)?;
     let space = tree.modifiers.iter().find(|word| ANY.contains(&word.node.as_str()));
     context.qualify(tree, space, &address)?;
+    if space.is_none() {
+        context.imply(Some(Space::Shared), &address);
+    }
     Ok(address)
 }
 

@@ -2,14 +2,14 @@
 
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Update};
+use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Space, Update};
 use crate::tag::{Tag, Tags};
 use crate::unfold::flow;
 use crate::unfold::rewrite::{self, Effect, Write};
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Decision, Reads, Slot, State};
 use crate::unfold::{UnfoldError, fold};
-use crate::unfolding::{EventKind, TraceEnd};
+use crate::unfolding::EventKind;
 use crate::value::{Type, Value};
 
 /// The address and the size of an access.
@@ -54,14 +54,16 @@ impl Runner<'_> {
         state: State,
         address: &AddressOperand,
     ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
-        self.targets_where(state, address, |_, _| true)
+        self.targets_where(state, address, None, |_, _| true)
     }
 
-    /// As `targets`, of those that `fits` only where others are possible: the run that takes none of them ends.
+    /// As `targets`, of those that `fits` only where others are possible: the run that takes none of them ends. So does one
+    /// that takes an address in another state space than the instruction has it in.
     pub(crate) fn targets_where(
         &mut self,
         state: State,
         address: &AddressOperand,
+        space: Option<Space>,
         fits: impl Fn(&Self, AddressId) -> bool,
     ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
         let register = match address {
@@ -74,13 +76,21 @@ impl Runner<'_> {
         };
         let slot = state.registers[register.index()].clone();
         let value = fold::substitute(&slot.value, &state.known);
-        let span = self.span_at(state.at);
-        let (alternatives, wild) = self.alternatives(state, &value, fits);
+        let said: Vec<Space> = self.said(state.at, register).into_iter().chain(space).collect();
+        // Of another space, only an address that is a value of the program is worth a sentence of its own.
+        let (alternatives, wild) = self.alternatives(state, &value, |runner, target| {
+            fits(runner, target)
+                && (runner.lies_in(target, &said) || runner.named.contains(&runner.location_of(target)))
+        });
         if let Some(wild) = wild {
-            let rests_on = wild.control.all().union(&slot.reads).copied().collect();
-            self.finish(wild, TraceEnd::Wild { span, rests_on })?;
+            self.end_nowhere(wild, &value, &slot.reads)?;
         }
-        Ok((alternatives, slot.reads))
+        let (found, elsewhere): (Vec<_>, Vec<_>) =
+            alternatives.into_iter().partition(|(_, target)| self.lies_in(*target, &said));
+        for (state, target) in elsewhere {
+            self.end_in_another_space(state, target, &slot.reads)?;
+        }
+        Ok((found, slot.reads))
     }
 
     /// The addresses that a value may be, each with its run, and the run in which it is none of them.

@@ -19,6 +19,7 @@ mod multimem;
 mod objects;
 mod omission;
 mod opaque;
+mod outside;
 mod poll;
 mod rewrite;
 mod run;
@@ -215,6 +216,11 @@ pub enum UnfoldError {
         span: Span,
         location: String,
     },
+    /// An access that begins in a variable and ends beyond it: in words.
+    Beyond {
+        span: Span,
+        what: String,
+    },
     /// An address that is no multiple of the access's size.
     Misaligned {
         span: Span,
@@ -280,6 +286,7 @@ impl fmt::Display for UnfoldError {
             UnfoldError::Misaligned { location, .. } => {
                 write!(f, "an access to `{location}` at an address that is no multiple of its size")
             }
+            UnfoldError::Beyond { what, .. } => write!(f, "{what}"),
             UnfoldError::Misnamed { name, .. } => {
                 write!(f, "an access through `{name}`, which is a name of another proxy")
             }
@@ -311,6 +318,7 @@ impl UnfoldError {
             | UnfoldError::Misnamed { span, .. }
             | UnfoldError::OutOfReach { span, .. }
             | UnfoldError::ReadOnly { span, .. }
+            | UnfoldError::Beyond { span, .. }
             | UnfoldError::Misaligned { span, .. }
             | UnfoldError::BarrierOperand { span } => Some(*span),
             _ => None,

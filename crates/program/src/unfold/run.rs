@@ -314,7 +314,8 @@ impl<'a> Runner<'a> {
             Operation::Exit => return self.finish(state, TraceEnd::Exit),
             Operation::Trap => {
                 let (span, rests_on) = (instruction.span, state.control.all().union(&guard).copied().collect());
-                return self.finish(state, TraceEnd::Wild { span, rests_on });
+                let what = "a `trap`".to_owned();
+                return self.finish(state, TraceEnd::Wild { span, what, rests_on });
             }
             Operation::Nothing => {}
         }

@@ -23,14 +23,15 @@ impl Runner<'_> {
     pub(crate) fn range(&mut self, state: State, address: &AddressOperand, bytes: i128) -> Result<Ranges, UnfoldError> {
         let span = self.span_at(state.at);
         let at = state.at;
-        let (alternatives, reads) = self.targets_where(state, address, |runner, target| {
+        let (alternatives, reads) = self.targets_where(state, address, None, |runner, target| {
             runner.locations_from(target, bytes).is_some() && runner.is_eligible(target, at)
         })?;
         let mut found = Vec::new();
         for (state, target) in alternatives {
             let Some(locations) = self.locations_from(target, bytes) else {
                 let location = self.program.addresses[target.index()].name.clone();
-                return Err(UnfoldError::MixedSize { span, location });
+                let overrun = self.overrun(at, target, bytes);
+                return Err(overrun.unwrap_or(UnfoldError::MixedSize { span, location }));
             };
             found.push((state, locations));
         }

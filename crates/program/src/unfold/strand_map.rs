@@ -53,7 +53,8 @@ impl Runner<'_> {
             let mut rests_on: Reads = stray.control.all();
             collect_reads(value, &mut rests_on);
             let rests_on = rests_on.into_iter().collect();
-            self.finish(stray, TraceEnd::Wild { span, rests_on })?;
+            let what = format!("{} with a tensor map that describes no tensor of the test", self.spelling(stray.at));
+            self.finish(stray, TraceEnd::Wild { span, what, rests_on })?;
         }
         Ok(found)
     }

@@ -101,7 +101,7 @@ impl Runner<'_> {
             }
         }
         let (alternatives, reads) =
-            self.targets_where(state, address, |runner, target| runner.suits(target, region))?;
+            self.targets_where(state, address, region.space, |runner, target| runner.suits(target, region))?;
         let given = |(state, target)| Aimed { state, target, origin: Origin::Given, lane: 0 };
         Ok((alternatives.into_iter().map(given).collect(), reads))
     }
@@ -136,7 +136,7 @@ impl Runner<'_> {
         state: State,
         address: &AddressOperand,
     ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
-        self.targets_where(state, address, |runner, target| {
+        self.targets_where(state, address, Some(Space::Shared), |runner, target| {
             runner.program.locations[runner.location_of(target).index()].role == LocationRole::Mbarrier
         })
     }

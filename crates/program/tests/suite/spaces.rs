@@ -5,6 +5,7 @@ use crate::common;
 use common::{attempt, program};
 use fencepost_program::program::Program;
 use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfolding::TraceEnd;
 
 /// Two threads in real PTX, in these CTAs.
 fn two(declarations: &str, ctas: [u32; 2], code: [&str; 2]) -> String {
@@ -172,4 +173,74 @@ fn a_load_of_constant_memory_that_has_no_other_name_is_generic() {
     };
     // Nobody writes `.const` memory while a kernel runs, so that models without proxies may have it.
     assert!(!constant("") && constant("c @ constant aliases s;"));
+}
+
+/// A thread in real PTX, with `x` in global and `s` in shared memory.
+fn spaced(code: &str) -> String {
+    let declarations = ".global .u32 x[4] = 1; .shared .u32 s[4] = 2; .global .u32 k = 0; .shared .mbarrier b = 1;";
+    format!("PTX t\n{{ {declarations} }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\n")
+}
+
+#[test]
+fn arithmetic_does_not_change_the_space_of_an_address() {
+    let shared = "reaches `x` as `.shared`, but it is `.global` by its declaration";
+    let global = "reaches `s` as `.global`, but it is `.shared` by its declaration";
+    let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+    let swapped =
+        format!("mov.u64 %g, x; mov.u32 %s, s; add.u64 %g, %g, 0; add.u32 %s, %s, 0;\n{copy} [%g], [%s], 16, [b];");
+    for (code, wanted) in [
+        ("mov.u64 %a, x; add.u64 %a, %a, 4; ld.shared.u32 %r1, [%a];", &[shared][..]),
+        ("mov.u64 %a, s; add.u64 %a, %a, 4; atom.global.add.u32 %r1, [%a], 1;", &[global]),
+        ("mov.u64 %a, x; W: st.shared::cta.u32 [%a], 1; add.u64 %a, %a, 4; bra W;", &[shared]),
+        ("ld.global.u32 %i, [k]; mad.wide.u32 %a, %i, 4, s; ld.global.u32 %r1, [%a];", &[global]),
+        (&swapped, &[shared, global]),
+    ] {
+        let found = refused(&spaced(code));
+        let is_found = |(found, wanted): (&String, &&str)| found.ends_with(wanted);
+        assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(is_found), "{code}: {found:?}");
+    }
+}
+
+#[test]
+fn an_access_in_another_space_ends_the_run() {
+    let ends = |code: &str| {
+        let program = common::program(&spaced(code));
+        assert!(program.unsupported.is_empty(), "{code}: {:?}", program.unsupported);
+        let unfolding = unfold(&program, &UnfoldOptions::default()).expect("an unfolding");
+        let ends = unfolding.traces.iter().map(|trace| match &trace.end {
+            TraceEnd::Wild { what, .. } => what.clone(),
+            TraceEnd::Exit => "exit".to_owned(),
+            end => format!("{end:?}"),
+        });
+        ends.collect::<Vec<_>>()
+    };
+    let chosen = "ld.global.u32 %i, [k]; setp.eq.u32 %p, %i, 0; mov.u64 %g, x; mov.u64 %s, s; selp.u64 %a, %g, %s, %p;";
+    let mut found = ends(&format!("{chosen} ld.shared.u32 %r1, [%a];"));
+    found.sort();
+    assert_eq!(found, ["`ld.shared.u32` at `x[0]`, which lies in global memory", "exit"]);
+    assert_eq!(ends(&format!("{chosen} ld.u32 %r1, [%a];")), ["exit", "exit"], "a generic access is to either");
+    let walks = "mov.u64 %a, x; add.u64 %a, %a, 4; isspacep.shared %p, %a; @%p ld.shared.u32 %r1, [%a];";
+    assert_eq!(ends(walks), ["exit"], "an access that is not made");
+    let mbarrier = "mov.u64 %a, x; add.u64 %a, %a, 8; mbarrier.init.b64 [%a], 1;";
+    assert_eq!(ends(mbarrier), ["`mbarrier.init.b64` at `x+8`, which lies in global memory"]);
+}
+
+#[test]
+fn an_access_outside_every_location_says_where_it_is() {
+    for (code, wanted) in [
+        (
+            "add.u64 %a, %a, 16; ld.global.u32 %r1, [%a];",
+            "`ld.global.u32` at `x`+16 reaches byte 20 of `x`, which has 16",
+        ),
+        ("sub.u64 %a, %a, 4; ld.u32 %r1, [%a];", "`ld.u32` at an address 4 bytes before `x`"),
+        ("sub.u64 %a, %a, %a; ld.u32 %r1, [%a];", "`ld.u32` at the address 0, outside every declared location"),
+    ] {
+        let program = common::program(&spaced(&format!("mov.u64 %a, x; {code}")));
+        let unfolding = unfold(&program, &UnfoldOptions::default()).expect("an unfolding");
+        let TraceEnd::Wild { what, .. } = &unfolding.traces[0].end else { panic!("{code} goes nowhere") };
+        assert_eq!(what, wanted);
+    }
+    let vector = "mov.u64 %a, x; add.u64 %a, %a, 8; ld.v4.u32 {%r1, %r2, %r3, %r4}, [%a];";
+    let error = unfold(&common::program(&spaced(vector)), &UnfoldOptions::default()).map(|_| ()).expect_err("too long");
+    assert_eq!(error.to_string(), "`ld.v4.u32` at `x`+8 reaches byte 24 of `x`, which has 16");
 }

@@ -80,10 +80,10 @@ fn an_address_in_a_register_forks_over_the_addresses() {
 }
 
 #[test]
-fn a_computed_address_of_another_size_is_refused() {
+fn an_access_that_is_longer_than_what_a_register_points_to_is_refused() {
     let text = ptx(".global .u32 x; P0:%rd1 = x;", &["st.u32 [x], 1;", "ld.u64 %r1, [%rd1];"]);
-    let error = unfold(&program(&text), &UnfoldOptions::default()).expect_err("mixed sizes");
-    assert!(matches!(error, UnfoldError::MixedSize { .. }), "{error}");
+    let error = unfold(&program(&text), &UnfoldOptions::default()).expect_err("too long");
+    assert!(matches!(error, UnfoldError::Beyond { .. }), "{error}");
 }
 
 #[test]
