@@ -156,6 +156,23 @@ pub struct Region {
     pub scope: Option<Scope>,
 }
 
+impl Start {
+    /// What the address of a region must be a multiple of, in an operation of this family: bulk copies want 16, tensor copies
+    /// 128 for what lies in shared memory (PTX ISA 9.7.10.28), `cp.async` its size (9.7.10.28.3.1).
+    pub fn alignment(&self, family: Family, region: &Region) -> Option<i128> {
+        let is_place = matches!(region.base, Base::Address(_));
+        match (family, region.size) {
+            (Family::CpAsync, Size::Bytes(Operand::Constant(Value(bytes)))) => Some(bytes).filter(|bytes| *bytes > 0),
+            (Family::Bulk, _) if region.tags.has(Tag::Async) => {
+                let is_tensor = self.regions.iter().any(|region| matches!(region.base, Base::Tensor { .. }));
+                Some(if is_tensor && region.space == Some(Space::Shared) { 128 } else { 16 })
+            }
+            _ => None,
+        }
+        .filter(|_| is_place)
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Base {
     Address(AddressOperand),

@@ -52,6 +52,15 @@ pub struct Lint {
     pub section: &'static str,
 }
 
+impl Lint {
+    /// The name, message and section of an address of a copy that is no multiple of what the copy wants.
+    pub fn misaligned(address: &str, wanted: i128) -> (&'static str, String, &'static str) {
+        let message =
+            format!("`{address}` is not aligned: this copy wants addresses that are multiples of {wanted} bytes");
+        ("misaligned", message, "9.7.10.28")
+    }
+}
+
 /// A version of the PTX ISA. Rules that changed between versions are keyed on it.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Version {

@@ -139,6 +139,8 @@ pub enum HazardKind {
     NeverDeallocated,
     /// Two values of `.cta_group` in one kernel (PTX ISA 9.7.18.5).
     MixedCtaGroup,
+    /// A computed address of a copy that is no multiple of what the copy wants (PTX ISA 9.7.10.28).
+    Misaligned { address: AddressId, wanted: u32 },
 }
 
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! Rules of the ISA that a program breaks on its own, whatever memory does, and what is probably a mistake: what lowering,
 //! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
 
+use fencepost_program::program::Lint;
 use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
 use fencepost_report::{Place, RaceAnswer, Warning};
 use fencepost_syntax::Span;
@@ -45,8 +46,17 @@ pub(crate) fn gather(
         _ => false,
     };
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
-        let (name, message, section) = describe(hazard.kind);
-        warnings.push(warning(name, (hazard.first, hazard.second), message.to_owned(), section));
+        let (name, message, section) = match hazard.kind {
+            HazardKind::Misaligned { address, wanted } => {
+                let address = test.program.addresses.get(address.index());
+                Lint::misaligned(address.map_or("an address", |address| address.name.as_str()), wanted.into())
+            }
+            kind => {
+                let (name, message, section) = describe(kind);
+                (name, message.to_owned(), section)
+            }
+        };
+        warnings.push(warning(name, (hazard.first, hazard.second), message, section));
     }
     for key in answers.races.races.keys().filter(|key| !key.is_pair()) {
         let (message, section) = flag(&key.flag);
@@ -122,6 +132,7 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
         HazardKind::NeverDeallocated => {
             ("never-deallocated", "tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
         }
+        HazardKind::Misaligned { .. } => ("misaligned", "an address of this copy is not aligned", "9.7.10.28"),
         HazardKind::MixedCtaGroup => ("mixed-cta-group", "two values of .cta_group are used in one kernel", "9.7.18.5"),
     }
 }

@@ -101,7 +101,7 @@ impl Runner<'_> {
     }
 
     fn start(&mut self, state: State, family: Family, start: &Start, guard: &Reads) -> Result<(), UnfoldError> {
-        for (state, located) in self.locate(state, start)? {
+        for (state, located) in self.locate(state, (family, start))? {
             for (state, mut located) in self.choose(state, &start.effect, located) {
                 let mut runs = Vec::new();
                 match &start.completion {

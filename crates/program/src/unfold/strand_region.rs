@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::asynchronous::{Base, Region, RegionId, Replicas, Size, Start};
+use crate::asynchronous::{Base, Family, Region, RegionId, Replicas, Size, Start};
 use crate::expression::Expression;
 use crate::ids::{AddressId, LocationId};
 use crate::lower::lanes::by_one_warp;
@@ -14,6 +14,7 @@ use crate::unfold::state::{Reads, State};
 use crate::unfold::strand_tensor::{Aimed, Origin};
 use crate::unfold::strand_tile::{Role, role};
 use crate::unfold::{UnfoldError, fold};
+use crate::unfolding::HazardKind;
 use crate::value::Value;
 
 /// Where one run of an operation goes.
@@ -44,7 +45,11 @@ impl Located {
 
 impl Runner<'_> {
     /// Every way the address operands of the regions may fall.
-    pub(crate) fn locate(&mut self, state: State, start: &Start) -> Result<Vec<(State, Located)>, UnfoldError> {
+    pub(crate) fn locate(
+        &mut self,
+        state: State,
+        (family, start): (Family, &Start),
+    ) -> Result<Vec<(State, Located)>, UnfoldError> {
         let located = Located { regions: vec![Vec::new(); start.regions.len()], ..Located::default() };
         let mut runs = vec![(state, located)];
         for (index, region) in start.regions.iter().enumerate() {
@@ -52,7 +57,10 @@ impl Runner<'_> {
             let mut next = Vec::new();
             for (state, located) in runs {
                 let (alternatives, reads) = self.aim(state, address, region)?;
-                for Aimed { state, target, origin, lane } in alternatives {
+                for Aimed { mut state, target, origin, lane } in alternatives {
+                    if matches!(address, AddressOperand::Register(_)) {
+                        self.note_alignment(&mut state, target, start.alignment(family, region));
+                    }
                     let mut located = located.clone();
                     located.reads.extend(&reads);
                     let own = start.tensor.filter(|_| by_one_warp(start));
@@ -81,6 +89,14 @@ impl Runner<'_> {
             runs = next;
         }
         Ok(runs)
+    }
+
+    fn note_alignment(&self, state: &mut State, address: AddressId, wanted: Option<i128>) {
+        let value = self.program.addresses[address.index()].value.0;
+        if let Some(wanted) = wanted.filter(|wanted| value % wanted != 0) {
+            let (span, wanted) = (self.span_at(state.at), u32::try_from(wanted).unwrap_or(u32::MAX));
+            state.outstanding.hazards.push((HazardKind::Misaligned { address, wanted }, span, span));
+        }
     }
 
     fn aim(

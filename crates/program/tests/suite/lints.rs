@@ -3,6 +3,8 @@
 use crate::common;
 
 use common::{program, ptx};
+use fencepost_program::unfold::{UnfoldOptions, unfold};
+use fencepost_program::unfolding::HazardKind;
 
 /// The lints of a text: where, and what about.
 fn lints(text: &str) -> Vec<(String, String)> {
@@ -156,6 +158,31 @@ fn addresses_of_bulk_copies_are_aligned() {
     };
     assert_eq!(names(memory, &[&tensor("s+128")]), [""; 0]);
     assert_eq!(names(memory, &[&tensor("s+16")]), ["misaligned"]);
+}
+
+/// A register holds the address: the unfolding finds what the text does not show.
+#[test]
+fn a_computed_address_of_a_copy_is_aligned_too() {
+    let memory = ".global .b32 g[64]; .global .tensormap m = g; .shared .b32 s[128]; .shared .mbarrier b = 1;";
+    let bulk = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%a], [g], 16, [b];";
+    let tensor = "cp.async.bulk.tensor.1d.shared::cta.global.mbarrier::complete_tx::bytes [%a], [m, {0}], [b];";
+    let small = "cp.async.ca.shared.global [%a], [g], 8;";
+    for (copy, offset, wanted) in [
+        (bulk, 16, None),
+        (bulk, 8, Some(16)),
+        (tensor, 128, None),
+        (tensor, 16, Some(128)),
+        (small, 8, None),
+        (small, 4, Some(8)),
+    ] {
+        let text = ptx(memory, &[&format!("mov.u64 %a, s; add.u64 %a, %a, {offset}; {copy}")]);
+        let unfolding = unfold(&program(&text), &UnfoldOptions::default()).expect("an unfolding");
+        let found = unfolding.hazards.iter().find_map(|hazard| match hazard.kind {
+            HazardKind::Misaligned { wanted, .. } => Some(wanted),
+            _ => None,
+        });
+        assert_eq!(found, wanted, "{copy} at {offset}");
+    }
 }
 
 #[test]

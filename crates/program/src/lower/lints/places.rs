@@ -4,11 +4,10 @@
 use fencepost_syntax::{Diagnostic, Span};
 
 use super::Text;
-use crate::asynchronous::{Action, Base, Family, Region, Size, Start};
+use crate::asynchronous::{Action, Base};
 use crate::lower::{Findings, ThreadBuilder};
-use crate::program::{AddressOperand, Instruction, Operand, Operation, Space};
+use crate::program::{AddressOperand, Instruction, Lint, Operation, Space};
 use crate::tag::Tag;
-use crate::value::Value;
 
 impl Text<'_> {
     pub(super) fn places(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
@@ -46,39 +45,21 @@ impl Text<'_> {
         }
     }
 
-    /// Bulk copies want addresses that are multiples of 16, tensor copies 128 for what lies in shared memory. Variables are
-    /// taken as aligned; the text shows how far into one an address is.
+    /// Variables are taken as aligned; the text shows how far into one an address is. Of one that is computed, the unfolding
+    /// does.
     fn alignment(&self, code: &Instruction, findings: &mut Findings) {
         let Operation::Async(operation) = &code.operation else { return };
         let Action::Start(start) = &operation.action else { return };
-        if operation.family == Family::CpAsync {
-            return self.small_alignment(code, start, findings);
-        }
-        if operation.family != Family::Bulk || start.regions.iter().all(|region| !region.tags.has(Tag::Async)) {
-            return;
-        }
-        let is_tensor = start.regions.iter().any(|region| matches!(region.base, Base::Tensor { .. }));
-        for region in start.regions.iter().filter(|region| region.tags.has(Tag::Async)) {
-            let Some(AddressOperand::Static(address)) = place(region) else { continue };
-            let wanted = if is_tensor && region.space == Some(Space::Shared) { 128 } else { 16 };
-            let value = self.names.addresses[address.index()].value.0;
-            if value % wanted != 0 {
-                misaligned(code.span, &self.names.addresses[address.index()].name, wanted, findings);
-            }
-        }
-    }
-
-    /// `cp.async` wants both addresses to be multiples of its size (PTX ISA 9.7.10.28.3.1).
-    fn small_alignment(&self, code: &Instruction, start: &Start, findings: &mut Findings) {
         for region in &start.regions {
-            let (Some(AddressOperand::Static(address)), Size::Bytes(Operand::Constant(Value(wanted)))) =
-                (place(region), region.size)
+            let (Base::Address(AddressOperand::Static(address)), Some(wanted)) =
+                (&region.base, start.alignment(operation.family, region))
             else {
                 continue;
             };
             let address = &self.names.addresses[address.index()];
-            if wanted > 0 && address.value.0 % wanted != 0 {
-                misaligned(code.span, &address.name, wanted, findings);
+            if address.value.0 % wanted != 0 {
+                let (name, message, section) = Lint::misaligned(&address.name, wanted);
+                findings.lint(name, code.span, message, section);
             }
         }
     }
@@ -92,17 +73,5 @@ fn mbarrier(operation: &Operation) -> Option<&AddressOperand> {
         }
         Operation::MbarrierWait(wait) => Some(&wait.address),
         _ => None,
-    }
-}
-
-fn misaligned(span: Span, name: &str, wanted: i128, findings: &mut Findings) {
-    let message = format!("`{name}` is not aligned: this copy wants addresses that are multiples of {wanted} bytes");
-    findings.lint("misaligned", span, message, "9.7.10.28");
-}
-
-fn place(region: &Region) -> Option<&AddressOperand> {
-    match &region.base {
-        Base::Address(address) => Some(address),
-        Base::Descriptor(_) | Base::Tensor { .. } => None,
     }
 }
