@@ -382,7 +382,11 @@ impl Names {
         if offset == 0 || inside {
             return Ok(self.take(variable, offset + lanes));
         }
-        Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, which is no declared element")))
+        let bound = match entry.declared_bytes() {
+            Some(bytes) if !(0..bytes).contains(&offset) => format!("and `{name}` has {bytes} bytes"),
+            _ => "which is no declared element".to_owned(),
+        };
+        Err(Refusal::Unsupported(span, format!("an access at `{name}{offset:+}`, {bound}")))
     }
 
     /// The CTA of that number.

@@ -169,7 +169,7 @@ pub(super) fn settle(
     }
     cut_further(names, further, &mut cut.edges);
     mirror(&mut cut.edges, &links);
-    check(names, &cut, findings);
+    check(names, threads, &cut, findings);
     names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
     super::atoms::make(names, &cut);
     reaches
@@ -506,20 +506,26 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
 }
 
 /// Named accesses past the end, parts of mbarriers, and operations that span several locations.
-fn check(names: &Names, cut: &Cut, findings: &mut Findings) {
+fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Findings) {
     for (name, entry) in &names.by_name {
         let (Some(uses), Some(edges)) = (cut.uses.get(name), cut.edges.get(name)) else { continue };
         let Some(end) = edges.last().copied() else { continue };
-        let mut told = BTreeSet::new();
+        // How far each access reaches that ends past the end: the elements of a vector are one.
+        let mut reached: BTreeMap<Span, i128> = BTreeMap::new();
         for scalar in uses.scalars.iter().filter(|_| names.dialect == Dialect::Ptx) {
             let Some(offset) = scalar.offset else { continue };
             let past = offset + scalar.bytes() > end;
-            if past && scalar.is_named && entry.role == LocationRole::Data && told.insert(offset) {
-                let what = format!("an access of {} bytes to `{name}`, past its {end}", offset + scalar.bytes());
-                findings.unsupported.push(Unsupported { span: scalar.span, what });
+            if past && scalar.is_named && entry.role == LocationRole::Data {
+                let reached = reached.entry(scalar.span).or_default();
+                *reached = (*reached).max(offset + scalar.bytes());
             } else if !past && edges.range(offset + 1..offset + scalar.bytes().max(1)).next().is_some() {
                 findings.feature(Feature::Span, scalar.span);
             }
+        }
+        for (span, reached) in reached {
+            let spelling = threads.iter().find_map(|thread| thread.spelling(span)).unwrap_or("an access");
+            let what = format!("{spelling} reaches byte {reached} of `{name}`, which has {end}");
+            findings.unsupported.push(Unsupported { span, what });
         }
         let is_within = |scalar: &&Scalar, object: i128| {
             let offset = scalar.offset.unwrap_or(-8);

@@ -96,18 +96,24 @@ pub(crate) fn in_cta(context: &mut Context<'_>, address: Operand, rank: Operand)
     temporary(context, Type::U64, value)
 }
 
-/// A rank that the text gives, of a CTA that is there but in another cluster: mostly `cluster` was left out.
+/// A rank that the text gives and no CTA of the cluster has. Mostly there is such a CTA, and `cluster` was left out.
 fn check_rank(context: &Context<'_>, rank: &Spanned<TreeOperand>) -> Result<(), Refusal> {
     let TreeOperand::Integer(number) = rank.node else { return Ok(()) };
     let place = context.thread.viewer().place;
     let (own, all) = (context.names.layout.cluster(place).len() as i128, context.names.layout.ctas().len() as i128);
-    if number < own || number >= all {
+    if (0..own).contains(&number) {
         return Ok(());
     }
     let count = if own == 1 { "one CTA".to_owned() } else { format!("{own} CTAs") };
     let message =
         format!("there is no CTA of rank {number} in the cluster of {}, which has {count}", context.thread.name());
-    let help = "place the CTAs in one cluster: `P0@cta 0, cluster 0, gpu 0` and `P1@cta 1, cluster 0, gpu 0`";
+    let help = match own {
+        _ if (0..all).contains(&number) => {
+            "place the CTAs in one cluster: `P0@cta 0, cluster 0, gpu 0` and `P1@cta 1, cluster 0, gpu 0`".to_owned()
+        }
+        1 => "the only rank is 0".to_owned(),
+        _ => format!("ranks are 0 to {}", own - 1),
+    };
     Err(Refusal::Error(Diagnostic::error(rank.span, message).label("not in this cluster").help(help)))
 }
 

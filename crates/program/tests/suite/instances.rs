@@ -62,9 +62,10 @@ fn mapa_finds_the_instance_of_a_rank() {
         let text = cluster(".shared .u32 s[2]; P0:%r3 = 1;", &[(3, map), (5, "ret;")], "");
         assert_eq!(accesses(&unfolding(&program(&text))), ["s@5[1] shared remote"], "{map}");
     }
-    let beyond = "mapa.shared::cluster.u32 %r1, s, 2; st.shared::cluster.u32 [%r1], 1;";
-    let wild = unfolding(&program(&cluster(".shared .u32 s;", &[(0, beyond), (1, "ret;")], "")));
-    assert!(matches!(wild.traces[0].end, TraceEnd::Wild { .. }), "no CTA has rank 2");
+    let beyond = "mapa.shared::cluster.u32 %r1, s, %r3; st.shared::cluster.u32 [%r1], 1;";
+    let wild = unfolding(&program(&cluster(".shared .u32 s; P0:%r3 = 2;", &[(0, beyond), (1, "ret;")], "")));
+    let TraceEnd::Wild { what, .. } = &wild.traces[0].end else { panic!("no CTA has rank 2") };
+    assert_eq!(what, "`st.shared::cluster.u32` in shared memory of the CTA of rank 2, and the cluster has 2 CTAs");
 }
 
 #[test]

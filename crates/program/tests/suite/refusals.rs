@@ -72,7 +72,14 @@ fn forms_without_a_model_are_unsupported() {
 #[test]
 fn an_access_past_the_end_is_unsupported() {
     let text = ptx(".u32 x;", &["st.u64 [x], 1;"]).replace(".u32 x", ".global .u32 x");
-    assert_eq!(unsupported(&text), ["an access of 8 bytes to `x`, past its 4"]);
+    assert_eq!(unsupported(&text), ["`st.u64` reaches byte 8 of `x`, which has 4"]);
+    for (code, what) in [
+        ("ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [x+4];", "`ld.global.v4.u32` reaches byte 20 of `x`, which has 16"),
+        ("st.v2.u64 [x+16], {1, 2};", "an access at `x+16`, and `x` has 16 bytes"),
+        ("ld.v2.u64 {%rd1, %rd2}, [x+8];", "`ld.v2.u64` reaches byte 24 of `x`, which has 16"),
+    ] {
+        assert_eq!(unsupported(&ptx(".global .u32 x[4];", &[code])), [what], "{code}");
+    }
 }
 
 #[test]
@@ -262,6 +269,12 @@ fn a_rank_outside_the_cluster() {
     assert!(help.contains("cluster 0"), "{help}");
     assert_eq!(attempt(&test("")).1.len(), 1, "what follows from it is no second mistake");
     assert!(attempt(&test(", cluster 0")).0.is_some());
+    // Whether the test has so many CTAs makes no difference.
+    for (cluster, rank, wanted) in [("", "2", "the only rank is 0"), (", cluster 0", "2", "ranks are 0 to 1")] {
+        let text = test(cluster).replace("s, 1;", &format!("s, {rank};"));
+        let (at, message, help) = error(&text);
+        assert_eq!((at.as_str(), help.as_str()), (rank, wanted), "{message}");
+    }
 }
 
 /// Forms that the ISA does not have, and that meant something else than they said.
