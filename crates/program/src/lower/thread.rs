@@ -503,6 +503,10 @@ impl Context<'_> {
                 }
                 _ => Err(unmodelled(operand.span)),
             },
+            TreeOperand::Address(_) if self.dialect == Dialect::Ptx => {
+                let error = Diagnostic::error(operand.span, "an address stands where a value belongs");
+                Err(Refusal::Error(error.label("no value").help("load it into a register first")))
+            }
             _ => Err(unmodelled(operand.span)),
         }
     }

@@ -6,6 +6,7 @@ mod c_sequence;
 pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;
+mod operands;
 pub(crate) mod ptx;
 mod ptx_address;
 mod ptx_async;
@@ -57,6 +58,12 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         Dialect::C => return Err(Refusal::error(tree.span(), "an instruction among C statements")),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => ptx::lower(context, tree, assume),
     };
+    let done = match done {
+        Err(refusal) if context.dialect == Dialect::Ptx && is_about_operand(&refusal, tree) => {
+            Err(operands::misplaced(tree).map_or(refusal, Refusal::Error))
+        }
+        done => done,
+    };
     if done.is_ok() && context.dialect == Dialect::Ptx {
         brackets(context, tree);
     }
@@ -76,6 +83,15 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         }
         done => done,
     }
+}
+
+/// Whether an operand is refused, rather than the form or a number.
+fn is_about_operand(refusal: &Refusal, tree: &Instruction) -> bool {
+    let span = match refusal {
+        Refusal::Error(diagnostic) => diagnostic.span,
+        Refusal::Unsupported(span, _) => *span,
+    };
+    tree.operands.iter().any(|operand| operand.span == span)
 }
 
 /// The other dialects write an address as a name; PTX has brackets.

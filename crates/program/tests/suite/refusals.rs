@@ -256,6 +256,32 @@ fn a_slip_is_pointed_at() {
 }
 
 #[test]
+fn operands_in_another_order_are_a_mistake() {
+    let memory = ".global .b32 g[8]; .shared .b32 s[8]; .shared .mbarrier b = 1; .global .tensormap m = g;";
+    let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes";
+    let tensor = "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+    for (code, at, wanted) in [
+        (&*format!("{copy} [s], [g], [b], 16;"), "[b]", "`[destination], [source], size, [mbarrier]`"),
+        (&format!("{tensor} [m, {{0}}], [s], [b];"), "[m, {0}]", "`[destination], [map, coordinates], [mbarrier]`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, 0, [b];", "0", "`p, [mbarrier], phase`"),
+        ("mbarrier.try_wait.parity.shared::cta.b64 %p, %r1, [b];", "[b]", "`p, [mbarrier], phase`"),
+        ("mbarrier.init.shared::cta.b64 1, [b];", "1", "`[mbarrier], count`"),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 %tok, 16, [b];", "16", "`state, [mbarrier], bytes`"),
+        ("st.global.u32 1, [g];", "1", "`[a], b`"),
+        ("st.global.u32 %r1, [g];", "[g]", "`[a], b`"),
+        ("ld.global.u32 [g], %r1;", "[g]", "`d, [a]`"),
+        ("atom.global.add.u32 %r1, 1, [g];", "1", "`d, [a], b`"),
+        ("add.u32 %r1, %r1, [g];", "[g]", "load it into a register first"),
+    ] {
+        let (found, message, help) = error(&ptx(memory, &[code]));
+        assert_eq!(found, at, "{code}: {message}");
+        assert!(help.contains(wanted), "{code}: {message}: {help}");
+    }
+    // An absolute address is in brackets, and no mistake.
+    assert_eq!(unsupported(&ptx(memory, &["ld.global.u32 %r1, [4096];"])), ["an absolute address"]);
+}
+
+#[test]
 fn a_rank_outside_the_cluster() {
     let test = |cluster: &str| {
         format!(
