@@ -10,7 +10,7 @@ use fencepost_report::Report;
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_syntax::Source;
 
-use crate::judge::answers::check_known;
+use crate::judge::known::check_known;
 use crate::load;
 use crate::model::load::{LoadedModel, Models, Origin};
 use crate::options::Options;

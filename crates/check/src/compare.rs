@@ -11,16 +11,15 @@ use std::sync::Arc;
 use fencepost_machine::explore::Aim;
 use fencepost_machine::model::Wanted as WantedTrace;
 use fencepost_machine::setup::Setup;
-use fencepost_program::program::{Condition, Program, Question, Register, Term};
+use fencepost_program::program::{Condition, Question, Term};
 use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
-use fencepost_program::{LocationId, RegisterId, ThreadId};
 use fencepost_report::verdict::Why;
 use fencepost_report::{Assignment, Number, RaceAnswer, Reason, Report};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
-use crate::judge::answers::Checked;
-use crate::look::outcome;
+use crate::judge::found::Checked;
+use crate::look::outcome::{Observed, observed_terms};
 use crate::model::load::LoadedModel;
 use crate::model::readings::Settings;
 use crate::operational::{self, Exploring, Trace};
@@ -46,18 +45,6 @@ impl Side {
             Side::Machine(setup) => setup.to_string(),
         }
     }
-}
-
-/// What of a final state counts.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Observed {
-    /// Every register and every location.
-    #[default]
-    Everything,
-    /// Every register: what a program can see.
-    Registers,
-    /// What the test's condition, filter and `locations` mention; everything, if they mention nothing.
-    Test,
 }
 
 /// The final states that a model reaches, each with how often it was met: executions, or states of a machine.
@@ -190,7 +177,7 @@ impl Outcomes {
 /// Compares two models on one test.
 pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing) -> Row {
     let (name, file, row) = (test.program.name.clone(), test.source.name.clone(), test.row);
-    let terms = modelled(test, terms(&test.program, comparing.observed), comparing.axioms.bound);
+    let terms = modelled(test, observed_terms(&test.program, comparing.observed), comparing.axioms.bound);
     let skipped = |side: &Side, why: &Why| {
         let limit = !matches!(why, Why::Unsupported { .. } | Why::MixedSize { .. } | Why::ThinAir);
         Result::Skipped { side: side.name(), why: Reason::new(why, &test.source), limit }
@@ -232,28 +219,6 @@ fn modelled(test: &Test, mut terms: Vec<Term>, bound: u32) -> Vec<Term> {
     if let Some(found) = unfold(&asked.program, &limits).ok().and_then(|unfolding| unfolding.unmodelled) {
         terms.retain(|term| !found.terms.contains(term));
     }
-    terms
-}
-
-/// What is observed. A test that mentions nothing is not equal under all models for that.
-pub fn terms(program: &Program, observed: Observed) -> Vec<Term> {
-    let mentioned = outcome::terms(program);
-    if observed == Observed::Test && !mentioned.is_empty() {
-        return mentioned;
-    }
-    let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
-        // Names with # are of values between the parts of one instruction.
-        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with('#');
-        let one = move |(register, _)| Term::Register(ThreadId::new(thread), RegisterId::new(register));
-        it.registers.iter().enumerate().filter(is_named).map(one)
-    });
-    let locations = (0..program.locations.len()).map(|location| Term::Memory(LocationId::new(location)));
-    let mut terms: Vec<Term> = registers.collect();
-    if observed != Observed::Registers {
-        terms.extend(locations);
-    }
-    // As reports have them.
-    terms.sort();
     terms
 }
 

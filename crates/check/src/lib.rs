@@ -26,7 +26,7 @@ pub mod write;
 pub use budget::Budget;
 pub use fencepost_report::Report;
 pub use fencepost_report::verdict::{Verdict, Why};
-pub use judge::answers::{Checked, Evidence};
+pub use judge::found::{Checked, Evidence};
 pub use judge::readings::{check, undecided};
 pub use model::load::{LoadedModel, Models};
 pub use options::{EngineChoice, Options};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use fencepost_check::Budget;
-use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::readings::{self, Places, Runs, places};
 use fencepost_check::look::outcome;
 use fencepost_check::model::load::{LoadedModel, Models};

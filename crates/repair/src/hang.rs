@@ -2,7 +2,7 @@
 //! (PTX ISA 9.7.15.16). A change is told if every fair execution ends with it, in more rounds of the test's loops too, no race
 //! came and no rule of mbarriers is broken.
 
-use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::found::Checked;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;

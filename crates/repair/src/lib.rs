@@ -45,7 +45,7 @@ mod warp;
 pub(crate) mod words;
 mod work;
 
-use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::found::Checked;
 use fencepost_check::look::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;

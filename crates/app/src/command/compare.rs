@@ -3,7 +3,8 @@
 use std::num::NonZeroUsize;
 
 use fencepost_check::Budget;
-use fencepost_check::compare::{self, Comparing, Observed, Result as Compared, Row, Side};
+use fencepost_check::compare::{self, Comparing, Result as Compared, Row, Side};
+use fencepost_check::look::outcome::Observed;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{CrossCheck, Deepening, EngineChoice, Options, Outcomes, Wanted};
 use fencepost_machine::model::Model;

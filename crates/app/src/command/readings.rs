@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use fencepost_check::model::readings::{self, OfModel, Point, Settings, table};
+use fencepost_check::model::readings::{Point, Settings, table};
+use fencepost_check::model::shipped::{self, OfModel};
 use fencepost_check::{LoadedModel, Models};
 
 use super::file::{Choice, File};
@@ -12,9 +13,9 @@ use crate::terminal;
 
 pub(crate) fn run(options: &cli::Readings) -> Exit {
     if options.json {
-        terminal::out_json(&readings::json());
+        terminal::out_json(&shipped::readings_json());
     } else {
-        terminal::out(&text(&readings::shipped()));
+        terminal::out(&text(&shipped::readings()));
     }
     Exit::default()
 }
@@ -67,7 +68,7 @@ pub(crate) fn chosen(given: &[String], choice: &Choice) -> Result<Settings, Exit
     }
     let mut points = table();
     // Where no model is named, the default of some test may be any that is shipped.
-    let shipped = if models.is_empty() { readings::shipped() } else { Vec::new() };
+    let shipped = if models.is_empty() { shipped::readings() } else { Vec::new() };
     points.extend(shipped.into_iter().flat_map(|of| of.points).filter(|point| point.id.is_none()));
     points.extend(models.iter().flat_map(|model| model.points.iter().filter(|point| point.id.is_none()).cloned()));
     for text in given {

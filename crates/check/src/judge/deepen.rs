@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use fencepost_report::RaceAnswer;
 use fencepost_report::verdict::{Verdict, Why};
 
-use crate::judge::answers::Checked;
+use crate::judge::found::Checked;
 use crate::options::{Deepening, Options};
 
 /// After the bound that was given.

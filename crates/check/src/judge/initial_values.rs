@@ -14,21 +14,22 @@ use fencepost_report::{
 };
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::answers::{Checked, check_known, refused};
+use crate::judge::found::{Ask, Checked};
+use crate::judge::known::refused;
 use crate::judge::undefined;
 use crate::look::outcome;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
 use crate::test::Test;
 
-pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options, ask: Ask<'_>) -> Checked {
     let limits = model.unfolding(options.bound);
     // A test that cannot be unfolded is refused with the values it has.
-    let Ok(unfolding) = unfold(&test.program, &limits) else { return check_known(test, model, options) };
+    let Ok(unfolding) = unfold(&test.program, &limits) else { return ask(test, model, options) };
     let cases = initial::cases(&test.program, &unfolding);
     let checked = cases.cases.iter().map(|case| {
         let program = initial::with_case(&test.program, case, &cases.names);
-        check_known(&test.with_program(program), model, options)
+        ask(&test.with_program(program), model, options)
     });
     let doubt = match cases.exactness {
         Exactness::Exact => None,

@@ -15,8 +15,8 @@ use fencepost_program::{EventId, LocationId};
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_report::{Answer, RaceAnswer, TerminationAnswer};
 
-use crate::judge::answers::{Answers, Finding, check_known};
-use crate::judge::torn;
+use crate::judge::found::{Answers, Ask, Finding};
+use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes, Wanted};
 use crate::test::Test;
@@ -28,7 +28,12 @@ const FLAG: &str = "mixed-size-race";
 const LEFT: &str = "mixed-size";
 
 /// Takes back what the axioms do not support.
-pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, unfolding: &Unfolding, answers: &mut Answers) {
+pub(crate) fn apply(
+    (test, model, options): (&Test, &LoadedModel, &Options),
+    unfolding: &Unfolding,
+    ask: Ask<'_>,
+    answers: &mut Answers,
+) {
     let raced = answers.races.races.keys().find(|key| key.flag == FLAG);
     let why = match raced {
         Some(key) => {
@@ -42,7 +47,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, unfoldi
     };
     let is_absent = |finding: &Option<Finding>| matches!(finding, Some(Finding::Absent));
     let impossible = if answers.findings.iter().any(is_absent) && !tears(unfolding) {
-        impossible(test, model, options)
+        impossible(test, model, options, ask)
     } else {
         Vec::new()
     };
@@ -67,10 +72,10 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, unfoldi
 }
 
 /// Per question, whether what it looks for does not happen either where the axioms do not apply.
-fn impossible(test: &Test, model: &LoadedModel, options: &Options) -> Vec<bool> {
+fn impossible(test: &Test, model: &LoadedModel, options: &Options, ask: Ask<'_>) -> Vec<bool> {
     let Some(left) = model.with_variant(LEFT) else { return Vec::new() };
     let options = Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, ..options.clone() };
-    let checked = check_known(test, &left, &options);
+    let checked = ask(test, &left, &options);
     let is_impossible = |answer: &Answer| !matches!(answer.verdict, Verdict::Unknown(_)) && !answer.is_found();
     checked.report.questions.iter().map(is_impossible).collect()
 }
@@ -84,7 +89,7 @@ fn tears(unfolding: &Unfolding) -> bool {
             && values
                 .get(at)
                 .and_then(|values| values.as_ref())
-                .is_none_or(|values| torn::bytes_that_vary(values, location.ty.bits).len() > 1)
+                .is_none_or(|values| varying_bytes(values, location.ty.bits).len() > 1)
     })
 }
 

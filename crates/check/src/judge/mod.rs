@@ -1,12 +1,15 @@
 //! From what was found to answers: questions, readings, limits, undefined behaviour.
 
-pub mod answers;
 pub(crate) mod contradiction;
 pub mod deepen;
+pub mod found;
 pub(crate) mod initial_values;
+pub mod known;
+pub mod layers;
 pub(crate) mod mixed_size;
 pub mod question;
 pub mod readings;
 pub(crate) mod refusal;
 pub(crate) mod torn;
 pub(crate) mod undefined;
+pub(crate) mod varying_bytes;

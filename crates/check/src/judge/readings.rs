@@ -16,8 +16,10 @@ use fencepost_report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, Termina
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::answers::{Checked, Evidence, check_as_read, refused};
 use crate::judge::deepen;
+use crate::judge::found::{Checked, Evidence};
+use crate::judge::known::refused;
+use crate::judge::layers::check_as_read;
 use crate::look::outcome;
 use crate::model::load::LoadedModel;
 use crate::model::readings::{Point, Settings};

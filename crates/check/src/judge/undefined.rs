@@ -15,8 +15,8 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_report::verdict::Why;
 use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer, Undefined};
 
-use crate::judge::answers::{Answers, Finding};
 use crate::judge::contradiction;
+use crate::judge::found::{Answers, Finding};
 use crate::look::race::{is_of_one_thread, is_race};
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes};

@@ -5,12 +5,11 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{Condition, Program, Term};
+use fencepost_program::program::{Condition, Program, Register, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId, TraceId};
 
-use crate::compare;
 use crate::test::Test;
 
 /// The values of some terms, in their order.
@@ -30,13 +29,47 @@ pub fn terms(program: &Program) -> Vec<Term> {
     terms
 }
 
+/// What of a final state counts.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Observed {
+    /// Every register and every location.
+    #[default]
+    Everything,
+    /// Every register: what a program can see.
+    Registers,
+    /// What the test's condition, filter and `locations` mention; everything, if they mention nothing.
+    Test,
+}
+
+/// What is observed. A test that mentions nothing is not equal under all models for that.
+pub fn observed_terms(program: &Program, observed: Observed) -> Vec<Term> {
+    let mentioned = terms(program);
+    if observed == Observed::Test && !mentioned.is_empty() {
+        return mentioned;
+    }
+    let registers = program.threads.iter().enumerate().flat_map(|(thread, it)| {
+        // Names with # are of values between the parts of one instruction.
+        let is_named = |(_, register): &(usize, &Register)| !register.name.starts_with('#');
+        let one = move |(register, _)| Term::Register(ThreadId::new(thread), RegisterId::new(register));
+        it.registers.iter().enumerate().filter(is_named).map(one)
+    });
+    let locations = (0..program.locations.len()).map(|location| Term::Memory(LocationId::new(location)));
+    let mut terms: Vec<Term> = registers.collect();
+    if observed != Observed::Registers {
+        terms.extend(locations);
+    }
+    // As reports have them.
+    terms.sort();
+    terms
+}
+
 /// A test that mentions nothing shows its registers, where they are few enough to be read. None for the others.
 pub fn showing_registers(test: &Test) -> Option<Test> {
     let program = &test.program;
     if !program.questions.is_empty() || !terms(program).is_empty() {
         return None;
     }
-    let shown = compare::terms(program, compare::Observed::Registers);
+    let shown = observed_terms(program, Observed::Registers);
     let is_readable = (1..=MOST_LISTED).contains(&shown.len());
     is_readable.then(|| test.with_program(Program { shown, ..program.clone() }))
 }

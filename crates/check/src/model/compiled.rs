@@ -8,7 +8,6 @@ use fencepost_axiom::model::Model;
 use fencepost_axiom::model::compact::{self, Reader, Writer};
 use fencepost_syntax::{Source, Span, cat};
 
-use crate::model::load::Models;
 use crate::model::readings::Standing;
 use crate::model::variants::Mentioned;
 
@@ -64,7 +63,7 @@ impl Compiled {
         Some(Compiled { model, on, mentioned: mentioned.into_iter().collect(), readings, header, tree })
     }
 
-    fn bytes(&self, tree: &cat::Model) -> Option<Vec<u8>> {
+    pub(super) fn bytes(&self, tree: &cat::Model) -> Option<Vec<u8>> {
         let mut writer = Writer::default();
         let word = |writer: &mut Writer, word: &String| writer.text(word);
         compact::encode(&mut writer, &self.model)?;
@@ -85,21 +84,13 @@ impl Compiled {
     }
 }
 
-/// The bytes of each shipped model as they should be, by the name of its file in `crates/check/src/compiled`. None if a
-/// model cannot be written.
-pub fn fresh() -> Option<Vec<(String, Vec<u8>)>> {
-    let one = |name: &'static str| {
-        let model = Models::from_text(name)?;
-        Some((format!("{name}.bin"), model.to_keep().bytes(model.tree())?))
-    };
-    Models::names().into_iter().map(one).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use fencepost_syntax::litmus::Arch;
 
     use super::*;
+    use crate::model::load::Models;
+    use crate::model::shipped::fresh;
 
     #[test]
     fn the_compiled_models_are_up_to_date() {

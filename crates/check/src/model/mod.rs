@@ -4,5 +4,6 @@ pub mod compiled;
 pub mod facts;
 pub mod load;
 pub mod readings;
+pub mod shipped;
 pub(crate) mod shipped_readings;
 pub(crate) mod variants;

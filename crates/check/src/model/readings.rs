@@ -14,8 +14,6 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
 use fencepost_syntax::suggest::nearest;
 
-use crate::model::load::Models;
-use crate::model::shipped_readings::words;
 use crate::phrase::either;
 
 /// A point that can be read in several ways.
@@ -203,51 +201,6 @@ impl std::error::Error for BadReading {}
 /// Every point of the PTX ISA that has a name here, in the order of their ids.
 pub fn table() -> Vec<Point> {
     TABLE.iter().map(Point::from).collect()
-}
-
-/// The points of one shipped model.
-#[derive(Clone, Debug)]
-pub struct OfModel {
-    pub model: &'static str,
-    pub points: Vec<Point>,
-}
-
-/// Every point of every shipped model that has some; `ptx` comes first, with all of [`table`].
-pub fn shipped() -> Vec<OfModel> {
-    let mut all = vec![OfModel { model: "ptx", points: table() }];
-    for name in Models::names().into_iter().filter(|name| *name != "ptx") {
-        let Some(model) = Models::shipped(name) else { continue };
-        let mut points = model.points.clone();
-        points.retain(|point| point.id.is_none());
-        for point in &mut points {
-            if let Some(words) = words(name, &point.name) {
-                words.question.clone_into(&mut point.question);
-                point.sections = words.source;
-            }
-        }
-        if !points.is_empty() {
-            all.push(OfModel { model: name, points });
-        }
-    }
-    all
-}
-
-/// The points of all shipped models as JSON, one array.
-pub fn json() -> String {
-    #[derive(serde::Serialize)]
-    struct Row {
-        model: &'static str,
-        #[serde(flatten)]
-        point: Point,
-    }
-    let rows = shipped().into_iter().flat_map(|of| {
-        let row = move |point| Row { model: of.model, point };
-        of.points.into_iter().map(row)
-    });
-    let rows: Vec<Row> = rows.collect();
-    let mut text = serde_json::to_string_pretty(&rows).expect("invariant: a point has string keys only");
-    text.push('\n');
-    text
 }
 
 struct Row {

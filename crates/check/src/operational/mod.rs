@@ -22,9 +22,9 @@ use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::budget::Budget;
-use crate::compare::{self, Observed};
 use crate::judge::question;
 use crate::judge::refusal::{not_unfolded, without_meaning};
+use crate::look::outcome::{Observed, observed_terms};
 use crate::phrase::{self, Notation};
 use crate::test::Test;
 
@@ -316,7 +316,7 @@ impl Run<'_> {
 
     /// The states that pass the filter, seen through the terms of the test; through all terms, if it has none.
     fn outcomes(&self, all: &model::Outcomes) -> Vec<Outcome> {
-        let terms = compare::terms(&self.test.program, Observed::Test);
+        let terms = observed_terms(&self.test.program, Observed::Test);
         let mut found: BTreeMap<Assignment, u64> = BTreeMap::new();
         for (state, states) in filtered(self.test, all) {
             *found.entry(assignment_of(self.test, &terms, state)).or_default() += states;
@@ -342,7 +342,7 @@ pub(crate) fn filtered<'a>(
 
 /// A final state as reports show it: the terms of the test; all terms, if it has none.
 pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
-    assignment_of(test, &compare::terms(&test.program, Observed::Test), state)
+    assignment_of(test, &observed_terms(&test.program, Observed::Test), state)
 }
 
 /// The same of other terms.

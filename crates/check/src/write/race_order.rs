@@ -15,7 +15,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_report::{Access, Race};
 use fencepost_syntax::Span;
 
-use crate::judge::answers::Checked;
+use crate::judge::found::Checked;
 use crate::test::Test;
 
 /// The flag of accesses that overlap in part.

@@ -18,7 +18,8 @@ use fencepost_report::{
 use fencepost_syntax::litmus::QuestionKind;
 use fencepost_syntax::{Source, Span};
 
-use crate::judge::answers::{Answers, Finding, verdict};
+use crate::judge::found::{Answers, Finding};
+use crate::judge::known::verdict;
 use crate::judge::undefined;
 use crate::look::histogram::Histogram;
 use crate::look::outcome::{Reader, State, holds};

@@ -6,7 +6,7 @@ use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
 use fencepost_report::{Place, RaceAnswer, Warning};
 use fencepost_syntax::Span;
 
-use crate::judge::answers::Answers;
+use crate::judge::found::Answers;
 use crate::look::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE, WINDOW};
 use crate::model::load::LoadedModel;
 use crate::test::Test;

@@ -10,7 +10,8 @@ mod cycle;
 mod orders;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::judge::answers::{Checked, check_as_read};
+use fencepost_check::judge::found::Checked;
+use fencepost_check::judge::layers::check_as_read;
 use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;

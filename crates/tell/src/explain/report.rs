@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
-use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::found::Checked;
 use fencepost_check::look::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;

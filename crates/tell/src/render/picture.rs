@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Goal, Limits};
 use fencepost_axiom::execution::Execution;
-use fencepost_check::judge::answers::Checked;
+use fencepost_check::judge::found::Checked;
 use fencepost_check::look::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet, START};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;

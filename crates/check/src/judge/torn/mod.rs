@@ -27,8 +27,9 @@ use fencepost_report::verdict::{Verdict, Why};
 use fencepost_report::{RaceAnswer, Report, TerminationAnswer, Warning};
 use fencepost_syntax::{Span, limits};
 
-use crate::judge::answers::{Checked, check_known};
+use crate::judge::found::{Ask, Checked};
 use crate::judge::initial_values::{self, Left};
+use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
 use crate::test::Test;
@@ -65,7 +66,7 @@ enum Searched {
 }
 
 /// The answers with torn values, given those of a search that takes every access for whole.
-pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Checked) -> Checked {
+pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Checked, ask: Ask<'_>) -> Checked {
     if !model.model.checks.iter().any(|check| check.name == AXIOM) {
         return whole;
     }
@@ -76,7 +77,7 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
     // Two instructions that race may access more than what they race for.
     let races = if is_seen(&whole, first.location) { "races" } else { "may race" };
     let place = (first.span, name.clone());
-    match search(test, model, options, &whole, torn) {
+    match search(test, (model, options, ask), &whole, torn) {
         Searched::Refused(why) => warned(test, whole, &place, (races, &why)),
         Searched::Open(why) => opened(test, whole, &why),
         Searched::Cut(found, rest) => {
@@ -94,7 +95,12 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
 }
 
 /// Cuts the program until nothing more can tear.
-fn search(test: &Test, model: &LoadedModel, options: &Options, whole: &Checked, mut torn: Vec<Torn>) -> Searched {
+fn search(
+    test: &Test,
+    (model, options, ask): (&LoadedModel, &Options, Ask<'_>),
+    whole: &Checked,
+    mut torn: Vec<Torn>,
+) -> Searched {
     let mut cuts: BTreeSet<Value> = BTreeSet::new();
     let mut last: Option<(Cut, Checked)> = None;
     while !torn.is_empty() {
@@ -121,7 +127,7 @@ fn search(test: &Test, model: &LoadedModel, options: &Options, whole: &Checked, 
         if options.budget.is_late() {
             return Searched::Open(Why::Time);
         }
-        let checked = check_known(&cut.test, model, options);
+        let checked = ask(&cut.test, model, options);
         if let Some(ended) = limits::ended() {
             return Searched::Open(ended.into());
         }
@@ -234,17 +240,10 @@ fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<To
         let Some(values) = all.get(location.index()).cloned().flatten() else {
             return Some(Torn { span, location, values: Vec::new(), varying: None });
         };
-        let varying = bytes_that_vary(&values, unfolding.locations[location.index()].ty.bits);
+        let varying = varying_bytes(&values, unfolding.locations[location.index()].ty.bits);
         (varying.len() > 1).then_some(Torn { span, location, values, varying: Some(varying) })
     });
     torn.collect()
-}
-
-/// The bytes, of so many bits, in which the values are not all the same; ascending.
-pub(crate) fn bytes_that_vary(values: &[Value], bits: u8) -> Vec<u32> {
-    let Some(first) = values.first() else { return Vec::new() };
-    let varying = values.iter().fold(0, |varying, value| varying | (value.0 ^ first.0));
-    (0..u32::from(bits.div_ceil(8))).filter(|byte| varying >> (8 * byte).min(127) & 0xff != 0).collect()
 }
 
 /// Why the cut search knows less than the whole one, if it does.
@@ -345,9 +344,9 @@ mod tests {
         let (tests, diagnostics) = crate::load(&Source::new("t.litmus", text));
         assert!(tests.len() == 1, "{diagnostics:?}");
         let model = Models::shipped("ptx").expect("a model");
-        let whole = check_known(&tests[0], &model, &Options::default());
+        let whole = crate::judge::known::check_known(&tests[0], &model, &Options::default());
         let options = Options { budget: crate::Budget::of_time(Duration::ZERO), ..Options::default() };
-        settle(&tests[0], &model, &options, whole).report
+        settle(&tests[0], &model, &options, whole, &crate::judge::known::check_known).report
     }
 
     #[test]
@@ -364,7 +363,7 @@ mod tests {
     fn values_of_one_byte_are_never_torn() {
         let vary = |values: &[i128]| {
             let values: Vec<Value> = values.iter().copied().map(Value).collect();
-            bytes_that_vary(&values, 64)
+            varying_bytes(&values, 64)
         };
         assert_eq!(vary(&[0, 1, 255]), [0]);
         assert_eq!(vary(&[0x100, 0x101]), [0]);
@@ -372,6 +371,6 @@ mod tests {
         assert_eq!(vary(&[0, 0x1_0000_0001]), [0, 4]);
         assert_eq!(vary(&[0, -1]), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert!(vary(&[]).is_empty());
-        assert_eq!(bytes_that_vary(&[Value(0), Value(-1)], 128).len(), 16);
+        assert_eq!(varying_bytes(&[Value(0), Value(-1)], 128).len(), 16);
     }
 }

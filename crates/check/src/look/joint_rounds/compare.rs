@@ -9,7 +9,7 @@ use fencepost_report::verdict::{Verdict, Why};
 use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 
-use crate::judge::answers::check_known;
+use crate::judge::known::check_known;
 use crate::load;
 use crate::look::failing_waits::draft::Random;
 use crate::look::joint_rounds;

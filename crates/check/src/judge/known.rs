@@ -7,30 +7,28 @@
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
-use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Question, Term};
 use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::verdict::{Verdict, Why};
-use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, TerminationAnswer};
 use fencepost_syntax::litmus::QuestionKind;
 
+use crate::judge::found::{Answers, Checked, Evidence, Finding};
+use crate::judge::mixed_size;
 use crate::judge::question::{looked_for, verdict_of};
 use crate::judge::refusal::{not_unfolded, refusal};
-use crate::judge::torn;
 use crate::judge::undefined;
-use crate::judge::{initial_values, mixed_size};
 use crate::look::collect::{Collector, Target, Totals};
 use crate::look::failing_waits;
 use crate::look::joint_rounds;
 use crate::look::outcome::{self, holds};
 use crate::look::protocol::{Examiner, ProtocolSet};
-use crate::look::race::{Flags, RaceSet};
+use crate::look::race::Flags;
 use crate::look::race_search::{self, Effort, Met, RaceSearch};
 use crate::look::search::{EngineName, Searcher, why_open};
 use crate::model::load::{LoadedModel, NotConfirmed, Replayer};
@@ -40,111 +38,6 @@ use crate::write;
 
 mod ends;
 mod witnesses;
-
-/// A report, and what it was written from.
-#[derive(Clone, Debug)]
-pub struct Checked {
-    pub report: Report,
-    pub evidence: Evidence,
-    /// What the evidence is evidence under, where that is not the model as it was given: other readings, or an older
-    /// version of the ISA. Explanations and pictures need it.
-    pub model: Option<Arc<LoadedModel>>,
-    /// What the evidence is evidence of, where that is not the test as it was given: its locations are cut, because their
-    /// values may be torn. The report speaks of the test as it was given.
-    pub test: Option<Arc<Test>>,
-}
-
-/// The executions behind a report, for explanations and pictures.
-#[derive(Clone, Debug, Default)]
-pub struct Evidence {
-    /// None where the test was refused before it was unfolded.
-    pub unfolding: Option<Unfolding>,
-    /// Per question: an execution that satisfies its condition (`forall`, `assert`: that breaks it), if one was found.
-    pub witnesses: Vec<Option<Execution>>,
-    /// A fair execution that never ends, if one was found.
-    pub stuck: Option<Execution>,
-    /// For each race of the report, the two events and an execution they race in.
-    pub races: Vec<((EventId, EventId), Arc<Execution>)>,
-    /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
-    /// are in it.
-    pub accesses: Option<Unfolding>,
-}
-
-/// Whether something was found, in a way that can be believed.
-#[derive(Clone, Debug)]
-pub enum Finding {
-    Found(Box<Execution>),
-    Absent,
-    /// No execution shows it, and it is possible: the behaviour is undefined.
-    Undefined,
-    Unknown(Why),
-}
-
-/// What a check knows before it is written down.
-pub struct Answers {
-    /// Per question; None while nothing is known.
-    pub findings: Vec<Option<Finding>>,
-    pub executions: Option<Count>,
-    pub outcomes: crate::look::histogram::Histogram,
-    /// What the counted executions show, before it is believed.
-    met: Met,
-    pub races: RaceSet,
-    pub race_answer: RaceAnswer,
-    /// Why it is not known.
-    pub race_why: Option<Why>,
-    /// The limit that may have kept more races from being found.
-    pub race_rest: Option<Why>,
-    /// The races are those of the executions that were counted, though others were to be looked at.
-    races_of_counted: bool,
-    pub protocol: ProtocolSet,
-    pub protocol_answer: ProtocolAnswer,
-    /// Its executions are those of the unfolding that keeps failing iterations.
-    pub protocol_of_accesses: bool,
-    pub termination: TerminationAnswer,
-    pub termination_why: Option<Why>,
-    pub stuck: Option<Execution>,
-    pub engine: Option<EngineName>,
-    pub cross_checked: bool,
-    /// The flags that make the behaviour undefined, if some do.
-    pub undefined: Vec<String>,
-    /// Nothing was looked at.
-    pub refused: Option<Why>,
-}
-
-impl Answers {
-    pub fn new(findings: Vec<Option<Finding>>) -> Answers {
-        Answers {
-            findings,
-            executions: None,
-            outcomes: Default::default(),
-            met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
-            races: RaceSet::default(),
-            race_answer: RaceAnswer::NotAsked,
-            race_why: None,
-            race_rest: None,
-            races_of_counted: false,
-            protocol: ProtocolSet::default(),
-            protocol_answer: ProtocolAnswer::NotAsked,
-            protocol_of_accesses: false,
-            termination: TerminationAnswer::NotAsked,
-            termination_why: None,
-            stuck: None,
-            engine: None,
-            cross_checked: false,
-            undefined: Vec::new(),
-            refused: None,
-        }
-    }
-}
-
-/// Under the model as it is compiled, whatever the options say of readings.
-pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
-    let whole = match fencepost_program::initial::unknowns(&test.program).is_empty() {
-        true => check_known(test, model, options),
-        false => initial_values::check(test, model, options),
-    };
-    torn::settle(test, model, options, whole)
-}
 
 /// With the initial values that the program has.
 pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -275,7 +168,7 @@ impl Job<'_> {
         self.leave_unmodelled(&mut answers);
         self.examine_witnesses(&examiner, &mut answers);
         self.count_witnesses(&mut answers);
-        mixed_size::apply(self.test, self.model, self.options, self.unfolding, &mut answers);
+        mixed_size::apply((self.test, self.model, self.options), self.unfolding, &check_known, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
         answers
     }

@@ -3,7 +3,8 @@
 
 use fencepost_report::Count;
 
-use super::{Answers, Finding, Job};
+use super::Job;
+use crate::judge::found::{Answers, Finding};
 use crate::look::outcome::{self, holds};
 
 impl Job<'_> {

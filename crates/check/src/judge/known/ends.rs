@@ -9,7 +9,8 @@ use fencepost_program::program::Condition;
 use fencepost_report::verdict::Why;
 use fencepost_report::{Count, TerminationAnswer};
 
-use super::{Answers, Finding, Job};
+use super::Job;
+use crate::judge::found::{Answers, Finding};
 use crate::look::race_search;
 use crate::look::search::why_open;
 
