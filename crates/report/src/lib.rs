@@ -30,7 +30,8 @@ pub struct Report {
     pub model: String,
     /// A fingerprint of the test without its name and comments.
     pub hash: String,
-    /// The worst verdict of the questions that can be broken; `Holds` where nothing is asked.
+    /// The worst verdict of the questions that can be broken. Where nothing is asked it
+    /// is `Holds`, or `Unknown` if a limit or a request ended the work.
     #[serde(serialize_with = "verdict_word")]
     pub verdict: Verdict,
     /// Why the verdict is `Unknown`.

@@ -95,6 +95,11 @@ impl Why {
         }
     }
 
+    /// Whether the user ended the work, with a limit or a request: more of it might have given the answer.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Why::Time | Why::Memory | Why::States | Why::Cancelled)
+    }
+
     pub fn span(&self) -> Option<Span> {
         match self {
             Why::Bound(span) | Why::Unsupported { span, .. } | Why::MixedSize { span, .. } => Some(*span),

@@ -41,6 +41,40 @@ fn counting_everything_takes_no_answer_away() {
     assert_eq!(report["executions"]["complete"], false, "the order of twenty writes: {}", report["executions"]);
 }
 
+/// Nothing is asked, so that all of it is: what was not finished is no answer.
+#[test]
+fn a_test_without_a_question_that_a_limit_ended_is_unknown() {
+    let folder = Folder::new();
+    folder.write("writers.litmus", writers("locations [x;]"));
+    for (limit, kind) in
+        [(["--time-limit", "0"], "time"), (["--time-limit", "0.3"], "time"), (["--memory-limit", "1"], "memory")]
+    {
+        let arguments = ["check", "writers.litmus", "--model", "ptx-7.5", "--all", limit[0], limit[1]];
+        let run = fencepost(&folder, &arguments);
+        let said = format!("Unknown  (the {kind} limit was reached)");
+        assert!(run.code == 3 && run.out.contains(&said), "{limit:?}: {}{}", run.out, run.err);
+        assert!(!run.out.contains("--all"), "it was given: {}", run.out);
+        let run = fencepost(&folder, &[&arguments[..], &["--json"]].concat());
+        let report: Value = serde_json::from_str(&run.out).expect("one JSON object");
+        assert_eq!((run.code, &report["why"]["kind"]), (3, &kind.into()), "{limit:?}: {report}");
+    }
+    let run = fencepost(&folder, &["check", "writers.litmus", "--model", "ptx-7.5"]);
+    assert!(run.code == 0 && run.out.contains("(--all counts all)"), "the cap is no limit: {}", run.out);
+}
+
+/// The same of a request.
+#[cfg(unix)]
+#[test]
+fn a_test_without_a_question_that_a_request_ended_is_unknown() {
+    let folder = Folder::new();
+    folder.write("writers.litmus", writers("locations [x;]"));
+    let mut command = Command::new("timeout");
+    command.args(["--preserve-status", "-s", "INT", "1", env!("CARGO_BIN_EXE_fencepost"), "check", "writers.litmus"]);
+    let output = command.args(["--all", "--json"]).current_dir(folder.path()).output().expect("coreutils has it");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    assert_eq!((output.status.code(), &report["why"]["kind"]), (Some(3), &"cancelled".into()), "{report}");
+}
+
 #[test]
 fn many_accesses_of_one_location_stay_within_the_limits() {
     let folder = Folder::new();

@@ -88,6 +88,8 @@ pub struct Answers {
     pub undefined: Vec<String>,
     /// Nothing was looked at.
     pub refused: Option<Why>,
+    /// The limit or request that ended the count of executions, or the search for races or for executions that never end.
+    pub stopped: Option<Why>,
 }
 
 impl Answers {
@@ -112,6 +114,7 @@ impl Answers {
             cross_checked: false,
             undefined: Vec::new(),
             refused: None,
+            stopped: None,
         }
     }
 }

@@ -76,6 +76,9 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
         }
         (own.positive, own.negative) = (positive, negative);
     }
+    if into.questions.is_empty() && !is_open(&into.verdict) {
+        (into.verdict, into.why) = (report.verdict, report.why);
+    }
     into.executions = into.executions.zip(report.executions).map(|(own, other)| own.plus(other));
     into.outcomes = outcomes(std::mem::take(&mut into.outcomes), report.outcomes);
     // All cases have the same events.
@@ -174,6 +177,9 @@ pub(crate) fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left
         answer.verdict = Verdict::Unknown(why.clone());
         answer.why = reason();
     }
+    if report.questions.is_empty() && why.is_limit() && !is_open(&report.verdict) {
+        (report.verdict, report.why) = (Verdict::Unknown(why.clone()), reason());
+    }
     if let Some(count) = &mut report.executions {
         count.complete = false;
     }
@@ -192,8 +198,11 @@ pub(crate) fn leave_open(test: &Test, report: &mut Report, why: &Why, left: Left
     }
 }
 
-/// The verdict of all questions.
+/// The verdict of all questions. Where there is none it stays.
 pub(crate) fn conclude(test: &Test, report: &mut Report) {
+    if test.program.questions.is_empty() {
+        return;
+    }
     let enforced = test.program.questions.iter().zip(&report.questions);
     let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
     report.verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));

@@ -161,6 +161,8 @@ impl Job<'_> {
         }
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
+            let why = answers.termination_why.clone().filter(Why::is_limit);
+            answers.stopped = answers.stopped.take().or(why);
         }
         if self.options.questions.is_yes() {
             self.races(flags, &mut answers);
@@ -269,6 +271,7 @@ impl Job<'_> {
             Exploration::Stopped => Some(Why::Internal("a search stopped by itself".to_owned())),
             Exploration::Incomplete(stop) => Some(why_open(stop)),
         };
+        answers.stopped = why.clone().filter(Why::is_limit);
         self.read_off(targets, totals, why.as_ref(), answers);
     }
 
@@ -367,6 +370,7 @@ impl Job<'_> {
             met.complete = search.hunt(flags, ends, effort, &mut met.races);
         }
         let limit = self.limit(&met);
+        answers.stopped = answers.stopped.take().or_else(|| limit.clone());
         if limit.is_some()
             && !met.races.has_race()
             && !met.protocol.has_error()

@@ -97,7 +97,9 @@ pub fn report(
 fn overall(test: &Test, questions: &[Answer], answers: &Answers) -> Verdict {
     let enforced = test.program.questions.iter().zip(questions);
     let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
-    match (Verdict::worst(enforced.map(|(_, answer)| &answer.verdict)), &answers.refused) {
+    // A test that asks nothing asks for everything: its executions, races and hangs.
+    let stopped = answers.stopped.as_ref().filter(|_| test.program.questions.is_empty());
+    match (Verdict::worst(enforced.map(|(_, answer)| &answer.verdict)), answers.refused.as_ref().or(stopped)) {
         // A test that asks nothing still has not been looked at.
         (Verdict::Holds, Some(why)) => Verdict::Unknown(why.clone()),
         (verdict, _) => verdict,

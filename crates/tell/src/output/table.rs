@@ -333,7 +333,11 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         unsupported_lines(&mut text, report);
     }
     if let Some(count) = report.executions.filter(Count::says_something) {
-        let (at_least, more) = if count.complete { ("", "") } else { ("at least ", " (--all counts all)") };
+        let (at_least, more) = match (count.complete, histogram) {
+            (true, _) => ("", ""),
+            (false, Histogram::Hide) => ("at least ", " (--all counts all)"),
+            (false, Histogram::Show) => ("at least ", " (not all were counted)"),
+        };
         let executions = phrase::count(count.count, "execution");
         let outcomes = phrase::count(report.outcome_count(), "outcome");
         let whose = if report.undefined.is_some() { "the model has " } else { "" };
@@ -342,7 +346,10 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
             outcome_lines(&mut text, report);
         }
     } else if !matches!(report.verdict, Verdict::Unknown(_)) {
-        text.push_str("  executions were not counted (--all counts them, however long it takes)\n");
+        text.push_str(match histogram {
+            Histogram::Hide => "  executions were not counted (--all counts them, however long it takes)\n",
+            Histogram::Show => "  executions were not counted\n",
+        });
     }
     details::write(&mut text, report);
     text.push_str(&closing(report));
