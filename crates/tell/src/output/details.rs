@@ -56,7 +56,10 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let _ = writeln!(text, "  protocol: depends on {dependence}");
     }
     if report.protocol.answer == ProtocolAnswer::Unknown {
-        text.push_str("  protocol: the use of the mbarriers was not decided\n");
+        text.push_str(match report.protocol.errors.is_empty() {
+            true => "  protocol: the use of the mbarriers was not decided\n",
+            false => "  protocol: there may be more broken rules: the use of the mbarriers was not decided\n",
+        });
     }
     if let Some(dependence) = &report.termination.depends {
         let _ = writeln!(text, "  end: depends on {dependence}");

@@ -52,6 +52,24 @@ fn what_the_state_remembers() {
     assert!(kinds(&found).contains(&"uninitialised"), "{found:?}");
 }
 
+/// Some readings of the specification were not looked at, and those that were have broken rules.
+#[test]
+fn broken_rules_of_what_was_not_decided_are_not_all() {
+    let mut found = report(&[MEET, ARRIVE], &[]);
+    let said = |report: &Report| {
+        let row = Row { report, comparison: &Comparison::NothingExpected, required: &[] };
+        table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain)
+    };
+    found.protocol.answer = ProtocolAnswer::Unknown;
+    let text = said(&found);
+    assert!(
+        text.contains("protocol: there may be more broken rules: the use of the mbarriers was not decided"),
+        "{text}"
+    );
+    found.protocol.errors.clear();
+    assert!(said(&found).contains("  protocol: the use of the mbarriers was not decided"), "nothing was found");
+}
+
 #[test]
 fn an_arrival_before_anybody_waited_for_the_phase_before() {
     let found = report(&[INIT, MEET, ARRIVE, ARRIVE], &[]);
