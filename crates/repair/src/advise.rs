@@ -4,7 +4,7 @@
 //! readings is looked at under stronger ones, and one under an older model of PTX under the whole one.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_check::Budget;
 use fencepost_check::judge::found::Checked;
@@ -12,6 +12,7 @@ use fencepost_check::judge::readings::{self, Places, Runs, places};
 use fencepost_check::look::outcome;
 use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::model::readings::Point;
+use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::race_order;
@@ -38,8 +39,8 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     }
     apply(test, model, options, &mut checked);
     diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
-    if !is_for(model) && model.is_older_ptx() {
-        diagnose_as_whole(test, options, &mut checked.report);
+    if let Repairs::By(whole) = &model.vocabulary.repairs {
+        diagnose_as(test, whole, options, &mut checked.report);
     }
     if !is_long {
         race_order::put_causes_first(test, &mut checked);
@@ -48,17 +49,22 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     checked
 }
 
-/// The older models of PTX know the same races (`agreement.rs` of the tests of `check` lists where not) and nothing of what makes them: what a
-/// race or a hang lacks is told as the whole model finds it.
-fn diagnose_as_whole(test: &Test, options: &Options, report: &mut Report) {
-    static WHOLE: OnceLock<Option<LoadedModel>> = OnceLock::new();
+/// A model may know the same races as another (of the older ones of PTX, `agreement.rs` of the tests of `check` lists where not)
+/// and nothing of what makes them: what a race or a hang lacks is told as the other one finds it.
+fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report) {
+    static WHOLE: Mutex<BTreeMap<String, Option<Arc<LoadedModel>>>> = Mutex::new(BTreeMap::new());
     let hangs = report.termination.answer == TerminationAnswer::MayHang;
     let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
     if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
         return;
     }
-    let Some(whole) = WHOLE.get_or_init(|| Models::shipped("ptx")) else { return };
-    let found = advise(test, whole, options).report;
+    let known = {
+        let mut models = WHOLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let shipped = || Models::shipped(whole).map(Arc::new);
+        models.entry(whole.to_owned()).or_insert_with(shipped).clone()
+    };
+    let Some(whole) = known else { return };
+    let found = advise(test, &whole, options).report;
     for race in &mut report.races.pairs {
         let same = found.races.pairs.iter().find(|other| places(other) == places(race));
         race.diagnosis = same.and_then(|other| other.diagnosis.clone());

@@ -3,11 +3,11 @@
 //! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
 
 use fencepost_check::look::outcome::Reader;
-use fencepost_check::look::race::{EXIT, START};
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{LocationRole, Place};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::finding::FindingKind;
 use fencepost_report::{Diagnosis, Missing};
 
 use super::edit::{Change, Edit, End};
@@ -48,15 +48,15 @@ pub(super) fn before_start(scene: &Scene<'_>, pair: (EventId, EventId), diagnosi
 }
 
 /// What is missing where no change is known that brings it.
-pub(super) fn general(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId)) -> Option<Missing> {
+pub(super) fn general(scene: &Scene<'_>, kind: FindingKind, pair: (EventId, EventId)) -> Option<Missing> {
     let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
     let place = words::place(scene, access);
-    let text = match flag {
-        EXIT => format!(
+    let text = match kind {
+        FindingKind::ExitBeforeAccess => format!(
             "what keeps the CTA there until {place} is done: a `barrier.cluster` that all its threads and those of the CTA \
              pass last, or a wait for it"
         ),
-        START => format!(
+        FindingKind::AccessBeforeStart => format!(
             "what shows that the CTA has started before {place}: a `barrier.cluster` that all threads of the cluster pass \
              first, or a message from one of its threads"
         ),

@@ -46,13 +46,13 @@ pub(crate) mod words;
 mod work;
 
 use fencepost_check::judge::found::Checked;
-use fencepost_check::look::race::{EXIT, IN_FLIGHT, NO_FENCE, START, is_of_registers};
 use fencepost_check::model::load::LoadedModel;
+use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
-use fencepost_check::write::race_order::MIXED;
 use fencepost_program::EventId;
 use fencepost_report::Diagnosis;
+use fencepost_report::finding::FindingKind;
 
 pub use advise::advise;
 pub use outcome::MOST_QUESTIONS;
@@ -69,7 +69,7 @@ pub const MOST_RACES: usize = 16;
 
 /// Whether anything is said of races under this model.
 pub fn is_for(model: &LoadedModel) -> bool {
-    scene::has_strands(&model.model)
+    model.vocabulary.repairs == Repairs::Own
 }
 
 /// Says of each race of the report what is missing, where the model knows asynchronous operations.
@@ -104,7 +104,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         let contested = (by_warps && race.contested).then(|| warp::diagnose(&scene, *pair)).flatten();
         if contested.is_none() {
             let before = cures.clean;
-            race.diagnosis = diagnose(&scene, &verifier, &race.flag, *pair, &mut cures);
+            race.diagnosis = diagnose(&scene, &verifier, race.kind, *pair, &mut cures);
             if cures.clean == before {
                 open.push((race, pair, execution));
             }
@@ -119,7 +119,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, &verifier, *pair, edits))
             && let Some(diagnosis) = &mut race.diagnosis
         {
-            let is_apart = told_apart(&scene, &race.flag, *pair, diagnosis).is_some();
+            let is_apart = told_apart(&scene, race.kind, *pair, diagnosis).is_some();
             tell(&scene, diagnosis, (cure.from, cure.to), &cure.edits, is_apart);
             diagnosis.confirmed = true;
         }
@@ -156,20 +156,20 @@ impl Cures {
 fn diagnose(
     scene: &Scene<'_>,
     verifier: &Verifier<'_>,
-    flag: &str,
+    kind: FindingKind,
     pair: (EventId, EventId),
     cures: &mut Cures,
 ) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
     let mut diagnosis =
         Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
-    let apart = told_apart(scene, flag, pair, &mut diagnosis);
+    let apart = told_apart(scene, kind, pair, &mut diagnosis);
     // Of accesses in each other's scope one width is all that is lacking; others are ordered like any two.
-    if flag == MIXED && scene.holds("related-by-scope", pair.0, pair.1) {
+    if kind == FindingKind::MixedSizeRace && scene.holds("related-by-scope", pair.0, pair.1) {
         return Some(diagnosis);
     }
     let is_apart = apart.is_some();
-    let plans = apart.filter(|_| flag != MIXED).unwrap_or_else(|| paths::plans(scene, pair));
+    let plans = apart.filter(|_| kind != FindingKind::MixedSizeRace).unwrap_or_else(|| paths::plans(scene, pair));
     let outcome = search(scene, verifier, pair, &plans, cures);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
     let is_against = matches!(outcome, Outcome::Against(_));
@@ -182,12 +182,12 @@ fn diagnose(
             Some((cure.from, cure.to, cure.edits))
         }
         // That they should have one width is said already.
-        Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if flag == MIXED => None,
+        Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if kind == FindingKind::MixedSizeRace => None,
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
-            let general = exit::general(scene, flag, pair).or_else(|| life::lacks(scene, flag, pair));
+            let general = exit::general(scene, kind, pair).or_else(|| life::lacks(scene, kind, pair));
             diagnosis.missing = general.into_iter().collect();
-            plans.into_iter().next().filter(|_| is_of_registers(flag)).map(|plan| (plan.from, plan.to, plan.edits))
+            plans.into_iter().next().filter(|_| kind.is_of_registers()).map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Unsolved => {
             let told = gates::by_proxies(scene, pair);
@@ -235,19 +235,24 @@ fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), e
 }
 
 /// What is no matter of order between two accesses has its own words and its own plans.
-fn told_apart(scene: &Scene<'_>, flag: &str, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Option<Vec<Plan>> {
-    match flag {
-        EXIT => Some(exit::diagnose(scene, pair, diagnosis)),
-        START => Some(exit::before_start(scene, pair, diagnosis)),
-        IN_FLIGHT => Some(in_flight::diagnose(scene, pair, diagnosis)),
-        NO_FENCE => Some(in_flight::unfenced(scene, pair, diagnosis)),
-        MIXED => {
+fn told_apart(
+    scene: &Scene<'_>,
+    kind: FindingKind,
+    pair: (EventId, EventId),
+    diagnosis: &mut Diagnosis,
+) -> Option<Vec<Plan>> {
+    match kind {
+        FindingKind::ExitBeforeAccess => Some(exit::diagnose(scene, pair, diagnosis)),
+        FindingKind::AccessBeforeStart => Some(exit::before_start(scene, pair, diagnosis)),
+        FindingKind::WgmmaRegisterInFlight => Some(in_flight::diagnose(scene, pair, diagnosis)),
+        FindingKind::WgmmaNoFence => Some(in_flight::unfenced(scene, pair, diagnosis)),
+        FindingKind::MixedSizeRace => {
             diagnosis.why = words::mixed(scene, pair);
             diagnosis.missing = vec![words::one_width(scene, pair)];
             Some(Vec::new())
         }
         _ => {
-            diagnosis.why = life::why(scene, flag, pair)?;
+            diagnosis.why = life::why(scene, kind, pair)?;
             Some(Vec::new())
         }
     }

@@ -1,42 +1,42 @@
 //! Tensor memory that is used outside its life (PTX ISA 9.7.18.7): no synchronisation makes that right.
 
-use fencepost_check::look::race::{ARRIVE_TWICE, CANCEL_AGAIN, MISPLACED, WAIT_ALONE, WINDOW};
 use fencepost_program::EventId;
 use fencepost_program::placement;
 use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
+use fencepost_report::finding::FindingKind;
 
 use super::scene::Scene;
 use super::words;
 
 /// Why, where the two are about columns that are not the program's at the time.
-pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<String> {
+pub(super) fn why(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventId, EventId)) -> Option<String> {
     let freed = |id: EventId| scene.has(id, Tag::Deallocation);
-    match flag {
-        "unallocated-access-race" => {
+    match kind {
+        FindingKind::UnallocatedAccessRace => {
             let place = words::place(scene, first);
             let how = origin(scene, first);
             Some(format!("{place} goes through an address that no tcgen05.alloc gave{how} (PTX ISA 9.7.18.7.1)"))
         }
-        ARRIVE_TWICE => Some(format!(
+        FindingKind::ClusterArriveTwice => Some(format!(
             "{} arrives again before the thread has waited: a thread arrives once per phase (PTX ISA 9.7.15.3)",
             words::place(scene, second)
         )),
-        WAIT_ALONE => Some(format!(
+        FindingKind::ClusterWaitAlone => Some(format!(
             "{} waits for no phase: the thread has not arrived since its last wait (PTX ISA 9.7.15.3)",
             words::place(scene, second)
         )),
-        MISPLACED => {
+        FindingKind::MisplacedOperand => {
             let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
             Some(format!("{} {} (PTX ISA {section})", words::place(scene, second), rule.words()))
         }
-        WINDOW => Some(format!(
+        FindingKind::OutsideWindow => Some(format!(
             "{} reaches {} of another CTA as `.shared::cta`, which is the window of its own CTA: say `.shared::cluster`, or \
              leave the state space out of a generic address (PTX ISA 5.1.7)",
             words::place(scene, second),
             scene.variable(second)
         )),
-        CANCEL_AGAIN => {
+        FindingKind::CancelAfterRefusal => {
             let (asks, saw) = if scene.has(first, Tag::Cancel) { (first, second) } else { (second, first) };
             Some(format!(
                 "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
@@ -44,7 +44,7 @@ pub(super) fn why(scene: &Scene<'_>, flag: &str, (first, second): (EventId, Even
                 words::place(scene, saw)
             ))
         }
-        "deallocated-twice-race" => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
+        FindingKind::DeallocatedTwiceRace => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
         _ => {
             let (dealloc, other) = match (freed(first), freed(second)) {
                 (true, false) => (first, second),
@@ -85,21 +85,25 @@ fn origin(scene: &Scene<'_>, access: EventId) -> String {
 }
 
 /// What is missing, where it can be said without a change that was checked.
-pub(super) fn lacks(scene: &Scene<'_>, flag: &str, (first, second): (EventId, EventId)) -> Option<Missing> {
+pub(super) fn lacks(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventId, EventId)) -> Option<Missing> {
     let asks = if scene.has(first, Tag::Cancel) { first } else { second };
-    let (at, text, section) = match flag {
-        "unallocated-access-race" => {
+    let (at, text, section) = match kind {
+        FindingKind::UnallocatedAccessRace => {
             (first, "an address that `tcgen05.alloc` has written, read behind it".to_owned(), "9.7.18.7.1")
         }
-        "deallocated-twice-race" => (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), "9.7.18.7.1"),
-        ARRIVE_TWICE => (second, "`barrier.cluster.wait` between the two arrives".to_owned(), "9.7.15.3"),
-        WAIT_ALONE => (second, "`barrier.cluster.arrive` before the wait".to_owned(), "9.7.15.3"),
-        MISPLACED => {
+        FindingKind::DeallocatedTwiceRace => {
+            (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), "9.7.18.7.1")
+        }
+        FindingKind::ClusterArriveTwice => {
+            (second, "`barrier.cluster.wait` between the two arrives".to_owned(), "9.7.15.3")
+        }
+        FindingKind::ClusterWaitAlone => (second, "`barrier.cluster.arrive` before the wait".to_owned(), "9.7.15.3"),
+        FindingKind::MisplacedOperand => {
             let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
             (second, format!("another operand: this one {}", rule.words()), section)
         }
-        WINDOW => (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), "5.1.7"),
-        CANCEL_AGAIN => {
+        FindingKind::OutsideWindow => (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), "5.1.7"),
+        FindingKind::CancelAfterRefusal => {
             (asks, "a branch that leaves the request out where the answer was a refusal".to_owned(), "9.7.15.18.1")
         }
         _ => {

@@ -22,11 +22,6 @@ pub(super) struct Scene<'a> {
     facts: Facts<'a>,
 }
 
-/// The relations that only a model of asynchronous operations has.
-pub(super) fn has_strands(model: &Model) -> bool {
-    model.nodes.iter().any(|node| node.name.as_deref() == Some("to-strand"))
-}
-
 pub(super) fn watching(model: &Model) -> Model {
     facts::watching(model)
 }

@@ -2,6 +2,7 @@
 //! order: the same check gives the same bytes. Fields are only ever added within a schema version.
 
 mod count;
+pub mod finding;
 pub mod verdict;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use fencepost_syntax::Source;
 
+use finding::FindingKind;
 use verdict::{Dependence, Verdict, Why};
 
 pub use count::Count;
@@ -122,7 +124,8 @@ impl Report {
 
     /// What was found beside data races, by name, ascending and each once: broken rules of mbarriers, races of other kinds.
     pub fn kinds(&self) -> Vec<String> {
-        let races = self.races.pairs.iter().map(|race| race.flag.clone()).filter(|flag| flag != "data-race");
+        let races = self.races.pairs.iter().filter(|race| race.kind != FindingKind::DataRace);
+        let races = races.map(|race| race.flag.clone());
         let mut kinds: Vec<String> = races.chain(self.protocol.errors.iter().map(|error| error.kind.clone())).collect();
         kinds.sort();
         kinds.dedup();
@@ -141,6 +144,9 @@ impl Report {
 pub struct Undefined {
     /// The flags of the model that say so, ascending: `data-race`, `scoped-race`.
     pub flags: Vec<String>,
+    /// What each of them means.
+    #[serde(skip_serializing)]
+    pub kinds: Vec<FindingKind>,
     /// What it means, in words.
     pub message: String,
 }
@@ -349,6 +355,9 @@ pub struct Race {
     /// `access-before-start` of an access to the memory of a CTA that may not have started
     /// that its memory may not outlive.
     pub flag: String,
+    /// What the flag means.
+    #[serde(skip_serializing)]
+    pub kind: FindingKind,
     pub first: Access,
     pub second: Access,
     pub location: Option<String>,

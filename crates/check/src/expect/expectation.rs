@@ -14,11 +14,11 @@
 
 use std::fmt::Write;
 
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::{Diagnostic, Span};
 
-use crate::look::race::{is_of_lifetime, is_of_one_thread};
 use crate::model::readings::Settings;
 
 /// A file's expectations, in its order.
@@ -319,7 +319,9 @@ impl Expectation {
             differ(known.all, format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
         }
         // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
-        let is_grave = |name: &String| is_of_lifetime(name) || is_of_one_thread(name);
+        let is_grave = |name: &String| {
+            FindingKind::from_word(name).is_some_and(|kind| kind.is_of_lifetime() || kind.is_of_one_thread())
+        };
         if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
             names_differ("to find", &self.finds, &found.finds).into_iter().for_each(|text| differ(known.all, text));
         }

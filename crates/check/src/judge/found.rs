@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Why;
 use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
@@ -85,7 +86,7 @@ pub struct Answers {
     pub engine: Option<EngineName>,
     pub cross_checked: bool,
     /// The flags that make the behaviour undefined, if some do.
-    pub undefined: Vec<String>,
+    pub undefined: Vec<(String, FindingKind)>,
     /// Nothing was looked at.
     pub refused: Option<Why>,
     /// The limit or request that ended the count of executions, or the search for races or for executions that never end.

@@ -88,7 +88,9 @@ fn merge(mut first: Checked, second: Checked) -> Checked {
     if merge_termination(&mut into.termination, report.termination) {
         first.evidence.stuck = evidence.stuck;
     }
-    let flags = |undefined: Option<Undefined>| undefined.map_or(Vec::new(), |undefined| undefined.flags);
+    let flags = |undefined: Option<Undefined>| -> Vec<_> {
+        undefined.map_or(Vec::new(), |undefined| undefined.flags.into_iter().zip(undefined.kinds).collect())
+    };
     into.undefined = undefined::of([flags(into.undefined.take()), flags(report.undefined)].concat());
     into.cross_checked &= report.cross_checked;
     for warning in report.warnings {

@@ -12,6 +12,7 @@ use fencepost_program::access::overlap_completely;
 use fencepost_program::program::LocationRole;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_report::{Answer, RaceAnswer, TerminationAnswer};
 
@@ -20,9 +21,6 @@ use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes, Wanted};
 use crate::test::Test;
-
-/// The flag of a model that says so.
-const FLAG: &str = "mixed-size-race";
 
 /// The variant of such a model without the axioms.
 const LEFT: &str = "mixed-size";
@@ -34,7 +32,7 @@ pub(crate) fn apply(
     ask: Ask<'_>,
     answers: &mut Answers,
 ) {
-    let raced = answers.races.races.keys().find(|key| key.flag == FLAG);
+    let raced = answers.races.races.keys().find(|key| key.kind == FindingKind::MixedSizeRace);
     let why = match raced {
         Some(key) => {
             let text = |span| format!("`{}`", test.instruction_text(span));

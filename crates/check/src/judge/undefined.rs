@@ -6,18 +6,18 @@
 //! "not reachable" of a program that may do anything is wrong. What was not found is believed only of a program that is
 //! known to have a defined behaviour: where races were not decided, an absence is unknown.
 //!
-//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`crate::look::race::REGISTERS`]), and a
-//! thread that does not arrive and wait in turn at the barrier of its cluster ([`crate::look::race::CLUSTER`]), and tensor memory
-//! that is accessed without being allocated ([`crate::look::race::TENSOR_MEMORY`]); races do not.
+//! In PTX a register of a `wgmma` that is used too early or not fenced does it ([`FindingKind::is_of_registers`]), and a
+//! thread that does not arrive and wait in turn at the barrier of its cluster ([`FindingKind::is_of_cluster_barrier`]), and tensor memory
+//! that is accessed without being allocated ([`FindingKind::is_of_tensor_memory`]); races do not.
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Why;
 use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer, Undefined};
 
 use crate::judge::contradiction;
 use crate::judge::found::{Answers, Finding};
-use crate::look::race::{is_of_one_thread, is_race};
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes};
 use crate::test::Test;
@@ -89,13 +89,14 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
 }
 
 /// What these flags of the model make of a program, if there are any.
-pub(crate) fn of(mut flags: Vec<String>) -> Option<Undefined> {
+pub(crate) fn of(mut flags: Vec<(String, FindingKind)>) -> Option<Undefined> {
     flags.sort();
     flags.dedup();
-    let races = flags.iter().all(|flag| is_race(flag) && !is_of_one_thread(flag));
+    let (flags, kinds): (Vec<String>, Vec<FindingKind>) = flags.into_iter().unzip();
+    let races = kinds.iter().all(|kind| kind.is_race());
     let what = if races { "race".to_owned() } else { flags.join(", ") };
     let message = format!("{what}: behaviour is undefined, every outcome is possible");
-    (!flags.is_empty()).then_some(Undefined { flags, message })
+    (!flags.is_empty()).then_some(Undefined { flags, kinds, message })
 }
 
 const NOT_DECIDED: &str = "whether a race makes its behaviour undefined was not decided";
@@ -136,6 +137,7 @@ mod tests {
             first: fencepost_syntax::Span::default(),
             second: fencepost_syntax::Span::default(),
             meaning: crate::look::race::Meaning::Undefined,
+            kind: super::FindingKind::DataRace,
         };
         let execution = check(&test_of(&format!("{RACE}\nexists (1:r0 = 1)")), &model, &Options::default());
         let execution = std::sync::Arc::new(execution.evidence.witnesses[0].clone().expect("a witness"));

@@ -38,7 +38,7 @@ use fencepost_program::TraceId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
 
-use crate::look::race::{Flag, Flags, is_of_lifetime};
+use crate::look::race::{Flag, Flags};
 
 /// Some choices of traces of an unfolding, with the same events.
 pub struct Part<'a> {
@@ -65,7 +65,7 @@ impl Part<'_> {
 /// The flags that are asked of a wait which answers no. What is only warned of is no matter of it, and one that nothing raises
 /// but what raises another is known with that.
 pub fn asked<'f>(flags: &'f Flags, model: &Model) -> Vec<&'f Flag> {
-    let all: Vec<&Flag> = flags.each().filter(|flag| flag.is_race() || is_of_lifetime(&flag.name)).collect();
+    let all: Vec<&Flag> = flags.each().filter(|flag| flag.is_race() || flag.kind.is_of_lifetime()).collect();
     let is_known = |flag: &Flag| {
         let others = all.iter().take_while(|other| other.check != flag.check);
         others.into_iter().any(|other| is_raised_within(model, flag.check, other.check))

@@ -14,8 +14,11 @@ use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
+use fencepost_report::finding::FindingKind;
+use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
-use fencepost_syntax::{Diagnostic, Source, Span};
+
+use crate::model::vocabulary::Vocabulary;
 
 /// A race without its executions: the flag, and the two instructions in source order.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +27,7 @@ pub struct RaceKey {
     pub first: Span,
     pub second: Span,
     pub meaning: Meaning,
+    pub kind: FindingKind,
 }
 
 /// What a flag means for the program.
@@ -31,9 +35,10 @@ pub struct RaceKey {
 pub enum Meaning {
     /// `flag`: something to warn of.
     Noted,
-    /// A `flag` that the model declares a race ([`is_race`], [`declared`]): its executions stay what they are.
+    /// A `flag` that the model declares a race: its executions stay what they are.
     Race,
-    /// `undefined_unless`, [`REGISTERS`] and [`CLUSTER`]: the program has no defined behaviour.
+    /// `undefined_unless`, and what one thread does wrong by itself ([`FindingKind::is_of_one_thread`]): the program has no
+    /// defined behaviour.
     Undefined,
 }
 
@@ -66,7 +71,7 @@ impl RaceKey {
     /// Whether the two are reported as a pair with what is missing: a race, or an access to memory that may not be there.
     /// Any other flag marks something to warn of.
     pub fn is_pair(&self) -> bool {
-        self.is_race() || is_of_lifetime(&self.flag)
+        self.is_race() || self.kind.is_of_lifetime()
     }
 
     fn is_race(&self) -> bool {
@@ -74,64 +79,17 @@ impl RaceKey {
     }
 }
 
-/// The flag of an access that the memory may not outlive. It is no data race, and it is undefined.
-pub const EXIT: &str = "exit-before-access";
-
-/// The flag of an access to the shared memory of a CTA that may not have started. It is no data race, and it is undefined.
-/// Both events of the pair are the access.
-pub const START: &str = "access-before-start";
-
-/// Whether a flag of this name is about memory that is not there at the time of an access.
-pub fn is_of_lifetime(flag: &str) -> bool {
-    [EXIT, START].contains(&flag)
-}
-
-/// Whether both events of a pair under this flag may be one, which is told once.
-pub fn may_be_alone(flag: &str) -> bool {
-    is_of_one_thread(flag) || flag == START
-}
-
-/// The flag of a register of a `wgmma` that is used before it is there. The behaviour is undefined (PTX ISA 9.7.17.5.2). In a
-/// shipped model it is no `undefined_unless`, because the unfolding tells which programs it can be about at all.
-pub const IN_FLIGHT: &str = "wgmma-register-in-flight";
-
-/// The flag of a register of a `wgmma` without a `wgmma.fence` between it and another access (PTX ISA 9.7.17.7.1): undefined
-/// in the same way.
-pub const NO_FENCE: &str = "wgmma-no-fence";
-
-/// The flags about registers.
-pub const REGISTERS: [&str; 2] = [IN_FLIGHT, NO_FENCE];
-
-/// The flags of a thread that does not arrive and wait in turn at the barrier of its cluster (PTX ISA 9.7.15.3): undefined
-/// too, and told by the unfolding in the same way.
-pub const CLUSTER: [&str; 2] = [ARRIVE_TWICE, WAIT_ALONE];
-pub const ARRIVE_TWICE: &str = "cluster-arrive-twice";
-pub const WAIT_ALONE: &str = "cluster-wait-alone";
-
-/// The flag of an asynchronous operation whose destination or mbarrier lies in a CTA where it must not (PTX ISA 9.7.10.13,
-/// 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2): undefined in the same way.
-pub const MISPLACED: &str = "misplaced-operand";
-
-/// The flag of an access that says `.shared::cta` and goes to the memory of another CTA (PTX ISA 5.1.7): undefined in the
-/// same way.
-pub const WINDOW: &str = "outside-window";
-
-/// The flags of tensor memory that is accessed through something that is no address of it, or deallocated twice (PTX ISA
-/// 9.7.18.7.1): undefined in the same way. What such an access hits is not known; the model's executions have it hit the
-/// columns that the CTA has.
-pub const TENSOR_MEMORY: [&str; 2] = [UNALLOCATED, DEALLOCATED_TWICE];
-pub const UNALLOCATED: &str = "unallocated-access-race";
-pub const DEALLOCATED_TWICE: &str = "deallocated-twice-race";
-
-/// The flag of a request to cancel a launch behind a refusal (PTX ISA 9.7.15.18.1): undefined in the same way.
-pub const CANCEL_AGAIN: &str = "cancel-after-refusal";
-
-/// Whether a flag of this name is about what one thread does, which makes the behaviour undefined.
-pub fn is_of_one_thread(flag: &str) -> bool {
-    is_of_registers(flag)
-        || CLUSTER.contains(&flag)
-        || TENSOR_MEMORY.contains(&flag)
-        || [MISPLACED, WINDOW, CANCEL_AGAIN].contains(&flag)
+/// What the unfolding may have noticed of what a flag is about.
+pub fn hazard_kind(hazard: HazardKind) -> Option<FindingKind> {
+    match hazard {
+        HazardKind::RegisterInFlight => Some(FindingKind::WgmmaRegisterInFlight),
+        HazardKind::NoRegisterFence => Some(FindingKind::WgmmaNoFence),
+        HazardKind::ClusterArriveTwice => Some(FindingKind::ClusterArriveTwice),
+        HazardKind::ClusterWaitAlone => Some(FindingKind::ClusterWaitAlone),
+        HazardKind::Misplaced => Some(FindingKind::MisplacedOperand),
+        HazardKind::OutsideWindow => Some(FindingKind::OutsideWindow),
+        _ => None,
+    }
 }
 
 /// Whether an access goes through something that is no address of tensor memory, or a thread deallocates a column twice.
@@ -146,46 +104,6 @@ fn may_misuse_tensor_memory(unfolding: &Unfolding) -> bool {
         columns.len() < all
     };
     unfolding.events.iter().any(is_stray) || unfolding.traces.iter().any(deallocates_twice)
-}
-
-/// Whether a flag of this name is about registers.
-pub fn is_of_registers(flag: &str) -> bool {
-    REGISTERS.contains(&flag)
-}
-
-/// The flags that a model's text declares races: the words of its `// races:` lines; None where it has no such line, and
-/// names tell ([`is_race`]).
-pub fn declared(text: &str) -> Option<Vec<&str>> {
-    let mut lines = text.lines().filter_map(|line| line.trim().strip_prefix(RACES_LINE)).peekable();
-    lines.peek()?;
-    let words = lines.flat_map(|line| line.split([',', ' ', '\t']));
-    Some(words.filter(|word| !word.is_empty()).collect())
-}
-
-const RACES_LINE: &str = "// races:";
-
-/// A flag that a model's text declares a race, and that it does not have.
-pub fn undeclared(source: &Source, model: &Model) -> Option<Diagnostic> {
-    let marks = |check: &Check| matches!(check.role, CheckRole::Flag | CheckRole::UndefinedUnless);
-    let is_known = |name: &str| model.checks.iter().any(|check| marks(check) && check.name == name);
-    let name = declared(&source.text)?.into_iter().find(|name| !is_known(name))?;
-    // A word of the text itself.
-    let at = (name.as_ptr() as usize).saturating_sub(source.text.as_ptr() as usize) as u32;
-    let help =
-        "`// races:` names flags of the model that are races; without the line these are the flags named after one";
-    let span = Span::new(at, at + name.len() as u32);
-    Some(Diagnostic::error(span, format!("this model has no flag `{name}`")).help(help))
-}
-
-/// Whether a flag is about races by its name: some word of it is `race`, `races` or `racy` (`data-race`, `race_on_locks`,
-/// `unseqRace`). A model that calls its races something else names those flags in a `// races:` line.
-pub fn is_race(flag: &str) -> bool {
-    let is_capital = |character: char| character.is_ascii_uppercase();
-    let words = flag.split(|character: char| !character.is_ascii_alphanumeric());
-    words.into_iter().any(|word| {
-        let last = word.rfind(is_capital).map_or(word, |at| word.get(at..).unwrap_or(word));
-        [word, last].iter().any(|part| matches!(part.to_ascii_lowercase().as_str(), "race" | "races" | "racy"))
-    })
 }
 
 impl RaceSet {
@@ -228,9 +146,9 @@ impl RaceSet {
     }
 
     /// The flags that make the behaviour undefined, ascending, each once.
-    pub fn undefined(&self) -> Vec<String> {
+    pub fn undefined(&self) -> Vec<(String, FindingKind)> {
         let undefined = self.races.keys().filter(|key| key.meaning == Meaning::Undefined);
-        let mut names: Vec<String> = undefined.map(|key| key.flag.clone()).collect();
+        let mut names: Vec<(String, FindingKind)> = undefined.map(|key| (key.flag.clone(), key.kind)).collect();
         names.dedup();
         names
     }
@@ -241,7 +159,7 @@ impl RaceSet {
         let mut told = BTreeSet::new();
         self.races.retain(|key, example| {
             let access = if exits(example.pair.0) { key.second } else { key.first };
-            key.flag != EXIT || told.insert(access)
+            key.kind != FindingKind::ExitBeforeAccess || told.insert(access)
         });
     }
 }
@@ -260,6 +178,7 @@ pub struct Flag {
     pub check: CheckId,
     pub name: String,
     pub meaning: Meaning,
+    pub kind: FindingKind,
     /// The pairs that raise it.
     node: NodeId,
 }
@@ -274,20 +193,19 @@ impl Flag {
 impl Flags {
     /// The compiler has made every `flag ~…` and `undefined_unless …` a question whether a relation is empty, so that
     /// each names pairs of events.
-    pub fn new(model: &Model, races: Option<&[&str]>) -> Flags {
+    pub fn new(model: &Model, vocabulary: &Vocabulary) -> Flags {
         let marks = |role: CheckRole| matches!(role, CheckRole::Flag | CheckRole::UndefinedUnless);
         let racy = model.checks.iter().enumerate();
         let racy = racy.filter(|(_, check)| marks(check.role) && check.kind == CheckKind::Empty);
-        let flag = |(at, check): (usize, &Check)| Flag {
-            check: CheckId(at as u32),
-            name: check.name.clone(),
-            meaning: match check.role {
+        let flag = |(at, check): (usize, &Check)| {
+            let kind = vocabulary.kind(&check.name);
+            let meaning = match check.role {
                 CheckRole::UndefinedUnless => Meaning::Undefined,
-                _ if is_of_one_thread(&check.name) => Meaning::Undefined,
-                _ if races.map_or(is_race(&check.name), |races| races.contains(&check.name.as_str())) => Meaning::Race,
+                _ if kind.is_of_one_thread() => Meaning::Undefined,
+                _ if kind.is_race() => Meaning::Race,
                 _ => Meaning::Noted,
-            },
-            node: check.node,
+            };
+            Flag { check: CheckId(at as u32), name: check.name.clone(), meaning, kind, node: check.node }
         };
         let flags: Vec<Flag> = racy.map(flag).collect();
         let mut nodes: Vec<NodeId> = flags.iter().map(|flag| flag.node).collect();
@@ -302,7 +220,7 @@ impl Flags {
 
     /// Whether the model says which programs have races. That none of its other flags is raised tells nothing about them.
     pub fn declare_races(&self) -> bool {
-        self.flags.iter().any(|flag| flag.is_race() && !is_of_one_thread(&flag.name))
+        self.flags.iter().any(|flag| flag.is_race() && !flag.kind.is_of_one_thread())
     }
 
     /// Whether a flag of this name is about races.
@@ -312,28 +230,23 @@ impl Flags {
 
     /// Whether the model knows programs without a defined behaviour, where races make it so.
     pub fn undefine(&self) -> bool {
-        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !is_of_one_thread(&flag.name))
+        self.flags.iter().any(|flag| flag.meaning == Meaning::Undefined && !flag.kind.is_of_one_thread())
     }
 
     /// Whether the behaviour of this program may be undefined.
     pub fn may_undefine(&self, unfolding: &Unfolding) -> bool {
-        let of_one_thread = |hazard: &Hazard| {
-            let flag = match hazard.kind {
-                HazardKind::RegisterInFlight => IN_FLIGHT,
-                HazardKind::NoRegisterFence => NO_FENCE,
-                HazardKind::ClusterArriveTwice => ARRIVE_TWICE,
-                HazardKind::ClusterWaitAlone => WAIT_ALONE,
-                HazardKind::Misplaced => MISPLACED,
-                HazardKind::OutsideWindow => WINDOW,
-                _ => return false,
-            };
-            self.flags.iter().any(|found| found.name == flag)
-        };
-        let knows = |names: &[&str]| self.flags.iter().any(|flag| names.contains(&flag.name.as_str()));
+        let of_one_thread = |hazard: &Hazard| hazard_kind(hazard.kind).is_some_and(|kind| self.knows(kind));
+        let knows_tensor_memory = self.flags.iter().any(|flag| flag.kind.is_of_tensor_memory());
+        let is_refused = |event: &Event| event.has(Tag::Refused);
         self.undefine()
             || unfolding.hazards.iter().any(of_one_thread)
-            || may_misuse_tensor_memory(unfolding) && knows(&TENSOR_MEMORY)
-            || unfolding.events.iter().any(|event| event.has(Tag::Refused)) && knows(&[CANCEL_AGAIN])
+            || may_misuse_tensor_memory(unfolding) && knows_tensor_memory
+            || unfolding.events.iter().any(is_refused) && self.knows(FindingKind::CancelAfterRefusal)
+    }
+
+    /// Whether the model finds such things.
+    pub fn knows(&self, kind: FindingKind) -> bool {
+        self.flags.iter().any(|flag| flag.kind == kind)
     }
 
     pub fn each(&self) -> impl Iterator<Item = &Flag> {
@@ -391,7 +304,13 @@ impl FlagEvaluator<'_> {
                     (a, b) if a <= b => ((first, second), (a, b)),
                     (a, b) => ((second, first), (b, a)),
                 };
-                let key = RaceKey { flag: flag.name.clone(), first: spans.0, second: spans.1, meaning: flag.meaning };
+                let key = RaceKey {
+                    flag: flag.name.clone(),
+                    first: spans.0,
+                    second: spans.1,
+                    meaning: flag.meaning,
+                    kind: flag.kind,
+                };
                 let mut execution = || shared.get_or_insert_with(|| Arc::new(execution.clone())).clone();
                 set.note(key, || Example { pair, execution: execution() });
             }

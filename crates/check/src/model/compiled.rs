@@ -112,7 +112,7 @@ mod tests {
             let arches = [Arch::Ptx, Arch::X86];
             assert_eq!(arches.map(|arch| read.is_about(arch)), arches.map(|arch| text.is_about(arch)));
             assert_eq!(format!("{:?}", read.points), format!("{:?}", text.points));
-            assert_eq!((read.name, read.source, read.origin), (text.name, text.source, text.origin));
+            assert_eq!((read.name, read.source, read.vocabulary), (text.name, text.source, text.vocabulary));
         }
     }
 

@@ -18,10 +18,11 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
-use crate::look::race::{self, Flags};
+use crate::look::race::Flags;
 use crate::model::compiled::{self, Compiled};
 use crate::model::readings::{Point, Settings};
 use crate::model::variants::{self, Mentioned};
+use crate::model::vocabulary::{Assumption, Vocabulary};
 use crate::phrase::either;
 use crate::test::Test;
 
@@ -33,7 +34,8 @@ pub struct LoadedModel {
     pub model: Model,
     pub source: Source,
     pub includes: Includes,
-    pub origin: Origin,
+    /// What its header says of it.
+    pub vocabulary: Vocabulary,
     /// The points the model can be read in several ways on.
     pub points: Vec<Point>,
     architecture: Option<Family>,
@@ -54,15 +56,6 @@ struct Text {
     sources: BTreeMap<String, Source>,
     mentioned: Mentioned,
     compiled: Mutex<BTreeMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
-}
-
-/// Whose words a model's names are.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Origin {
-    /// Ours: its axioms are those of the specification its header names.
-    Shipped,
-    /// Somebody's own: a name it shares with a shipped model need not mean the same.
-    Own,
 }
 
 /// What a model is about; a model without one is about any program.
@@ -148,13 +141,12 @@ fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(
 const REAL_DEPENDENCIES: &str = "real-dependencies";
 
 impl LoadedModel {
-    /// How a program is unrolled for it. Only of our own models is it known that nothing comes between the halves of a
-    /// read-modify-write, and that barriers order memory.
+    /// How a program is unrolled for it.
     pub fn unfolding(&self, bound: u32) -> UnfoldOptions {
-        let (rewriting, joint, elements) = match self.origin {
-            Origin::Shipped => (Rewriting::Spins, Joint::Spins, Elements::OneOfAlike),
-            Origin::Own => (Rewriting::Unrolled, Joint::Unrolled, Elements::All),
-        };
+        let assumes = |assumption| self.vocabulary.assumptions.contains(&assumption);
+        let rewriting = if assumes(Assumption::AtomicUpdates) { Rewriting::Spins } else { Rewriting::Unrolled };
+        let joint = if assumes(Assumption::OrderingBarriers) { Joint::Spins } else { Joint::Unrolled };
+        let elements = if assumes(Assumption::AlikeElements) { Elements::OneOfAlike } else { Elements::All };
         let real = self.model.features.iter().any(|known| known == REAL_DEPENDENCIES);
         let dependencies = if real { Dependencies::Real } else { Dependencies::Syntactic };
         UnfoldOptions { bound, rewriting, joint, elements, dependencies, ..UnfoldOptions::default() }
@@ -203,7 +195,9 @@ impl LoadedModel {
             return None;
         }
         let on = self.variants.iter().cloned().chain([name.to_owned()]).collect();
-        Some(LoadedModel { origin: Origin::Own, ..self.compiled(&on)? })
+        let mut own = self.compiled(&on)?;
+        own.vocabulary.assumptions.clear();
+        Some(own)
     }
 
     fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
@@ -214,7 +208,7 @@ impl LoadedModel {
             model,
             source: self.source.clone(),
             includes: self.includes.clone(),
-            origin: self.origin,
+            vocabulary: self.vocabulary.clone(),
             points: self.points.clone(),
             architecture: self.architecture,
             text: Arc::clone(&self.text),
@@ -229,7 +223,7 @@ impl LoadedModel {
     }
 
     pub fn flags(&self) -> &Flags {
-        self.flags.get_or_init(|| Flags::new(&self.model, race::declared(&self.source.text).as_deref()))
+        self.flags.get_or_init(|| Flags::new(&self.model, &self.vocabulary))
     }
 
     /// What [`Models::shipped`] needs to know to do without the text.
@@ -247,11 +241,6 @@ impl LoadedModel {
     /// Whether the model has a reading of this name.
     pub fn has_reading(&self, name: &str) -> bool {
         self.points.iter().any(|point| point.name == name)
-    }
-
-    /// Whether it is a shipped model of an older version of PTX.
-    pub fn is_older_ptx(&self) -> bool {
-        matches!(self.origin, Origin::Shipped) && self.name.starts_with("ptx-")
     }
 
     /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
@@ -391,7 +380,9 @@ impl Models {
     pub fn summary(name: &str) -> String {
         let text = shipped::shipped(name).unwrap_or("");
         let comments = text.lines().filter_map(|line| line.trim().strip_prefix("//")).map(str::trim);
-        let head: Vec<&str> = comments.take_while(|line| !line.is_empty() && !line.starts_with("features:")).collect();
+        let head: Vec<&str> = comments
+            .take_while(|line| !line.is_empty() && !HEADERS.iter().any(|header| line.starts_with(header)))
+            .collect();
         let head = head.join(" ");
         head.split_once(". ").map_or(head.clone(), |(first, _)| format!("{first}."))
     }
@@ -410,7 +401,7 @@ impl Models {
         let source = Source::new(format!("{name}.cat"), shipped::shipped(name)?);
         let loaded = Models::from_source(name, source, &mut |_| None);
         let loaded = loaded.expect("invariant: the shipped models compile, which a test checks");
-        Some(LoadedModel { origin: Origin::Shipped, ..loaded })
+        Some(loaded)
     }
 
     /// None if other variants are on by now.
@@ -422,13 +413,14 @@ impl Models {
             return None;
         }
         let (sources, compiled) = (BTreeMap::new(), Mutex::default());
+        let vocabulary = Vocabulary::of(&source.text);
         let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
         Some(LoadedModel {
             name: name.to_owned(),
             model,
             source,
             includes: Includes::new(),
-            origin: Origin::Shipped,
+            vocabulary,
             points,
             architecture: header.as_deref().and_then(Family::from_name).or_else(|| Family::from_name(name)),
             text: Arc::new(text),
@@ -456,7 +448,7 @@ impl Models {
         let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let model = compile(&source, (&tree, problems), find, &variants)?;
         let mut undeclared = undeclared(&mentioned, &points, &source);
-        undeclared.extend(race::undeclared(&source, &model).map(|problem| (source.clone(), problem)));
+        undeclared.extend(Vocabulary::problem(&source, &model).map(|problem| (source.clone(), problem)));
         if !undeclared.is_empty() {
             return Err(undeclared);
         }
@@ -464,6 +456,7 @@ impl Models {
         // What the text says comes before what the file is called; the folder says nothing.
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let architecture = header.or_else(|| Family::from_name(file));
+        let vocabulary = Vocabulary::of(&source.text);
         let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
         let text = Arc::new(Text { tree: tree.into(), kept: &[], sources, mentioned, compiled: Mutex::default() });
@@ -472,7 +465,7 @@ impl Models {
             model,
             source,
             includes,
-            origin: Origin::Own,
+            vocabulary,
             points,
             architecture,
             text,
@@ -483,6 +476,9 @@ impl Models {
 }
 
 type Gathered = BTreeMap<String, (Source, cat::Model)>;
+
+/// What lines of a header begin with that are no prose.
+const HEADERS: [&str; 7] = ["features:", "readings:", "settled:", "findings:", "races:", "assumes:", "repairs:"];
 
 /// No model of the field has a tenth of this.
 const MOST_FILES: usize = 256;

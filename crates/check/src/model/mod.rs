@@ -7,3 +7,4 @@ pub mod readings;
 pub mod shipped;
 pub(crate) mod shipped_readings;
 pub(crate) mod variants;
+pub mod vocabulary;

@@ -12,15 +12,12 @@ use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_report::finding::FindingKind;
 use fencepost_report::{Access, Race};
 use fencepost_syntax::Span;
 
 use crate::judge::found::Checked;
 use crate::test::Test;
-
-/// The flag of accesses that overlap in part.
-pub const MIXED: &str = "mixed-size-race";
-const DATA: &str = "data-race";
 
 /// Leaves out data races that are told as races of accesses that overlap in part.
 pub fn leave_out_told(checked: &mut Checked) {
@@ -28,11 +25,12 @@ pub fn leave_out_told(checked: &mut Checked) {
     if races.len() < 2 || races.len() != checked.evidence.races.len() {
         return;
     }
-    let mixed: Vec<(Access, Access)> = (races.iter().filter(|race| race.flag == MIXED))
+    let mixed: Vec<(Access, Access)> = (races.iter().filter(|race| race.kind == FindingKind::MixedSizeRace))
         .map(|race| (race.first.clone(), race.second.clone()))
         .collect();
     let is_told = |race: &Race| {
-        race.flag == DATA && mixed.iter().any(|(first, second)| (first, second) == (&race.first, &race.second))
+        race.kind == FindingKind::DataRace
+            && mixed.iter().any(|(first, second)| (first, second) == (&race.first, &race.second))
     };
     let evidence = std::mem::take(&mut checked.evidence.races);
     let pairs = std::mem::take(&mut checked.report.races.pairs);

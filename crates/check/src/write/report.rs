@@ -279,6 +279,7 @@ impl Writer<'_> {
         let second = unfolding.events.get(example.pair.1.index())?;
         Some(Race {
             flag: key.flag.clone(),
+            kind: key.kind,
             first: self.access(unfolding, first, key.first),
             second: self.access(unfolding, second, key.second),
             location: self.location(first).or_else(|| self.location(second)),

@@ -3,11 +3,12 @@
 
 use fencepost_program::program::Lint;
 use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
+use fencepost_report::finding::FindingKind;
 use fencepost_report::{Place, RaceAnswer, Warning};
 use fencepost_syntax::Span;
 
 use crate::judge::found::Answers;
-use crate::look::race::{ARRIVE_TWICE, IN_FLIGHT, MISPLACED, NO_FENCE, WAIT_ALONE, WINDOW};
+use crate::look::race::{RaceKey, hazard_kind};
 use crate::model::load::LoadedModel;
 use crate::test::Test;
 
@@ -32,19 +33,9 @@ pub(crate) fn gather(
         warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
     }
     // What was shown, or shown not to happen, needs no warning.
-    let is_decided = |name: &str| {
-        let is_flagged = model.flags().each().any(|flag| flag.name == name);
-        is_flagged && matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None)
-    };
-    let is_told = |hazard: &Hazard| match hazard.kind {
-        HazardKind::RegisterInFlight => is_decided(IN_FLIGHT),
-        HazardKind::NoRegisterFence => is_decided(NO_FENCE),
-        HazardKind::ClusterArriveTwice => is_decided(ARRIVE_TWICE),
-        HazardKind::ClusterWaitAlone => is_decided(WAIT_ALONE),
-        HazardKind::Misplaced => is_decided(MISPLACED),
-        HazardKind::OutsideWindow => is_decided(WINDOW),
-        _ => false,
-    };
+    let is_decided = matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None);
+    let is_told =
+        |hazard: &Hazard| is_decided && hazard_kind(hazard.kind).is_some_and(|kind| model.flags().knows(kind));
     for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
         let (name, message, section) = match hazard.kind {
             HazardKind::Misaligned { address, wanted } => {
@@ -59,7 +50,7 @@ pub(crate) fn gather(
         warnings.push(warning(name, (hazard.first, hazard.second), message, section));
     }
     for key in answers.races.races.keys().filter(|key| !key.is_pair()) {
-        let (message, section) = flag(&key.flag);
+        let (message, section) = flag(key);
         warnings.push(warning(&key.flag, (key.first, key.second), message, section));
     }
     for (key, example) in answers.protocol.errors.iter().filter(|(key, _)| !key.kind.is_error()) {
@@ -73,13 +64,13 @@ pub(crate) fn gather(
 }
 
 /// What a flag that is no race says, with the section of the PTX ISA if it is one of a shipped model.
-fn flag(name: &str) -> (String, &'static str) {
-    match name {
-        "alloc-after-relinquish" => {
+fn flag(key: &RaceKey) -> (String, &'static str) {
+    match key.kind {
+        FindingKind::AllocAfterRelinquish => {
             let message = "tcgen05.alloc comes after another thread's tcgen05.relinquish_alloc_permit";
             (message.to_owned(), "9.7.18.7.1")
         }
-        other => (format!("the model flags `{other}`"), ""),
+        _ => (format!("the model flags `{}`", key.flag), ""),
     }
 }
 
@@ -87,29 +78,35 @@ fn flag(name: &str) -> (String, &'static str) {
 fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
     match kind {
         HazardKind::RegisterInFlight => (
-            IN_FLIGHT,
+            FindingKind::WgmmaRegisterInFlight.word(),
             "a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it",
             "9.7.17.5.2",
         ),
         HazardKind::NoRegisterFence => (
-            NO_FENCE,
+            FindingKind::WgmmaNoFence.word(),
             "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
             "9.7.17.7.1",
         ),
-        HazardKind::ClusterArriveTwice => {
-            (ARRIVE_TWICE, "a thread arrives again at the barrier of the cluster before it waited", "9.7.15.3")
-        }
-        HazardKind::ClusterWaitAlone => {
-            (WAIT_ALONE, "a wait at the barrier of the cluster without an arrive since the last wait", "9.7.15.3")
-        }
+        HazardKind::ClusterArriveTwice => (
+            FindingKind::ClusterArriveTwice.word(),
+            "a thread arrives again at the barrier of the cluster before it waited",
+            "9.7.15.3",
+        ),
+        HazardKind::ClusterWaitAlone => (
+            FindingKind::ClusterWaitAlone.word(),
+            "a wait at the barrier of the cluster without an arrive since the last wait",
+            "9.7.15.3",
+        ),
         HazardKind::Misplaced => (
-            MISPLACED,
+            FindingKind::MisplacedOperand.word(),
             "the destination or the mbarrier of an asynchronous operation lies in a CTA where it must not",
             "9.7.10.28",
         ),
-        HazardKind::OutsideWindow => {
-            (WINDOW, "an access that says `.shared::cta` goes to the memory of another CTA", "5.1.7")
-        }
+        HazardKind::OutsideWindow => (
+            FindingKind::OutsideWindow.word(),
+            "an access that says `.shared::cta` goes to the memory of another CTA",
+            "5.1.7",
+        ),
         HazardKind::MbarrierElsewhere => (
             "mbarrier-elsewhere",
             "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",
@@ -121,9 +118,11 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
              it may wait for good",
             "9.7.18.5",
         ),
-        HazardKind::AllocAfterRelinquish => {
-            ("alloc-after-relinquish", "tcgen05.alloc follows tcgen05.relinquish_alloc_permit", "9.7.18.7.1")
-        }
+        HazardKind::AllocAfterRelinquish => (
+            FindingKind::AllocAfterRelinquish.word(),
+            "tcgen05.alloc follows tcgen05.relinquish_alloc_permit",
+            "9.7.18.7.1",
+        ),
         HazardKind::DeallocatedCount => (
             "deallocated-count",
             "tcgen05.dealloc returns another number of columns than tcgen05.alloc was asked for",

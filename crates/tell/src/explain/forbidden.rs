@@ -17,7 +17,6 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
 use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
 use fencepost_check::model::facts::chosen;
-use fencepost_check::model::load::Origin;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_syntax::cat::CheckRole;
@@ -347,7 +346,7 @@ fn rejection(
     let highlight = highlight.collect();
     Rejected {
         axiom: explanation.check_name.clone(),
-        called: words::axiom_title(&explanation.check_name, context.family(), context.origin),
+        called: words::axiom_title(&explanation.check_name, context.family(), context.is_specified()),
         section: context.axiom_section(&explanation.check_name),
         lines,
         candidates: 1,
@@ -374,7 +373,7 @@ fn conclusion(
     let name = explanation.check_name.as_str();
     let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
     let text = match (name, &explanation.shape, last, telling) {
-        (_, shape, last, _) if context.origin == Origin::Own => own_conclusion(context, name, shape, last),
+        (_, shape, last, _) if !context.is_specified() => own_conclusion(context, name, shape, last),
         // The compound order goes through from-read too: what it leads to is the same under each of its axioms.
         (_, shape, Some(step), Some(Telling::FromRead))
             if name == "causality" || context.family() == Family::Compound && is_closed(shape) =>

@@ -29,7 +29,7 @@ mod words;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
-use fencepost_check::model::load::Origin;
+use fencepost_check::model::vocabulary::Vocabulary;
 use fencepost_program::program::Program;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Source, Span};
@@ -52,7 +52,8 @@ pub struct Context<'a> {
     pub program: &'a Program,
     pub model: &'a Model,
     pub source: &'a Source,
-    pub origin: Origin,
+    /// What the model's header says of its names.
+    pub vocabulary: &'a Vocabulary,
     /// The text of the instruction at a span, on one line.
     pub text: &'a dyn Fn(Span) -> String,
     /// The iterations of the execution's loops.

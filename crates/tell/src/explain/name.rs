@@ -2,7 +2,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_check::look::proxy::Proxy;
-use fencepost_check::model::load::Origin;
+use fencepost_check::model::vocabulary::Assumption;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
@@ -16,6 +16,11 @@ use super::{Context, Line};
 impl<'a> Context<'a> {
     pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
         self.unfolding.events.get(id.index())
+    }
+
+    /// Whether the model's names are those of its specification.
+    pub(super) fn is_specified(&self) -> bool {
+        self.vocabulary.assumptions.contains(&Assumption::SpecifiedNames)
     }
 
     pub(super) fn family(&self) -> Family {
@@ -125,7 +130,7 @@ impl<'a> Context<'a> {
 
     /// A section of the PTX ISA, for programs it is about and models that follow it.
     pub(super) fn section(&self, section: &str) -> Option<String> {
-        let cites = self.family() == Family::Ptx && self.origin == Origin::Shipped;
+        let cites = self.family() == Family::Ptx && self.is_specified();
         (cites && !section.is_empty()).then(|| section.to_owned())
     }
 
@@ -133,7 +138,7 @@ impl<'a> Context<'a> {
     pub(super) fn section_about(&self, events: &[EventId], section: &str) -> Option<String> {
         let is_device = self.program.arch == Arch::Ptx && events.iter().all(|event| !self.is_x86(*event));
         match self.family() {
-            Family::Compound if is_device && self.origin == Origin::Shipped && !section.is_empty() => {
+            Family::Compound if is_device && self.is_specified() && !section.is_empty() => {
                 Some(format!("PTX ISA {section}"))
             }
             _ => self.section(section),

@@ -4,13 +4,11 @@
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
-use fencepost_check::look::race::{
-    CANCEL_AGAIN, CLUSTER, EXIT, IN_FLIGHT, MISPLACED, NO_FENCE, START, TENSOR_MEMORY, WINDOW, may_be_alone,
-};
 use fencepost_check::model::facts::{self, Facts};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
+use fencepost_report::finding::FindingKind;
 use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::litmus::Arch;
 
@@ -24,6 +22,8 @@ use super::{Context, Explanation, Line, Rounds};
 pub struct Example<'a> {
     /// The flag, `data-race`.
     pub flag: &'a str,
+    /// What it means.
+    pub kind: FindingKind,
     pub execution: &'a Execution,
     pub pair: (EventId, EventId),
 }
@@ -37,20 +37,21 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     let (first, second) = example.pair;
     let mut lines = vec![access(context, first), access(context, second)];
     let location = context.location_name(first);
-    let summary = match (example.flag, context.program.arch) {
-        ("data-race" | "scoped-race", Arch::C) => {
+    let summary = match (example.kind, context.program.arch) {
+        (FindingKind::DataRace | FindingKind::ScopedRace, Arch::C) => {
             lines.extend(reasons_by_scope(context, example.pair));
-            let kind = if example.flag == "data-race" { "a data race" } else { "a race of atomics, by their scopes" };
+            let is_plain = example.kind == FindingKind::DataRace;
+            let kind = if is_plain { "a data race" } else { "a race of atomics, by their scopes" };
             format!("The location {location} has {kind}, so behaviour is undefined and every outcome is possible:")
         }
-        ("data-race", _) => {
+        (FindingKind::DataRace, _) => {
             lines.extend(match context.family() {
                 Family::Compound => reasons_by_scope(context, example.pair),
                 _ => reasons(context, example),
             });
             format!("The location {location} has a data race:")
         }
-        (flag, _) => format!("These raise the flag `{flag}` of the model:"),
+        _ => format!("These raise the flag `{}` of the model:", example.flag),
     };
     let threads = [context.thread(first), context.thread(second)];
     let reads = example.execution.events.iter().copied().filter(|event| {
@@ -89,7 +90,7 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         context.line(id, format!("`{}` {how}{what}{through}{iteration}", context.instruction(id)))
     };
     // What one instruction does alone is told once.
-    let is_one = may_be_alone(example.flag) && example.pair.0 == example.pair.1;
+    let is_one = example.kind.may_be_alone() && example.pair.0 == example.pair.1;
     let mut lines: Vec<Line> = accesses.into_iter().skip(usize::from(is_one)).map(told).collect();
     lines.push(Line { text: diagnosis.why.clone(), ..Line::default() });
     let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
@@ -103,31 +104,35 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         lines.push(Line { text, ..Line::default() });
     }
     let location = context.location_name(example.pair.0);
-    let summary = match example.flag {
-        "data-race" => capitalised(&format!("the location {location} has a data race:")),
-        IN_FLIGHT => {
+    let summary = match example.kind {
+        FindingKind::DataRace => capitalised(&format!("the location {location} has a data race:")),
+        FindingKind::WgmmaRegisterInFlight => {
             "A register is used before the product it belongs to is complete, so behaviour is undefined:".to_owned()
         }
-        NO_FENCE => "A product uses registers without a `wgmma.fence` before it, so behaviour is undefined:".to_owned(),
-        flag if CLUSTER.contains(&flag) => {
+        FindingKind::WgmmaNoFence => {
+            "A product uses registers without a `wgmma.fence` before it, so behaviour is undefined:".to_owned()
+        }
+        kind if kind.is_of_cluster_barrier() => {
             "A thread does not arrive and wait in turn at the barrier of its cluster, so behaviour is undefined:"
                 .to_owned()
         }
-        MISPLACED => {
+        FindingKind::MisplacedOperand => {
             "An operand of an asynchronous operation lies in a CTA where it must not, so behaviour is undefined:"
                 .to_owned()
         }
-        WINDOW => "An access that says `.shared::cta` goes to the memory of another CTA, so behaviour is undefined:"
-            .to_owned(),
-        flag if TENSOR_MEMORY.contains(&flag) => {
+        FindingKind::OutsideWindow => {
+            "An access that says `.shared::cta` goes to the memory of another CTA, so behaviour is undefined:"
+                .to_owned()
+        }
+        kind if kind.is_of_tensor_memory() => {
             "Tensor memory is used through no address of it, or given back twice, so behaviour is undefined:".to_owned()
         }
-        CANCEL_AGAIN => {
+        FindingKind::CancelAfterRefusal => {
             "A launch is asked to be cancelled after a refusal was seen, so behaviour is undefined:".to_owned()
         }
-        EXIT => "Shared memory may be gone when it is accessed:".to_owned(),
-        START => "Shared memory may not be there yet when it is accessed:".to_owned(),
-        flag => format!("These raise the flag `{flag}` of the model:"),
+        FindingKind::ExitBeforeAccess => "Shared memory may be gone when it is accessed:".to_owned(),
+        FindingKind::AccessBeforeStart => "Shared memory may not be there yet when it is accessed:".to_owned(),
+        _ => format!("These raise the flag `{}` of the model:", example.flag),
     };
     Explanation { summary, lines, rejected: Vec::new(), remark: None }
 }

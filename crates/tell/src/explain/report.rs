@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_check::judge::found::Checked;
-use fencepost_check::look::race::{IN_FLIGHT, TENSOR_MEMORY, WINDOW, is_of_one_thread, is_of_registers};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_repair::is_for;
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::{Cause, Diagnosis, Report};
 use fencepost_syntax::litmus::QuestionKind;
@@ -75,7 +75,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
     let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let racing = Context { unfolding: accesses, ..context };
     parts.extend((0..).zip(races).map(|(index, (found, (pair, execution)))| {
-        let example = Example { flag: &found.flag, execution, pair: *pair };
+        let example = Example { flag: &found.flag, kind: found.kind, execution, pair: *pair };
         let explanation = match &found.diagnosis {
             // Under an older model the reason is in its own words, beside what the whole one finds missing.
             Some(diagnosis) if is_for(model) => diagnosed(&racing, &example, diagnosis),
@@ -151,9 +151,9 @@ fn context<'a>(
     unfolding: &'a Unfolding,
     text: &'a dyn Fn(fencepost_syntax::Span) -> String,
 ) -> Context<'a> {
-    let origin = model.origin;
+    let vocabulary = &model.vocabulary;
     let (program, source, rounds) = (&test.program, &test.source, &NO_LOOPS);
-    Context { unfolding, program, model: &model.model, source, origin, text, rounds }
+    Context { unfolding, program, model: &model.model, source, vocabulary, text, rounds }
 }
 
 /// The model with those readings that were chosen, and these, which the answer depends on: `ptx, async-fence=both`.
@@ -166,15 +166,14 @@ pub(crate) fn told_under(report: &Report, readings: &[String]) -> Option<String>
 
 /// What makes the behaviour undefined.
 fn cause(checked: &Checked) -> &'static str {
-    let flags = checked.report.undefined.as_ref().map_or(&[][..], |undefined| &undefined.flags);
+    let kinds = checked.report.undefined.as_ref().map_or(&[][..], |undefined| &undefined.kinds);
+    let all = |is: fn(FindingKind) -> bool| kinds.iter().copied().all(is);
     match () {
-        () if flags.iter().all(|flag| flag == IN_FLIGHT) => "register that is used too early",
-        () if flags.iter().all(|flag| is_of_registers(flag)) => "missing fence of registers",
-        () if flags.iter().all(|flag| TENSOR_MEMORY.contains(&flag.as_str())) => "misuse of tensor memory",
-        () if flags.iter().all(|flag| flag == WINDOW) => "access outside the window of its CTA",
-        () if flags.iter().all(|flag| is_of_one_thread(flag)) => {
-            "misuse of the cluster's barrier, of launches or of registers"
-        }
+        () if all(|kind| kind == FindingKind::WgmmaRegisterInFlight) => "register that is used too early",
+        () if all(FindingKind::is_of_registers) => "missing fence of registers",
+        () if all(FindingKind::is_of_tensor_memory) => "misuse of tensor memory",
+        () if all(|kind| kind == FindingKind::OutsideWindow) => "access outside the window of its CTA",
+        () if all(FindingKind::is_of_one_thread) => "misuse of the cluster's barrier, of launches or of registers",
         () => "race",
     }
 }

@@ -2,8 +2,6 @@
 //! names Dartagnan's and herd's models use, and the base relations; a name it does not know is shown as it is.
 //! Section numbers are those of PTX ISA 9.1 and later, chapter 8; only explanations under a shipped model cite them.
 
-use fencepost_check::model::load::Origin;
-
 /// How an edge of a named relation is told.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Telling {
@@ -250,8 +248,8 @@ pub(super) fn axiom(name: &str, family: Family) -> Option<&'static Axiom> {
 }
 
 /// An axiom of somebody's own model may share its name with one of the specification and mean something else.
-pub(super) fn axiom_title(name: &str, family: Family, origin: Origin) -> String {
-    let known = if origin == Origin::Shipped { axiom(name, family) } else { None };
+pub(super) fn axiom_title(name: &str, family: Family, is_specified: bool) -> String {
+    let known = if is_specified { axiom(name, family) } else { None };
     known.map_or_else(|| format!("`{name}`"), |axiom| axiom.title.to_owned())
 }
 

@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
-use fencepost_check::look::race::{MOST_PAIRS, may_be_alone};
+use fencepost_check::look::race::MOST_PAIRS;
 use fencepost_repair::{MOST_QUESTIONS, MOST_RACES};
-use fencepost_report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, RacingAccess, Report, Step};
+use fencepost_report::finding::FindingKind;
+use fencepost_report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, Race, RacingAccess, Report, Step};
 
 /// What a race rests on that is one under some readings only, with their names.
 fn weakest(report: &Report) -> String {
@@ -28,11 +29,11 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
         let (first, second) = (&race.first, &race.second);
         let contested = if race.contested { weakest(report) } else { String::new() };
-        let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(&race.flag, report));
+        let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(race, report));
         let told = race.diagnosis.as_ref();
         let both = [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))];
         // What one instruction does alone is told once.
-        let is_one = may_be_alone(&race.flag) && first == second;
+        let is_one = race.kind.may_be_alone() && first == second;
         for (access, told) in both.into_iter().skip(usize::from(is_one)) {
             let how = told.map_or(String::new(), through);
             let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
@@ -74,11 +75,11 @@ pub(super) fn write(text: &mut String, report: &Report) {
 }
 
 /// Which of the two kinds of races of C it is.
-fn kind(flag: &str, report: &Report) -> &'static str {
-    match flag {
-        _ if !report.undefined.as_ref().is_some_and(|undefined| undefined.flags.iter().any(|own| own == flag)) => "",
-        "data-race" => " (not both atomic)",
-        "scoped-race" => " (atomics whose scopes do not include each other)",
+fn kind(race: &Race, report: &Report) -> &'static str {
+    match race.kind {
+        _ if !report.undefined.as_ref().is_some_and(|undefined| undefined.flags.contains(&race.flag)) => "",
+        FindingKind::DataRace => " (not both atomic)",
+        FindingKind::ScopedRace => " (atomics whose scopes do not include each other)",
         _ => "",
     }
 }

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use fencepost_check::expect::expectation::Comparison;
 use fencepost_check::expect::requirement;
-use fencepost_check::look::race::{EXIT, START, is_of_lifetime};
 use fencepost_check::phrase;
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
 
@@ -265,14 +265,14 @@ fn executions(count: Option<Count>) -> String {
 }
 
 fn races(report: &Report) -> String {
-    let has = |flag: &str| report.races.pairs.iter().any(|race| race.flag == flag);
-    let exit = if has(EXIT) { " + exit" } else { "" };
-    let start = if has(START) { " + start" } else { "" };
+    let has = |kind: FindingKind| report.races.pairs.iter().any(|race| race.kind == kind);
+    let exit = if has(FindingKind::ExitBeforeAccess) { " + exit" } else { "" };
+    let start = if has(FindingKind::AccessBeforeStart) { " + start" } else { "" };
     let races = match report.races.answer {
         RaceAnswer::None if report.races.assuming => "none (filtered)".to_owned(),
         RaceAnswer::None => "none".to_owned(),
         RaceAnswer::Found => {
-            let number = report.races.pairs.iter().filter(|race| !is_of_lifetime(&race.flag)).count();
+            let number = report.races.pairs.iter().filter(|race| !race.kind.is_of_lifetime()).count();
             let undefined = if report.undefined.is_some() { " (undefined)" } else { "" };
             let more = if report.races.more { "+" } else { "" };
             format!("{number}{more}{undefined}")

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_check::look::race::EXIT;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};
+use fencepost_report::finding::FindingKind;
 
 use super::marks;
 use super::palette::Relation;
@@ -105,30 +105,31 @@ fn kernel_nodes(scene: &Scene, unfolding: &Unfolding, kernel: KernelId) -> Vec<V
 
 /// A thick line without heads: neither access comes first.
 pub(super) fn races(scene: &mut Scene, words: &Words<'_>, index: &Index, options: &Options) {
-    for RacingPair { flag, first, second } in &options.races {
+    for RacingPair { flag, kind, first, second } in &options.races {
         let (Some(&from), Some(&to)) = (index.get(first), index.get(second)) else { continue };
         for node in [from, to] {
             if let Some(node) = scene.nodes.get_mut(node) {
                 node.highlighted = true;
             }
         }
-        let relation = Relation::Named(flag.clone());
+        let is_known = !matches!(kind, FindingKind::Race | FindingKind::Noted);
+        let relation = Relation::Named(if is_known { kind.word().to_owned() } else { flag.clone() });
         let known = |edge: &Edge| edge.relation == relation && (edge.from, edge.to) == (from, to);
         if from == to || scene.edges.iter().any(known) {
             continue;
         }
-        let label = race_label(words, flag, *first, *second);
+        let label = race_label(words, (flag, *kind), *first, *second);
         scene.edges.push(Edge { relation, from, to, label, heads: Heads::None, highlighted: true });
     }
 }
 
-fn race_label(words: &Words<'_>, flag: &str, first: EventId, second: EventId) -> String {
+fn race_label(words: &Words<'_>, (flag, kind): (&str, FindingKind), first: EventId, second: EventId) -> String {
     let (Some(a), Some(b)) = (words.event(first), words.event(second)) else { return flag.to_owned() };
-    if flag == EXIT {
+    if kind == FindingKind::ExitBeforeAccess {
         let access = if a.has(Tag::Exit) { second } else { first };
         return words.place(access).map_or(flag.to_owned(), |place| format!("{place} may be gone"));
     }
-    let what = if flag == "data-race" { "race" } else { flag };
+    let what = if kind == FindingKind::DataRace { "race" } else { flag };
     match words.place(first) {
         Some(place) if a.location().is_some() && b.location().is_some() => match (marks::proxy(a), marks::proxy(b)) {
             ("generic", "generic") => format!("{what} on {place}"),

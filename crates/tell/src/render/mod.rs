@@ -37,6 +37,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
+use fencepost_report::finding::FindingKind;
 use fencepost_syntax::Span;
 
 pub use picture::{Format, picture};
@@ -69,6 +70,7 @@ pub struct Options {
 pub struct RacingPair {
     /// `data-race`.
     pub flag: String,
+    pub kind: FindingKind,
     pub first: EventId,
     pub second: EventId,
 }

@@ -2,6 +2,8 @@
 //! reader who knows one picture knows all of them. The colours keep apart in greyscale and for the common kinds of
 //! colour blindness as far as seven of them can; the label on each edge says the same again.
 
+use fencepost_report::finding::FindingKind;
+
 /// A drawn relation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Relation {
@@ -107,13 +109,13 @@ impl Relation {
             Relation::Then => "inside an operation",
             Relation::Done => "the operation is complete",
             Relation::Launch => "kernel order",
-            Relation::Named(name) if name == "data-race" || name == "scoped-race" => "nothing orders the two",
-            Relation::Named(name) if name == fencepost_check::look::race::IN_FLIGHT => {
-                "a register is used before it is there"
-            }
-            Relation::Named(name) if name == fencepost_check::look::race::NO_FENCE => "no wgmma.fence between them",
-            Relation::Named(name) if name == fencepost_check::look::race::EXIT => "the memory may be gone",
-            Relation::Named(_) => "",
+            Relation::Named(name) => match FindingKind::from_word(name) {
+                Some(FindingKind::DataRace | FindingKind::ScopedRace) => "nothing orders the two",
+                Some(FindingKind::WgmmaRegisterInFlight) => "a register is used before it is there",
+                Some(FindingKind::WgmmaNoFence) => "no wgmma.fence between them",
+                Some(FindingKind::ExitBeforeAccess) => "the memory may be gone",
+                _ => "",
+            },
         }
     }
 

@@ -9,7 +9,7 @@ use fencepost_axiom::engine::enumerate::Enumerate;
 use fencepost_axiom::engine::{Ends, Engine, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::found::Checked;
-use fencepost_check::look::race::{EXIT, IN_FLIGHT, NO_FENCE, RaceSet, START};
+use fencepost_check::look::race::RaceSet;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::program::Question;
@@ -18,6 +18,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::Assignment;
+use fencepost_report::finding::FindingKind;
 use fencepost_syntax::litmus::QuestionKind;
 
 use super::{Options, RacingPair, marks, text};
@@ -175,7 +176,14 @@ fn races_in(model: &LoadedModel, checked: &Checked, unfolding: &Unfolding, execu
     flags.evaluator().add(unfolding, execution, &mut found);
     found.settle(unfolding);
     let races = found.races.into_iter().filter(|(key, _)| key.is_pair());
-    races.map(|(key, example)| RacingPair { flag: key.flag, first: example.pair.0, second: example.pair.1 }).collect()
+    races
+        .map(|(key, example)| RacingPair {
+            flag: key.flag,
+            kind: key.kind,
+            first: example.pair.0,
+            second: example.pair.1,
+        })
+        .collect()
 }
 
 /// The first in words, and how many others there are.
@@ -214,14 +222,14 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
     let location = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
     let location = location(race.first).or_else(|| location(race.second));
     let place = location.map_or(String::new(), |location| format!(" on {}", text::location_name(unfolding, location)));
-    let what = match race.flag.as_str() {
-        "data-race" => "Data race",
-        "scoped-race" => "Race by scopes",
-        EXIT => "Memory that may be gone",
-        START => "Memory that may not be there yet",
-        IN_FLIGHT => "Register in flight",
-        NO_FENCE => "Registers without a fence",
-        flag => flag,
+    let what = match race.kind {
+        FindingKind::DataRace => "Data race",
+        FindingKind::ScopedRace => "Race by scopes",
+        FindingKind::ExitBeforeAccess => "Memory that may be gone",
+        FindingKind::AccessBeforeStart => "Memory that may not be there yet",
+        FindingKind::WgmmaRegisterInFlight => "Register in flight",
+        FindingKind::WgmmaNoFence => "Registers without a fence",
+        _ => race.flag.as_str(),
     };
     if race.first == race.second {
         return format!("{what}{place}: {}", side(race.first));

@@ -164,7 +164,7 @@ fn what_was_not_looked_at_is_said() {
         program: &test.program,
         model: &model.model,
         source: &test.source,
-        origin: model.origin,
+        vocabulary: &model.vocabulary,
         text: &text,
         rounds: &explain::Rounds::default(),
     };

@@ -13,6 +13,7 @@ mod exits;
 mod explain_order;
 mod explain_text;
 mod explain_truth;
+mod own_models;
 mod protocol;
 mod render_gallery;
 mod render_strands;

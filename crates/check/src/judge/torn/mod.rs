@@ -23,6 +23,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::{Verdict, Why};
 use fencepost_report::{RaceAnswer, Report, TerminationAnswer, Warning};
 use fencepost_syntax::{Span, limits};
@@ -42,8 +43,6 @@ const IS: &str = "torn-value";
 const SECTION: &str = "8.10.3";
 /// The axiom of a model that says which reads are whole. A model without it takes all for whole.
 const AXIOM: &str = "single-copy-atomicity";
-/// The flag of such a model for accesses that are not morally strong and not ordered.
-const FLAG: &str = "data-race";
 /// More cuts than this are not tried.
 const MOST_CUTS: usize = 128;
 
@@ -189,7 +188,7 @@ fn raced(checked: &Checked, unfolding: &Unfolding) -> BTreeMap<LocationId, Span>
         events.iter().filter(|event| event.span == span).filter_map(|event| event.location()).collect()
     };
     let mut raced = BTreeMap::new();
-    let pairs = races.pairs.iter().zip(&checked.evidence.races).filter(|(race, _)| race.flag == FLAG);
+    let pairs = races.pairs.iter().zip(&checked.evidence.races).filter(|(race, _)| race.kind == FindingKind::DataRace);
     for (_, (pair, _)) in pairs {
         let span = |id: EventId| events.get(id.index()).map(|event| event.span).unwrap_or_default();
         let (first, second) = (span(pair.0), span(pair.1));
