@@ -35,7 +35,7 @@ pub struct LoadedModel {
     pub source: Source,
     pub includes: Includes,
     /// What its header says of it.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Arc<Vocabulary>,
     /// The points the model can be read in several ways on.
     pub points: Vec<Point>,
     architecture: Option<Family>,
@@ -196,8 +196,13 @@ impl LoadedModel {
         }
         let on = self.variants.iter().cloned().chain([name.to_owned()]).collect();
         let mut own = self.compiled(&on)?;
-        own.vocabulary.assumptions.clear();
+        own.assume_nothing();
         Some(own)
+    }
+
+    /// Whatever its header says.
+    pub(crate) fn assume_nothing(&mut self) {
+        Arc::make_mut(&mut self.vocabulary).assumptions.clear();
     }
 
     fn compiled(&self, on: &BTreeSet<String>) -> Option<LoadedModel> {
@@ -208,7 +213,7 @@ impl LoadedModel {
             model,
             source: self.source.clone(),
             includes: self.includes.clone(),
-            vocabulary: self.vocabulary.clone(),
+            vocabulary: Arc::clone(&self.vocabulary),
             points: self.points.clone(),
             architecture: self.architecture,
             text: Arc::clone(&self.text),
@@ -413,7 +418,7 @@ impl Models {
             return None;
         }
         let (sources, compiled) = (BTreeMap::new(), Mutex::default());
-        let vocabulary = Vocabulary::of(&source.text);
+        let vocabulary = Arc::new(Vocabulary::of(&source.text));
         let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
         Some(LoadedModel {
             name: name.to_owned(),
@@ -456,7 +461,7 @@ impl Models {
         // What the text says comes before what the file is called; the folder says nothing.
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let architecture = header.or_else(|| Family::from_name(file));
-        let vocabulary = Vocabulary::of(&source.text);
+        let vocabulary = Arc::new(Vocabulary::of(&source.text));
         let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
         let text = Arc::new(Text { tree: tree.into(), kept: &[], sources, mentioned, compiled: Mutex::default() });

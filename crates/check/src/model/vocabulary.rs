@@ -77,12 +77,13 @@ fn head(text: &str) -> impl Iterator<Item = &str> {
     lines.take_while(is_comment)
 }
 
-/// The words of all lines of the head that begin so; None if there is no such line.
-fn words<'t>(text: &'t str, begin: &str) -> Option<Vec<&'t str>> {
-    let mut lines = head(text).filter_map(|line| line.strip_prefix(begin)).peekable();
-    lines.peek()?;
-    let words = lines.flat_map(|line| line.split([',', ' ', '\t']));
-    Some(words.filter(|word| !word.is_empty()).collect())
+/// The words of all lines of the head that begin so.
+fn words<'t>(text: &'t str, begin: &str) -> impl Iterator<Item = &'t str> {
+    head(text).filter_map(move |line| line.strip_prefix(begin)).flat_map(split)
+}
+
+fn split(line: &str) -> impl Iterator<Item = &str> {
+    line.split([',', ' ', '\t']).filter(|word| !word.is_empty())
 }
 
 /// A flag and the word for what it means.
@@ -93,20 +94,25 @@ fn finding(word: &str) -> (&str, &str) {
 impl Vocabulary {
     /// Of the text of a model.
     pub fn of(text: &str) -> Vocabulary {
-        let kind = |word: &str| {
-            let (flag, word) = finding(word);
-            Some((flag.to_owned(), FindingKind::from_word(word)?))
-        };
-        Vocabulary {
-            findings: words(text, FINDINGS).map(|words| words.into_iter().filter_map(kind).collect()),
-            races: words(text, RACES).map(|words| words.into_iter().map(str::to_owned).collect()),
-            assumptions: words(text, ASSUMES).into_iter().flatten().filter_map(Assumption::from_word).collect(),
-            repairs: match words(text, REPAIRS).unwrap_or_default().first() {
-                None => Repairs::None,
-                Some(&"own") => Repairs::Own,
-                Some(model) => Repairs::By((*model).to_owned()),
-            },
+        let mut vocabulary = Vocabulary::default();
+        for line in head(text) {
+            // Few lines of a head are about this, and every check reads one.
+            if let Some(words) = line.strip_prefix(FINDINGS) {
+                let findings = vocabulary.findings.get_or_insert_default();
+                findings.extend(
+                    split(words)
+                        .map(finding)
+                        .filter_map(|(flag, word)| Some((flag.to_owned(), FindingKind::from_word(word)?))),
+                );
+            } else if let Some(words) = line.strip_prefix(RACES) {
+                vocabulary.races.get_or_insert_default().extend(split(words).map(str::to_owned));
+            } else if let Some(words) = line.strip_prefix(ASSUMES) {
+                vocabulary.assumptions.extend(split(words).filter_map(Assumption::from_word));
+            } else if let Some(word) = line.strip_prefix(REPAIRS).and_then(|words| split(words).next()) {
+                vocabulary.repairs = if word == "own" { Repairs::Own } else { Repairs::By(word.to_owned()) };
+            }
         }
+        vocabulary
     }
 
     /// What a flag of this name means.
@@ -134,11 +140,11 @@ impl Vocabulary {
             let at = (word.as_ptr() as usize).saturating_sub(text.as_ptr() as usize) as u32;
             Diagnostic::error(Span::new(at, at + word.len() as u32), message).help(help)
         };
-        for flag in words(text, RACES).into_iter().flatten().filter(|flag| !is_flag(flag)) {
+        for flag in words(text, RACES).filter(|flag| !is_flag(flag)) {
             let help = "`// races:` names flags of the model that are races; without the line these are the flags named after one";
             return Some(error(flag, format!("this model has no flag `{flag}`"), help));
         }
-        for (flag, word) in words(text, FINDINGS).into_iter().flatten().map(finding) {
+        for (flag, word) in words(text, FINDINGS).map(finding) {
             let help =
                 "`// findings: FLAG FLAG=WORD` says what the flags of the model mean; docs/findings.md has the words";
             if !is_flag(flag) {
@@ -149,12 +155,12 @@ impl Vocabulary {
             }
         }
         let unknown = |word: &&str| Assumption::from_word(word).is_none();
-        if let Some(word) = words(text, ASSUMES).into_iter().flatten().find(unknown) {
+        if let Some(word) = words(text, ASSUMES).find(unknown) {
             let known: Vec<&str> = Assumption::WORDS.iter().map(|(word, _)| *word).collect();
             let help = format!("`// assumes:` takes {}", known.join(", "));
             return Some(error(word, format!("`{word}` is nothing that can be assumed of a model"), &help));
         }
-        let own = words(text, REPAIRS).into_iter().flatten().find(|word| *word == "own")?;
+        let own = words(text, REPAIRS).find(|word| *word == "own")?;
         let has = |name: &&&str| model.nodes.iter().any(|node| node.name.as_deref() == Some(**name));
         let missing = REPAIR_RELATIONS.iter().find(|name| !has(name))?;
         let help = "`// repairs: own` is for a model with the relations of ptx.cat; leave the line out, or name a shipped model";
