@@ -4,7 +4,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use fencepost_check::Budget;
-use fencepost_check::expect::expectation::NewUnknown;
 use fencepost_check::expect::requirement::Requirement;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::options::{
@@ -209,8 +208,4 @@ fn refuse_combination(options: &cli::Check) -> Option<Exit> {
     let way_out = "--json carries the explanation as a field, the plain output as text";
     terminal::complain(&format!("`--explain` and `{format}` cannot be combined: {way_out}"));
     Some(Exit::BAD_INPUT)
-}
-
-pub(crate) fn new_unknown(named: &[String]) -> NewUnknown {
-    if named.is_empty() { NewUnknown::Left } else { NewUnknown::Written }
 }

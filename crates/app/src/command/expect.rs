@@ -4,11 +4,11 @@ use fencepost_check::Options;
 use fencepost_check::expect::expectation::{Comparison, Expectation, NewUnknown};
 use fencepost_tell::output::{Status, table};
 
-use super::check::{check_files, choice, collect, limits, new_unknown};
+use super::check::{check_files, choice, collect, limits};
 use super::file::{Choice, File};
 use super::library::Library;
 use super::readings;
-use super::refresh::{self, refresh};
+use super::refresh::{self, new_unknown, refresh};
 use crate::cli;
 use crate::exit::Exit;
 use crate::inputs::{Input, shown};

@@ -36,3 +36,8 @@ pub(crate) fn kept(number: u64) -> String {
     let lines = if number == 1 { "line" } else { "lines" };
     format!("{number} {lines} of expectations kept, whole or in part: there is no answer to replace what they say")
 }
+
+/// What a new line says where there is no answer: nothing, unless the command line names the models.
+pub(crate) fn new_unknown(named: &[String]) -> NewUnknown {
+    if named.is_empty() { NewUnknown::Left } else { NewUnknown::Written }
+}

@@ -8,7 +8,6 @@ use fencepost_check::model::readings::Settings;
 use fencepost_tell::output::{Row, Status, herd, json, junit, table};
 use fencepost_tell::{explain, render};
 
-use super::check::new_unknown;
 use super::file::{self, Choice, File};
 use super::{readings, refresh};
 use crate::cli;
@@ -86,7 +85,7 @@ impl<'a> Results<'a> {
 
     fn refresh(&mut self, at: usize, file: &File) {
         let Some(input) = self.inputs.get(at) else { return };
-        let unknown = new_unknown(&self.options.model);
+        let unknown = refresh::new_unknown(&self.options.model);
         self.kept += refresh::refresh(input, file, unknown, &mut self.exit).kept;
     }
 
