@@ -8,19 +8,12 @@
 //!   herd refuses both, except `A * B^-1`, which it reads as the inverse of a set, an error of type in every model.
 
 use super::lexer::Kind;
-use super::parser::{Failed, Parse, Parser};
+use super::parser::{Failed, Parse, Parser, Tree};
 use super::tree::{
     BinaryOperator, ConditionExpression, Expression, ExpressionClause, Pattern, SetClauses, UnaryOperator,
 };
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
-
-/// Levels of recursion the parser takes: brackets, bodies, functions. Published models stay below 12.
-pub const MAX_NESTING: u32 = 100;
-/// Operators on the longest path of one expression. The recursive functions over trees rely on it.
-pub const MAX_HEIGHT: u32 = 500;
-
-pub(super) type Tree = Spanned<Expression>;
 
 fn binary_operator(kind: Kind<'_>) -> Option<BinaryOperator> {
     match kind {

@@ -13,8 +13,8 @@ mod printer;
 pub mod tree;
 mod variant;
 
-pub use expression::{MAX_HEIGHT, MAX_NESTING};
 pub use include::include_names;
+pub use parser::{MAX_HEIGHT, MAX_NESTING};
 pub use printer::{print, print_expression};
 pub use tree::*;
 

@@ -2,12 +2,19 @@
 //! next line that begins an instruction at the same indentation (or further left) are skipped, so each broken
 //! instruction gets one message and its neighbours are still read.
 
-use super::expression::{MAX_HEIGHT, MAX_NESTING, Tree};
 use super::keyword::{Certainty, STARTS, nearest};
 use super::lexer::{Kind, Token, lex};
-use super::tree::{BinaryOperator, CatInstruction, Model};
+use super::tree::{BinaryOperator, CatInstruction, Expression, Model};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
+
+/// Levels of recursion the parser takes: brackets, bodies, functions. Published models stay below 12.
+pub const MAX_NESTING: u32 = 100;
+
+/// Operators on the longest path of one expression. The recursive functions over trees rely on it.
+pub const MAX_HEIGHT: u32 = 500;
+
+pub(super) type Tree = Spanned<Expression>;
 
 /// The diagnostic has been recorded; the caller gives up on its instruction.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 //! `~` binds tightest, then herd's `=>`, which is read as a disjunction, then `/\`, then `\/`. Parentheses leave no trace except where they
 //! change the grouping. Most people expect `=>` to bind least, so beside `/\` or `\/` it is warned of.
 
-use super::parse::Parser;
+use super::parser::Parser;
 use super::tree::{Arch, Comparison, Condition, Term};
 use crate::assembly::{instance, is_numbered_register, ptx::bad_number, x86};
 use crate::diagnostic::Diagnostic;

@@ -3,7 +3,7 @@
 //! herd's and Dartagnan's entries (`x = 1`, `int x`, `P0:r1 = x`, `t @ texture aliases x`), PTX's (`.global .u32 x = 1`,
 //! `.reg .pred %p<4>`) and NVLitmus's (`.texref t virtually aliases x`) may stand side by side.
 
-use super::parse::Parser;
+use super::parser::Parser;
 use super::tree::{AliasKind, Arch, Declaration, InitialAddress, InitialValue, LocationType};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};

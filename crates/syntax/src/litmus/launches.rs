@@ -2,7 +2,7 @@
 //! streams (`.event e: 1 -> 4`).
 
 use super::declarations::Declarations;
-use super::parse::Parser;
+use super::parser::Parser;
 use super::tree::{Declaration, LaunchOrder};
 use crate::span::{Span, Spanned};
 

@@ -12,6 +12,7 @@ mod header;
 mod launches;
 mod nvlitmus;
 mod parse;
+mod parser;
 mod print;
 mod registers;
 mod scopes;

@@ -2,7 +2,7 @@
 //!
 //! `ld r0, [x] == 1` assumes the loaded value; registers are unique in the file, so conditions do not name threads.
 
-use super::parse::Parser;
+use super::parser::Parser;
 use super::template::Instance;
 use super::tree::{Arch, Dialect, Layout, Litmus, Placement, Question, QuestionKind, Statement, Thread};
 use crate::assembly::Ends;

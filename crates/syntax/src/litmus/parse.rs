@@ -2,27 +2,15 @@
 
 use super::header::{self, Header, Start};
 use super::nvlitmus;
+use super::parser::Parser;
 use super::sections::Sections;
 use super::template::{self, Template};
-use super::tree::{Arch, Declaration, Dialect, Layout, Litmus, Statement, Thread};
-use crate::assembly::{Marks, x86};
+use super::tree::{Arch, Declaration, Dialect, Litmus, Statement, Thread};
+use crate::assembly::x86;
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Instruction, Operand};
 use crate::span::{Span, Spanned};
 use crate::text::{Comments, Cursor, finish};
-
-/// State shared by the parsers of the parts.
-pub(super) struct Parser<'a> {
-    pub(super) cursor: Cursor<'a>,
-    pub(super) arch: Arch,
-    /// What the PTX threads show of their notation, and what the x86 threads show of theirs.
-    pub(super) marks: Marks,
-    pub(super) x86_marks: Marks,
-    /// NVLitmus: conditions name registers without their threads.
-    pub(super) registers_are_unique: bool,
-    /// The last `=>` of the condition at hand that stands in no parentheses.
-    pub(super) bare_implication: Option<Span>,
-}
 
 /// The litmus test in `text`: None if there is any error. A test whose text has no name (NVLitmus) is called `test`.
 pub fn parse(text: &str) -> (Option<Litmus>, Vec<Diagnostic>) {
@@ -93,17 +81,6 @@ fn with_header(text: &str, header: Header) -> (Option<Litmus>, Vec<Diagnostic>) 
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(cursor: Cursor<'a>, arch: Arch) -> Parser<'a> {
-        Parser {
-            cursor,
-            arch,
-            marks: Marks::default(),
-            x86_marks: Marks::default(),
-            registers_are_unique: false,
-            bare_implication: None,
-        }
-    }
-
     fn test(&mut self, header: Header) -> Litmus {
         let mut declarations = self.declarations();
         let (layout, mut threads) = self.threads(&mut declarations);
@@ -143,21 +120,6 @@ impl<'a> Parser<'a> {
                 let real = real.is_some() || declarations.iter().any(is_kernels) || only_meets(threads);
                 if real { Dialect::Ptx } else { Dialect::Dartagnan }
             }
-        }
-    }
-
-    /// The layout that the first thread shows: `{` opens a block.
-    pub(super) fn layout(&self) -> Layout {
-        let mut ahead = 0;
-        loop {
-            let token = self.cursor.ahead(ahead);
-            if token.kind == crate::text::Kind::End || self.cursor.is(ahead, "|") || self.cursor.is(ahead, ";") {
-                return Layout::Columns;
-            }
-            if self.cursor.is(ahead, "{") {
-                return Layout::Blocks;
-            }
-            ahead += 1;
         }
     }
 }

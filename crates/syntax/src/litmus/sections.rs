@@ -4,7 +4,7 @@
 //! condition in parentheses alone so too. `observed` lists final states, one of which is asked for. A `with`
 //! list after it (`tso: ~exists;`) records what other models were expected to say, and is read and dropped.
 
-use super::parse::Parser;
+use super::parser::Parser;
 use super::tree::{Arch, Condition, Question, QuestionKind, Term};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};

@@ -4,7 +4,7 @@
 //! before `|` or before the row's own `;`, on the same line, belongs to its cell. Rows are positional.
 
 use super::condition::thread_digits;
-use super::parse::Parser;
+use super::parser::Parser;
 use super::scopes::{self, DEEPEST, Scopes};
 use super::tree::{Arch, Declaration, Layout, Placement, Side, Statement, Thread};
 use crate::assembly::{Ends, Names, at_end_of_instruction, ptx::PtxReader, skip_instruction, x86::X86Reader};

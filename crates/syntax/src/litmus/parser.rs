@@ -1,0 +1,47 @@
+//! The state that the parsers of the parts of a litmus test share, and the look ahead at its layout.
+
+use super::tree::{Arch, Layout};
+use crate::assembly::Marks;
+use crate::span::Span;
+use crate::text::{Cursor, Kind};
+
+/// State shared by the parsers of the parts.
+pub(super) struct Parser<'a> {
+    pub(super) cursor: Cursor<'a>,
+    pub(super) arch: Arch,
+    /// What the PTX threads show of their notation, and what the x86 threads show of theirs.
+    pub(super) marks: Marks,
+    pub(super) x86_marks: Marks,
+    /// NVLitmus: conditions name registers without their threads.
+    pub(super) registers_are_unique: bool,
+    /// The last `=>` of the condition at hand that stands in no parentheses.
+    pub(super) bare_implication: Option<Span>,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(cursor: Cursor<'a>, arch: Arch) -> Parser<'a> {
+        Parser {
+            cursor,
+            arch,
+            marks: Marks::default(),
+            x86_marks: Marks::default(),
+            registers_are_unique: false,
+            bare_implication: None,
+        }
+    }
+
+    /// The layout that the first thread shows: `{` opens a block.
+    pub(super) fn layout(&self) -> Layout {
+        let mut ahead = 0;
+        loop {
+            let token = self.cursor.ahead(ahead);
+            if token.kind == Kind::End || self.cursor.is(ahead, "|") || self.cursor.is(ahead, ";") {
+                return Layout::Columns;
+            }
+            if self.cursor.is(ahead, "{") {
+                return Layout::Blocks;
+            }
+            ahead += 1;
+        }
+    }
+}
