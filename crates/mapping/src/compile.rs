@@ -3,17 +3,13 @@
 //! Works on the lowered program, so that control flow and arithmetic are those that `check` sees, and writes text, so that
 //! what is checked can be read and kept. What the target has no instruction for is refused by name.
 
-use fencepost_program::LocationId;
-use fencepost_program::expression::BinaryOperator;
-use fencepost_program::program::{
-    AddressOperand, FailedCas, Operand, Operation, Place, Program, Scope, Thread, Update,
-};
+use fencepost_program::program::{FailedCas, Operation, Place, Program, Scope, Thread, Update};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_syntax::Span;
-use fencepost_syntax::litmus::Comparison;
 
 use super::label::{Kind, Order};
 use super::scheme::{Device, Part, Profile, ScopeRule};
+use super::writer::{NotCompiled, Writer, label, type_name};
 use super::{ptx, x86};
 
 /// How one thread is compiled.
@@ -30,21 +26,6 @@ pub struct Compiled {
     /// Of each thread, what its variables are called: the variable and the register.
     pub registers: Vec<Vec<(String, String)>>,
 }
-
-/// What has no instruction on the target.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct NotCompiled {
-    pub span: Span,
-    pub what: String,
-}
-
-impl std::fmt::Display for NotCompiled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "no instruction for {}", self.what)
-    }
-}
-
-impl std::error::Error for NotCompiled {}
 
 /// A kind and an order of C, from the tags of an operation.
 fn order(tags: Tags) -> Order {
@@ -89,17 +70,6 @@ fn labelled(operation: &Operation) -> Option<Labelled> {
         }
         _ => None,
     }
-}
-
-/// Writes the instructions of one architecture.
-pub(super) trait Writer {
-    /// A label that stands before the next instruction.
-    fn label(&mut self, name: &str);
-    fn fence(&mut self, order: Order, scope: Option<Scope>);
-    /// A load, store or read-modify-write with this order; the operation has the operands.
-    fn access(&mut self, operation: &Operation, order: Order, scope: Option<Scope>) -> Result<(), String>;
-    /// Arithmetic and jumps.
-    fn local(&mut self, operation: &Operation) -> Result<(), String>;
 }
 
 pub fn compile(program: &Program, assignments: &[Assignment<'_>]) -> Result<Compiled, NotCompiled> {
@@ -205,58 +175,4 @@ fn translate(thread: &Thread, profile: &Profile, writer: &mut dyn Writer) -> Res
         writer.label(&label(thread.code.len()));
     }
     Ok(())
-}
-
-pub(super) fn label(at: usize) -> String {
-    format!("L{at}")
-}
-
-/// How an operator compares, if it does.
-pub(super) fn compared(operator: BinaryOperator) -> Option<Comparison> {
-    match operator {
-        BinaryOperator::Equal => Some(Comparison::Equal),
-        BinaryOperator::NotEqual => Some(Comparison::NotEqual),
-        BinaryOperator::Less => Some(Comparison::Less),
-        BinaryOperator::LessEqual => Some(Comparison::LessEqual),
-        BinaryOperator::Greater => Some(Comparison::Greater),
-        BinaryOperator::GreaterEqual => Some(Comparison::GreaterEqual),
-        _ => None,
-    }
-}
-
-/// The name of a location that an access names.
-pub(super) fn address(program: &Program, address: &AddressOperand) -> Result<String, String> {
-    match address {
-        AddressOperand::Static(id) => {
-            let location: LocationId = program.addresses[id.index()].location;
-            Ok(program.locations[location.index()].name.clone())
-        }
-        AddressOperand::Register(_) => Err("an address in a register".to_owned()),
-    }
-}
-
-/// The operands that an operation reads.
-pub(super) fn operands(operation: &Operation) -> Vec<Operand> {
-    use fencepost_program::program::LocalValue;
-    match operation {
-        Operation::Store { value, .. } => vec![*value],
-        Operation::ReadModifyWrite { update, .. } => match update {
-            Update::Exchange(value) | Update::Apply(_, value) | Update::Increment(value) | Update::Decrement(value) => {
-                vec![*value]
-            }
-            Update::CompareAndSwap { expected, new, .. } => vec![*expected, *new],
-        },
-        Operation::Local { value, .. } => match value {
-            LocalValue::Operand(value) | LocalValue::Unary(_, value) => vec![*value],
-            LocalValue::Binary(_, left, right) => vec![*left, *right],
-            LocalValue::Select { condition, then, otherwise } => vec![*condition, *then, *otherwise],
-        },
-        Operation::BranchIf { left, right, .. } => vec![*left, *right],
-        _ => Vec::new(),
-    }
-}
-
-pub(super) fn type_name(ty: fencepost_program::value::Type) -> String {
-    let bits = if ty.bits == 64 { 64 } else { 32 };
-    format!("{}{bits}", if ty.signed { 's' } else { 'u' })
 }

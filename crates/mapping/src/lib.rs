@@ -19,4 +19,5 @@ pub mod shape;
 pub mod state;
 pub mod task;
 mod text;
+pub mod writer;
 mod x86;

@@ -6,8 +6,8 @@ use fencepost_program::value::Type;
 use fencepost_program::{RegisterId, program::Register};
 use fencepost_syntax::litmus::Comparison;
 
-use super::compile::{Writer, address, compared, label, type_name};
 use super::label::Order;
+use super::writer::{Writer, address, compared, label, type_name};
 
 pub(super) struct Emitter<'p> {
     program: &'p Program,

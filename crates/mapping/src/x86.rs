@@ -8,8 +8,8 @@ use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use super::compile::{NotCompiled, Writer, address, compared, label, operands};
 use super::label::Order;
+use super::writer::{NotCompiled, Writer, address, compared, label, operands};
 
 /// EAX is for what instructions need.
 const NARROW: [&str; 14] =
