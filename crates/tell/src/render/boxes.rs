@@ -11,7 +11,7 @@ use fencepost_program::unfolding::{Event, EventKind, ThreadUnfolding, Trace, Tra
 use fencepost_program::{EventId, ThreadId};
 
 use super::Instructions;
-use super::marks::{self, Gate};
+use super::marks::Gate;
 use super::scene::{Column, ColumnKind, Node, Role, Scene};
 use super::text::{self, Line, Words};
 
@@ -111,7 +111,7 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
         *letter += 1;
     }
     lines.extend(words.effects(&events));
-    lines.extend(marks::gate_words(words.unfolding, first).map(Line::plain));
+    lines.extend(text::gate_words(words.unfolding, first).map(Line::plain));
     let value = events.first().and_then(|event| words.value(*event));
     if let (EventKind::Barrier(barrier), Some(value)) = (&first.kind, value)
         && barrier.kind == BarrierKind::Red

@@ -1,14 +1,9 @@
 //! Where the name of each edge stands: on the edge, off the boxes, apart from the other names.
 
-use super::layout::{Layout, Point, Rect, characters};
+use super::geometry::{Path, Point, Rect};
+use super::layout::{Label, Layout, characters};
 use super::palette::Relation;
 use super::scene::{Edge, Heads, Scene};
-
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Label {
-    pub(super) centre: Point,
-    pub(super) rect: Rect,
-}
 
 const HEIGHT: f64 = 12.0;
 pub(super) const CHARACTER: f64 = 6.6;
@@ -20,7 +15,7 @@ const PLATE: f64 = 6.0;
 
 /// Greedy, in edge order: each label takes the place along its edge that disturbs least.
 pub(super) fn place(scene: &Scene, layout: &Layout) -> Vec<Option<Label>> {
-    let samples: Vec<Vec<Point>> = layout.paths.iter().map(super::route::Path::samples).collect();
+    let samples: Vec<Vec<Point>> = layout.paths.iter().map(Path::samples).collect();
     let mut taken: Vec<Rect> = Vec::new();
     let mut labels = Vec::new();
     for (index, edge) in scene.edges.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! What the picture uses, below it: relations, then proxies, then the shapes of gates. Only what occurs.
 
-use super::layout::{Layout, MARGIN, Point, characters};
+use super::geometry::Point;
+use super::layout::{Layout, MARGIN, characters};
 use super::marks::{Gate, Mark};
 use super::palette::Relation;
 use super::scene::Scene;

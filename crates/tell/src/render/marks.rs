@@ -3,11 +3,8 @@
 //! other only where a gate stands on the way. The halves of a tensormap gate stand in two threads, and the fences of
 //! `tcgen05` only bracket a synchronisation.
 
-use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
-
-use super::text;
+use fencepost_program::unfolding::{Event, EventKind};
 
 /// A proxy other than the generic one, or tensor memory, which is accessed by tensor instructions only.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -127,51 +124,5 @@ impl Gate {
             Gate::Release | Gate::Acquire => Gate::Release,
             Gate::Before | Gate::After => Gate::Before,
         }
-    }
-}
-
-/// `gate: generic ↔ async, shared::cta`. Nothing for the brackets: their instruction says it.
-pub(super) fn gate_words(unfolding: &Unfolding, event: &Event) -> Option<String> {
-    let gate = Gate::of(event)?;
-    let kinds = [
-        (Tag::Async, "generic ↔ async"),
-        (Tag::TensorMap, "generic → tensormap"),
-        (Tag::Constant, "generic ↔ constant"),
-        (Tag::Texture, "generic ↔ texture"),
-        (Tag::Surface, "generic ↔ surface"),
-        (Tag::Alias, "between aliases"),
-    ];
-    let between = kinds.iter().find(|(tag, _)| event.has(*tag)).map_or("all proxies", |(_, words)| *words);
-    let between = if event.has(Tag::ReadsOnly) { "generic reads → async" } else { between };
-    let (name, half) = match gate {
-        Gate::Whole => ("gate", None),
-        Gate::Release => ("half gate", Some("release")),
-        Gate::Acquire => ("half gate", Some("acquire")),
-        Gate::Before | Gate::After => return None,
-    };
-    let mut parts = vec![between.to_owned()];
-    parts.extend(half.map(|half| match event.scope {
-        Some(scope) => format!("{half}.{}", scope_name(scope)),
-        None => half.to_owned(),
-    }));
-    parts.extend(match &event.cover {
-        Cover::Everything => None,
-        Cover::Global => Some("global".to_owned()),
-        Cover::SharedCta => Some("shared::cta".to_owned()),
-        Cover::SharedCluster => Some("shared::cluster".to_owned()),
-        Cover::Locations(locations) => {
-            let names: Vec<&str> = locations.iter().map(|location| text::location_name(unfolding, *location)).collect();
-            Some(text::ranges(&names).into_iter().map(|range| range.name).collect::<Vec<String>>().join(", "))
-        }
-    });
-    Some(format!("{name}: {}", parts.join(", ")))
-}
-
-fn scope_name(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Cta => "cta",
-        Scope::Cluster => "cluster",
-        Scope::Gpu => "gpu",
-        Scope::Sys => "sys",
     }
 }

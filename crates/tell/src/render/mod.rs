@@ -1,7 +1,8 @@
 //! Pictures of executions: a thread-per-column SVG with a layout of its own, and the same content as DOT.
 //!
-//! `scene` decides *what* is drawn (`boxes` with their `text`, edges, those of strands in `beyond`), `rows`, `plan` and
-//! `layout` where the boxes are, `route` and `labels` how the edges run between them; `svg`, `shapes` and `dot` only write. Graphviz was not used for the layout: it is not
+//! `composition` decides *what* is drawn, a `scene` (`boxes` with their `text`, edges, those of strands in `beyond`); `rows`,
+//! `plan` and `arrangement` where the boxes are, a `layout`; `route` and `labels` how the edges run between them; `svg`,
+//! `shapes` and `dot` only write. Graphviz was not used for the layout: it is not
 //! on every machine, it does not keep threads in columns, and its output changes between versions. Coordinates are sums
 //! of constants over ordered data, rounded when written: the same execution gives the same bytes.
 //!
@@ -13,14 +14,18 @@
 //! Elements of an array that one instruction accesses share a box and its edges. An asynchronous operation is a strand: a
 //! lane beside its thread, with an edge from its issue and edges to what waits for it. A proxy fence is a gate.
 
+mod arrangement;
 mod beyond;
 mod boxes;
+mod composition;
 mod dot;
 mod escape;
+mod geometry;
 mod labels;
 mod layout;
 mod legend;
 mod marks;
+mod markup;
 mod palette;
 mod picture;
 mod plan;

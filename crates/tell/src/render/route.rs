@@ -3,81 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::layout::{self, Layout, Point, Rect};
+use super::geometry::{Path, Piece, Point, Rect};
+use super::layout::{self, Layout};
 use super::plan::{Plan, Side, Way};
 use super::rows::Rows;
-use super::scene::{Heads, Scene};
-
-#[derive(Copy, Clone, PartialEq, Debug)]
-pub(super) enum Piece {
-    Line(Point),
-    Curve(Point, Point, Point),
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub(super) struct Path {
-    pub(super) start: Point,
-    pub(super) pieces: Vec<Piece>,
-    /// Arrow heads: the tip and the direction it points to.
-    pub(super) heads: Vec<(Point, Point)>,
-}
-
-impl Path {
-    fn from(start: Point) -> Path {
-        Path { start, pieces: Vec::new(), heads: Vec::new() }
-    }
-
-    fn end(&self) -> Point {
-        self.pieces.last().map_or(self.start, |piece| match piece {
-            Piece::Line(to) | Piece::Curve(_, _, to) => *to,
-        })
-    }
-
-    fn line(&mut self, to: Point) {
-        self.pieces.push(Piece::Line(to));
-    }
-
-    /// A curve that leaves and arrives horizontally.
-    fn sideways(&mut self, to: Point) {
-        let from = self.end();
-        let reach = (to.x - from.x) * 0.5;
-        self.pieces.push(Piece::Curve(Point { x: from.x + reach, y: from.y }, Point { x: to.x - reach, y: to.y }, to));
-    }
-
-    /// A curve that leaves and arrives vertically.
-    fn downward(&mut self, to: Point) {
-        let from = self.end();
-        let reach = (to.y - from.y) * 0.6;
-        self.pieces.push(Piece::Curve(Point { x: from.x, y: from.y + reach }, Point { x: to.x, y: to.y - reach }, to));
-    }
-
-    /// Points along the path, ends included.
-    pub(super) fn samples(&self) -> Vec<Point> {
-        const STEPS: usize = 24;
-        let mut points = vec![self.start];
-        let mut at = self.start;
-        for piece in &self.pieces {
-            for step in 1..=STEPS {
-                let t = step as f64 / STEPS as f64;
-                points.push(match *piece {
-                    Piece::Line(to) => blend(at, to, t),
-                    Piece::Curve(a, b, to) => {
-                        let (first, middle, last) = (blend(at, a, t), blend(a, b, t), blend(b, to, t));
-                        blend(blend(first, middle, t), blend(middle, last, t), t)
-                    }
-                });
-            }
-            at = match *piece {
-                Piece::Line(to) | Piece::Curve(_, _, to) => to,
-            };
-        }
-        points
-    }
-}
-
-fn blend(a: Point, b: Point, t: f64) -> Point {
-    Point { x: a.x + (b.x - a.x) * t, y: a.y + (b.y - a.y) * t }
-}
+use super::scene::{self, Heads, Scene};
 
 /// One end of an edge: which edge, and whether it is the end with the main head.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -187,7 +117,7 @@ impl Router<'_> {
 
     fn above(&self, edge: usize, side: Side, lane: usize) -> Path {
         let drawn = &self.scene.edges[edge];
-        let from_init = layout::is_init(self.scene, drawn.from);
+        let from_init = scene::is_init(self.scene, drawn.from);
         let (init, target) = if from_init { (drawn.from, true) } else { (drawn.to, false) };
         let (end, _) = self.port(edge, target);
         let rect = self.layout.boxes[init];
@@ -283,13 +213,13 @@ fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<E
             let (heading, tie) = match plan.ways[index] {
                 Way::Across { channel, slot } => (layout::slot_y(layout, channel, slot), there.y),
                 // The outermost lane turns off first: the box's upper ports are for the outer lanes of edges from above.
-                Way::Above { lane, .. } if !layout::is_init(scene, own) => (f64::MIN / 1e300, -(lane as f64)),
+                Way::Above { lane, .. } if !scene::is_init(scene, own) => (f64::MIN / 1e300, -(lane as f64)),
                 Way::Above { .. } => (there.x, there.y),
                 Way::Beside { lane, .. } if there.y > here.y => (there.y, -(lane as f64)),
                 Way::Beside { lane, .. } => (there.y, lane as f64),
                 _ => (there.y, there.x),
             };
-            let side = if layout::is_init(scene, own) { Side::Left } else { side_of(scene, rows, plan, end) };
+            let side = if scene::is_init(scene, own) { Side::Left } else { side_of(scene, rows, plan, end) };
             groups.entry((own, side)).or_default().push(((heading * 10.0) as i64, (tie * 10.0) as i64, end));
         }
     }
@@ -297,7 +227,7 @@ fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<E
     for ((node, _), mut ends) in groups {
         ends.sort();
         let rect = layout.boxes[node];
-        let (origin, extent) = if layout::is_init(scene, node) { (rect.x, rect.width) } else { (rect.y, rect.height) };
+        let (origin, extent) = if scene::is_init(scene, node) { (rect.x, rect.width) } else { (rect.y, rect.height) };
         let count = ends.len() as f64;
         for (position, (_, _, end)) in ends.into_iter().enumerate() {
             ports.insert(end, origin + extent * (position as f64 + 1.0) / (count + 1.0));

@@ -3,10 +3,11 @@
 //! than the generic one have a band in its colour and its name behind them.
 
 use super::escape::xml;
-use super::layout::{LINE, Point, Rect};
+use super::geometry::{Point, Rect};
+use super::layout::LINE;
 use super::marks::Gate;
+use super::markup::{MONO, SANS, line, number};
 use super::scene::{Node, Role};
-use super::svg::{MONO, SANS, line, number};
 use super::text::LineKind;
 
 const GATE_FILL: &str = "#fdf2d0";

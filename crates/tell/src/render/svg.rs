@@ -5,16 +5,14 @@
 use std::fmt::Write as _;
 
 use super::escape::xml;
-use super::labels::{LEADING, Label};
-use super::layout::{Frame, Layout, Level, Point, Rect};
+use super::geometry::{Path, Piece, Point, Rect};
+use super::labels::LEADING;
+use super::layout::{Frame, Label, Layout, Level};
 use super::legend::{self, Sample};
+use super::markup::{SANS, line, number};
 use super::palette::{Relation, Style};
-use super::route::{Path, Piece};
 use super::scene::{ColumnKind, Edge, Heads, Scene};
 use super::shapes;
-
-pub(super) const MONO: &str = "DejaVu Sans Mono, Menlo, Consolas, monospace";
-pub(super) const SANS: &str = "DejaVu Sans, Helvetica, Arial, sans-serif";
 
 pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
     let mut out = String::new();
@@ -62,16 +60,6 @@ pub(super) fn write(scene: &Scene, layout: &Layout) -> String {
     write_footer(&mut out, scene, layout);
     out.push_str("</svg>\n");
     out
-}
-
-/// One decimal is a tenth of a pixel; trailing zeros would only make files longer.
-pub(super) fn number(value: f64) -> String {
-    let rounded = (value * 10.0).round() / 10.0;
-    if rounded.fract() == 0.0 { format!("{}", rounded as i64) } else { format!("{rounded:.1}") }
-}
-
-pub(super) fn line(out: &mut String, text: std::fmt::Arguments<'_>) {
-    let _ = writeln!(out, "{text}");
 }
 
 fn text(at: Point, content: &str, attributes: &str) -> String {

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::mbarrier::State;
-use fencepost_program::program::LocationRole;
+use fencepost_program::program::{LocationRole, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Event, Unfolding};
+use fencepost_program::unfolding::{Cover, Event, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
-use super::marks::Mark;
+use super::marks::{Gate, Mark};
 use super::{Options, RacingPair};
 use crate::rounds::Rounds;
 
@@ -356,6 +356,52 @@ pub(super) fn letters(mut number: usize) -> String {
         number -= 1;
     }
     name.iter().rev().map(|byte| char::from(*byte)).collect()
+}
+
+/// `gate: generic ↔ async, shared::cta`. Nothing for the brackets: their instruction says it.
+pub(super) fn gate_words(unfolding: &Unfolding, event: &Event) -> Option<String> {
+    let gate = Gate::of(event)?;
+    let kinds = [
+        (Tag::Async, "generic ↔ async"),
+        (Tag::TensorMap, "generic → tensormap"),
+        (Tag::Constant, "generic ↔ constant"),
+        (Tag::Texture, "generic ↔ texture"),
+        (Tag::Surface, "generic ↔ surface"),
+        (Tag::Alias, "between aliases"),
+    ];
+    let between = kinds.iter().find(|(tag, _)| event.has(*tag)).map_or("all proxies", |(_, words)| *words);
+    let between = if event.has(Tag::ReadsOnly) { "generic reads → async" } else { between };
+    let (name, half) = match gate {
+        Gate::Whole => ("gate", None),
+        Gate::Release => ("half gate", Some("release")),
+        Gate::Acquire => ("half gate", Some("acquire")),
+        Gate::Before | Gate::After => return None,
+    };
+    let mut parts = vec![between.to_owned()];
+    parts.extend(half.map(|half| match event.scope {
+        Some(scope) => format!("{half}.{}", scope_name(scope)),
+        None => half.to_owned(),
+    }));
+    parts.extend(match &event.cover {
+        Cover::Everything => None,
+        Cover::Global => Some("global".to_owned()),
+        Cover::SharedCta => Some("shared::cta".to_owned()),
+        Cover::SharedCluster => Some("shared::cluster".to_owned()),
+        Cover::Locations(locations) => {
+            let names: Vec<&str> = locations.iter().map(|location| location_name(unfolding, *location)).collect();
+            Some(ranges(&names).into_iter().map(|range| range.name).collect::<Vec<String>>().join(", "))
+        }
+    });
+    Some(format!("{name}: {}", parts.join(", ")))
+}
+
+pub(super) fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Cta => "cta",
+        Scope::Cluster => "cluster",
+        Scope::Gpu => "gpu",
+        Scope::Sys => "sys",
+    }
 }
 
 #[cfg(test)]
