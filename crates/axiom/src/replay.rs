@@ -8,6 +8,7 @@
 
 mod base;
 mod beside;
+mod event;
 mod instructions;
 mod interpret;
 mod library;
@@ -31,7 +32,8 @@ use crate::watch::Watch;
 
 pub use wellformed::{Mismatch, check_execution, final_states};
 
-pub(crate) use base::{Candidate, Depends, fence_sc_pairs, has, is_acyclic, location, occurring};
+pub(crate) use base::{Candidate, Depends, fence_sc_pairs, is_acyclic, occurring};
+pub(crate) use event::{has, location};
 pub(crate) use instructions::Judge;
 pub(crate) use interpret::Kept;
 pub(crate) use valuation::Valuation;

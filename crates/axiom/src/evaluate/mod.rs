@@ -10,6 +10,7 @@
 //! choice can change is not looked at again at all ([`settled`]).
 
 mod adjoint;
+mod dependencies;
 mod plan;
 mod plans;
 mod polarity;

@@ -5,6 +5,7 @@
 //! one. So where the chosen relations occur only positively in it, a violation by part of the choices is final, and the
 //! check prunes the search; any other check is judged when all is chosen.
 
+use super::dependencies::{group_members, operands};
 use super::polarity::{CO, Polarity, SYNC_FENCE, polarities};
 use crate::evaluate::{Chosen, Stage};
 use crate::model::{BaseRelation, BaseSet, CheckId, Model, NodeId, NodeKind, Operator};
@@ -190,7 +191,6 @@ impl Plan {
         let masks = plan.occurrences.iter().flat_map(|occurrence| &occurrence.masks);
         let asked = model.demands.iter().map(|demand| &demand.wanted).chain(roots).chain(masks);
         plan.asked = asked.map(|node| plan.slot(*node)).collect();
-        super::unions::join(&mut plan, model);
         plan
     }
 
@@ -473,33 +473,6 @@ fn identity_of(model: &Model, node: NodeId) -> Option<NodeId> {
     }
 }
 
-pub(super) fn operands(operator: &Operator) -> [Option<NodeId>; 2] {
-    match operator {
-        Operator::Base(_)
-        | Operator::EmptySet
-        | Operator::BaseRelation(_)
-        | Operator::EmptyRelation
-        | Operator::Variable => [None, None],
-        Operator::SetComplement(a)
-        | Operator::Domain(a)
-        | Operator::Range(a)
-        | Operator::Complement(a)
-        | Operator::Inverse(a)
-        | Operator::Plus(a)
-        | Operator::Star(a)
-        | Operator::Optional(a)
-        | Operator::Identity(a) => [Some(*a), None],
-        Operator::SetUnion(a, b)
-        | Operator::SetIntersection(a, b)
-        | Operator::SetDifference(a, b)
-        | Operator::Union(a, b)
-        | Operator::Intersection(a, b)
-        | Operator::Difference(a, b)
-        | Operator::Sequence(a, b)
-        | Operator::Product(a, b) => [Some(*a), Some(*b)],
-    }
-}
-
 /// What the computation of a node reads: its operands, except that a mask reads the set and not `[set]`.
 fn reads(model: &Model, operator: &Operator) -> [Option<NodeId>; 2] {
     match operator {
@@ -537,21 +510,4 @@ fn mark(model: &Model, live: &mut [bool]) {
             return;
         }
     }
-}
-
-/// For each node that depends on variables of its group: the group.
-pub(super) fn group_members(model: &Model) -> Vec<Option<usize>> {
-    let mut member = vec![None; model.nodes.len()];
-    for (number, group) in model.groups.iter().enumerate() {
-        for (variable, _) in &group.variables {
-            member[variable.index()] = Some(number);
-        }
-        for index in group.first.index()..=group.last.index() {
-            let uses = operands(&model.nodes[index].operator).into_iter().flatten();
-            if uses.into_iter().any(|node| member[node.index()] == Some(number)) {
-                member[index] = Some(number);
-            }
-        }
-    }
-    member
 }

@@ -4,6 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::Plan;
+use super::unions;
 use crate::model::{Model, NodeId};
 
 /// A cache, no part of the model: a copy of the model, which may be changed, begins with none.
@@ -26,7 +27,9 @@ impl Plans {
         if let Some((_, plan)) = plans.iter().find(|(of, _)| of == roots) {
             return Arc::clone(plan);
         }
-        let plan = Arc::new(Plan::new(model, roots));
+        let mut plan = Plan::new(model, roots);
+        unions::join(&mut plan, model);
+        let plan = Arc::new(plan);
         if plans.len() < MOST {
             plans.push((roots.to_vec(), Arc::clone(&plan)));
         }

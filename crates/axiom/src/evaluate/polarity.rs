@@ -2,7 +2,7 @@
 //! which stage of the search the node is known, and which checks a partial choice can already violate.
 
 use super::Stage;
-use super::plan::{group_members, operands};
+use super::dependencies::{group_members, operands};
 use crate::model::{BaseRelation, BaseSet, Model, Operator};
 
 /// Bit masks of chosen relations.

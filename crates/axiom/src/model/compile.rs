@@ -7,15 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression};
+use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, Expression};
 use fencepost_syntax::{Diagnostic, Source, Spanned};
 
-use super::graph::{Graph, Place};
+use super::graph::Graph;
 use super::ir::{Coherence, FileId, Model, NodeId, Reading};
-use super::layout;
+use super::layout::{self, DraftCheck};
 use super::library;
 use super::names;
-use super::orders::Sample;
 use super::value::{Bindings, Environment, Trouble};
 
 /// A compiled model, or why there is none.
@@ -125,15 +124,12 @@ fn words<'t>(text: &'t str, line: &'static str) -> impl Iterator<Item = &'t str>
     lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()))
 }
 
-/// A check whose node is still in the graph under construction.
-#[derive(Clone, Debug)]
-pub(super) struct DraftCheck {
-    pub(super) role: CheckRole,
-    pub(super) negated: bool,
-    pub(super) kind: CheckKind,
-    pub(super) node: NodeId,
-    pub(super) name: Option<String>,
-    pub(super) place: Place,
+/// A sample under evaluation; see [`super::orders`].
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) sizes: &'static [u32],
+    /// The partial order that the linearisations extend.
+    pub(super) before: Option<NodeId>,
 }
 
 /// None if the text is no expression.

@@ -5,9 +5,10 @@ use std::rc::Rc;
 use fencepost_syntax::cat::{self, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression, Pattern};
 use fencepost_syntax::{Source, Span, Spanned};
 
-use super::compile::{Compiler, DraftCheck};
+use super::compile::Compiler;
 use super::graph::Place;
 use super::ir::{BaseRelation, FileId, NodeId, NodeKind, Operator};
+use super::layout::DraftCheck;
 use super::library;
 use super::value::{Environment, Evaluated, Procedure, Value};
 

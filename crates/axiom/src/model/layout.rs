@@ -6,15 +6,25 @@
 use fencepost_syntax::Source;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
-use super::compile::DraftCheck;
 use super::demand::Reader;
-use super::graph::{Graph, operands, with_operands};
+use super::graph::{Graph, Place, operands, with_operands};
 use super::ir::{
     Check, CheckId, Coherence, Demand, DemandedRelation, Model, Node, NodeId, Operator, Reading, RecursiveGroup,
     Unrecognised,
 };
 use super::polarity::{Polarity, polarities};
 use crate::evaluate::Plans;
+
+/// A check whose node is still in the graph under construction.
+#[derive(Clone, Debug)]
+pub(super) struct DraftCheck {
+    pub(super) role: CheckRole,
+    pub(super) negated: bool,
+    pub(super) kind: CheckKind,
+    pub(super) node: NodeId,
+    pub(super) name: Option<String>,
+    pub(super) place: Place,
+}
 
 pub(super) struct Draft {
     pub(super) name: String,

@@ -13,20 +13,13 @@ use fencepost_program::tag::Tag;
 use fencepost_syntax::cat::{CheckKind, CheckRole, Expression};
 use fencepost_syntax::{Span, Spanned};
 
-use super::compile::{Compiler, DraftCheck};
+use super::compile::{Compiler, Sample};
 use super::ir::{BaseRelation, BaseSet, Coherence, NodeId, Operator};
+use super::layout::DraftCheck;
 use super::value::{Environment, Evaluated, Value};
 
 /// How many orders each imaginary location has.
 const SAMPLES: &[&[u32]] = &[&[], &[1], &[2], &[2, 3], &[1, 2, 2], &[2, 1, 3, 2]];
-
-/// A sample under evaluation.
-#[derive(Debug)]
-pub(super) struct Sample {
-    sizes: &'static [u32],
-    /// The partial order that the linearisations extend.
-    before: Option<NodeId>,
-}
 
 impl Compiler<'_> {
     /// Binds the name to coherence if the expression denotes that.

@@ -14,17 +14,8 @@ use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
 
 use super::rank::Ranks;
+use super::valuation::Valuation;
 use crate::watch::Watch;
-
-/// The values of a model's nodes over one candidate; events are positions in the candidate's list.
-pub trait Valuation {
-    /// How many events the candidate has.
-    fn size(&self) -> usize;
-    fn member(&self, node: NodeId, event: usize) -> bool;
-    fn pair(&self, node: NodeId, from: usize, to: usize) -> bool;
-    /// All `to` such that `(from, to)` is in the node, ascending.
-    fn row(&self, node: NodeId, from: usize) -> Vec<usize>;
-}
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Sign {

@@ -9,7 +9,7 @@ use crate::bits::{Relation, Shape, kernel, ones};
 use crate::model::{BaseRelation, BaseSet, Dynamic, Model, NodeId, NodeKind, Operator};
 use crate::watch::Watch;
 
-use super::explain::Valuation;
+use super::valuation::Valuation;
 
 /// The relations an engine chooses, over the candidate's local event numbers.
 #[derive(Clone, Debug, Default)]

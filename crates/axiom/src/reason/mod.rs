@@ -8,6 +8,7 @@
 pub mod explain;
 mod matrices;
 mod rank;
+mod valuation;
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,9 @@ use fencepost_syntax::cat::{CheckKind, CheckRole};
 use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator, names};
 
-pub use explain::{Explainer, Fact, Sign, Valuation};
+pub use explain::{Explainer, Fact, Sign};
 pub use matrices::{Chosen, Matrices};
+pub use valuation::Valuation;
 
 /// One of the engine's choices.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

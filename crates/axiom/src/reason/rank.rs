@@ -4,8 +4,8 @@
 use crate::bits::{Shape, kernel, ones};
 use crate::model::{Model, NodeId, NodeKind, Operator, RecursiveGroup};
 
-use super::explain::Valuation;
 use super::matrices::{blank, operands, operate};
+use super::valuation::Valuation;
 use crate::watch::Watch;
 
 pub(super) struct Ranks {

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
-use fencepost_program::{AddressId, EventId, LocationId, TraceId};
+use fencepost_program::{AddressId, EventId, TraceId};
 
 use super::beside;
+use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
 use crate::execution::Execution;
 
@@ -303,42 +304,12 @@ pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventI
     events
 }
 
-/// What an event is by its kind needs no tag.
-pub(crate) fn has(event: &Event, tag: Tag) -> bool {
-    let by_kind = match (tag, &event.kind) {
-        (Tag::Init, _) => event.thread.is_none(),
-        (Tag::Read, EventKind::Read { .. }) | (Tag::Write, EventKind::Write { .. }) => true,
-        (Tag::Fence, EventKind::Fence) | (Tag::Barrier, EventKind::Barrier(_)) => true,
-        _ => false,
-    };
-    by_kind || event.tags.has(tag)
-}
-
-pub(crate) fn location(event: &Event) -> Option<LocationId> {
-    match &event.kind {
-        EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(*location),
-        EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue | EventKind::Omitted(_) => None,
-    }
-}
-
-/// Of an access, or of a write that is not made.
-pub(super) fn target(event: &Event) -> Option<LocationId> {
-    match &event.kind {
-        EventKind::Omitted(write) => Some(write.location),
-        _ => location(event),
-    }
-}
-
 fn generic(event: &Event) -> Option<AddressId> {
     match &event.kind {
         EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(*generic),
         EventKind::Omitted(write) => Some(write.generic),
         EventKind::Fence | EventKind::Barrier(_) | EventKind::Issue => None,
     }
-}
-
-pub(super) fn place(unfolding: &Unfolding, event: &Event) -> Option<Place> {
-    event.thread.map(|thread| unfolding.threads[thread.index()].place)
 }
 
 fn same_cta(unfolding: &Unfolding, a: &Event, b: &Event) -> bool {

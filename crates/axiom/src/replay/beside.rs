@@ -6,7 +6,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Cover, Event, EventKind, Readers, TensorKind, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
 
-use super::base::{has, location, place, target};
+use super::event::{has, location, place, target};
 
 /// Whether a relation holds of a pair.
 type Holds = fn(&Unfolding, (EventId, &Event), (EventId, &Event)) -> bool;

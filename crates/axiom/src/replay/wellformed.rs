@@ -11,7 +11,8 @@ use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd,
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, launch};
 
-use super::base::{fence_sc_pairs, has, is_acyclic, location, occurring};
+use super::base::{fence_sc_pairs, is_acyclic, occurring};
+use super::event::{has, location};
 use super::valuation::Valuation;
 use crate::engine::{Ends, Goal};
 use crate::execution::Execution;

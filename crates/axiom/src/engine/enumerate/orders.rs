@@ -11,7 +11,6 @@ use fencepost_program::program::Term;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, TraceEnd};
 
 use super::budget::Flow;
-use super::propagate::Step;
 use super::symmetry;
 use super::values::Consistent;
 use super::{Progress, Search};
@@ -26,6 +25,15 @@ pub(super) const PROBE_ABOVE: usize = 4;
 
 /// A pair of events, by local number, smaller first where the direction is open.
 pub(super) type Pair = (usize, usize);
+
+/// What a propagation step found.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    Nothing,
+    /// New coherence edges only.
+    Coherence,
+    Fences,
+}
 
 /// The part of the orders that one choice of traces (and of reads-from) fixes, and the stack of the search.
 #[derive(Debug, Default)]

@@ -4,20 +4,11 @@
 use fencepost_program::program::Term;
 
 use super::Search;
-use super::orders::{Edge, Pair, State};
+use super::orders::{Edge, Pair, State, Step};
 use super::values::Consistent;
 use crate::bits::{Relation, kernel, ones};
 use crate::evaluate::{Chosen, Occurrence, Stage};
 use crate::model::{BaseRelation, Coherence, Demand, DemandedRelation, Direction, NodeId};
-
-/// What a propagation step found.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Step {
-    Nothing,
-    /// New coherence edges only.
-    Coherence,
-    Fences,
-}
 
 impl Search<'_, '_> {
     /// Adds every edge that follows, until nothing does or a check fails. Leaves the evaluator with the state's values.

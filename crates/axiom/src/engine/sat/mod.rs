@@ -11,6 +11,7 @@
 //! Which barriers meet is chosen outside ([`barriers`]): one SAT problem per choice of traces and matching.
 
 mod barriers;
+mod clause;
 mod encode;
 mod raised;
 mod solver;

@@ -13,9 +13,9 @@ use crate::engine::raised::Wanted;
 use crate::model::Model;
 use crate::reason::{Chosen, Explainer, Fact, Matrices, Valuation as _};
 
+use super::clause::clause;
 use super::encode::Encoding;
 use super::solver::Lit;
-use super::theory::clause;
 
 /// Pairs explained in one round beside those the solver wants.
 const OTHERS: usize = 16;

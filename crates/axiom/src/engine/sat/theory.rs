@@ -12,9 +12,10 @@ use crate::bits::{Relation, Shape, ones};
 use crate::engine::raised::Wanted;
 use crate::execution::Execution;
 use crate::model::{CheckId, Coherence, DemandedRelation, Direction, Model, NodeId};
-use crate::reason::{Amount, Choice, Chosen, Explainer, Matrices, Reason, Valuation as _};
+use crate::reason::{Amount, Chosen, Explainer, Matrices, Reason, Valuation as _};
 use crate::watch::Watch;
 
+use super::clause::clause;
 use super::encode::Encoding;
 use super::raised::{Raising, Verdict};
 use super::solver::Lit;
@@ -310,33 +311,6 @@ impl<'m> Theory<'m> {
             weight: 1,
         }
     }
-}
-
-/// Not all of these choices together.
-pub(super) fn clause(encoding: &Encoding<'_>, candidate: &Candidate, reason: &Reason) -> Vec<Lit> {
-    let mut clause = Vec::new();
-    for choice in &reason.present {
-        match *choice {
-            Choice::Executed(event) => clause.push(!encoding.executed[event.index()]),
-            Choice::Rf(write, read) => clause.push(!encoding.rf(write, read)),
-            Choice::Co(a, b) => clause.push(!encoding.co(a, b)),
-            Choice::SyncFence(a, b) => clause.push(!encoding.fence_edge(a, b)),
-            Choice::Traces => clause.extend(candidate.traces.iter().map(|trace| !encoding.taken[trace.index()])),
-            // Fixed for the whole space; models with FW are refused beforehand.
-            Choice::Syncbar(..) | Choice::Final(_) => {}
-        }
-    }
-    for choice in &reason.absent {
-        match *choice {
-            Choice::Rf(write, read) => clause.push(encoding.rf(write, read)),
-            Choice::Co(a, b) => clause.push(encoding.co(a, b)),
-            Choice::SyncFence(a, b) => clause.push(encoding.fence_edge(a, b)),
-            Choice::Executed(_) | Choice::Syncbar(..) | Choice::Final(_) | Choice::Traces => {}
-        }
-    }
-    clause.sort_unstable();
-    clause.dedup();
-    clause
 }
 
 /// Excludes an execution, and with it every one that differs only by coherence edges that nothing asks for.

@@ -1,0 +1,13 @@
+//! What an explanation asks of a candidate: the values of a model's nodes over it.
+
+use crate::model::NodeId;
+
+/// The values of a model's nodes over one candidate; events are positions in the candidate's list.
+pub trait Valuation {
+    /// How many events the candidate has.
+    fn size(&self) -> usize;
+    fn member(&self, node: NodeId, event: usize) -> bool;
+    fn pair(&self, node: NodeId, from: usize, to: usize) -> bool;
+    /// All `to` such that `(from, to)` is in the node, ascending.
+    fn row(&self, node: NodeId, from: usize) -> Vec<usize>;
+}
