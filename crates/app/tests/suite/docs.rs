@@ -106,6 +106,20 @@ fn the_supported_instructions_are_listed() {
 }
 
 #[test]
+fn the_names_that_models_may_use_are_listed() {
+    let path = root().join("docs/cat.md");
+    let now = crate::cat_page::text();
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &now).expect("writable page");
+    }
+    let page = fs::read_to_string(&path).unwrap_or_default();
+    assert!(page == now, "docs/cat.md: run `UPDATE=1 cargo test -p fencepost docs` and read the diff");
+    for name in crate::cat_page::names() {
+        assert!(page.contains(&format!("\n* `{name}`")), "docs/cat.md has no entry for `{name}`");
+    }
+}
+
+#[test]
 fn commands_in_the_documentation_print_what_it_says() {
     let mut commands = 0;
     for path in pages() {

@@ -8,6 +8,8 @@
 )]
 
 mod bad_input;
+mod cat_page;
+mod cat_uses;
 mod check;
 mod common;
 mod compare;

@@ -7,6 +7,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::GenerationOrder;
 use fencepost_syntax::{Source, Span};
 
+pub use super::base_relation::{BaseRelation, RelationGroup};
 use crate::evaluate::Plans;
 
 /// An index into [`Model::nodes`].
@@ -221,79 +222,6 @@ pub enum BaseSet {
     /// Reads that decided that their thread exits.
     Deciding,
     Tagged(Tag),
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
-pub enum BaseRelation {
-    Id,
-    /// Program order, over main events only. Elements of one vector access are not ordered among each other.
-    Po,
-    /// Same physical location, memory events only.
-    Loc,
-    /// Same generic virtual address, memory events only.
-    Vloc,
-    /// Same thread; init writes are related to none.
-    Int,
-    /// Different threads; init writes are external to every thread.
-    Ext,
-    Rf,
-    Co,
-    /// Read half to write half.
-    Rmw,
-    /// herd's `amo`: read-modify-writes of a single instruction, the same as `rmw` here.
-    Amo,
-    Addr,
-    Data,
-    Ctrl,
-    /// Scopes include each other's thread; both have a scope.
-    Sr,
-    /// Same CTA (of the same GPU).
-    Scta,
-    /// Same cluster (of the same GPU).
-    Scluster,
-    /// Same GPU.
-    Sgpu,
-    /// The start of an asynchronous operation to each event of its strand.
-    Issue,
-    /// Strand order: an event to those of a strand that come after it (also of another strand, if that speaks for this).
-    So,
-    /// An event of a strand to a main event that waits for it (`wait_group`, `tcgen05.wait`).
-    Done,
-    /// Events of `tcgen05` operations that form a pipeline if issued in this order; says nothing about who issued them.
-    Pipelined,
-    /// A fence to the accesses it is about.
-    Covers,
-    /// Memory events whose operations access exactly the same bytes; reflexive.
-    Complete,
-    /// Memory events of one scalar operation; reflexive.
-    Sameop,
-    /// Events of a kernel to those of one that starts after its end.
-    Launch,
-    /// Events of a kernel to the `griddepcontrol.wait`s of one that depends on it (programmatic dependent launch).
-    Gridwait,
-    /// `griddepcontrol.launch_dependents` to every event of a kernel that depends on its kernel; a host's wait that missed a
-    /// launch to that launch.
-    Gridstart,
-    /// An access to the memory of a CTA to the main events of that CTA's threads.
-    Home,
-    /// The reads that decide that a write is not made to the event for it.
-    Decides,
-    /// A write that is not made, and of whose end an mbarrier would tell, to the events of its thread at that mbarrier behind
-    /// its place.
-    Told,
-    /// A write that is not made to the reads of its location that it is about.
-    Misses,
-    /// The reads that what a thread gives to a `bar.red` depends on to its event.
-    Contributed,
-    /// Barrier operations that met, into those that wait.
-    Syncbar,
-    /// The events of a thread that has exited to the waits at barriers that completed without it.
-    Exitbar,
-    /// The operations of a generation of a barrier to those of later generations of the same barrier, where the order is a
-    /// choice.
-    Generations,
-    /// One orientation of every pair of `fence.sc` in `sr`; acyclic.
-    SyncFence,
 }
 
 #[derive(Clone, Debug)]

@@ -11,114 +11,35 @@ pub(super) fn base(name: &str) -> Option<Operator> {
     set(name).map(Operator::Base).or_else(|| relation(name).map(Operator::BaseRelation))
 }
 
+/// Sets that are no tags, and other names of sets.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct NamedSet {
+    pub name: &'static str,
+    set: BaseSet,
+    /// Which events it has, in one sentence.
+    pub meaning: &'static str,
+}
+
+/// The sets beside the tags: first those that have a name of their own, then further names.
+#[rustfmt::skip]
+pub const SETS: &[NamedSet] = &[
+    NamedSet { name: "_", set: BaseSet::Universe, meaning: "Every event." },
+    NamedSet { name: "M", set: BaseSet::Memory, meaning: "Every access: `R | W`, initial writes included." },
+    NamedSet { name: "FW", set: BaseSet::FinalWrites, meaning: "The final writes, which coherence puts last; only herd's `co0` uses it." },
+    NamedSet { name: "DECIDES", set: BaseSet::Deciding, meaning: "The reads and `bar.red` operations that decided that their thread exits." },
+    NamedSet { name: "Exp", set: BaseSet::Universe, meaning: "Every event; herd's name for explicit ones, which all events are here." },
+    NamedSet { name: "EXEC", set: BaseSet::Universe, meaning: "Every event; Dartagnan's name for executed ones, which all events are here." },
+    NamedSet { name: "X", set: BaseSet::Tagged(Tag::Atomic), meaning: "The same as `A`; herd's name for locked accesses of x86." },
+    NamedSet { name: "mfence", set: BaseSet::Tagged(Tag::Mfence), meaning: "The same as `MFENCE`; Dartagnan's name (in herd it is a relation that `x86fences.cat` defines)." },
+];
+
 fn set(name: &str) -> Option<BaseSet> {
-    match name {
-        // Every event here is executed and explicit, in herd's words.
-        "Exp" | "EXEC" => Some(BaseSet::Universe),
-        "M" => Some(BaseSet::Memory),
-        "FW" => Some(BaseSet::FinalWrites),
-        "DECIDES" => Some(BaseSet::Deciding),
-        // herd's name of the locked accesses of x86.
-        "X" => Some(BaseSet::Tagged(Tag::Atomic)),
-        // Dartagnan's spelling; in herd it is the relation that the include makes of the set.
-        "mfence" => Some(BaseSet::Tagged(Tag::Mfence)),
-        _ => Tag::ALL.iter().find(|tag| tag.cat_name() == name).map(|&tag| BaseSet::Tagged(tag)),
-    }
+    let named = SETS.iter().find(|named| named.name == name).map(|named| named.set);
+    named.or_else(|| Tag::ALL.iter().find(|tag| tag.cat_name() == name).map(|&tag| BaseSet::Tagged(tag)))
 }
 
 fn relation(name: &str) -> Option<BaseRelation> {
-    Some(match name {
-        "id" => BaseRelation::Id,
-        "po" => BaseRelation::Po,
-        "loc" => BaseRelation::Loc,
-        "vloc" => BaseRelation::Vloc,
-        "int" => BaseRelation::Int,
-        "ext" => BaseRelation::Ext,
-        "rf" => BaseRelation::Rf,
-        "co" => BaseRelation::Co,
-        "rmw" => BaseRelation::Rmw,
-        "amo" => BaseRelation::Amo,
-        "addr" => BaseRelation::Addr,
-        "data" => BaseRelation::Data,
-        "ctrl" => BaseRelation::Ctrl,
-        "sr" => BaseRelation::Sr,
-        "scta" => BaseRelation::Scta,
-        "scluster" => BaseRelation::Scluster,
-        "sgpu" => BaseRelation::Sgpu,
-        "issue" => BaseRelation::Issue,
-        "so" => BaseRelation::So,
-        "done" => BaseRelation::Done,
-        "pipelined" => BaseRelation::Pipelined,
-        "covers" => BaseRelation::Covers,
-        "complete" => BaseRelation::Complete,
-        "sameop" => BaseRelation::Sameop,
-        "launch" => BaseRelation::Launch,
-        "gridwait" => BaseRelation::Gridwait,
-        "gridstart" => BaseRelation::Gridstart,
-        "home" => BaseRelation::Home,
-        "decides" => BaseRelation::Decides,
-        "told" => BaseRelation::Told,
-        "misses" => BaseRelation::Misses,
-        "contributed" => BaseRelation::Contributed,
-        "syncbar" => BaseRelation::Syncbar,
-        "exitbar" => BaseRelation::Exitbar,
-        "generations" => BaseRelation::Generations,
-        "sync_fence" => BaseRelation::SyncFence,
-        _ => return None,
-    })
-}
-
-/// How a base relation is written, for messages.
-pub fn relation_name(relation: BaseRelation) -> &'static str {
-    match relation {
-        BaseRelation::Id => "id",
-        BaseRelation::Po => "po",
-        BaseRelation::Loc => "loc",
-        BaseRelation::Vloc => "vloc",
-        BaseRelation::Int => "int",
-        BaseRelation::Ext => "ext",
-        BaseRelation::Rf => "rf",
-        BaseRelation::Co => "co",
-        BaseRelation::Rmw => "rmw",
-        BaseRelation::Amo => "amo",
-        BaseRelation::Addr => "addr",
-        BaseRelation::Data => "data",
-        BaseRelation::Ctrl => "ctrl",
-        BaseRelation::Sr => "sr",
-        BaseRelation::Scta => "scta",
-        BaseRelation::Scluster => "scluster",
-        BaseRelation::Sgpu => "sgpu",
-        BaseRelation::Issue => "issue",
-        BaseRelation::So => "so",
-        BaseRelation::Done => "done",
-        BaseRelation::Pipelined => "pipelined",
-        BaseRelation::Covers => "covers",
-        BaseRelation::Complete => "complete",
-        BaseRelation::Sameop => "sameop",
-        BaseRelation::Launch => "launch",
-        BaseRelation::Gridwait => "gridwait",
-        BaseRelation::Gridstart => "gridstart",
-        BaseRelation::Home => "home",
-        BaseRelation::Decides => "decides",
-        BaseRelation::Told => "told",
-        BaseRelation::Misses => "misses",
-        BaseRelation::Contributed => "contributed",
-        BaseRelation::Syncbar => "syncbar",
-        BaseRelation::Exitbar => "exitbar",
-        BaseRelation::Generations => "generations",
-        BaseRelation::SyncFence => "sync_fence",
-    }
-}
-
-/// How a base set is written, for messages.
-pub fn set_name(set: BaseSet) -> &'static str {
-    match set {
-        BaseSet::Universe => "_",
-        BaseSet::Memory => "M",
-        BaseSet::FinalWrites => "FW",
-        BaseSet::Deciding => "DECIDES",
-        BaseSet::Tagged(tag) => tag.cat_name(),
-    }
+    BaseRelation::ALL.iter().copied().find(|relation| relation.cat_name() == name)
 }
 
 /// What a model's first word says about coherence: for these architectures and languages it is a total order per
@@ -133,27 +54,28 @@ pub(super) fn coherence_of(title: &str) -> Option<Coherence> {
     TOTAL.contains(&word.as_str()).then_some(Coherence::Total)
 }
 
+#[rustfmt::skip]
+const HERD: &[&str] = &[
+    "ADDR", "B", "BCC", "DATA", "I", "LK", "LKR", "LKW", "LS", "NAL", "PRED", "RMW", "Rreg", "SPURIOUS", "UL",
+    "Wreg", "aligned", "control", "depend", "equiv-spec", "iico_ctrl", "iico_data", "iico_order", "instr", "lo",
+    "loc-overlap", "partial_po", "pco", "rf-reg", "same-instance", "same-instr", "same-low-order-bits",
+    "same-static", "success", "tst",
+];
+#[rustfmt::skip]
+const DARTAGNAN: &[&str] = &[
+    "ALLOC", "ASYNC", "ATOM", "AV", "AVDEVICE", "CBAR", "DV", "EF", "FREE", "NONPRIV", "QF", "SC0", "SC1", "SEMAV",
+    "SEMSC0", "SEMSC1", "SEMVIS", "SG", "VIS", "VISDEVICE", "WG", "WI", "XF", "allocmem", "allocptr", "async_seq",
+    "rcu-rscs", "sdv", "sqf", "ssg", "ssw", "swg",
+];
+
 /// Names that herd or Dartagnan predefines for events that no program here has.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
-    #[rustfmt::skip]
-    const HERD: &[&str] = &[
-        "ADDR", "B", "BCC", "DATA", "I", "LK", "LKR", "LKW", "LS", "NAL", "PRED", "RMW", "Rreg", "SPURIOUS", "UL",
-        "Wreg", "aligned", "control", "depend", "equiv-spec", "iico_ctrl", "iico_data", "iico_order", "instr", "lo",
-        "loc-overlap", "partial_po", "pco", "rf-reg", "same-instance", "same-instr", "same-low-order-bits",
-        "same-static", "success", "tst",
-    ];
-    #[rustfmt::skip]
-    const DARTAGNAN: &[&str] = &[
-        "ALLOC", "ASYNC", "ATOM", "AV", "AVDEVICE", "CBAR", "DV", "EF", "FREE", "NONPRIV", "QF", "SC0", "SC1", "SEMAV",
-        "SEMSC0", "SEMSC1", "SEMVIS", "SG", "VIS", "VISDEVICE", "WG", "WI", "XF", "allocmem", "allocptr", "async_seq",
-        "rcu-rscs", "sdv", "sqf", "ssg", "ssw", "swg",
-    ];
     if HERD.contains(&name) { Some("herd") } else { DARTAGNAN.contains(&name).then_some("Dartagnan") }
 }
 
 /// A function of the language itself.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Primitive {
+pub enum Primitive {
     Domain,
     Range,
     /// `classes-loc S`: the events of S, one set per location.
@@ -184,12 +106,29 @@ const UNSUPPORTED: &[&str] = &[
     "fail",
 ];
 
+/// A function of the language, with its other spellings.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct NamedFunction {
+    pub names: &'static [&'static str],
+    primitive: Primitive,
+    /// What it gives, in one sentence.
+    pub meaning: &'static str,
+}
+
+#[rustfmt::skip]
+pub const FUNCTIONS: &[NamedFunction] = &[
+    NamedFunction { names: &["domain"], primitive: Primitive::Domain, meaning: "The events that a relation leads from." },
+    NamedFunction { names: &["range", "codomain"], primitive: Primitive::Range, meaning: "The events that a relation leads to." },
+    NamedFunction { names: &["classes-loc", "partition"], primitive: Primitive::ClassesLoc, meaning: "The events of a set, one set per location; for `with … from` only." },
+    NamedFunction { names: &["linearisations", "linearizations"], primitive: Primitive::Linearisations, meaning: "The total orders of a set that extend a relation; for `with … from` only." },
+];
+
 pub(super) fn primitive(name: &str) -> Option<Primitive> {
-    match name {
-        "domain" => Some(Primitive::Domain),
-        "range" | "codomain" => Some(Primitive::Range),
-        "classes-loc" | "partition" => Some(Primitive::ClassesLoc),
-        "linearisations" | "linearizations" => Some(Primitive::Linearisations),
-        _ => UNSUPPORTED.iter().find(|known| **known == name).map(|known| Primitive::Unsupported(known)),
-    }
+    let known = FUNCTIONS.iter().find(|function| function.names.contains(&name)).map(|function| function.primitive);
+    known.or_else(|| UNSUPPORTED.iter().find(|known| **known == name).map(|known| Primitive::Unsupported(known)))
+}
+
+/// Names that herd or Dartagnan predefines and that are refused here: those of [`elsewhere`], and functions.
+pub fn refused() -> impl Iterator<Item = &'static str> {
+    HERD.iter().chain(DARTAGNAN).copied().filter(|name| base(name).is_none()).chain(UNSUPPORTED.iter().copied())
 }

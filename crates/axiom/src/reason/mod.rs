@@ -16,7 +16,7 @@ use fencepost_program::EventId;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
 use crate::hash;
-use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator, names};
+use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator};
 
 pub use explain::{Explainer, Fact, Sign};
 pub use matrices::{Chosen, Matrices};
@@ -270,7 +270,7 @@ impl Explainer<'_> {
         };
         let node = &self.model.nodes[fact.node.index()];
         let base = match &node.operator {
-            Operator::BaseRelation(relation) => Some(names::relation_name(*relation).to_owned()),
+            Operator::BaseRelation(relation) => Some(relation.cat_name().to_owned()),
             Operator::Base(BaseSet::Tagged(tag)) => Some(tag.cat_name().to_owned()),
             _ => None,
         };

@@ -304,5 +304,5 @@ fn every_tag_is_a_set() {
         assert_eq!(found, expected, "{}", tag.cat_name());
     }
     assert!(compile_text("chosen", "X86\nflag ~empty gridwait as it").model.is_some());
-    assert_eq!(fencepost_axiom::model::names::relation_name(BaseRelation::Gridwait), "gridwait");
+    assert_eq!(BaseRelation::Gridwait.cat_name(), "gridwait");
 }

@@ -24,6 +24,7 @@ mod limits;
 mod model_files;
 mod model_language;
 mod model_shipped;
+mod model_vocabulary;
 mod oracle_execution;
 mod oracle_replay;
 mod pipelines;

@@ -8,51 +8,11 @@ use super::tree::{KINDS, ROLES};
 use crate::model::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
-/// By the number that stands for each.
-const RELATIONS: [BaseRelation; 36] = [
-    BaseRelation::Id,
-    BaseRelation::Po,
-    BaseRelation::Loc,
-    BaseRelation::Vloc,
-    BaseRelation::Int,
-    BaseRelation::Ext,
-    BaseRelation::Rf,
-    BaseRelation::Co,
-    BaseRelation::Rmw,
-    BaseRelation::Amo,
-    BaseRelation::Addr,
-    BaseRelation::Data,
-    BaseRelation::Ctrl,
-    BaseRelation::Sr,
-    BaseRelation::Scta,
-    BaseRelation::Scluster,
-    BaseRelation::Sgpu,
-    BaseRelation::Issue,
-    BaseRelation::So,
-    BaseRelation::Done,
-    BaseRelation::Pipelined,
-    BaseRelation::Covers,
-    BaseRelation::Complete,
-    BaseRelation::Sameop,
-    BaseRelation::Launch,
-    BaseRelation::Gridwait,
-    BaseRelation::Gridstart,
-    BaseRelation::Home,
-    BaseRelation::Syncbar,
-    BaseRelation::Exitbar,
-    BaseRelation::SyncFence,
-    BaseRelation::Generations,
-    BaseRelation::Decides,
-    BaseRelation::Told,
-    BaseRelation::Misses,
-    BaseRelation::Contributed,
-];
-
 /// The sets that are no tags; these follow.
 const SETS: [BaseSet; 4] = [BaseSet::Universe, BaseSet::Memory, BaseSet::FinalWrites, BaseSet::Deciding];
 
 fn relation_number(relation: BaseRelation) -> Option<u32> {
-    RELATIONS.iter().position(|known| *known == relation).map(|at| at as u32)
+    BaseRelation::ALL.iter().position(|known| *known == relation).map(|at| at as u32)
 }
 
 fn set_number(set: BaseSet) -> Option<u32> {
@@ -121,7 +81,7 @@ fn read_operator(reader: &mut Reader<'_>) -> Option<Operator> {
         5 => Operator::SetComplement(node()?),
         6 => Operator::Domain(node()?),
         7 => Operator::Range(node()?),
-        8 => Operator::BaseRelation(*RELATIONS.get(reader.number()? as usize)?),
+        8 => Operator::BaseRelation(*BaseRelation::ALL.get(reader.number()? as usize)?),
         9 => Operator::EmptyRelation,
         10 => Operator::Union(node()?, node()?),
         11 => Operator::Intersection(node()?, node()?),
