@@ -140,7 +140,7 @@ impl Vocabulary {
             let at = (word.as_ptr() as usize).saturating_sub(text.as_ptr() as usize) as u32;
             Diagnostic::error(Span::new(at, at + word.len() as u32), message).help(help)
         };
-        for flag in words(text, RACES).filter(|flag| !is_flag(flag)) {
+        if let Some(flag) = words(text, RACES).find(|flag| !is_flag(flag)) {
             let help = "`// races:` names flags of the model that are races; without the line these are the flags named after one";
             return Some(error(flag, format!("this model has no flag `{flag}`"), help));
         }
