@@ -53,7 +53,8 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fencepost check corpus                       every test below a folder, as a table
+  fencepost check corpus                       every test below a folder: what is not as expected, and counts
+  fencepost check corpus --list                the same with a row for every check
   fencepost check mp.litmus                    one test, under the default model of its architecture
   fencepost check mp.litmus --models           one test, all models
   fencepost check mp.litmus --all              every outcome with the number of its executions
@@ -102,6 +103,9 @@ pub(crate) struct Check {
     /// named after the test and the check's number in the output: out-MP-1.svg, out-MP-2.svg
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) graph: Option<Picture>,
+    /// Of a folder, print a row for every check; without it those that are as expected are counted, folder by folder
+    #[arg(long)]
+    pub(crate) list: bool,
     /// Every outcome with the number of its executions, as far as the limits allow
     #[arg(long)]
     pub(crate) all: bool,

@@ -54,6 +54,7 @@ fn empty() -> Check {
         herd: false,
         junit: None,
         explain: false,
+        list: false,
         graph: None,
         all: false,
         outcomes: None,

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use fencepost_check::expect::expectation::Comparison;
 use fencepost_check::model::readings::Settings;
 use fencepost_tell::output::{Row, Status, herd, json, junit, table};
 use fencepost_tell::{explain, render};
@@ -20,6 +21,7 @@ pub(crate) struct Results<'a> {
     inputs: &'a [Input],
     files: Vec<File>,
     table: table::Table,
+    folders: Folders,
     /// Lines of expectations that were kept because there was no answer.
     kept: u64,
     exit: Exit,
@@ -37,7 +39,8 @@ impl<'a> Results<'a> {
             };
             table = table.reserving(title, model);
         }
-        Results { options, inputs, files: Vec::with_capacity(inputs.len()), table, kept: 0, exit }
+        let folders = Folders::new(options, inputs);
+        Results { options, inputs, files: Vec::with_capacity(inputs.len()), table, folders, kept: 0, exit }
     }
 
     /// The next file.
@@ -49,7 +52,7 @@ impl<'a> Results<'a> {
             self.exit.status(Status::Unknown);
         }
         file.results.iter().for_each(|result| self.exit.status(result.row().status()));
-        self.print(&file);
+        self.print(at, &file);
         // Whether a reading that was chosen is one of any model is known at the end only.
         if self.options.refresh && self.options.reading.is_empty() {
             self.refresh(at, &file);
@@ -95,7 +98,7 @@ impl<'a> Results<'a> {
         !self.options.json && !self.options.herd && !is_junit
     }
 
-    fn print(&mut self, file: &File) {
+    fn print(&mut self, at: usize, file: &File) {
         if self.options.json {
             file.results.iter().for_each(|result| terminal::out_json(&json_line(self.options, file, result)));
         } else if self.options.herd {
@@ -105,18 +108,20 @@ impl<'a> Results<'a> {
                 }
             }
         } else if self.is_for_people() {
-            let text = self.human(file);
+            let text = self.human(at, file);
             terminal::out(&text);
         }
     }
 
     /// Paragraphs where they were asked for or there is one answer, else lines of a table.
-    fn human(&mut self, file: &File) -> String {
+    fn human(&mut self, at: usize, file: &File) -> String {
         let options = self.options;
         let is_alone = self.inputs.len() == 1 && file.results.len() == 1;
         if !options.all && !options.explain && !is_alone {
             let rows: Vec<Row<'_>> = file.results.iter().map(file::Result::row).collect();
-            return self.table.rows(&rows);
+            let shown: Vec<Row<'_>> = rows.iter().filter(|row| self.folders.shows(at, row)).cloned().collect();
+            let text = self.table.rows(&shown);
+            return text + &self.folders.count(at, &rows);
         }
         let colour = terminal::stdout_colour();
         let histogram = if options.all { table::Histogram::Show } else { table::Histogram::Hide };
@@ -198,6 +203,71 @@ impl<'a> Results<'a> {
             _ if results.len() == 1 => terminal::note("no execution to draw was found"),
             _ => terminal::note(&format!("{missing} of {} checks have no execution to draw", results.len())),
         }
+    }
+}
+
+/// Files that came from folders of the command line: what is as expected there is counted, a line per folder.
+struct Folders {
+    /// By input, the folder that it is counted in; none for a file that was named itself.
+    of: Vec<Option<PathBuf>>,
+    /// The checks of the folder that is being counted.
+    checks: usize,
+    as_expected: usize,
+    width: usize,
+    /// One folder is what the last line says.
+    is_one: bool,
+}
+
+impl Folders {
+    fn new(options: &cli::Check, inputs: &[Input]) -> Folders {
+        let is_counted = !options.list;
+        let of: Vec<Option<PathBuf>> =
+            inputs.iter().map(|input| folder(&options.paths, input).filter(|_| is_counted)).collect();
+        let width = of.iter().flatten().map(|folder| shown(folder).chars().count()).max().unwrap_or(0);
+        let mut folders: Vec<&PathBuf> = of.iter().flatten().collect();
+        folders.dedup();
+        Folders { is_one: folders.len() < 2, of, checks: 0, as_expected: 0, width }
+    }
+
+    fn at(&self, at: usize) -> Option<&PathBuf> {
+        self.of.get(at)?.as_ref()
+    }
+
+    /// Whether a row is printed: what nobody expected anything of is, and what is not as expected.
+    fn shows(&self, at: usize, row: &Row<'_>) -> bool {
+        self.at(at).is_none() || !is_as_expected(row)
+    }
+
+    /// Counts the rows of a file; the line of its folder, if it is the last one there.
+    fn count(&mut self, at: usize, rows: &[Row<'_>]) -> String {
+        let Some(folder) = self.at(at).cloned() else { return String::new() };
+        self.checks += rows.len();
+        self.as_expected += rows.iter().filter(|row| is_as_expected(row)).count();
+        if self.at(at + 1) == Some(&folder) {
+            return String::new();
+        }
+        let (checks, as_expected) = (std::mem::take(&mut self.checks), std::mem::take(&mut self.as_expected));
+        if self.is_one || as_expected == 0 {
+            return String::new();
+        }
+        let (name, width) = (shown(&folder), self.width);
+        let checks = if checks == 1 { "1 check".to_owned() } else { format!("{checks} checks") };
+        format!("{name:width$}  {checks:>12}: {as_expected} as expected\n")
+    }
+}
+
+fn is_as_expected(row: &Row<'_>) -> bool {
+    matches!(row.comparison, Comparison::AsExpected) && row.status() == Status::Good
+}
+
+/// The folder of the command line that an input lies in, with the next folder below if there is one.
+fn folder(paths: &[PathBuf], input: &Input) -> Option<PathBuf> {
+    let Input::File(file) = input else { return None };
+    let root = paths.iter().find(|path| *path != file && file.starts_with(path))?;
+    let below = file.strip_prefix(root).ok()?.components().collect::<Vec<_>>();
+    match below.as_slice() {
+        [first, _, ..] => Some(root.join(first)),
+        _ => Some(root.clone()),
     }
 }
 

@@ -304,3 +304,33 @@ fn a_model_is_shown_by_its_name_alone() {
     let unknown = fencepost(&folder, &["models", "ptx7.5"]);
     assert!(unknown.code == 2 && unknown.err.contains("did you mean `ptx-7.5`?"), "{}", unknown.err);
 }
+
+/// What is as expected below a folder is counted, a line for each folder in it; what is not, and what nobody expected
+/// anything of, has a row. `--list` has a row for everything.
+#[test]
+fn a_folder_is_counted_and_what_is_news_has_a_row() {
+    let folder = Folder::new();
+    let test = |name: &str| strong_message_passing(&format!("~exists {STALE}")).replacen("MP", name, 1);
+    for (name, expected) in [("a/one", "Holds"), ("a/two", "Holds"), ("b/three", "Violated"), ("b/four", "Holds")] {
+        folder.write(&format!("{name}.litmus"), test(&name.replace('/', "-")));
+        folder.write(&format!("{name}.expect"), format!("ptx-7.5: {expected}\n"));
+    }
+    folder.write("b/five.litmus", test("b-five"));
+    let run = fencepost(&folder, &["check", "."]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    let lines: Vec<&str> = run.out.lines().collect();
+    assert!(lines[0].contains("a") && lines[0].ends_with("2 checks: 2 as expected"), "{}", run.out);
+    assert!(
+        run.out.contains("b/three.litmus") && run.out.contains("not as expected: expected Violated"),
+        "{}",
+        run.out
+    );
+    assert!(run.out.contains("b/five.litmus"), "nothing is expected of it: {}", run.out);
+    assert!(!run.out.contains("one.litmus") && !run.out.contains("four.litmus"), "{}", run.out);
+    assert!(run.out.contains("3 checks: 1 as expected"), "{}", run.out);
+    assert!(lines.last().is_some_and(|last| last.starts_with("5 checks: 3 as expected, 1 not as expected, 1 holds")));
+    let all = fencepost(&folder, &["check", ".", "--list"]);
+    assert_eq!(all.out.lines().filter(|line| line.contains(".litmus")).count(), 5, "{}", all.out);
+    let named = fencepost(&folder, &["check", "a/one.litmus", "a/two.litmus"]);
+    assert_eq!(named.out.lines().filter(|line| line.contains(".litmus")).count(), 2, "{}", named.out);
+}
