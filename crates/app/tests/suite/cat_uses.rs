@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_axiom::model::language::{self, Construct};
-use fencepost_axiom::model::shipped::{self, SHIPPED};
+use fencepost_axiom::model::shipped;
 use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, ConditionExpression, Expression, Pattern};
 use fencepost_syntax::{Spanned, cat::Check};
 
@@ -18,7 +18,7 @@ pub(crate) struct Uses {
 
 /// What each shipped model uses.
 pub(crate) fn shipped_models() -> Vec<Uses> {
-    let uses = |&(model, _): &(&'static str, &str)| {
+    let uses = |model: &'static str| {
         let text = shipped::shipped(model).expect("a shipped model");
         let (tree, problems) = cat::parse(text);
         assert!(problems.is_empty(), "{model}: {problems:?}");
@@ -26,7 +26,7 @@ pub(crate) fn shipped_models() -> Vec<Uses> {
         finder.instructions(&tree.instructions);
         Uses { model, names: finder.used, instructions: finder.rows }
     };
-    SHIPPED.iter().map(uses).collect()
+    shipped::names().map(uses).collect()
 }
 
 #[derive(Default)]

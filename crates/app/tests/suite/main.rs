@@ -21,6 +21,7 @@ mod hostile;
 mod limits;
 mod machine;
 mod map;
+mod model_parts;
 #[path = "common/mutants.rs"]
 mod mutants;
 mod neutral;

@@ -79,7 +79,7 @@ pub fn compile_parsed(
     includes: &mut Includes<'_>,
 ) -> Compilation {
     let name = model_name(&source.name);
-    let declared = (features(&source.text), readings(&source.text));
+    let features = features(&source.text);
     let mut compiler = Compiler::new(options, includes);
     compiler.included.insert(source.name.clone());
     let environment = compiler.prelude();
@@ -88,7 +88,7 @@ pub fn compile_parsed(
     let root = compiler.file;
     compiler.run(&tree.instructions, environment);
     let coherence = tree.header.first().and_then(|title| names::coherence_of(&title.node));
-    compiler.finish(name, declared, root, coherence)
+    compiler.finish(name, features, root, coherence)
 }
 
 /// Compiles a text that includes nothing but the built-in library.
@@ -106,10 +106,11 @@ fn features(text: &str) -> Vec<String> {
     words(text, "// features:").map(str::to_owned).collect()
 }
 
-/// The names in the `// readings:` lines, each with the values that an `if "name=value"` of the text asks for.
-fn readings(text: &str) -> Vec<Reading> {
+/// The names in the `// readings:` lines of the model, each with the values that an `if "name=value"` of its text or of an
+/// included one asks for.
+fn readings(text: &str, files: &[Source]) -> Vec<Reading> {
     let reading = |name: &str| {
-        let asked = text.split('"').skip(1).step_by(2);
+        let asked = files.iter().flat_map(|file| file.text.split('"').skip(1).step_by(2));
         let mut values: Vec<String> =
             asked.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned).collect();
         values.sort();
@@ -243,7 +244,7 @@ impl<'a> Compiler<'a> {
     fn finish(
         mut self,
         name: String,
-        (features, readings): (Vec<String>, Vec<Reading>),
+        features: Vec<String>,
         root: FileId,
         architecture: Option<Coherence>,
     ) -> Compilation {
@@ -263,6 +264,7 @@ impl<'a> Compiler<'a> {
         }
         let usable = !self.diagnostics.iter().any(|found| found.diagnostic.is_error());
         let files = self.files.clone();
+        let readings = files.get(root.index()).map_or_else(Vec::new, |model| readings(&model.text, &files));
         let mut diagnostics = std::mem::take(&mut self.diagnostics);
         let model = usable.then(|| {
             layout::lay_out(layout::Draft {

@@ -1,7 +1,14 @@
 //! The models of the `models` folder, as text in the program.
+//!
+//! A large model is a file with includes and a folder of parts. The program has one text of it, with each part in the
+//! place of the line that includes it: so the places in it, what `fencepost models show` prints and the compiled form are
+//! about one file, and no caller of [`shipped`] resolves includes. A copy of the folder loads in parts, as any model with
+//! includes does; a test compiles both ways and compares.
 
-/// Every shipped model: its name, and its text.
-pub const SHIPPED: &[(&str, &str)] = &[
+use std::sync::LazyLock;
+
+/// Every shipped model: its name, and the text of its file.
+const FILES: &[(&str, &str)] = &[
     ("cmm", include_str!("../../../../models/cmm.cat")),
     ("ptx", include_str!("../../../../models/ptx.cat")),
     ("ptx-6.0", include_str!("../../../../models/ptx-6.0.cat")),
@@ -11,13 +18,51 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("x86-tso", include_str!("../../../../models/x86-tso.cat")),
 ];
 
-/// The text of a shipped model, by its name with or without `.cat`.
+/// The parts of models, by the name under which the model includes them. A part includes nothing.
+const PARTS: &[(&str, &str)] = &[
+    ("ptx/axioms.cat", include_str!("../../../../models/ptx/axioms.cat")),
+    ("ptx/causality.cat", include_str!("../../../../models/ptx/causality.cat")),
+    ("ptx/operations.cat", include_str!("../../../../models/ptx/operations.cat")),
+    ("ptx/proxies.cat", include_str!("../../../../models/ptx/proxies.cat")),
+    ("ptx/restricted.cat", include_str!("../../../../models/ptx/restricted.cat")),
+    ("ptx/synchronisation.cat", include_str!("../../../../models/ptx/synchronisation.cat")),
+    ("ptx/tensor.cat", include_str!("../../../../models/ptx/tensor.cat")),
+    ("ptx/undefined.cat", include_str!("../../../../models/ptx/undefined.cat")),
+];
+
+/// The same as [`FILES`], in one piece each.
+static WHOLE: LazyLock<Vec<(&str, String)>> =
+    LazyLock::new(|| FILES.iter().map(|(name, text)| (*name, whole(text))).collect());
+
+/// The text of a shipped model in one piece, by its name with or without `.cat`.
 pub fn shipped(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".cat").unwrap_or(name);
-    SHIPPED.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| *text)
+    WHOLE.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| text.as_str())
+}
+
+/// The text of a file of the `models` folder, as it is there: `ptx.cat`, `ptx/tensor.cat`.
+pub fn file(path: &str) -> Option<&'static str> {
+    let part = PARTS.iter().find(|(part, _)| *part == path);
+    let model = || FILES.iter().find(|(name, _)| path.strip_suffix(".cat") == Some(*name));
+    part.or_else(model).map(|(_, text)| *text)
 }
 
 /// The names of the shipped models, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(name, _)| *name)
+    FILES.iter().map(|(name, _)| *name)
+}
+
+/// A text with its parts in the place of the lines that include them. A line that includes anything else stays.
+fn whole(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let included = line.trim_end().strip_prefix("include \"").and_then(|rest| rest.strip_suffix('"'));
+        match included.and_then(|path| PARTS.iter().find(|(part, _)| *part == path)) {
+            Some((path, part)) => {
+                joined += &format!("(* ==== {path} ==== *)\n{part}\n");
+            }
+            None => joined += line,
+        }
+    }
+    joined
 }

@@ -46,7 +46,7 @@ fn the_newest_ptx_agrees_with_an_older_one_on_random_programs() {
 #[test]
 fn a_rule_on_the_ends_of_a_chain_is_found() {
     use support::versions;
-    let text = include_str!("../../../../models/ptx.cat");
+    let text = fencepost_axiom::model::shipped("ptx").expect("a shipped model");
     let changed = text.replace("let seen = strong-observation | (observation & ", "let seen = (observation & ");
     assert_ne!(text, changed, "the rule has another form");
     let [older, _] = versions::subjects();

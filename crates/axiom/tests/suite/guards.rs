@@ -162,7 +162,7 @@ fn run(name: &str, make: &dyn Fn(&mut Random) -> Test, form: Form) {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (first, count) = (number("SEED", 0), number("PROGRAMS", 300));
-    let ptx = Subject::with_variants("ptx", include_str!("../../../../models/ptx.cat"), &["9.4"]);
+    let ptx = Subject::ptx();
     let mut subjects = vec![(ptx, Dependencies::Real)];
     subjects.extend(["ptx-6.0", "ptx-7.5", "sc"].map(|name| (Subject::shipped(name), Dependencies::Syntactic)));
     for (subject, dependencies) in &subjects {

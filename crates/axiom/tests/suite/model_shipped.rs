@@ -31,6 +31,38 @@ fn every_shipped_model_compiles_without_a_word() {
     assert!(shipped("ptx-6.0.cat").is_some() && shipped("nothing").is_none());
 }
 
+/// Whoever copies the `models` folder gets the model that the program has in one piece.
+#[test]
+fn a_model_in_parts_is_the_model_in_one_piece() {
+    let text = shipped::file("ptx.cat").expect("the file");
+    let mut parts = 0;
+    let mut include = |name: &str| {
+        parts += 1;
+        shipped::file(name).map(|text| Source::new(name, text))
+    };
+    let compilation = compile(Source::new("models/ptx.cat", text), &Options::default(), &mut include);
+    assert!(compilation.diagnostics.is_empty(), "{:?}", compilation.diagnostics);
+    let (in_parts, whole) = (compilation.model.expect("a model"), load("ptx"));
+    assert!(parts > 5 && text.lines().filter(|line| line.starts_with("include ")).count() == parts);
+    let nodes =
+        |model: &Model| format!("{:?}", model.nodes.iter().map(|it| (&it.operator, &it.name)).collect::<Vec<_>>());
+    assert_eq!(nodes(&in_parts), nodes(&whole));
+    let checks =
+        |model: &Model| format!("{:?}", model.checks.iter().map(|it| (it.role, it.node, &it.name)).collect::<Vec<_>>());
+    assert_eq!(checks(&in_parts), checks(&whole));
+    assert_eq!(in_parts.groups, whole.groups);
+    assert_eq!((in_parts.name, in_parts.features, in_parts.readings), (whole.name, whole.features, whole.readings));
+}
+
+#[test]
+fn a_shipped_text_includes_no_part() {
+    for name in shipped::names() {
+        let text = shipped(name).expect("a shipped model");
+        let parts = text.lines().filter_map(|line| line.strip_prefix("include \""));
+        assert_eq!(parts.filter(|rest| shipped::file(rest.trim_end_matches('"')).is_some()).count(), 0, "{name}");
+    }
+}
+
 #[test]
 fn coherence_and_features_are_derived() {
     let names = ["ptx", "ptx-6.0", "ptx-7.5", "sc", "x86-tso"];

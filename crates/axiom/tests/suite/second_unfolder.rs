@@ -159,7 +159,7 @@ fn run(
 
 /// The model `ptx` as it is for programs without a version.
 fn newest() -> Subject {
-    Subject::with_variants("ptx", include_str!("../../../../models/ptx.cat"), &["9.4"])
+    Subject::ptx()
 }
 
 fn seeds() -> (u64, u64) {

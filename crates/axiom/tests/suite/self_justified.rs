@@ -510,7 +510,7 @@ fn values_that_justify_themselves_are_refuted_and_no_others() {
     let number =
         |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (first, count) = (number("SEED", 0), number("PROGRAMS", 600));
-    let ptx = Subject::with_variants("ptx", include_str!("../../../../models/ptx.cat"), &["9.4"]);
+    let ptx = Subject::ptx();
     let mut tally = BTreeMap::<String, u64>::new();
     for seed in first..first + count {
         let mut case = case(&mut Random::new(seed));

@@ -443,16 +443,16 @@ impl Models {
     ) -> Result<LoadedModel, Vec<(Source, Diagnostic)>> {
         let (tree, problems) = cat::parse(&source.text);
         let gathered = gather(&source, &tree, resolve)?;
-        let mut mentioned = variants::mentioned(&tree);
-        for (_, tree) in gathered.values() {
-            mentioned.extend(variants::mentioned(tree));
-        }
+        let mut asked = vec![(&source, variants::mentioned(&tree))];
+        asked.extend(gathered.values().map(|(source, tree)| (source, variants::mentioned(tree))));
         // The header is read before the model is compiled: which variants are on depends on it.
         let points = Point::of_model(&source.text);
+        let mut undeclared: Vec<_> =
+            asked.iter().flat_map(|(source, mentioned)| undeclared(mentioned, &points, source)).collect();
+        let mentioned: Mentioned = asked.into_iter().rev().flat_map(|(_, mentioned)| mentioned).collect();
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let model = compile(&source, (&tree, problems), find, &variants)?;
-        let mut undeclared = undeclared(&mentioned, &points, &source);
         undeclared.extend(Vocabulary::problem(&source, &model).map(|problem| (source.clone(), problem)));
         if !undeclared.is_empty() {
             return Err(undeclared);

@@ -64,6 +64,12 @@ impl Subject {
         Subject { name, cat, includes: Includes::new(), variants: BTreeSet::new(), model }
     }
 
+    /// The model `ptx` for programs of the newest version. Tests take its text from [`model::shipped`], which has the parts of
+    /// the model in one piece.
+    pub(crate) fn ptx() -> Subject {
+        Subject::with_variants("ptx", model::shipped("ptx").expect("a shipped model"), &["9.4"])
+    }
+
     /// With these variants on.
     pub(crate) fn with_variants(name: &'static str, text: &str, variants: &[&str]) -> Subject {
         let variants: BTreeSet<String> = variants.iter().map(|variant| (*variant).to_owned()).collect();

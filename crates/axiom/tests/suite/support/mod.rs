@@ -51,9 +51,9 @@ pub(crate) fn run_text_under(text: &str, subjects: &[Subject], tally: &mut Tally
 
 /// The model `ptx`, as it is for old programs and as it is for new ones with its readings the other way.
 pub(crate) fn asynchronous_subjects() -> Vec<Subject> {
-    let text = include_str!("../../../../../models/ptx.cat");
+    let text = fencepost_axiom::model::shipped("ptx").expect("a shipped model");
     let plain = Subject::with_variants("ptx", text, &[]);
-    let newest = Subject::with_variants("ptx", text, &["9.4"]);
+    let newest = Subject::ptx();
     let readings: Vec<String> = (plain.model().readings.iter())
         .flat_map(|reading| reading.values.iter().map(move |value| format!("{}={value}", reading.name)))
         .collect();

@@ -26,10 +26,7 @@ pub(crate) struct Compared {
 
 /// The two models.
 pub(crate) fn subjects() -> [Subject; 2] {
-    [
-        Subject::shipped("ptx-7.5"),
-        Subject::with_variants("ptx", include_str!("../../../../../models/ptx.cat"), &["9.4"]),
-    ]
+    [Subject::shipped("ptx-7.5"), Subject::ptx()]
 }
 
 /// The program of one seed.
