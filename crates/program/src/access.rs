@@ -2,9 +2,10 @@
 
 use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
 use crate::launch::starts_after;
-use crate::program::{HostCall, Place, Scope, Space};
+use crate::program::asynchronous::TensorKind;
+use crate::program::{Cover, HostCall, Place, Scope, Space};
 use crate::tag::Tag;
-use crate::unfolding::{Cover, Event, EventKind, OmittedWrite, TensorKind, Unfolding};
+use crate::unfolding::{Event, EventKind, OmittedWrite, Unfolding};
 
 impl Event {
     pub fn is_read(&self) -> bool {

@@ -5,7 +5,6 @@
 //! program with its loops unrolled and its control flow resolved into traces of events, which is all an engine sees.
 
 pub mod access;
-pub mod asynchronous;
 pub mod barrier;
 pub mod condition;
 pub mod expression;

@@ -8,44 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::access::includes;
-use crate::asynchronous::{Action, Completion};
 use crate::ids::{EventId, TraceId};
+use crate::program::asynchronous::{Action, Beside, Completion, Home, Placement};
 use crate::program::{Operation, Place, Program, Scope};
 use crate::tag::Tag;
 use crate::unfolding::{Event, Hazard, HazardKind, Unfolding};
-
-/// What an instruction demands.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub struct Placement {
-    pub destination: Home,
-    pub mbarrier: Beside,
-    /// Of the PTX ISA.
-    pub section: &'static str,
-}
-
-/// The CTA of the destination.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Home {
-    /// Any of the cluster.
-    Any,
-    /// Any of a cluster that has more than one (`st.async`).
-    OfSeveral,
-    /// That of the thread (`.shared::cta`).
-    Own,
-    /// Another than that of the thread (`red.async`, copies from `.shared::cta` to `.shared::cluster`).
-    Other,
-}
-
-/// The CTA of the mbarrier.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Beside {
-    /// That of the destination.
-    Same,
-    /// That of the destination or its peer (`.cta_group::2`).
-    Pair,
-    /// Nothing is said of this instruction, and of those like it that it is the destination's.
-    Unsaid,
-}
 
 /// A rule that an operation breaks.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

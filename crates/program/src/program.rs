@@ -1,16 +1,17 @@
 //! A litmus test after name resolution: what each thread does, where it runs, what memory there is, what is asked.
 //! Lowering from trees fills it (one instruction table per architecture); unfolding consumes it.
 
+pub mod asynchronous;
+
 use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
 
-use crate::asynchronous::Async;
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
 use crate::mbarrier;
+use crate::program::asynchronous::Async;
 use crate::tag::{Tag, Tags};
-use crate::unfolding::Cover;
 use crate::value::{Type, Value};
 
 #[derive(Clone, Debug)]
@@ -603,4 +604,18 @@ pub enum Term {
     Register(ThreadId, RegisterId),
     /// The final value of a location: that of any co-maximal write.
     Memory(LocationId),
+}
+
+/// What a fence is about. Which kind of fence it is (a proxy, a half, a memory fence) is in its tags.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Cover {
+    #[default]
+    Everything,
+    Global,
+    /// Objects in the shared memory of the fence's own CTA (`.shared::cta`).
+    SharedCta,
+    /// Objects in the shared memory of the fence's cluster (`.shared::cluster`).
+    SharedCluster,
+    /// These locations only (`fence.proxy.tensormap::generic.acquire [map], 128`).
+    Locations(Vec<LocationId>),
 }

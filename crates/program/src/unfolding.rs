@@ -8,9 +8,10 @@ use fencepost_syntax::Span;
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
+use crate::program::asynchronous::TensorKind;
 use crate::program::{
-    BarrierKind, BarrierLevel, BarrierRule, Condition, HostCall, LocationRole, Place, ReductionOperation, Scope, Space,
-    Term, Version,
+    BarrierKind, BarrierLevel, BarrierRule, Condition, Cover, HostCall, LocationRole, Place, ReductionOperation, Scope,
+    Space, Term, Version,
 };
 use crate::tag::Tags;
 use crate::value::{Type, Value};
@@ -229,34 +230,6 @@ pub struct TensorOperation {
     pub accumulator: Option<LocationId>,
     /// Equal for `mma`s of equal shape and kind.
     pub shape: u64,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum TensorKind {
-    Mma,
-    /// `tcgen05.cp`, of the shape `.4x256b` or another. PTX ISA 9.4 pipelines it behind an `mma` of the same warp too:
-    /// kernels copy the scales of the next product over those of the last.
-    Cp {
-        is_4x256b: bool,
-        follows_mma: bool,
-    },
-    Shift,
-    Ld,
-    St,
-}
-
-/// What a fence is about. Which kind of fence it is (a proxy, a half, a memory fence) is in its tags.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Cover {
-    #[default]
-    Everything,
-    Global,
-    /// Objects in the shared memory of the fence's own CTA (`.shared::cta`).
-    SharedCta,
-    /// Objects in the shared memory of the fence's cluster (`.shared::cluster`).
-    SharedCluster,
-    /// These locations only (`fence.proxy.tensormap::generic.acquire [map], 128`).
-    Locations(Vec<LocationId>),
 }
 
 /// A scalar operation that spans several locations is one event per location.

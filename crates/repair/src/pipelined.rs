@@ -3,7 +3,7 @@
 
 use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
-use fencepost_program::unfolding::TensorKind;
+use fencepost_program::program::asynchronous::TensorKind;
 
 use super::gates::proxy;
 use super::paths::{Kind, Link, Node};

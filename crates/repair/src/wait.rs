@@ -3,9 +3,10 @@
 
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
+use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{EventKind, TensorKind};
+use fencepost_program::unfolding::EventKind;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use super::anchor::{Anchor, Side};

@@ -1,7 +1,8 @@
 //! When two threads, or two of their events, look the same to every static relation of a model: the part that concerns
 //! strands, covers, extents and kernels. Both ways of breaking symmetry ask this.
 
-use fencepost_program::unfolding::{Cover, Event, Unfolding};
+use fencepost_program::program::Cover;
+use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::{EventId, ThreadId};
 
 /// Whether launches relate both threads to everything else in the same way. Threads of different kernels never are.

@@ -1,9 +1,10 @@
 //! Base relations about events beside program order, from the words of the ISA and the fields of the events. Nothing
 //! here asks `fencepost_program::access`, which the engines do.
 
-use fencepost_program::program::{HostCall, Place, Space};
+use fencepost_program::program::asynchronous::TensorKind;
+use fencepost_program::program::{Cover, HostCall, Place, Space};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, Readers, TensorKind, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, Readers, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
 
 use super::event::{has, location, place, target};

@@ -10,12 +10,13 @@ use fencepost_axiom::model::compile::compile_text;
 use fencepost_axiom::model::{BaseRelation, BaseSet, Operator};
 use fencepost_axiom::replay::{Includes, judge};
 use fencepost_program::expression::Expression;
-use fencepost_program::program::{Place, Scope, Space};
+use fencepost_program::program::{Cover, Place, Scope, Space};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Extent, TensorKind, TensorOperation, Unfolding};
+use fencepost_program::unfolding::{Extent, TensorOperation, Unfolding};
 use fencepost_program::{EventId, KernelId, LocationId};
 use fencepost_syntax::cat;
 
+use fencepost_program::program::asynchronous::TensorKind;
 use handmade::Build;
 
 fn place(cluster: u32, cta: u32) -> Place {

@@ -1,7 +1,8 @@
 //! The proxy that an access goes through (PTX ISA 8.2, and tensor memory, which none of them reaches).
 
+use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Event, TensorKind};
+use fencepost_program::unfolding::Event;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Proxy {

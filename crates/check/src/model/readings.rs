@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fencepost_program::access;
-use fencepost_program::program::Place;
+use fencepost_program::program::{Cover, Place};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_syntax::suggest::nearest;
 
 use crate::phrase::either;

@@ -1,9 +1,9 @@
 //! Unfoldings to requests. What no machine can run is refused by name, at its place.
 
 use fencepost_program::expression::{Expression, Leaf};
-use fencepost_program::program::{LocationRole, Place, Program, Scope, Thread, Unsupported};
+use fencepost_program::program::{Cover, LocationRole, Place, Program, Scope, Thread, Unsupported};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, EventKind, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Arch;

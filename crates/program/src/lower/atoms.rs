@@ -3,34 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::ids::{AddressId, LocationId};
-use crate::lower::Names;
+use crate::lower::cut::{Cut, Scalar, Uses, bytes, element_name, element_type};
 use crate::lower::layout::LANES;
-use crate::lower::names::{Atom, Instance, Name, Sharing, VariableId};
-use crate::lower::sizes::{Cut, Scalar, Uses, bytes};
+use crate::lower::names::{Atom, Instance, Name, Names, Sharing, VariableId};
 use crate::mbarrier;
 use crate::program::{Address, Location, LocationRole, Space};
 use crate::value::{Type, Value};
 
 /// The widest scalar (`.b128`).
 const WIDEST: i128 = 16;
-
-/// `x`, or `x[2]` for an element of an array.
-pub(super) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
-    match entry.length {
-        Some(_) => format!("{shown}[{}]", offset / entry.step),
-        None => shown.to_string(),
-    }
-}
-
-/// The declared type, else that of the first access: one that names the place before one through a register.
-pub(super) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<Type> {
-    if entry.role != LocationRole::Data || entry.ty.is_some() {
-        return entry.ty;
-    }
-    let scalars = || uses.into_iter().flat_map(|uses| &uses.scalars);
-    let named = scalars().find(|scalar| scalar.is_named);
-    named.or_else(|| scalars().next()).map(|scalar| scalar.ty).or(fallback)
-}
 
 pub(super) fn make(names: &mut Names, cut: &Cut) {
     let mut order: Vec<usize> = (0..names.variables.len()).filter(|id| names.variables[*id].target.is_none()).collect();

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use fencepost_syntax::{Span, limits};
 
 use crate::barrier::participants;
-use crate::lower::{Findings, ThreadBuilder};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::Findings;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Operand, Operation, Place, Unsupported};
 use crate::value::Value;
 

@@ -4,29 +4,11 @@
 //! A condition speaks of the end of a thread, where only the outermost block is open. It may also name a variable of an
 //! inner block, if no other has that name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::ids::RegisterId;
-use crate::lower::ThreadBuilder;
+use crate::lower::builder::ThreadBuilder;
 use crate::value::Type;
-
-pub(super) struct Blocks {
-    /// Of each open block, outermost first: what its names meant outside.
-    open: Vec<BTreeMap<String, Option<RegisterId>>>,
-    /// How often a name was declared.
-    times: BTreeMap<String, u32>,
-    /// The variables whose block has ended.
-    ended: BTreeMap<String, Vec<RegisterId>>,
-    /// Names that several ended blocks declare and the outermost does not.
-    ambiguous: BTreeSet<String>,
-}
-
-impl Blocks {
-    pub(super) fn new() -> Blocks {
-        let (times, ended, ambiguous) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Blocks { open: vec![BTreeMap::new()], times, ended, ambiguous }
-    }
-}
 
 impl ThreadBuilder {
     pub(crate) fn enter_block(&mut self) {

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::ids::KernelId;
-use crate::lower::{Findings, Refusal, ThreadBuilder};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::{Findings, Refusal};
 use crate::program::{HostCall, Instruction, Operation};
 
 /// Where a kernel is launched: a thread, and places of its code of which no two lie on one way.

@@ -7,9 +7,11 @@ use fencepost_syntax::litmus::{
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{RegisterId, ThreadId};
-use crate::lower::names::{Atom, Instance, VariableId, stem};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::{Findings, Refusal, misfit};
+use crate::lower::names::{Atom, Instance, Names, VariableId, stem};
 use crate::lower::sizes::Asked;
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder, misfit, threads_there};
+use crate::lower::threads_there;
 use crate::program::{Condition, Question, Space, Term};
 use crate::value::{Type, Value};
 

@@ -6,8 +6,10 @@ use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Li
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;
-use crate::lower::names::{LONGEST_ARRAY, Made, Viewer, stem};
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder, pointers, spaces, threads_there};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::{Findings, Refusal};
+use crate::lower::names::{LONGEST_ARRAY, Made, Names, Viewer, stem};
+use crate::lower::{pointers, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
 use crate::table::x86_place::{self, canonical};

@@ -15,16 +15,16 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Action, Lanes, Start, Tensor};
 use crate::ids::{AddressId, LocationId, RegisterId};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::{Findings, Refusal};
 use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::layout::{HALF_SHIFT, LANES, lane, quarter};
-use crate::lower::names::VariableId;
+use crate::lower::names::{Names, VariableId};
 use crate::lower::sizes::Asked;
-use crate::lower::{Findings, Names, Refusal, ThreadBuilder};
+use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
 use crate::unfold::defined;
-use crate::unfolding::TensorKind;
 use crate::value::Value;
 
 const SECTION: &str = "9.7.18.8";

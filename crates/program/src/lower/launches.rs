@@ -8,8 +8,9 @@ use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::KernelId;
+use crate::lower::builder::ThreadBuilder;
 use crate::lower::calls::{self, Called};
-use crate::lower::{Findings, ThreadBuilder};
+use crate::lower::findings::Findings;
 use crate::program::{Feature, HostCall, Operation, Place, Scope};
 
 #[derive(Default)]

@@ -8,17 +8,18 @@ mod places;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
 
-use crate::asynchronous::{Action, Family};
 use crate::ids::LocationId;
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::{Findings, Floor};
 use crate::lower::launches::Launches;
-use crate::lower::{Findings, Floor, Names, ThreadBuilder};
+use crate::lower::names::Names;
+use crate::program::asynchronous::{Action, Family};
 use crate::program::{
-    AddressOperand, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope, Space, Version,
+    AddressOperand, Cover, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope, Space, Version,
 };
 use crate::table::modifier::spelled;
 use crate::table::target::{Target, lacks};
 use crate::tag::{Tag, Tags};
-use crate::unfolding::Cover;
 
 const MBARRIER: &str = "9.7.15.16";
 const FENCE: &str = "9.7.15.4";

@@ -1,27 +1,31 @@
 //! Trees to programs: names resolved, each instruction looked up in its architecture's table.
 //!
 //! Three kinds of trouble are kept apart: a mistake in the text is a [`Diagnostic`]; a form that is legal but has no model
-//! is an [`Unsupported`] entry of the program, so that its verdict is `Unknown` and not wrong; a part of the ISA that not
-//! every model knows (`.cluster`, proxies) is a [`Feature`].
+//! is an [`Unsupported`](crate::program::Unsupported) entry of the program, so that its verdict is `Unknown` and not wrong;
+//! a part of the ISA that not every model knows (`.cluster`, proxies) is a [`Feature`](crate::program::Feature).
 
 mod atoms;
 mod barriers;
 mod blocks;
+pub(crate) mod builder;
 mod calls;
 mod condition;
+pub(crate) mod context;
+mod cut;
 mod declare;
 mod definitions;
+pub(crate) mod findings;
 mod growing;
 pub(crate) mod lanes;
 mod launches;
 pub(crate) mod layout;
 mod lints;
-mod names;
+pub(crate) mod names;
 mod pointers;
 mod proxies;
 mod reach;
 mod sizes;
-mod spaces;
+pub(crate) mod spaces;
 mod special;
 mod tensor;
 mod thread;
@@ -32,80 +36,15 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus};
-use fencepost_syntax::{Diagnostic, Span, Spanned, limits};
+use fencepost_syntax::{Diagnostic, limits};
 
-use crate::program::{BarrierRule, Feature, Lint, Place, Program, Unsupported, Version};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::context::Context;
+use crate::lower::findings::{Findings, Refusal};
+use crate::lower::names::Names;
+use crate::program::{BarrierRule, Place, Program, Version};
 use crate::table;
 use crate::value::{Type, Value};
-
-pub(crate) use names::Names;
-pub(crate) use spaces::window;
-pub(crate) use thread::ThreadBuilder;
-
-/// Why an instruction has no operation.
-#[derive(Clone, Debug)]
-pub(crate) enum Refusal {
-    Error(Diagnostic),
-    Unsupported(Span, String),
-}
-
-impl Refusal {
-    pub(crate) fn error(span: Span, message: impl Into<String>) -> Refusal {
-        Refusal::Error(Diagnostic::error(span, message))
-    }
-}
-
-/// What lowering gathers besides the code.
-#[derive(Default)]
-pub(crate) struct Findings {
-    pub(crate) diagnostics: Vec<Diagnostic>,
-    pub(crate) unsupported: Vec<Unsupported>,
-    pub(crate) features: Vec<Spanned<Feature>>,
-    /// Forms with the version that brought them: what, and where it says so.
-    pub(crate) floors: Vec<Floor>,
-    pub(crate) lints: Vec<Lint>,
-}
-
-/// An instruction form of a version of the ISA.
-pub(crate) struct Floor {
-    pub(crate) span: Span,
-    pub(crate) what: String,
-    pub(crate) since: Version,
-    pub(crate) section: &'static str,
-}
-
-impl Findings {
-    pub(crate) fn refuse(&mut self, refusal: Refusal) {
-        match refusal {
-            Refusal::Error(diagnostic) => self.diagnostics.push(diagnostic),
-            Refusal::Unsupported(span, what) => self.unsupported.push(Unsupported { span, what }),
-        }
-    }
-
-    pub(crate) fn floor(&mut self, span: Span, what: String, since: Version, section: &'static str) {
-        self.floors.push(Floor { span, what, since, section });
-    }
-
-    pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, section: &'static str) {
-        self.lints.push(Lint { name, span, message, section });
-    }
-
-    pub(crate) fn feature(&mut self, feature: Feature, span: Span) {
-        self.features.push(Spanned::new(feature, span));
-    }
-}
-
-/// Everything an instruction table may touch while it lowers one thread.
-pub(crate) struct Context<'a> {
-    pub(crate) dialect: Dialect,
-    pub(crate) names: &'a mut Names,
-    pub(crate) findings: &'a mut Findings,
-    pub(crate) thread: &'a mut ThreadBuilder,
-    /// Streams, events and kernels, for what a host thread calls.
-    pub(crate) launched: &'a launches::Declared,
-    /// The version of the ISA: some defaults changed.
-    pub(crate) version: Version,
-}
 
 /// The program of a test, or None if the diagnostics have an error or a limit ended it ([`limits::ended`]).
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
@@ -117,7 +56,7 @@ pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
 pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Findings::default();
     let version = declare::version(litmus, &mut findings);
-    let mut builders = thread::builders(litmus, &mut findings);
+    let mut builders = builder::builders(litmus, &mut findings);
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
@@ -192,13 +131,6 @@ fn finished(program: Program, diagnostics: Vec<Diagnostic>) -> (Option<Program>,
     }
     let failed = diagnostics.iter().any(Diagnostic::is_error);
     ((!failed).then_some(program), diagnostics)
-}
-
-/// A number of the text that its place cannot hold: which integers can.
-pub(crate) fn misfit(what: &str, ty: Type, whose: &str, span: Span) -> Diagnostic {
-    let error = Diagnostic::error(span, format!("{what} does not fit the {} bits of `{whose}`", ty.bits));
-    let (least, greatest) = ty.range().unwrap_or((i128::MIN, i128::MAX));
-    error.label("does not fit").help(format!("integers from {least} to {greatest} do"))
 }
 
 /// For a thread that is not there.

@@ -12,8 +12,8 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
+use crate::lower::findings::{Findings, Refusal};
 use crate::lower::layout::{ALIGNMENT, LANES, Layout};
-use crate::lower::{Findings, Refusal};
 use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
 use crate::tag::Tag;
 use crate::value::{Type, Value};

@@ -6,8 +6,8 @@ use fencepost_syntax::litmus::{Declaration, InitialAddress, InitialValue, Litmus
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{AddressId, ThreadId};
-use crate::lower::names::{Name, Viewer};
-use crate::lower::{Findings, Names, Refusal};
+use crate::lower::findings::{Findings, Refusal};
+use crate::lower::names::{Name, Names, Viewer};
 use crate::program::{LocationRole, Place, Space};
 use crate::value::Value;
 

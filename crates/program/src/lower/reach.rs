@@ -10,7 +10,7 @@ use fencepost_syntax::limits;
 
 use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
-use crate::lower::ThreadBuilder;
+use crate::lower::builder::ThreadBuilder;
 use crate::lower::definitions::Definitions;
 use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::names::{Names, VariableId};

@@ -9,14 +9,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_syntax::Span;
-use fencepost_syntax::limits;
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::{Span, limits};
 
-use crate::lower::names::{LISTED_ARRAY, Name, VariableId};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::cut::{Cut, Made, Scalar, Uses, bytes, element_name, element_type};
+use crate::lower::findings::{Findings, misfit};
+use crate::lower::names::{LISTED_ARRAY, Name, Names, VariableId};
 use crate::lower::reach::{At, Reach, Reaches};
 use crate::lower::touch::{Portion, Touch, Touches, touches};
-use crate::lower::{Findings, Names, ThreadBuilder, misfit};
 use crate::program::{AddressOperand, Feature, Instruction, LocationRole, Operation, Space, Unsupported};
 use crate::tag::Tag;
 use crate::value::{Type, Value};
@@ -27,27 +28,6 @@ const SHORT_ARRAY: u32 = 16;
 
 /// A variable that may be accessed anywhere is not cut into more parts than this.
 const MOST_PARTS: i128 = 1 << 14;
-
-/// A scalar operation on a variable. The offset is None where it may be any multiple of its size.
-#[derive(Copy, Clone, Debug)]
-pub(super) struct Scalar {
-    pub(super) offset: Option<i128>,
-    pub(super) ty: Type,
-    span: Span,
-    /// Whether the text names the place.
-    pub(super) is_named: bool,
-}
-
-impl Scalar {
-    fn bytes(&self) -> i128 {
-        i128::from(self.ty.bits / 8)
-    }
-
-    /// Where it begins and ends, if that is known.
-    fn ends(&self) -> Option<(i128, i128)> {
-        self.offset.map(|offset| (offset, offset + self.bytes()))
-    }
-}
 
 /// Of an x86 name that is accessed in the same parts of its declared elements throughout: where they begin and end.
 fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<BTreeSet<(i128, i128)>> {
@@ -65,62 +45,12 @@ fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<BTreeSet<(i12
     Some(parts)
 }
 
-/// How a name is used, by all of its instances: they are cut alike.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Uses {
-    pub(super) scalars: Vec<Scalar>,
-    /// Offsets of mbarriers.
-    pub(super) objects: BTreeSet<i128>,
-    /// Those that the text names.
-    named: BTreeSet<i128>,
-    /// Where `mbarrier.init` makes one.
-    made: Made,
-    /// Where runs of bytes begin and end.
-    runs: BTreeSet<i128>,
-    /// A tensor map describes it.
-    is_tensor: bool,
-    /// Where code first touches it.
-    touched: Option<Span>,
-}
-
-/// The places of mbarriers by their initialisation.
-#[derive(Clone, Debug, Default)]
-enum Made {
-    #[default]
-    Nowhere,
-    At(BTreeSet<i128>),
-    /// Some place is not known.
-    Somewhere,
-}
-
-impl Made {
-    fn add(&mut self, offset: Option<i128>) {
-        match (std::mem::take(self), offset) {
-            (Made::Somewhere, _) | (_, None) => *self = Made::Somewhere,
-            (Made::Nowhere, Some(offset)) => *self = Made::At(BTreeSet::from([offset])),
-            (Made::At(mut found), Some(offset)) => {
-                found.insert(offset);
-                *self = Made::At(found);
-            }
-        }
-    }
-}
-
 /// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
     from: (String, Option<i128>),
     to: (String, Option<i128>),
     bytes: Option<i128>,
-}
-
-/// How each name is cut.
-pub(super) struct Cut {
-    pub(super) uses: BTreeMap<String, Uses>,
-    /// Where atoms begin, and where the last ends. Empty for a name without a size.
-    pub(super) edges: BTreeMap<String, BTreeSet<i128>>,
-    /// The type of names without accesses of their own.
-    pub(super) fallback: Option<Type>,
 }
 
 /// What a condition looks at: a variable, and an element of it or its start.
@@ -362,18 +292,6 @@ fn cut_further(names: &Names, further: &BTreeSet<Value>, edges: &mut BTreeMap<St
     }
 }
 
-/// How many bytes a name has: those declared, else as far as accesses reach. None for one without a size.
-pub(super) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<i128> {
-    if entry.ty.is_some() || entry.role != LocationRole::Data {
-        return Some(entry.step * i128::from(entry.length.unwrap_or(1)));
-    }
-    let uses = uses.cloned().unwrap_or_default();
-    let ends = uses.scalars.iter().map(|scalar| scalar.offset.unwrap_or(0) + scalar.bytes());
-    let reached = ends.chain(uses.objects.iter().map(|offset| offset + 8)).chain(uses.runs.iter().copied()).max();
-    let fallback = fallback.map(|ty| i128::from(ty.bits / 8));
-    reached.or(fallback).filter(|bytes| *bytes > 0)
-}
-
 fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> BTreeSet<i128> {
     let uses = cut.uses.get(name).cloned().unwrap_or_default();
     let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return BTreeSet::new() };
@@ -497,7 +415,7 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
             let offset = scalar.offset.unwrap_or(0);
             let first = *types.entry(offset).or_insert(entry.ty.unwrap_or(scalar.ty));
             if first.bits != scalar.ty.bits && told.insert(offset) {
-                let shown = super::atoms::element_name(name, entry, offset);
+                let shown = element_name(name, entry, offset);
                 let what = format!("mixed-size accesses to `{shown}`");
                 findings.unsupported.push(Unsupported { span: scalar.span, what });
             }
@@ -559,7 +477,7 @@ fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Fin
             findings.unsupported.push(Unsupported { span: entry.given.unwrap_or_default(), what });
         }
         if let Some(span) = entry.given
-            && let Some(ty) = super::atoms::element_type(entry, Some(uses), cut.fallback)
+            && let Some(ty) = element_type(entry, Some(uses), cut.fallback)
             && let Some(value) = entry.elements.iter().chain([&entry.initial]).find(|value| !ty.fits(**value))
         {
             findings.diagnostics.push(misfit(&value.to_string(), ty, name, span));

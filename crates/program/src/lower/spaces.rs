@@ -7,30 +7,15 @@ use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand}
 use fencepost_syntax::litmus::{Litmus, Statement};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::ids::{AddressId, RegisterId};
-use crate::lower::names::VariableId;
+use crate::ids::AddressId;
+use crate::lower::builder::{Qualified, Qualifier, ThreadBuilder};
+use crate::lower::context::Context;
+use crate::lower::findings::{Findings, Refusal};
+use crate::lower::names::{Names, VariableId};
 use crate::lower::reach::{At, Reaches};
-use crate::lower::{Context, Findings, Names, Refusal, ThreadBuilder};
 use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::table::modifier::spelled;
 use crate::tag::{Tag, Tags};
-
-/// `.shared` of an access, and who says so.
-#[derive(Clone, Debug)]
-pub(crate) struct Qualifier {
-    space: Spanned<String>,
-    /// "P0's `st.shared.u32`".
-    by: String,
-}
-
-/// An access through a register that says its state space.
-#[derive(Clone, Debug)]
-pub(crate) struct Qualified {
-    register: RegisterId,
-    /// Where in the code.
-    code: usize,
-    qualifier: Qualifier,
-}
 
 const SPACES: &[(&str, Space)] = &[
     ("global", Space::Global),

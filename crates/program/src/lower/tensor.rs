@@ -1,10 +1,11 @@
 //! Where the addresses of tensor memory go: the words of shared memory that each `tcgen05.alloc` may write. What is loaded
 //! from one of them is the address of an allocation, or what was there before; the unfolding tells the two apart.
 
-use crate::asynchronous::Action;
 use crate::ids::LocationId;
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::names::Names;
 use crate::lower::reach::{At, Reach, Reaches};
-use crate::lower::{Names, ThreadBuilder};
+use crate::program::asynchronous::Action;
 use crate::program::{AddressOperand, Operation};
 
 pub(super) fn settle(names: &Names, threads: &mut [ThreadBuilder]) {

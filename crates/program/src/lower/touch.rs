@@ -1,6 +1,6 @@
 //! Which memory an operation touches and in what portions, as far as its own words say it.
 
-use crate::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
+use crate::program::asynchronous::{Action, Base, Completion, Effect, RegionId, Size, Start};
 use crate::program::{AddressOperand, Operand, Operation, Space};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};

@@ -7,7 +7,8 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, limits};
 
 use crate::ids::RegisterId;
-use crate::lower::{Findings, ThreadBuilder};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::Findings;
 use crate::program::{Instruction, Operation};
 use crate::unfold::{defined, used};
 

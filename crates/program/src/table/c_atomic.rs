@@ -5,15 +5,15 @@ use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
-use crate::program::{FailedCas, FenceCover, LocalValue, Operand, Operation, Scope, Update};
-use crate::table::c::{Pointee, evaluate, load, local, pointee, store};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::{FenceCover, Operand, Operation, Scope, Update};
+use crate::table::c_place::Pointee;
 use crate::tag::{Tag, Tags};
-use crate::value::{Type, Value};
 
 /// What an operation of the library does, by the name without `atomic_` and `_explicit`.
 #[derive(Copy, Clone)]
-enum Function {
+pub(super) enum Function {
     Load,
     Store,
     /// `atomic_init`: a write that is no atomic operation (C11 7.17.2.2).
@@ -25,7 +25,7 @@ enum Function {
 }
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Strength {
+pub(super) enum Strength {
     Strong,
     /// May fail though the values are equal (C11 7.17.7.4).
     Weak,
@@ -49,7 +49,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
 ];
 
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Order {
+pub(super) enum Order {
     Relaxed,
     Acquire,
     Release,
@@ -80,7 +80,7 @@ const SCOPES: &[(&str, Scope)] = &[
 ];
 
 impl Order {
-    fn of_read(self) -> Option<Tag> {
+    pub(super) fn of_read(self) -> Option<Tag> {
         match self {
             Order::Relaxed => Some(Tag::Relaxed),
             Order::Acquire => Some(Tag::Acquire),
@@ -89,7 +89,7 @@ impl Order {
         }
     }
 
-    fn of_write(self) -> Option<Tag> {
+    pub(super) fn of_write(self) -> Option<Tag> {
         match self {
             Order::Relaxed => Some(Tag::Relaxed),
             Order::Release => Some(Tag::Release),
@@ -108,51 +108,6 @@ impl Order {
             Order::SequentiallyConsistent => (Tag::Sc, Tag::Sc),
         }
     }
-}
-
-pub(super) fn call(
-    context: &mut Context<'_>,
-    function: &Spanned<String>,
-    arguments: &[Spanned<Expression>],
-) -> Result<Operand, Refusal> {
-    let name = function.node.strip_prefix("atomic_").unwrap_or("");
-    let (name, is_explicit) = match name.strip_suffix("_explicit") {
-        Some(name) => (name, true),
-        None => (name, name == "thread_fence"),
-    };
-    let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
-    let Some((_, kind)) = found.filter(|(_, kind)| !(is_explicit && matches!(kind, Function::Init))) else {
-        return Err(unknown_function(function));
-    };
-    let values = match kind {
-        Function::Fence => 0,
-        Function::Load => 1,
-        Function::Store | Function::Init | Function::Exchange | Function::Fetch(_) => 2,
-        Function::CompareExchange(_) => 3,
-    };
-    let orders = match (is_explicit, kind) {
-        (false, _) => 0,
-        (true, Function::CompareExchange(_)) => 2,
-        (true, _) => 1,
-    };
-    let (least, most) = (values + orders, values + orders + usize::from(is_explicit));
-    if arguments.len() < least || arguments.len() > most {
-        let wanted = if least == most { least.to_string() } else { format!("{least} or, with a scope, {most}") };
-        let message = format!("`{}` takes {wanted} arguments, not {}", function.node, arguments.len());
-        return Err(Refusal::error(function.span, message));
-    }
-    let (values, settings) = arguments.split_at(values);
-    let scope = match settings.get(orders) {
-        Some(argument) => setting(argument, SCOPES, "a scope")?,
-        None => Scope::Sys,
-    };
-    let mut order = Order::SequentiallyConsistent;
-    if let Some(argument) = settings.first().filter(|_| orders > 0) {
-        order = setting(argument, ORDERS, "a memory order")?;
-    }
-    let operation =
-        Call { function, values, order, order_span: settings.first().map_or(function.span, |o| o.span), scope };
-    operation.lower(context, *kind, settings)
 }
 
 /// Something near has a name like it.
@@ -190,69 +145,67 @@ fn setting<T: Copy>(argument: &Spanned<Expression>, table: &[(&str, T)], what: &
     })
 }
 
-struct Call<'c> {
-    function: &'c Spanned<String>,
-    values: &'c [Spanned<Expression>],
-    order: Order,
+/// A call of the library: what it asks for, its values not yet evaluated.
+pub(super) struct Call<'c> {
+    pub(super) function: &'c Spanned<String>,
+    pub(super) kind: Function,
+    pub(super) values: &'c [Spanned<Expression>],
+    /// Orders and scope.
+    settings: &'c [Spanned<Expression>],
+    pub(super) order: Order,
     order_span: Span,
-    scope: Scope,
+    pub(super) scope: Scope,
 }
 
-impl Call<'_> {
-    fn lower(
-        &self,
-        context: &mut Context<'_>,
-        kind: Function,
-        settings: &[Spanned<Expression>],
-    ) -> Result<Operand, Refusal> {
-        let nothing = Operand::Constant(Value(0));
-        let scope = Some(self.scope);
-        let [first, rest @ ..] = self.values else {
-            self.fence(context);
-            return Ok(nothing);
+impl<'c> Call<'c> {
+    pub(super) fn read(
+        function: &'c Spanned<String>,
+        arguments: &'c [Spanned<Expression>],
+    ) -> Result<Call<'c>, Refusal> {
+        let name = function.node.strip_prefix("atomic_").unwrap_or("");
+        let (name, is_explicit) = match name.strip_suffix("_explicit") {
+            Some(name) => (name, true),
+            None => (name, name == "thread_fence"),
         };
-        let place = pointee(context, first)?;
-        let ty = place.ty;
-        match (kind, rest) {
-            (Function::Load, _) => {
-                let tag = self.order.of_read().ok_or_else(|| self.bad_order("a load"))?;
-                Ok(load(context, place, tag, scope))
-            }
-            (Function::Store, [value]) => {
-                let tag = self.order.of_write().ok_or_else(|| self.bad_order("a store"))?;
-                let value = place.converted(context, value)?;
-                store(context, place, value, tag, scope);
-                Ok(nothing)
-            }
-            (Function::Init, [value]) => {
-                let value = place.converted(context, value)?;
-                store(context, place, value, Tag::NonAtomic, None);
-                Ok(nothing)
-            }
-            (Function::Exchange, [value]) => {
-                let value = place.converted(context, value)?;
-                Ok(self.modify(context, place, Update::Exchange(value)))
-            }
-            (Function::Fetch(_), _) if place.is_bool => {
-                Err(Refusal::error(self.function.span, "a `bool` has no such operation (C11 7.17.7.5)"))
-            }
-            (Function::Fetch(operator), [value]) => {
-                let value = evaluate(context, value, ty)?;
-                Ok(self.modify(context, place, Update::Apply(operator, value)))
-            }
-            (Function::CompareExchange(strength), [expected, new]) => {
-                let failing = self.failing_order(settings.get(1))?;
-                self.compare(context, place, (expected, new), (strength, failing))
-            }
-            _ => Err(Refusal::error(self.function.span, "the arguments do not fit the function")),
+        let found = FUNCTIONS.iter().find(|(known, _)| *known == name);
+        let Some((_, kind)) = found.filter(|(_, kind)| !(is_explicit && matches!(kind, Function::Init))) else {
+            return Err(unknown_function(function));
+        };
+        let values = match kind {
+            Function::Fence => 0,
+            Function::Load => 1,
+            Function::Store | Function::Init | Function::Exchange | Function::Fetch(_) => 2,
+            Function::CompareExchange(_) => 3,
+        };
+        let orders = match (is_explicit, kind) {
+            (false, _) => 0,
+            (true, Function::CompareExchange(_)) => 2,
+            (true, _) => 1,
+        };
+        let (least, most) = (values + orders, values + orders + usize::from(is_explicit));
+        if arguments.len() < least || arguments.len() > most {
+            let wanted = if least == most { least.to_string() } else { format!("{least} or, with a scope, {most}") };
+            let message = format!("`{}` takes {wanted} arguments, not {}", function.node, arguments.len());
+            return Err(Refusal::error(function.span, message));
         }
+        let (values, settings) = arguments.split_at(values);
+        let scope = match settings.get(orders) {
+            Some(argument) => setting(argument, SCOPES, "a scope")?,
+            None => Scope::Sys,
+        };
+        let mut order = Order::SequentiallyConsistent;
+        if let Some(argument) = settings.first().filter(|_| orders > 0) {
+            order = setting(argument, ORDERS, "a memory order")?;
+        }
+        let order_span = settings.first().map_or(function.span, |order| order.span);
+        Ok(Call { function, kind: *kind, values, settings, order, order_span, scope })
     }
 
-    fn bad_order(&self, what: &str) -> Refusal {
+    pub(super) fn bad_order(&self, what: &str) -> Refusal {
         Refusal::error(self.order_span, format!("{what} cannot have this memory order (C11 7.17.7)"))
     }
 
-    fn fence(&self, context: &mut Context<'_>) {
+    pub(super) fn fence(&self, context: &mut Context<'_>) {
         let tag = match self.order {
             // A relaxed fence does nothing (C11 7.17.4.1).
             Order::Relaxed => return,
@@ -265,7 +218,7 @@ impl Call<'_> {
         context.thread.emit(Operation::Fence { tags, scope: Some(self.scope), cover: FenceCover::EVERYTHING });
     }
 
-    fn modify(&self, context: &mut Context<'_>, place: Pointee, update: Update) -> Operand {
+    pub(super) fn modify(&self, context: &mut Context<'_>, place: Pointee, update: Update) -> Operand {
         let Pointee { address, ty, .. } = place;
         let destination = context.thread.temporary(ty);
         let (read, write) = self.order.halves();
@@ -283,50 +236,10 @@ impl Call<'_> {
     }
 
     /// The order of the read of a compare-and-exchange that fails.
-    fn failing_order(&self, argument: Option<&Spanned<Expression>>) -> Result<Tag, Refusal> {
-        let Some(argument) = argument else { return Ok(self.order.halves().0) };
+    pub(super) fn failing_order(&self) -> Result<Tag, Refusal> {
+        let Some(argument) = self.settings.get(1) else { return Ok(self.order.halves().0) };
         setting(argument, ORDERS, "a memory order")?.of_read().ok_or_else(|| {
             Refusal::error(argument.span, "a failing exchange cannot have this memory order (C11 7.17.7.4)")
         })
-    }
-
-    /// Gives 1 on success; else the variable of what was expected gets what was found.
-    fn compare(
-        &self,
-        context: &mut Context<'_>,
-        place: Pointee,
-        (expected, new): (&Spanned<Expression>, &Spanned<Expression>),
-        (strength, failing): (Strength, Tag),
-    ) -> Result<Operand, Refusal> {
-        let variable = match &expected.node {
-            Expression::AddressOf(inner) => match &inner.node {
-                Expression::Name(name) => context.thread.find(name),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some(variable) = variable else {
-            let help = "declare `int e = 0;` and pass `&e`";
-            return Err(Refusal::Error(
-                Diagnostic::error(expected.span, "this is not the address of a variable").help(help),
-            ));
-        };
-        let ty = place.ty;
-        let new = place.converted(context, new)?;
-        let wanted = local(context, ty, LocalValue::Operand(Operand::Register(variable)));
-        let failed = (strength == Strength::Weak).then(|| context.thread.temporary(Type::S32));
-        let tags = Tags::from_iter([Tag::Read, Tag::Atomic, failing]);
-        let on_failure = FailedCas::Ordered { tags, failed };
-        let old = self.modify(context, place, Update::CompareAndSwap { expected: wanted, new, on_failure });
-        let equal = local(context, Type::S32, LocalValue::Binary(BinaryOperator::Equal, old, wanted));
-        let success = match failed.map(Operand::Register) {
-            Some(condition) => {
-                let then = Operand::Constant(Value(0));
-                local(context, Type::S32, LocalValue::Select { condition, then, otherwise: equal })
-            }
-            None => equal,
-        };
-        context.thread.emit(Operation::Local { destination: variable, ty, value: LocalValue::Operand(old) });
-        Ok(success)
     }
 }

@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use fencepost_syntax::c::{Binary, Expression};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 
 /// What evaluating an expression does.
 #[derive(Default)]

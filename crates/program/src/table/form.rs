@@ -6,7 +6,7 @@
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::Refusal;
+use crate::lower::findings::Refusal;
 use crate::program::Version;
 use crate::table::modifier::{self, spelled};
 use crate::value::Type;

@@ -2,6 +2,8 @@
 
 pub(crate) mod c;
 mod c_atomic;
+mod c_expression;
+mod c_place;
 mod c_sequence;
 pub(crate) mod form;
 mod forms;
@@ -19,6 +21,7 @@ mod ptx_fence;
 mod ptx_float;
 mod ptx_hint;
 mod ptx_integer;
+mod ptx_kind;
 mod ptx_launch;
 mod ptx_local;
 mod ptx_mbarrier;
@@ -37,6 +40,7 @@ mod typo;
 pub(crate) mod x86;
 mod x86_flags;
 mod x86_locked;
+mod x86_opcode;
 pub(crate) mod x86_place;
 
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -47,7 +51,8 @@ use fencepost_syntax::{Diagnostic, Span};
 pub(crate) use ptx_bits::float_bits;
 pub(crate) use ptx_local::operator as comparison_operator;
 
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::Version;
 use crate::value::Value;
 

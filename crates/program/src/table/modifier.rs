@@ -7,7 +7,7 @@ use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::Refusal;
+use crate::lower::findings::Refusal;
 use crate::program::{BarrierKind, ReductionOperation, Scope};
 use crate::table::typo;
 use crate::tag::Tag;
@@ -306,7 +306,10 @@ fn refuse(instruction: &Instruction, modifier: &Spanned<String>, classes: &[Clas
                 .label("not a modifier")
                 .help(format!("did you mean `.{meant}`?")),
         ),
-        None => Refusal::Unsupported(instruction.span(), typo::unknown_modifier(instruction, word, classes)),
+        None => {
+            let what = typo::unknown_modifier(spelled(instruction), word, &candidates(classes));
+            Refusal::Unsupported(instruction.span(), what)
+        }
     }
 }
 

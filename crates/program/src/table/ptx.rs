@@ -5,10 +5,11 @@ use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::{Comparison, Dialect};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
-use crate::ids::KernelId;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{HostCall, Operation};
 use crate::table::modifier::{self, Class, Modifiers, Sem};
+use crate::table::ptx_kind::Kind;
 use crate::table::{ptx_address, ptx_bits, ptx_surface, ptx_vector, ptx_warp};
 use crate::table::{
     ptx_async, ptx_async_store, ptx_async_tensor, ptx_float, ptx_hint, ptx_integer, ptx_launch, ptx_multimem,
@@ -17,46 +18,6 @@ use crate::table::{
 use crate::table::{ptx_barrier, ptx_fence, ptx_local, ptx_mbarrier, ptx_memory, typo};
 use crate::tag::Tag;
 use crate::value::Value;
-
-#[derive(Copy, Clone, Debug)]
-pub(crate) enum Kind {
-    Load {
-        legal: &'static [Sem],
-    },
-    Store {
-        legal: &'static [Sem],
-    },
-    /// `atom`: returns the old value.
-    Atom {
-        legal: &'static [Sem],
-    },
-    /// `red`: returns nothing.
-    Red {
-        legal: &'static [Sem],
-    },
-    Fence,
-    Membar,
-    Barrier,
-    /// Read by forms of its own.
-    Mbarrier,
-    /// `griddepcontrol`.
-    Grid,
-    /// What a host thread of a test does with kernels; no PTX.
-    Host(fn(KernelId) -> HostCall),
-    Move,
-    Binary(BinaryOperator),
-    Unary(UnaryOperator),
-    Product,
-    MultiplyAdd,
-    SetPredicate,
-    Select,
-    Convert,
-    Jump,
-    CompareAndJump(Comparison),
-    Exit,
-    Trap,
-    Nothing,
-}
 
 /// Which spellings have the row.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -205,7 +166,8 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
     let Some(row) = found else {
         let served = TABLE.iter().filter(|row| serves(row.place, context.dialect));
         let known: Vec<&str> = served.map(|row| row.opcode).collect();
-        return Err(Refusal::Unsupported(tree.span(), typo::unknown_opcode(tree, &known)));
+        let what = typo::unknown_opcode(modifier::spelled(tree), &tree.opcode.node, &known);
+        return Err(Refusal::Unsupported(tree.span(), what));
     };
     // `ld r1, 5` moves; `ld r1, x` would be an access without semantics, which Dartagnan's grammar does not have.
     if context.dialect == Dialect::Dartagnan && opcode == "ld" && tree.modifiers.is_empty() {

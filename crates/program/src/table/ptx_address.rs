@@ -6,8 +6,9 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::lower::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
-use crate::lower::{Context, Refusal};
 use crate::program::{Feature, LocalValue, Operand, Operation, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;

@@ -5,12 +5,12 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::asynchronous::{
-    Action, Arrive, Async, Base, Completion, Counting, Covered, Effect, Family, Region, RegionId, Replicas, Size,
-    Start, Told, Valid,
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::asynchronous::{
+    Action, Arrive, Async, Base, Beside, Completion, Counting, Covered, Effect, Family, Home, Placement, Region,
+    RegionId, Replicas, Size, Start, Told, Valid,
 };
-use crate::lower::{Context, Refusal};
-use crate::placement::{Beside, Home, Placement};
 use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_combine::{ELEMENT, combine};

@@ -5,10 +5,12 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::asynchronous::{Completion, Effect, Family, RegionId, Replicas, Size, Start};
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
-use crate::placement::{Beside, Home, Placement};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::asynchronous::{
+    Beside, Completion, Effect, Family, Home, Placement, RegionId, Replicas, Size, Start,
+};
 use crate::program::{Feature, LocalValue, Operand, Operation, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;

@@ -4,9 +4,12 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::asynchronous::{Base, Completion, Effect, Family, Mode, Region, RegionId, Replicas, Size, Start, Valid};
-use crate::lower::{Context, Refusal};
-use crate::placement::{Beside, Home, Placement, TENSOR};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::placement::TENSOR;
+use crate::program::asynchronous::{
+    Base, Beside, Completion, Effect, Family, Home, Mode, Placement, Region, RegionId, Replicas, Size, Start, Valid,
+};
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{

@@ -6,7 +6,8 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Feature, Operand, Operation, Reduction, ReductionOperation};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers};

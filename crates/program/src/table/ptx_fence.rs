@@ -5,13 +5,13 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
-use crate::program::{Feature, FenceCover, Operation, Scope};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::{Cover, Feature, FenceCover, Operation, Scope};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers, Sem, spelled};
 use crate::table::ptx_memory::{note_scope, scope_tag};
 use crate::tag::{Tag, Tags};
-use crate::unfolding::Cover;
 
 /// A form of real PTX.
 #[derive(Copy, Clone, Debug)]

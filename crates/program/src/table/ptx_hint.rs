@@ -5,7 +5,8 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand, Operation};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::ptx_address::{assign, constant};

@@ -6,7 +6,8 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::KernelId;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{Feature, HostCall, Operation};
 use crate::table::form::{self, Form, version};
 use crate::table::modifier::spelled;

@@ -6,11 +6,12 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
 use crate::table::modifier::{self, Modifiers, Part};
-use crate::table::ptx::Kind;
 use crate::table::ptx_bits;
+use crate::table::ptx_kind::Kind;
 use crate::value::Type;
 
 pub(crate) fn lower(

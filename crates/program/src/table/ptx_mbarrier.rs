@@ -9,7 +9,9 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal, window};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::lower::spaces::window;
 use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Space, Update,

@@ -5,7 +5,9 @@ use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal, misfit, window};
+use crate::lower::context::Context;
+use crate::lower::findings::{Refusal, misfit};
+use crate::lower::spaces::window;
 use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};

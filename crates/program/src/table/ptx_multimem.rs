@@ -7,7 +7,8 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operand, Operation, Scope};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{bits_type, spelled};

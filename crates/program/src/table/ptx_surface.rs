@@ -8,7 +8,8 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, LocalValue, Operand, Operation, Scope, Update};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};

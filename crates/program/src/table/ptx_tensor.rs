@@ -5,12 +5,13 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::asynchronous::{
+use crate::ids::RegisterId;
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::asynchronous::{
     Accumulator, Action, Base, Completion, Coverage, Covered, Effect, Factor, Family, Product, Region, RegionId, Size,
     Start,
 };
-use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal};
 use crate::program::{AddressOperand, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, start, wait_group, weak, wrong_operands};

@@ -4,19 +4,19 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::asynchronous::{
-    Action, Arrive, Completion, Counting, Effect, Family, Lanes, Order, Reduced, Region, RegionId, Replicas, Size,
-    Start, Tensor, Told, Valid,
-};
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::asynchronous::{
+    Action, Arrive, Completion, Counting, Effect, Family, Lanes, Order, Reduced, Region, RegionId, Replicas, Size,
+    Start, Tensor, TensorKind, Told, Valid,
+};
 use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
 use crate::table::ptx_async::{MULTICASTS, emit, is_multicast, region, shared, start, weak, wide_mask, wrong_operands};
 use crate::table::ptx_tensor::descriptor;
 use crate::tag::{Tag, Tags};
-use crate::unfolding::TensorKind;
 use crate::value::Type;
 
 #[derive(Copy, Clone, Debug)]

@@ -4,15 +4,16 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::asynchronous::{
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::asynchronous::{
     Accumulator, Completion, Coverage, Effect, Factor, Family, Lanes, Product, Region, RegionId, Size, Start, Tensor,
+    TensorKind,
 };
-use crate::lower::{Context, Refusal};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{start, wrong_operands};
 use crate::table::ptx_tensor::{descriptor, fingerprint};
 use crate::table::ptx_tensor_memory::{GROUP, columns, group, pair};
-use crate::unfolding::TensorKind;
 
 /// Which operands a product takes besides the matrices.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,8 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{Feature, FenceCover, Operation, Scope};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{address, wrong_operands};

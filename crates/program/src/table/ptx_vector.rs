@@ -5,7 +5,9 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::lower::{Context, Refusal, window};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::lower::spaces::window;
 use crate::program::{Feature, Operation};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::spelled;

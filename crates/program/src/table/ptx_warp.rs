@@ -5,7 +5,8 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::LocalValue;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier;

@@ -1,10 +1,7 @@
 //! Slips of the pen in PTX instructions: what a form without a model was probably meant to be. Compiler output is full of
 //! legal words that have no model here, so a word of PTX ISA 9.7 is never taken for a slip of another one.
 
-use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::suggest::nearest;
-
-use super::modifier::{Class, candidates, spelled};
 
 /// Opcodes of PTX ISA 9.7 that the table of `super::ptx` may lack.
 const OPCODES: &str = "\
@@ -26,17 +23,16 @@ const MODIFIERS: &str = "\
 const SHORTEST: usize = 3;
 
 /// `` `fnce.sc.gpu` (did you mean `fence`?) ``; without the remark where the opcode is PTX's or is like none of `known`.
-pub(crate) fn unknown_opcode(tree: &Instruction, known: &[&'static str]) -> String {
-    let opcode = tree.opcode.node.as_str();
+pub(crate) fn unknown_opcode(spelled: String, opcode: &str, known: &[&'static str]) -> String {
     let meant = (!has(OPCODES, opcode) && opcode.len() >= SHORTEST).then(|| nearest(opcode, known)).flatten();
-    named(tree, meant.map(str::to_owned))
+    named(spelled, meant.map(str::to_owned))
 }
 
-/// `` `ld.acquire.gpuu` (did you mean `.gpu`?) `` for the first modifier that the form does not take.
-pub(crate) fn unknown_modifier(tree: &Instruction, word: &str, classes: &[Class]) -> String {
+/// `` `ld.acquire.gpuu` (did you mean `.gpu`?) `` for the first modifier that the form does not take, of those that it knows.
+pub(crate) fn unknown_modifier(spelled: String, word: &str, known: &[&'static str]) -> String {
     let plain = word.len() >= SHORTEST && !word.contains("::") && !has(MODIFIERS, word);
-    let meant = plain.then(|| nearest(word, &candidates(classes))).flatten();
-    named(tree, meant.map(|meant| format!(".{meant}")))
+    let meant = plain.then(|| nearest(word, known)).flatten();
+    named(spelled, meant.map(|meant| format!(".{meant}")))
 }
 
 /// Whether PTX has the modifier, though nothing here has a model for it.
@@ -44,9 +40,11 @@ pub(crate) fn is_word(word: &str) -> bool {
     has(MODIFIERS, word)
 }
 
-fn named(tree: &Instruction, meant: Option<String>) -> String {
-    let name = spelled(tree);
-    meant.map_or(name.clone(), |meant| format!("{name} (did you mean `{meant}`?)"))
+fn named(spelled: String, meant: Option<String>) -> String {
+    match meant {
+        Some(meant) => format!("{spelled} (did you mean `{meant}`?)"),
+        None => spelled,
+    }
 }
 
 fn has(words: &str, word: &str) -> bool {

@@ -3,101 +3,20 @@
 //! `xchg` with memory is always locked; every other read-modify-write of memory is atomic only under `lock` (SDM vol. 3,
 //! 9.1.2). Operands are in [`x86_place`](crate::table::x86_place), conditions in [`x86_flags`](crate::table::x86_flags).
 
-use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
-use fencepost_syntax::{Diagnostic, Spanned};
+use fencepost_syntax::instruction::Instruction;
 
-use crate::expression::{BinaryOperator, UnaryOperator};
-use crate::lower::{Context, Refusal, misfit};
-use crate::program::{AddressOperand, FenceCover, LocalValue, Operand, Operation, Scope};
-use crate::table::modifier::{find, spelled};
+use crate::expression::BinaryOperator;
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
+use crate::program::{AddressOperand, FenceCover, LocalValue, Operand, Operation};
+use crate::table::modifier::spelled;
 use crate::table::ptx_address::temporary;
-use crate::table::x86_flags::{self, Code, set_flags};
-use crate::table::x86_locked;
-use crate::table::x86_place::{Place, load, place, read, write};
+use crate::table::x86_flags::{self, set_flags};
+use crate::table::x86_locked::{self, lock_error};
+use crate::table::x86_opcode::{Opcode, Reading, opcode};
+use crate::table::x86_place::{Place, SCOPE, load, place, read, two_memory, width, write};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Opcode {
-    Move,
-    Fence(Tag),
-    Exchange,
-    /// `op destination, source`.
-    Arithmetic(BinaryOperator),
-    /// `inc`, `dec`: a fixed second operand of 1.
-    Step(BinaryOperator),
-    Unary(UnaryOperator),
-    ExchangeAdd,
-    CompareExchange,
-    Compare,
-    Test,
-    /// The operator, and how it reads what it shifts.
-    Shift(BinaryOperator, Reading),
-    /// `movzbl`, `movswq`: from so many bits.
-    Extend(u8, Reading),
-    /// `lea`.
-    LoadAddress,
-    Jump,
-    JumpIf(Code),
-    SetIf(Code),
-    MoveIf(Code),
-    Return,
-    Nothing,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Reading {
-    Signed,
-    Unsigned,
-}
-
-const TABLE: &[(&str, Opcode)] = &[
-    ("mov", Opcode::Move),
-    ("movabs", Opcode::Move),
-    ("lea", Opcode::LoadAddress),
-    ("shl", Opcode::Shift(BinaryOperator::ShiftLeft, Reading::Unsigned)),
-    ("sal", Opcode::Shift(BinaryOperator::ShiftLeft, Reading::Unsigned)),
-    ("shr", Opcode::Shift(BinaryOperator::ShiftRight, Reading::Unsigned)),
-    ("sar", Opcode::Shift(BinaryOperator::ShiftRight, Reading::Signed)),
-    ("movzbw", Opcode::Extend(8, Reading::Unsigned)),
-    ("movzbl", Opcode::Extend(8, Reading::Unsigned)),
-    ("movzbq", Opcode::Extend(8, Reading::Unsigned)),
-    ("movzwl", Opcode::Extend(16, Reading::Unsigned)),
-    ("movzwq", Opcode::Extend(16, Reading::Unsigned)),
-    ("movsbw", Opcode::Extend(8, Reading::Signed)),
-    ("movsbl", Opcode::Extend(8, Reading::Signed)),
-    ("movsbq", Opcode::Extend(8, Reading::Signed)),
-    ("movswl", Opcode::Extend(16, Reading::Signed)),
-    ("movswq", Opcode::Extend(16, Reading::Signed)),
-    ("movslq", Opcode::Extend(32, Reading::Signed)),
-    ("mfence", Opcode::Fence(Tag::Mfence)),
-    ("sfence", Opcode::Fence(Tag::Sfence)),
-    ("lfence", Opcode::Fence(Tag::Lfence)),
-    ("xchg", Opcode::Exchange),
-    ("add", Opcode::Arithmetic(BinaryOperator::Add)),
-    ("sub", Opcode::Arithmetic(BinaryOperator::Subtract)),
-    ("and", Opcode::Arithmetic(BinaryOperator::And)),
-    ("or", Opcode::Arithmetic(BinaryOperator::Or)),
-    ("xor", Opcode::Arithmetic(BinaryOperator::Xor)),
-    ("inc", Opcode::Step(BinaryOperator::Add)),
-    ("dec", Opcode::Step(BinaryOperator::Subtract)),
-    ("not", Opcode::Unary(UnaryOperator::Not)),
-    ("neg", Opcode::Unary(UnaryOperator::Negate)),
-    ("xadd", Opcode::ExchangeAdd),
-    ("cmpxchg", Opcode::CompareExchange),
-    ("cmp", Opcode::Compare),
-    ("test", Opcode::Test),
-    ("jmp", Opcode::Jump),
-    ("ret", Opcode::Return),
-    ("nop", Opcode::Nothing),
-    ("nopw", Opcode::Nothing),
-    ("nopl", Opcode::Nothing),
-    ("endbr64", Opcode::Nothing),
-    ("pause", Opcode::Nothing),
-];
-
-/// Beside threads of a GPU, those of the host are seen by all.
-pub(crate) const SCOPE: Option<Scope> = Some(Scope::Sys);
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let Some(opcode) = opcode(&tree.opcode.node) else {
@@ -157,79 +76,11 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     Ok(())
 }
 
-/// AT&T size suffixes are accepted: `movl`, `addq`.
-fn opcode(name: &str) -> Option<Opcode> {
-    let plain = || name.strip_suffix(['b', 'w', 'l', 'q']);
-    let moves = |name: &str| name.strip_prefix("cmov").and_then(x86_flags::code).map(Opcode::MoveIf);
-    find(TABLE, name)
-        .or_else(|| name.strip_prefix('j').and_then(x86_flags::code).map(Opcode::JumpIf))
-        .or_else(|| name.strip_prefix("set").and_then(x86_flags::code).map(Opcode::SetIf))
-        .or_else(|| moves(name).or_else(|| moves(plain()?)))
-        .or_else(|| find(TABLE, plain()?))
-}
-
-/// The width that the mnemonic says.
-pub(crate) fn suffix(name: &str) -> Option<Type> {
-    let is_whole = find(TABLE, name).is_some()
-        || ["j", "set", "cmov"].iter().any(|head| name.strip_prefix(head).and_then(x86_flags::code).is_some());
-    let bits = match name.as_bytes().last() {
-        Some(b'q') => 64,
-        Some(b'l') => 32,
-        Some(b'w') => 16,
-        Some(b'b') => 8,
-        _ => return None,
-    };
-    (!is_whole).then_some(Type { bits, signed: true })
-}
-
 fn no_lock(tree: &Instruction) -> Result<(), Refusal> {
     match &tree.prefix {
         None => Ok(()),
         Some(prefix) => Err(lock_error(tree, prefix)),
     }
-}
-
-pub(crate) fn lock_error(tree: &Instruction, prefix: &Spanned<String>) -> Refusal {
-    let message = format!("`lock` before `{}` raises an exception", tree.opcode.node);
-    let help = "`lock` goes before a read-modify-write of memory: add, sub, inc, dec, and, or, xor, not, neg, xadd, cmpxchg, xchg";
-    Refusal::Error(Diagnostic::error(prefix.span, message).help(help))
-}
-
-/// The type of an operation: that of its register, else as its suffix or the location's declaration says, else 32 bits,
-/// herd's `int`.
-///
-/// No assembler takes an immediate that is wider.
-pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]) -> Result<Type, Refusal> {
-    let of_register = |place: &&Place| match place {
-        Place::Register(_, ty) | Place::Part { ty, .. } => Some(*ty),
-        _ => None,
-    };
-    let declared = |place: &&Place| match place {
-        Place::Memory(AddressOperand::Static(address)) => context.names.declared_type(*address),
-        _ => None,
-    };
-    let suffix = suffix(&tree.opcode.node);
-    let symbolic =
-        |operand: &Spanned<TreeOperand>| matches!(&operand.node, TreeOperand::Register(name) if name.starts_with('%'));
-    if let (Some(suffix), Some(operand)) = (suffix, tree.operands.iter().find(|operand| symbolic(operand)))
-        && suffix.bits != 64
-    {
-        let what = format!("a symbolic register of {} bits", suffix.bits);
-        return Err(Refusal::Unsupported(operand.span, what));
-    }
-    let ty = places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32);
-    for operand in &tree.operands {
-        if let TreeOperand::Integer(integer) = operand.node
-            && !ty.fits(Value(integer))
-        {
-            return Err(Refusal::Error(misfit(&integer.to_string(), ty, &tree.opcode.node, operand.span)));
-        }
-    }
-    Ok(ty)
-}
-
-pub(crate) fn two_memory(tree: &Instruction) -> Refusal {
-    Refusal::error(tree.span(), format!("`{}` cannot have two memory operands", tree.opcode.node))
 }
 
 /// `shl`, `shr`, `sar`: by 1, by a constant or by `cl`, of which the low five bits count (six for 64 bits).

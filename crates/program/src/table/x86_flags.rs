@@ -9,12 +9,13 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Comparison;
 
 use crate::expression::BinaryOperator;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
 use crate::table::comparison_operator;
 use crate::table::ptx_address::{constant, temporary};
-use crate::table::x86::{self, Reading};
-use crate::table::x86_place::{Place, place, read, write};
+use crate::table::x86_opcode::{Code, Reading};
+use crate::table::x86_place::{Place, place, read, width, write};
 use crate::value::{Type, Value};
 
 const LEFT: &str = "#flags.left";
@@ -24,51 +25,6 @@ const SIGN: &str = "#flags.sign";
 const PARTIAL: &str = "#flags.partial";
 /// Marks a thread that looks at more than equality and sign.
 const ORDERED: &str = "#flags.ordered";
-
-/// What a condition code asks for.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Code {
-    /// Any flag setter serves, also those whose carry and overflow we do not keep.
-    Equality(Comparison),
-    Signed(Comparison),
-    Unsigned(Comparison),
-    /// The sign of the result: below 0, or not.
-    Sign(Comparison),
-}
-
-/// The codes after `j`, `set` and `cmov`; `lt` and `gt` are herd's.
-const CODES: &[(&str, Code)] = &[
-    ("e", Code::Equality(Comparison::Equal)),
-    ("z", Code::Equality(Comparison::Equal)),
-    ("ne", Code::Equality(Comparison::NotEqual)),
-    ("nz", Code::Equality(Comparison::NotEqual)),
-    ("l", Code::Signed(Comparison::Less)),
-    ("lt", Code::Signed(Comparison::Less)),
-    ("nge", Code::Signed(Comparison::Less)),
-    ("le", Code::Signed(Comparison::LessEqual)),
-    ("ng", Code::Signed(Comparison::LessEqual)),
-    ("g", Code::Signed(Comparison::Greater)),
-    ("gt", Code::Signed(Comparison::Greater)),
-    ("nle", Code::Signed(Comparison::Greater)),
-    ("ge", Code::Signed(Comparison::GreaterEqual)),
-    ("nl", Code::Signed(Comparison::GreaterEqual)),
-    ("b", Code::Unsigned(Comparison::Less)),
-    ("c", Code::Unsigned(Comparison::Less)),
-    ("nae", Code::Unsigned(Comparison::Less)),
-    ("be", Code::Unsigned(Comparison::LessEqual)),
-    ("na", Code::Unsigned(Comparison::LessEqual)),
-    ("a", Code::Unsigned(Comparison::Greater)),
-    ("nbe", Code::Unsigned(Comparison::Greater)),
-    ("ae", Code::Unsigned(Comparison::GreaterEqual)),
-    ("nb", Code::Unsigned(Comparison::GreaterEqual)),
-    ("nc", Code::Unsigned(Comparison::GreaterEqual)),
-    ("s", Code::Sign(Comparison::Less)),
-    ("ns", Code::Sign(Comparison::GreaterEqual)),
-];
-
-pub(crate) fn code(name: &str) -> Option<Code> {
-    crate::table::modifier::find(CODES, name)
-}
 
 /// The type in which the sides are kept.
 fn kept(context: &Context<'_>, reading: Reading) -> Type {
@@ -201,7 +157,7 @@ pub(crate) fn conditional_move(context: &mut Context<'_>, tree: &Instruction, co
     else {
         return Err(Refusal::error(tree.span(), format!("`{}` takes a register, and one or memory", tree.opcode.node)));
     };
-    let ty = x86::width(context, tree, &[&destination, &source])?;
+    let ty = width(context, tree, &[&destination, &source])?;
     let then = read(context, &source, ty);
     let otherwise = read(context, &destination, ty);
     let condition = holds(context, tree, code)?;

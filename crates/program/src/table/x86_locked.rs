@@ -1,14 +1,16 @@
 //! x86 read-modify-write instructions: atomic under `lock` and for `xchg`, else a plain load and a plain store.
 
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal};
+use crate::lower::context::Context;
+use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, FailedCas, LocalValue, Operand, Operation, Update};
-use crate::table::x86::{self, Opcode};
 use crate::table::x86_flags::{set_flags, set_partial_flags};
-use crate::table::x86_place::{Place, place, read, register, settle, staged, write};
+use crate::table::x86_opcode::Opcode;
+use crate::table::x86_place::{Place, SCOPE, place, read, register, settle, staged, two_memory, width, write};
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -18,22 +20,22 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, opcode: Opcod
             let [destination, source] = context.operands(tree)?;
             let (destination, source) = (place(context, destination)?, place(context, source)?);
             if matches!((&destination, &source), (Place::Memory(_), Place::Memory(_))) {
-                return Err(x86::two_memory(tree));
+                return Err(two_memory(tree));
             }
-            let ty = x86::width(context, tree, &[&destination, &source])?;
+            let ty = width(context, tree, &[&destination, &source])?;
             let operand = read(context, &source, ty);
             modify(context, tree, destination, Change::Binary(operator, operand), ty)
         }
         Opcode::Step(operator) => {
             let [destination] = context.operands(tree)?;
             let destination = place(context, destination)?;
-            let ty = x86::width(context, tree, &[&destination])?;
+            let ty = width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Binary(operator, Operand::Constant(Value(1))), ty)
         }
         Opcode::Unary(operator) => {
             let [destination] = context.operands(tree)?;
             let destination = place(context, destination)?;
-            let ty = x86::width(context, tree, &[&destination])?;
+            let ty = width(context, tree, &[&destination])?;
             modify(context, tree, destination, Change::Unary(operator), ty)
         }
         Opcode::Exchange => exchange(context, tree),
@@ -81,7 +83,7 @@ fn modify(
             atomic(context, Some(old), address.clone(), change.update(), ty);
             Operand::Register(old)
         }
-        (Some(prefix), _) => return Err(x86::lock_error(tree, prefix)),
+        (Some(prefix), _) => return Err(lock_error(tree, prefix)),
         (None, _) => {
             // The flags compare the old value, which the destination register is about to lose.
             let old = context.thread.temporary(ty);
@@ -138,7 +140,7 @@ fn atomic(
         ty,
         read_tags: Tags::from_iter([Tag::Read, Tag::Atomic, Tag::X86]),
         write_tags: Tags::from_iter([Tag::Write, Tag::Atomic, Tag::X86]),
-        scope: x86::SCOPE,
+        scope: SCOPE,
         assume: None,
     });
 }
@@ -147,7 +149,7 @@ fn atomic(
 fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
     let (left, right) = (place(context, left)?, place(context, right)?);
-    let ty = x86::width(context, tree, &[&left, &right])?;
+    let ty = width(context, tree, &[&left, &right])?;
     match (left, right) {
         (Place::Memory(address), other) | (other, Place::Memory(address)) => {
             let Some((register, _)) = staged(context, &other) else {
@@ -159,7 +161,7 @@ fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal
         }
         (left, right) => {
             if let Some(prefix) = &tree.prefix {
-                return Err(x86::lock_error(tree, prefix));
+                return Err(lock_error(tree, prefix));
             }
             let (Some((first, _)), Some((second, _))) = (staged(context, &left), staged(context, &right)) else {
                 return Err(Refusal::error(tree.span(), "`xchg` takes a register and a register or memory"));
@@ -180,7 +182,7 @@ fn exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal
 fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let [left, right] = context.operands(tree)?;
     let (left, right) = (place(context, left)?, place(context, right)?);
-    let ty = x86::width(context, tree, &[&left, &right])?;
+    let ty = width(context, tree, &[&left, &right])?;
     let Some((register, _)) = staged(context, &right) else {
         return Err(Refusal::error(tree.span(), "the second operand of `xadd` is a register"));
     };
@@ -192,7 +194,7 @@ fn exchange_add(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Ref
             let update = Update::Apply(BinaryOperator::Add, operand);
             atomic(context, Some(old), address.clone(), update, ty);
         }
-        (Some(prefix), _) => return Err(x86::lock_error(tree, prefix)),
+        (Some(prefix), _) => return Err(lock_error(tree, prefix)),
         (None, _) => {
             let value = LocalValue::Operand(read(context, &left, ty));
             context.thread.emit(Operation::Local { destination: old, ty, value });
@@ -218,7 +220,7 @@ fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     if !matches!(left, Place::Memory(_)) {
         (left, right) = (right, left);
     }
-    let ty = x86::width(context, tree, &[&right])?;
+    let ty = width(context, tree, &[&right])?;
     let (Place::Memory(address), Some((new, _))) = (&left, staged(context, &right)) else {
         return Err(Refusal::Unsupported(tree.span(), "`cmpxchg` without memory".to_string()));
     };
@@ -256,4 +258,10 @@ fn compare_exchange(context: &mut Context<'_>, tree: &Instruction) -> Result<(),
     settle(context, &whole, accumulator);
     set_flags(context, ty, LocalValue::Operand(Operand::Register(accumulator)), expected);
     Ok(())
+}
+
+pub(crate) fn lock_error(tree: &Instruction, prefix: &Spanned<String>) -> Refusal {
+    let message = format!("`lock` before `{}` raises an exception", tree.opcode.node);
+    let help = "`lock` goes before a read-modify-write of memory: add, sub, inc, dec, and, or, xor, not, neg, xadd, cmpxchg, xchg";
+    Refusal::Error(Diagnostic::error(prefix.span, message).help(help))
 }

@@ -12,10 +12,12 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
-use crate::lower::{Context, Refusal, ThreadBuilder};
-use crate::program::{AddressOperand, LocalValue, Operand, Operation};
+use crate::lower::builder::{Scan, ThreadBuilder};
+use crate::lower::context::Context;
+use crate::lower::findings::{Refusal, misfit};
+use crate::program::{AddressOperand, LocalValue, Operand, Operation, Scope};
 use crate::table::ptx_address::{binary, constant, temporary};
-use crate::table::x86::SCOPE;
+use crate::table::x86_opcode::suffix;
 use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
@@ -46,21 +48,6 @@ pub(crate) enum Place {
     Address(Operand),
 }
 
-/// What the text of a thread shows before any of it is lowered.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Scan {
-    /// Registers that conditions name, as they do.
-    pub(crate) asked: BTreeSet<String>,
-    /// Registers of several widths.
-    pub(crate) mixed: BTreeSet<String>,
-    /// Of those: the ones whose upper half may be other than 0.
-    pub(crate) long: BTreeSet<String>,
-    /// Whether something asks for the sign of a result.
-    pub(crate) asks_sign: bool,
-    /// How many bits all flags are made of, where the text shows that it is one number.
-    pub(crate) flags: Option<u8>,
-}
-
 /// The heads of instructions that leave the flags alone.
 const KEEP_FLAGS: [&str; 12] =
     ["mov", "cmov", "set", "j", "xchg", "lea", "nop", "not", "ret", "endbr64", "pause", "mfence"];
@@ -80,7 +67,7 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>, asked: B
         });
         if !KEEP_FLAGS.iter().any(|head| opcode.starts_with(head)) {
             let direct = instruction.operands.iter().find_map(|operand| register_type(register_name(&operand.node)?));
-            flags.insert(direct.or(crate::table::x86::suffix(opcode)).map(|ty| ty.bits));
+            flags.insert(direct.or(suffix(opcode)).map(|ty| ty.bits));
         }
         let mut named: Vec<&TreeOperand> = Vec::new();
         for operand in &instruction.operands {
@@ -406,4 +393,44 @@ fn write_part(context: &mut Context<'_>, whole: RegisterId, ty: Type, shift: i12
         LocalValue::Binary(BinaryOperator::Or, kept, low)
     };
     context.thread.emit(Operation::Local { destination: whole, ty: Type::S64, value });
+}
+
+/// Beside threads of a GPU, those of the host are seen by all.
+pub(crate) const SCOPE: Option<Scope> = Some(Scope::Sys);
+
+/// The type of an operation: that of its register, else as its suffix or the location's declaration says, else 32 bits,
+/// herd's `int`.
+///
+/// No assembler takes an immediate that is wider.
+pub(crate) fn width(context: &Context<'_>, tree: &Instruction, places: &[&Place]) -> Result<Type, Refusal> {
+    let of_register = |place: &&Place| match place {
+        Place::Register(_, ty) | Place::Part { ty, .. } => Some(*ty),
+        _ => None,
+    };
+    let declared = |place: &&Place| match place {
+        Place::Memory(AddressOperand::Static(address)) => context.names.declared_type(*address),
+        _ => None,
+    };
+    let suffix = suffix(&tree.opcode.node);
+    let symbolic =
+        |operand: &Spanned<TreeOperand>| matches!(&operand.node, TreeOperand::Register(name) if name.starts_with('%'));
+    if let (Some(suffix), Some(operand)) = (suffix, tree.operands.iter().find(|operand| symbolic(operand)))
+        && suffix.bits != 64
+    {
+        let what = format!("a symbolic register of {} bits", suffix.bits);
+        return Err(Refusal::Unsupported(operand.span, what));
+    }
+    let ty = places.iter().find_map(of_register).or(suffix).or(places.iter().find_map(declared)).unwrap_or(Type::S32);
+    for operand in &tree.operands {
+        if let TreeOperand::Integer(integer) = operand.node
+            && !ty.fits(Value(integer))
+        {
+            return Err(Refusal::Error(misfit(&integer.to_string(), ty, &tree.opcode.node, operand.span)));
+        }
+    }
+    Ok(ty)
+}
+
+pub(crate) fn two_memory(tree: &Instruction) -> Refusal {
+    Refusal::error(tree.span(), format!("`{}` cannot have two memory operands", tree.opcode.node))
 }

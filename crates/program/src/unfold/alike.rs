@@ -20,9 +20,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expression::{Expression, Leaf};
 use crate::ids::{EventId, LocationId};
-use crate::program::{Condition, LocationRole, Program, Term};
+use crate::program::{Condition, Cover, LocationRole, Program, Term};
 use crate::unfold::flow;
-use crate::unfolding::{Cover, Event, EventKind, Strand, TraceEnd, Unfolding};
+use crate::unfolding::{Event, EventKind, Strand, TraceEnd, Unfolding};
 
 /// Leaves the events of mute locations out that another is like.
 pub(crate) fn leave_out(program: &Program, unfolding: &mut Unfolding) {

@@ -1,12 +1,12 @@
 //! Fences: what each is about is known once its address is.
 
 use crate::ids::{AddressId, LocationId};
-use crate::program::{FenceCover, Scope};
+use crate::program::{Cover, FenceCover, Scope};
 use crate::tag::{Tag, Tags};
 use crate::unfold::UnfoldError;
 use crate::unfold::run::{Deps, Runner};
 use crate::unfold::state::{Reads, State};
-use crate::unfolding::{Cover, EventKind};
+use crate::unfolding::EventKind;
 
 /// What `fence.proxy.tensormap` acquires: the bytes of one tensor map.
 const MAP_BYTES: i128 = 128;

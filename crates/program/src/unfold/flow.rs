@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::asynchronous::Family;
 use crate::ids::{RegisterId, ThreadId};
+use crate::program::asynchronous::Family;
 use crate::program::{
     AddressOperand, Condition, FailedCas, FenceCover, Instruction, LocalValue, MultimemAction, Operand, Operation,
     Program, Term, Thread, Update,

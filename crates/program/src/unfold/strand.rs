@@ -2,13 +2,13 @@
 //! operation's accesses and of the event that tells of its end. Waits for groups are events in program order that list the
 //! strand events they find complete.
 
-use crate::asynchronous::{Accumulator, Base, RegionId, Size, Tensor};
-use crate::asynchronous::{
-    Action, Arrive, Async, Completion, Counting, Covered, Effect, Family, Product, Start, Told, Valid,
-};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::mbarrier;
+use crate::program::asynchronous::{
+    Accumulator, Action, Arrive, Async, Base, Completion, Counting, Covered, Effect, Family, Product, RegionId, Size,
+    Start, Tensor, Told, Valid,
+};
 use crate::program::{Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};

@@ -1,11 +1,11 @@
 //! What an asynchronous operation does to memory and registers: copies, stores, loads, products.
 
-use crate::asynchronous::{
+use crate::expression::{BinaryOperator, Expression};
+use crate::ids::{AddressId, EventId};
+use crate::program::asynchronous::{
     Accumulator, Combine, Coverage, Effect, Factor, How as Operator, Order, Product, Reduced, Region, RegionId, Start,
     Valid,
 };
-use crate::expression::{BinaryOperator, Expression};
-use crate::ids::{AddressId, EventId};
 use crate::program::{Content, Operand};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::Runner;

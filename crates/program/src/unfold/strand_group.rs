@@ -3,12 +3,12 @@
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Covered, Family, Told};
 use crate::ids::{AddressId, EventId};
 use crate::program::BarrierKind;
+use crate::program::asynchronous::{Covered, Family, TensorKind, Told};
 use crate::unfold::strand_hazard::RegisterUse;
 use crate::unfold::strand_pair::Collective;
-use crate::unfolding::{Event, HazardKind, TensorKind};
+use crate::unfolding::{Event, HazardKind};
 
 #[derive(Clone, Default)]
 pub(crate) struct Outstanding {

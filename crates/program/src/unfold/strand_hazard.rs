@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
 use crate::ids::{EventId, RegisterId};
+use crate::program::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
 use crate::program::{BarrierKind, Instruction, Operation, Program, Term};
 use crate::tag::{Tag, Tags};
 use crate::unfold::run::{Deps, Runner};

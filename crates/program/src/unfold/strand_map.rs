@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::asynchronous::{Mode, Size};
 use crate::expression::{BinaryOperator, Expression};
 use crate::ids::AddressId;
+use crate::program::asynchronous::{Mode, Size};
 use crate::program::{Initial, LocalValue, LocationRole, Operand, Operation, Space};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Decision, Reads, State};

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
 
-use crate::asynchronous::Action;
 use crate::ids::ThreadId;
 use crate::placement;
+use crate::program::asynchronous::Action;
 use crate::program::{Place, Program};
 use crate::unfold::strand_hazard::Life;
 use crate::unfolding::{Hazard, HazardKind, Unfolding};

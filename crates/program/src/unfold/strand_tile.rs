@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::asynchronous::{Accumulator, Base, Effect, Product, RegionId, Start};
 use crate::ids::AddressId;
 use crate::program::Space;
+use crate::program::asynchronous::{Accumulator, Base, Effect, Product, RegionId, Start};
 use crate::unfold::run::Runner;
 
 /// Operands that do not overlap with others of their kind.

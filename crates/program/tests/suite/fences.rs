@@ -3,9 +3,9 @@
 use crate::common;
 
 use common::{attempt, program, ptx, tag_names, unfolded};
-use fencepost_program::program::{Feature, Scope};
+use fencepost_program::program::{Cover, Feature, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event};
+use fencepost_program::unfolding::Event;
 
 fn fence(code: &str) -> Event {
     let unfolding = unfolded(&ptx(".global .b64 tm; x = 0;", &["ld.u32 %r1, [x];", code]), 1);

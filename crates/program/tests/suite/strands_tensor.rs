@@ -3,8 +3,9 @@
 use crate::common;
 
 use common::{ptx, strands, unfolded};
+use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{HazardKind, TensorKind, TraceEnd};
+use fencepost_program::unfolding::{HazardKind, TraceEnd};
 
 const SHARED: &str = ".shared .b32 a[2] = 3; .shared .b32 b[2] = 5; ";
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::mbarrier::State;
-use fencepost_program::program::{LocationRole, Scope};
+use fencepost_program::program::{Cover, LocationRole, Scope};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, Event, Unfolding};
+use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 

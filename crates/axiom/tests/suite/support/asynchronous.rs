@@ -3,9 +3,10 @@
 
 use fencepost_program::expression::Expression;
 use fencepost_program::mbarrier::{Completing, Operator, State};
-use fencepost_program::program::{Condition, Place, Scope, Space, Term};
+use fencepost_program::program::asynchronous::TensorKind;
+use fencepost_program::program::{Condition, Cover, Place, Scope, Space, Term};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{Cover, TensorKind, TensorOperation, Unfolding};
+use fencepost_program::unfolding::{TensorOperation, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, KernelId, LocationId, RegisterId, ThreadId};
 use fencepost_syntax::litmus::Comparison;

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_program::program::{
-    AddressOperand, FailedCas, FenceCover, Initial, LocalValue, Operand, Operation, Polarity, Program, Scope, Space,
-    Thread, Update,
+    AddressOperand, Cover, FailedCas, FenceCover, Initial, LocalValue, Operand, Operation, Polarity, Program, Scope,
+    Space, Thread, Update,
 };
 use fencepost_program::tag::{Tag, Tags};
-use fencepost_program::unfolding::Cover;
 use fencepost_program::{AddressId, LocationId, RegisterId};
 
 use super::machine::{compute, local, operator, wrap};

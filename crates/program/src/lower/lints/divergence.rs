@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
-use crate::lower::Findings;
+use crate::lower::findings::Findings;
 use crate::table::modifier::spelled;
 
 const LANES: std::ops::Range<i128> = 0..32;

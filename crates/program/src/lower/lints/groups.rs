@@ -1,8 +1,9 @@
 //! Groups of asynchronous operations (PTX ISA 9.7.10.28.3, 9.7.10.28.6, 9.7.17.7) that the text alone shows to be waited for
 //! in vain. Groups are counted per thread: a wait is about what its own thread has started and committed.
 
-use crate::asynchronous::{Action, Completion, Covered, Family};
-use crate::lower::{Findings, ThreadBuilder};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::Findings;
+use crate::program::asynchronous::{Action, Completion, Covered, Family};
 use crate::program::{Instruction, Operation, Scope};
 use crate::tag::Tag;
 

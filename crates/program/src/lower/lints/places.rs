@@ -3,9 +3,10 @@
 
 use fencepost_syntax::{Diagnostic, Span};
 
-use super::Text;
-use crate::asynchronous::{Action, Base};
-use crate::lower::{Findings, ThreadBuilder};
+use crate::lower::builder::ThreadBuilder;
+use crate::lower::findings::Findings;
+use crate::lower::lints::Text;
+use crate::program::asynchronous::{Action, Base};
 use crate::program::{AddressOperand, Instruction, Lint, Operation, Space};
 use crate::tag::Tag;
 

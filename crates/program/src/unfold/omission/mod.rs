@@ -14,6 +14,7 @@ mod insert;
 mod place;
 mod possible;
 mod untaken;
+mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +34,8 @@ use crate::unfolding::{Event, FailingIteration, Readers, Trace, Unfolding};
 use insert::Omission;
 use place::Place;
 use possible::Possible;
-pub(crate) use untaken::{Parted, meet, meetings, went};
+pub(crate) use untaken::{meet, meetings, went};
+pub(crate) use way::Parted;
 
 /// A store that goes elsewhere, or a comparison that fails, on a run.
 #[derive(Clone)]

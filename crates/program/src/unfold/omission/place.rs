@@ -19,7 +19,7 @@ use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::program::Scope;
 use crate::tag::Tag;
 use crate::unfold::omission::insert::Omission;
-use crate::unfold::omission::untaken::Way;
+use crate::unfold::omission::way::Way;
 use crate::unfolding::{Event, EventKind, Readers, Trace, Unfolding};
 use crate::value::Value;
 

@@ -15,29 +15,13 @@ use crate::unfold::control::leads_to;
 use crate::unfold::omission::LeftOut;
 use crate::unfold::omission::place::{Other, Written};
 use crate::unfold::omission::possible::Possible;
+use crate::unfold::omission::way::{Parted, Way};
 use crate::unfold::run::Runner;
 use crate::unfold::state::{Reads, State};
-use crate::unfolding::{Trace, TraceEnd, Unfolding};
+use crate::unfolding::{TraceEnd, Unfolding};
 
 /// Of the ways that traces took, so many are looked at for each branch.
 const MOST_WAYS: usize = 32;
-
-/// Such a branch on a run.
-#[derive(Clone)]
-pub(crate) struct Parted {
-    branch: usize,
-    /// How often the run had come there.
-    visit: u32,
-    reads: Reads,
-    /// The same reads have decided a branch before.
-    is_repeated: bool,
-    way: Option<usize>,
-    /// Where the ways meet.
-    meeting: usize,
-    /// How many events the run had where it was decided, and where the ways meet if it came there.
-    from: usize,
-    to: Option<usize>,
-}
 
 /// Where the ways of each branch meet if both come to the end, of those with some event on them.
 pub(crate) fn meetings(code: &[Instruction]) -> BTreeMap<usize, usize> {
@@ -142,32 +126,6 @@ pub(crate) fn went(state: &mut State, way: usize) {
     let at = state.at;
     if let Some(parted) = state.parted.last_mut().filter(|parted| parted.branch == at && parted.way.is_none()) {
         parted.way = Some(way);
-    }
-}
-
-/// A way that a trace took.
-#[derive(Copy, Clone)]
-pub(super) struct Way<'a> {
-    pub(super) id: TraceId,
-    pub(super) trace: &'a Trace,
-    pub(super) from: usize,
-    pub(super) to: usize,
-    is_repeated: bool,
-}
-
-impl<'a> Way<'a> {
-    fn new(unfolding: &'a Unfolding, id: TraceId, parted: &'a Parted) -> Option<Way<'a>> {
-        let trace = &unfolding.traces[id.index()];
-        Some(Way { id, trace, from: parted.from, to: parted.to?, is_repeated: parted.is_repeated })
-    }
-
-    pub(super) fn events(&self) -> &'a [EventId] {
-        &self.trace.events[self.from..self.to]
-    }
-
-    /// The event before that place, which is not before what decided the branch.
-    pub(super) fn before(&self, at: usize) -> Option<EventId> {
-        at.checked_sub(1).map(|before| self.trace.events[before])
     }
 }
 

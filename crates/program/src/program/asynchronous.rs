@@ -3,10 +3,8 @@
 //! and a strand. Nothing here knows an opcode.
 
 use crate::ids::{LocationId, RegisterId};
-use crate::placement::Placement;
 use crate::program::{AddressOperand, Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
-use crate::unfolding::TensorKind;
 use crate::value::{Type, Value};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -502,4 +500,51 @@ fn replicas(replicas: Replicas, found: &mut Vec<RegisterId>) {
     if let Replicas::Mask(mask) | Replicas::MaskOfPairs(mask) = replicas {
         operand(mask, found);
     }
+}
+
+/// What an instruction demands.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Placement {
+    pub destination: Home,
+    pub mbarrier: Beside,
+    /// Of the PTX ISA.
+    pub section: &'static str,
+}
+
+/// The CTA of the destination.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Home {
+    /// Any of the cluster.
+    Any,
+    /// Any of a cluster that has more than one (`st.async`).
+    OfSeveral,
+    /// That of the thread (`.shared::cta`).
+    Own,
+    /// Another than that of the thread (`red.async`, copies from `.shared::cta` to `.shared::cluster`).
+    Other,
+}
+
+/// The CTA of the mbarrier.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Beside {
+    /// That of the destination.
+    Same,
+    /// That of the destination or its peer (`.cta_group::2`).
+    Pair,
+    /// Nothing is said of this instruction, and of those like it that it is the destination's.
+    Unsaid,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum TensorKind {
+    Mma,
+    /// `tcgen05.cp`, of the shape `.4x256b` or another. PTX ISA 9.4 pipelines it behind an `mma` of the same warp too:
+    /// kernels copy the scales of the next product over those of the last.
+    Cp {
+        is_4x256b: bool,
+        follows_mma: bool,
+    },
+    Shift,
+    Ld,
+    St,
 }

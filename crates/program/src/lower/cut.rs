@@ -1,0 +1,111 @@
+//! How the accesses of a test use each name, and where memory is cut for that. [`super::sizes`] finds it out, and
+//! [`super::atoms`] makes locations of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_syntax::Span;
+
+use crate::lower::names::Name;
+use crate::program::LocationRole;
+use crate::value::Type;
+
+/// A scalar operation on a variable. The offset is None where it may be any multiple of its size.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Scalar {
+    pub(super) offset: Option<i128>,
+    pub(super) ty: Type,
+    pub(super) span: Span,
+    /// Whether the text names the place.
+    pub(super) is_named: bool,
+}
+
+impl Scalar {
+    pub(super) fn bytes(&self) -> i128 {
+        i128::from(self.ty.bits / 8)
+    }
+
+    /// Where it begins and ends, if that is known.
+    pub(super) fn ends(&self) -> Option<(i128, i128)> {
+        self.offset.map(|offset| (offset, offset + self.bytes()))
+    }
+}
+
+/// How a name is used, by all of its instances: they are cut alike.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Uses {
+    pub(super) scalars: Vec<Scalar>,
+    /// Offsets of mbarriers.
+    pub(super) objects: BTreeSet<i128>,
+    /// Those that the text names.
+    pub(super) named: BTreeSet<i128>,
+    /// Where `mbarrier.init` makes one.
+    pub(super) made: Made,
+    /// Where runs of bytes begin and end.
+    pub(super) runs: BTreeSet<i128>,
+    /// A tensor map describes it.
+    pub(super) is_tensor: bool,
+    /// Where code first touches it.
+    pub(super) touched: Option<Span>,
+}
+
+/// The places of mbarriers by their initialisation.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Made {
+    #[default]
+    Nowhere,
+    At(BTreeSet<i128>),
+    /// Some place is not known.
+    Somewhere,
+}
+
+impl Made {
+    pub(super) fn add(&mut self, offset: Option<i128>) {
+        match (std::mem::take(self), offset) {
+            (Made::Somewhere, _) | (_, None) => *self = Made::Somewhere,
+            (Made::Nowhere, Some(offset)) => *self = Made::At(BTreeSet::from([offset])),
+            (Made::At(mut found), Some(offset)) => {
+                found.insert(offset);
+                *self = Made::At(found);
+            }
+        }
+    }
+}
+
+/// How each name is cut.
+pub(super) struct Cut {
+    pub(super) uses: BTreeMap<String, Uses>,
+    /// Where atoms begin, and where the last ends. Empty for a name without a size.
+    pub(super) edges: BTreeMap<String, BTreeSet<i128>>,
+    /// The type of names without accesses of their own.
+    pub(super) fallback: Option<Type>,
+}
+
+/// How many bytes a name has: those declared, else as far as accesses reach. None for one without a size.
+pub(super) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<i128> {
+    if entry.ty.is_some() || entry.role != LocationRole::Data {
+        return Some(entry.step * i128::from(entry.length.unwrap_or(1)));
+    }
+    let uses = uses.cloned().unwrap_or_default();
+    let ends = uses.scalars.iter().map(|scalar| scalar.offset.unwrap_or(0) + scalar.bytes());
+    let reached = ends.chain(uses.objects.iter().map(|offset| offset + 8)).chain(uses.runs.iter().copied()).max();
+    let fallback = fallback.map(|ty| i128::from(ty.bits / 8));
+    reached.or(fallback).filter(|bytes| *bytes > 0)
+}
+
+/// `x`, or `x[2]` for an element of an array.
+pub(super) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
+    match entry.length {
+        Some(_) => format!("{shown}[{}]", offset / entry.step),
+        None => shown.to_string(),
+    }
+}
+
+/// The declared type, else that of the first access: one that names the place before one through a register.
+pub(super) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<Type> {
+    if entry.role != LocationRole::Data || entry.ty.is_some() {
+        return entry.ty;
+    }
+    let scalars = || uses.into_iter().flat_map(|uses| &uses.scalars);
+    let named = scalars().find(|scalar| scalar.is_named);
+    named.or_else(|| scalars().next()).map(|scalar| scalar.ty).or(fallback)
+}
