@@ -10,9 +10,10 @@ use fencepost_syntax::litmus::Statement;
 use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, scope_word};
 use super::gates;
-use super::paths::Plan;
+use super::link::Plan;
 use super::scene::Scene;
 use super::small;
+use super::statement;
 
 const SECTION: &str = "9.7.15.16";
 const COST: u32 = 2300;
@@ -124,7 +125,7 @@ fn done(scene: &Scene<'_>, from: EventId) -> Option<Anchor> {
     let litmus = &scene.test.litmus;
     let body = &litmus.threads.get(thread.index())?.body;
     let at = position(litmus, thread, scene.event(over).span)?;
-    let covers = |statement: &&Statement| instruction(statement).is_some_and(small::is_cover);
+    let covers = |statement: &&Statement| instruction(statement).is_some_and(statement::is_cover);
     let behind = body.iter().skip(at + 1).take_while(covers).count();
     let span = instruction(body.get(at + behind)?)?.span();
     Some(Anchor { thread, span, side: Side::After })

@@ -11,7 +11,7 @@ use fencepost_report::finding::FindingKind;
 use fencepost_report::{Diagnosis, Missing};
 
 use super::edit::{Change, Edit, End};
-use super::paths::Plan;
+use super::link::Plan;
 use super::scene::Scene;
 use super::words;
 

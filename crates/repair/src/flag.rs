@@ -7,7 +7,7 @@ use fencepost_syntax::instruction::Operand;
 
 use super::anchor::Side;
 use super::edit::{Change, Edit, Polled, scope_word};
-use super::paths::{Kind, Link, Node};
+use super::link::{Kind, Link, Node};
 use super::scene::Scene;
 use super::wait::value;
 use super::words;

@@ -10,7 +10,7 @@ use fencepost_syntax::instruction::Operand;
 
 use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, scope_word};
-use super::paths::{Kind, Link, Node, Plan, end};
+use super::link::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::words;
 

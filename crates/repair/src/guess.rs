@@ -8,12 +8,13 @@ use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Instruction;
 
 use super::anchor::{Anchor, Side, instruction, position};
-use super::edit::{Change, Edit, Moved};
+use super::edit::{self, Change, Edit, Moved};
 use super::gates;
+use super::mirror;
 use super::phases::{self, loops};
 use super::scene::Scene;
-use super::small::{self, Role};
-use super::{mirror, search};
+use super::small;
+use super::statement::{self, Role};
 
 const COST: u32 = 0;
 /// How many instructions that stand together are moved together.
@@ -40,7 +41,7 @@ pub(super) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>>
     found.extend(mirror::all(scene, pair));
     found.extend(met(scene, pair).map(|edit| vec![edit]));
     found.retain(|edits| !edits.is_empty());
-    found.sort_by_key(|edits| search::size(edits));
+    found.sort_by_key(|edits| edit::size(edits));
     phases::odd(scene).into_iter().map(|edit| vec![edit]).chain(found).collect()
 }
 
@@ -74,7 +75,7 @@ fn fences(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             continue;
         }
         let Some((at, body)) = statements(scene, from) else { continue };
-        let tells = |it: &Instruction| matches!(small::role(it), Some(Role::Tells | Role::Meets));
+        let tells = |it: &Instruction| matches!(statement::role(it), Some(Role::Tells | Role::Meets));
         let next = body.iter().find(|(own, it)| *own > at && tells(it)).map(|(_, it)| (it.span(), Side::Before));
         let own = (scene.event(scene.at(from)).span, Side::After);
         for (span, side) in next.into_iter().chain([own]) {
@@ -99,10 +100,10 @@ pub(super) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<E
             .rev()
             .skip_while(|(own, _)| *own >= at)
             .map(|(_, it)| *it)
-            .take_while(|it| matches!(small::role(it), Some(Role::Covers | Role::Tells)))
+            .take_while(|it| matches!(statement::role(it), Some(Role::Covers | Role::Tells)))
             .take(TOGETHER)
             .collect();
-        let tells = before.iter().any(|it| small::role(it) == Some(Role::Tells));
+        let tells = before.iter().any(|it| statement::role(it) == Some(Role::Tells));
         if before.len() < 2 || !tells {
             continue;
         }
@@ -110,7 +111,7 @@ pub(super) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<E
             let line = scene.test.source.position(it.span().start).line;
             let reason = format!("{}'s line {line} comes before the access it should tell of", scene.name(access));
             let change = Change::Move { span: it.span(), to, what: Moved::Synchronisation };
-            Edit { change, reason, section: small::section(it), cost: COST }
+            Edit { change, reason, section: statement::section(it), cost: COST }
         };
         found.push(before.iter().rev().map(one).collect());
     }

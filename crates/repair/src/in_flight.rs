@@ -9,7 +9,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 
 use super::anchor::{Anchor, Side, position};
 use super::edit::{Change, Edit, End, Whole};
-use super::paths::Plan;
+use super::link::Plan;
 use super::scene::Scene;
 
 const SECTION: &str = "9.7.17.5.2";

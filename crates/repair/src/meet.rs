@@ -6,10 +6,10 @@ use fencepost_program::{EventId, ThreadId};
 
 use super::anchor::{Anchor, Side};
 use super::edit::Edit;
-use super::paths;
+use super::link;
 use super::scene::Scene;
 use super::slots;
-use super::small::{Here, Role, all, role, section, spelled};
+use super::statement::{Here, Role, all, role, section, spelled};
 
 const COST: u32 = 0;
 /// Changes that are tried for one race.
@@ -106,7 +106,7 @@ fn meeting(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<(ThreadId, Anchor
     }
     for thread in (0..scene.unfolding.threads.len() as u32).map(ThreadId) {
         let is_new = found.iter().all(|(known, _)| *known != thread);
-        found.extend(paths::end(scene, thread).filter(|_| is_new).map(|anchor| (thread, anchor)));
+        found.extend(link::end(scene, thread).filter(|_| is_new).map(|anchor| (thread, anchor)));
     }
     found
 }

@@ -11,7 +11,7 @@ use fencepost_syntax::instruction::Instruction;
 
 use super::anchor::{Anchor, Side, instruction};
 use super::edit::{Change, Edit, Moved, Semantics, scope_word};
-use super::paths::{Kind, Link, Node};
+use super::link::{Kind, Link, Node};
 use super::scene::Scene;
 use super::words;
 

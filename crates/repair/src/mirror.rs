@@ -10,7 +10,7 @@ use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Whole};
 use super::phases::loops::{self, is_quiet};
 use super::scene::Scene;
-use super::small::{self, Role};
+use super::statement::{self, Role};
 use super::wait;
 
 const COST: u32 = 0;
@@ -119,7 +119,7 @@ impl Alike {
                 let one = |(thread, span)| Edit {
                     change: Change::Wait { thread, span, newest: left, whole },
                     reason: reason(whole),
-                    section: small::section(own),
+                    section: statement::section(own),
                     cost: COST,
                 };
                 found.push(self.spans(scene, at).into_iter().map(one).collect());
@@ -165,7 +165,7 @@ impl Alike {
         let copy = if scene.is_main(pair.0) { pair.1 } else { pair.0 };
         let racing = position(&scene.test.litmus, thread, scene.event(scene.at(access)).span);
         let Some(group) = all.iter().find_map(|(_, it)| wait::group_of(it)) else { return Vec::new() };
-        let meets = |it: &Instruction| matches!(small::role(it), Some(Role::Meets | Role::Tells));
+        let meets = |it: &Instruction| matches!(statement::role(it), Some(Role::Meets | Role::Tells));
         let places = all.iter().filter(|(at, it)| meets(it) || Some(*at) == racing && wait::group_of(it).is_none());
         let name = scene.thread_name(thread);
         let mut found = Vec::new();
@@ -187,7 +187,7 @@ impl Alike {
         let all = instructions(scene, thread);
         let (true, Some(racing)) = (self.threads.len() > 1, racing) else { return Vec::new() };
         let within = loops::innermost(&loops::all(litmus), thread, racing);
-        let known = all.iter().map(|(_, it)| *it).find(|it| small::role(it) == Some(Role::Meets));
+        let known = all.iter().map(|(_, it)| *it).find(|it| statement::role(it) == Some(Role::Meets));
         let text = match known {
             Some(known) if known.opcode.node == "bar" && known.guard.is_none() => {
                 scene.test.instruction_text(known.span()).trim_end_matches(';').trim().to_owned()

@@ -16,9 +16,10 @@ use fencepost_syntax::instruction::Operand;
 
 use super::anchor::Side;
 use super::edit::{Change, Edit, Semantics, scope_word};
-use super::paths::Plan;
+use super::link::Plan;
 use super::scene::Scene;
 use super::small;
+use super::statement;
 
 pub(super) const COST: u32 = 5000;
 /// Of a change that takes the race away and may leave the mistake: it counts only if every question has its answer then.
@@ -85,22 +86,23 @@ fn bytes(scene: &Scene<'_>, access: EventId) -> Vec<Edit> {
 /// Bytes that are announced by a thread that does not arrive: the phase may be over before they are (PTX ISA 9.7.15.16). Who
 /// announces them arrives with them, and is one more to wait for.
 fn announced(scene: &Scene<'_>) -> Vec<Edit> {
-    let announces = |here: &small::Here<'_>| {
+    let announces = |here: &statement::Here<'_>| {
         here.opcode() == "mbarrier" && here.has("expect_tx") && !here.has("arrive") && here.instruction.guard.is_none()
     };
-    let one = |here: small::Here<'_>| {
+    let one = |here: statement::Here<'_>| {
         let event = scene.main_events(here.thread).into_iter().find(|id| scene.event(*id).span == here.span())?;
         let name = scene.location(event)?.name.split('@').next()?.to_owned();
-        let text = small::spelled(scene, here);
+        let text = statement::spelled(scene, here);
         let (_, operands) = text.split_once(' ')?;
         let by = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {};", operands.trim());
         let inits = small::inits(scene, &name);
-        let reason = format!("a phase of {name} may be over before {} announces its bytes", small::called(scene, here));
+        let reason =
+            format!("a phase of {name} may be over before {} announces its bytes", statement::called(scene, here));
         let change = Change::Replace { thread: here.thread, span: here.span(), by };
         let count = Change::Count { name, by: 1, inits };
         Some([edit(change, &reason, "9.7.15.16"), edit(count, &reason, "9.7.15.16")])
     };
-    small::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
+    statement::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
 }
 
 /// An instruction up to its last operand, and that.

@@ -8,52 +8,12 @@ use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::litmus::Dialect;
 
-use super::anchor::{Anchor, Side};
+use super::anchor::Side;
 use super::assembly::{self, With};
 use super::edit::{Change, Edit, Semantics};
+use super::link::{Kind, Link, Node, Plan, end};
 use super::scene::Scene;
 use super::{flag, gates, message, pipelined, wait};
-
-/// A point of a thread: an event, or behind its last.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Node {
-    Event(EventId),
-    End(ThreadId),
-}
-
-/// What a link is, so that a way that does not help can be avoided.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Kind {
-    Program,
-    Synchronised,
-    Message(EventId, EventId),
-    Wait,
-    /// A wait for an arrive.
-    Arrival(EventId),
-    Move(EventId),
-    /// In the order of two operations of the tensor core.
-    Pipelined,
-    Barrier,
-    Grid,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) from: Node,
-    pub(super) to: Node,
-    pub(super) kind: Kind,
-    pub(super) cost: u32,
-    pub(super) edits: Vec<Edit>,
-}
-
-/// A way, and the changes that make it one.
-#[derive(Clone, Debug)]
-pub(super) struct Plan {
-    pub(super) from: EventId,
-    pub(super) to: EventId,
-    pub(super) edits: Vec<Edit>,
-    pub(super) cost: u32,
-}
 
 /// A step of program order, and one of synchronisation: both are there already.
 const STEP: u32 = 1;
@@ -284,11 +244,6 @@ fn barrier(scene: &Scene<'_>, link: &Link, with: With) -> Option<Edit> {
     let section = if link.cost == BARRIER { "9.7.15.1" } else { "9.7.15.3" };
     let change = Change::Insert { at: places.into_iter().map(|place| (place, text.clone())).collect() };
     Some(Edit { change, reason, section, cost: link.cost })
-}
-
-/// Behind the last event of a thread.
-pub(super) fn end(scene: &Scene<'_>, thread: ThreadId) -> Option<Anchor> {
-    scene.anchor(*scene.main_events(thread).last()?, Side::After)
 }
 
 /// Both accesses strong, for those that are meant to race: flags and counters.

@@ -6,7 +6,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::asynchronous::TensorKind;
 
 use super::gates::proxy;
-use super::paths::{Kind, Link, Node};
+use super::link::{Kind, Link, Node};
 use super::scene::Scene;
 
 /// Less than a commit, which would wait for what need not be waited for.

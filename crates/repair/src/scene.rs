@@ -3,16 +3,12 @@
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
-use fencepost_check::look::proxy::Proxy;
 use fencepost_check::model::facts::{self, Facts};
 use fencepost_check::test::Test;
 use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
 use fencepost_program::{EventId, ThreadId};
-use fencepost_report::RacingAccess;
-
-use super::words;
 
 pub(super) struct Scene<'a> {
     pub(super) test: &'a Test,
@@ -128,19 +124,6 @@ impl<'a> Scene<'a> {
     pub(super) fn variable(&self, id: EventId) -> String {
         let name = self.location(id).map_or("memory", |location| location.name.as_str());
         name.split(['[', '+']).next().unwrap_or(name).to_owned()
-    }
-
-    pub(super) fn access(&self, id: EventId) -> Option<RacingAccess> {
-        let event = self.unfolding.events.get(id.index())?;
-        let is_none = |event: &Event| {
-            let tags = event.tags;
-            tags.has(Tag::Exit) || event.is_barrier() || tags.has(Tag::Issue)
-        };
-        Some(RacingAccess {
-            what: words::verb(self, id),
-            proxy: if is_none(event) { "none" } else { Proxy::of(event).name() }.to_owned(),
-            asynchronous: event.strand.is_some(),
-        })
     }
 
     /// Both are accesses of the same virtual address.

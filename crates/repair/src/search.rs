@@ -5,12 +5,15 @@
 use fencepost_program::EventId;
 
 use super::anchor::{Anchor, Side};
-use super::edit::{Change, Edit, Moved, Polled};
-use super::paths::{Plan, SKIPPED, plans};
+use super::edit::{Change, Edit, Moved, Polled, size};
+use super::link::Plan;
+use super::paths::{SKIPPED, plans};
 use super::phases::loops;
 use super::scene::Scene;
-use super::verify::{self, Found, Verifier};
-use super::{Cures, arrive, guess, meet, mirror, more, phases, slots, small, tensor, twins, unheard, unlooped};
+use super::verify::{Found, Verifier};
+use super::{
+    Cures, arrive, guess, meet, mirror, more, phases, slots, small, statement, tensor, twins, unheard, unlooped, visit,
+};
 
 /// Plans that are tried for one race.
 const MOST_PLANS: usize = 8;
@@ -88,10 +91,6 @@ impl Cure {
     }
 }
 
-pub(super) fn size(edits: &[Edit]) -> u32 {
-    edits.iter().map(Edit::size).sum()
-}
-
 fn moves_fence(scene: &Scene<'_>, edit: &Edit) -> bool {
     matches!(edit.change, Change::Move { span, .. } if scene.test.instruction_text(span).starts_with("fence."))
 }
@@ -99,8 +98,8 @@ fn moves_fence(scene: &Scene<'_>, edit: &Edit) -> bool {
 /// The pieces of a plan that the text does not have: what was not checked must not deny what is there.
 fn lacking(scene: &Scene<'_>, plan: &Plan) -> Plan {
     let has = |anchor: &Anchor, text: &str| {
-        let mut own = small::all(scene).into_iter().filter(|here| here.thread == anchor.thread);
-        own.any(|here| small::spelled(scene, here) == text.trim_end_matches(';').trim())
+        let mut own = statement::all(scene).into_iter().filter(|here| here.thread == anchor.thread);
+        own.any(|here| statement::spelled(scene, here) == text.trim_end_matches(';').trim())
     };
     let is_there = |edit: &Edit| match &edit.change {
         Change::Insert { at } => at.iter().all(|(anchor, text)| has(anchor, text)),
@@ -272,7 +271,7 @@ impl Search<'_, '_> {
     /// Whether it is a cure with more rounds too.
     fn lasts(&self, cure: &Cure) -> bool {
         let edits: Vec<&Edit> = cure.edits.iter().collect();
-        let race = verify::places(self.scene.unfolding, self.pair);
+        let race = visit::places(self.scene.unfolding, self.pair);
         self.verifier.lasts(&edits, race, phases::rounds::stages(self.scene))
     }
 
@@ -544,7 +543,7 @@ impl Search<'_, '_> {
     /// What orders the accesses one way leaves the other way open where either may come first (locks): the rest is looked
     /// for in the test with the first changes.
     fn both_ways(&mut self, found: &[Plan]) {
-        let race = verify::places(self.scene.unfolding, self.pair);
+        let race = visit::places(self.scene.unfolding, self.pair);
         for plan in found.iter().take(FURTHER) {
             let first: Vec<&Edit> = plan.edits.iter().collect();
             let Some(litmus) = Edit::apply_all(&first, &self.scene.test.litmus) else { continue };

@@ -6,6 +6,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
 
 use super::anchor::{Anchor, Side, instruction};
+use super::scene::Scene;
 
 /// Statements that stay together.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -170,4 +171,41 @@ pub(super) fn near(litmus: &Litmus, from: &Anchor, most: usize) -> Vec<Anchor> {
     }
     found.sort_by_key(|(distance, _)| *distance);
     found.into_iter().map(|(_, anchor)| anchor).collect()
+}
+
+impl Scene<'_> {
+    /// "in P0 between lines 8 and 9", "in P0 behind line 9", "in P0 behind the label `L` of line 5".
+    pub(super) fn place_words(&self, anchor: &Anchor) -> String {
+        let thread = self.thread_name(anchor.thread);
+        let litmus = &self.test.litmus;
+        let own = self.test.source.position(anchor.span.start).line;
+        let side = if anchor.side == Side::Before { "before" } else { "behind" };
+        let body = litmus.threads.get(anchor.thread.index()).map(|thread| &thread.body);
+        let (Some(body), Some((at, settled))) = (body, settled(litmus, anchor)) else {
+            return format!("in {thread} {side} line {own}");
+        };
+        let gap = at + usize::from(settled == Side::After);
+        let (before, after) = (gap.checked_sub(1).and_then(|at| body.get(at)), body.get(gap));
+        match (before.map(|it| self.line_of(it)), after.map(|it| self.line_of(it))) {
+            (Some(above), Some(below)) if above != below => format!("in {thread} between lines {above} and {below}"),
+            (Some(line), Some(_)) => match before {
+                Some(Statement::Label(label)) => {
+                    format!("in {thread} behind the label `{}` of line {line}", label.node)
+                }
+                _ => format!("in {thread} {side} `{}` of line {own}", self.test.instruction_text(anchor.span)),
+            },
+            (None, Some(line)) => format!("in {thread} before line {line}"),
+            (Some(line), None) => format!("in {thread} behind line {line}"),
+            (None, None) => format!("in {thread}"),
+        }
+    }
+
+    pub(super) fn line_of(&self, statement: &Statement) -> u32 {
+        let span = match statement {
+            Statement::Label(label) => label.span,
+            Statement::Instruction { instruction, .. } => instruction.span(),
+            Statement::C(statement) => statement.span,
+        };
+        self.test.source.position(span.start).line
+    }
 }

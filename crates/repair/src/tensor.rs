@@ -8,7 +8,7 @@ use super::anchor::{Anchor, Side, instruction, position};
 use super::edit::{Change, Edit, Moved};
 use super::scene::Scene;
 use super::slots::Stop;
-use super::small::{Here, Role, all, called, role, spelled};
+use super::statement::{Here, Role, all, called, role, spelled};
 
 const COST: u32 = 0;
 

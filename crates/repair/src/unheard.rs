@@ -15,6 +15,7 @@ use super::phases;
 use super::scene::Scene;
 use super::slots;
 use super::small;
+use super::statement;
 use super::wait::poll;
 
 const COST: u32 = 0;
@@ -122,6 +123,6 @@ fn passed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         scene.has(*id, Tag::MbarrierWait) && scene.thread(*id).is_some_and(|own| threads.contains(&own)) && fresh(*id)
     });
     let spans: Vec<_> = waits.map(|id| scene.event(id).span).collect();
-    let all = small::all(scene);
+    let all = statement::all(scene);
     all.into_iter().filter(|here| spans.contains(&here.span())).filter_map(|here| small::parity(scene, here)).collect()
 }

@@ -10,10 +10,10 @@ use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::{Span, Spanned};
 
 use super::anchor::{Anchor, Side, instruction, position};
-use super::edit::{Change, Edit, Semantics};
+use super::edit::{Again, Change, Edit, Semantics};
 use super::flag;
 use super::scene::Scene;
-use super::small::{Here, all};
+use super::statement::{Here, all};
 use super::wait::value;
 use super::work::{Work, parsed};
 
@@ -23,20 +23,6 @@ const NEAR: usize = 3;
 /// Changes that are tried for one race.
 const MOST: usize = 8;
 const LABEL: &str = "AGAIN";
-
-/// The branch that makes an access a loop.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Again {
-    thread: ThreadId,
-    /// What is tried again.
-    access: Span,
-    /// The comparison of what it returned, or the access where there is none.
-    compared: Span,
-    /// The comparison that is missing too.
-    compares: Option<String>,
-    /// `@%p` or `@!%p`.
-    guard: String,
-}
 
 impl Again {
     pub(super) fn place(&self) -> (ThreadId, Span) {

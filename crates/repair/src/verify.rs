@@ -10,26 +10,23 @@ use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplic
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::question::looked_for;
 use fencepost_check::look::failing_waits::{self, Part};
-use fencepost_check::look::joint_rounds;
 use fencepost_check::look::race::{Flags, RaceKey, RaceSet};
-use fencepost_check::look::race_search;
 use fencepost_check::look::search::{is_large, longest};
+use fencepost_check::look::{joint_rounds, race_search};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
-use fencepost_program::tag::Tag;
 use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::Count;
 use fencepost_syntax::litmus::{Litmus, print};
 
 use super::edit::Edit;
-use super::outcome::Shown;
 use super::phases::rounds;
-use super::visit::{End, Until, Visit};
+use super::visit::{End, Manners, Places, Until, Visit, places};
 
 /// Work for one changed test, in the engine's units.
 const WORK: u64 = 100_000;
@@ -51,9 +48,6 @@ const EXHAUSTED: u64 = 8_000;
 const FIRST: u64 = 8;
 /// What a check that was too much counts as.
 const IN_VAIN: u64 = 1_000;
-
-/// Two places of the source, in order: what a race is known by.
-pub(super) type Places = (u32, u32);
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Found {
@@ -107,19 +101,6 @@ struct Races {
     against: bool,
 }
 
-/// What was seen of a test beside its races.
-#[derive(Clone, Default)]
-pub(super) struct Manners {
-    /// Where threads are stuck for good.
-    pub(super) stuck: BTreeSet<u32>,
-    /// Rules of mbarriers that are broken, and of which.
-    pub(super) rules: BTreeSet<(&'static str, String)>,
-    pub(super) broken: bool,
-    /// Some execution answers every question as it should be answered.
-    pub(super) kept: bool,
-    pub(super) ended: u64,
-}
-
 /// A search over a changed test.
 struct Seen {
     unfolding: Unfolding,
@@ -159,15 +140,6 @@ pub(super) struct Verifier<'a> {
     is_hopeless: bool,
     /// A guess is checked that is likely to leave few executions.
     is_hopeful: Cell<bool>,
-}
-
-pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
-    let start = |id: EventId| unfolding.events.get(id.index()).map_or(0, |event| event.span.start);
-    let exits = |id: EventId| unfolding.events.get(id.index()).is_some_and(|event| event.has(Tag::Exit));
-    // An exit stands nowhere in the text.
-    let start = |id: EventId| if exits(id) { u32::MAX } else { start(id) };
-    let (a, b) = (start(pair.0), start(pair.1));
-    (a.min(b), a.max(b))
 }
 
 impl<'a> Verifier<'a> {
@@ -526,4 +498,10 @@ impl<'a> Verifier<'a> {
             Exploration::Incomplete(_) => None,
         }
     }
+}
+
+/// An execution of a changed test that answers the question as it should not be answered.
+pub(super) struct Shown {
+    pub(super) unfolding: Unfolding,
+    pub(super) execution: Execution,
 }

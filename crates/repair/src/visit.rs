@@ -1,6 +1,7 @@
 //! What is noted of each execution of a changed test: its races, answers that should not be, where threads are stuck and
 //! which rules of mbarriers are broken.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::execution::Execution;
@@ -12,8 +13,6 @@ use fencepost_program::program::{Program, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
 use fencepost_syntax::litmus::QuestionKind;
-
-use super::verify::{Manners, Places, places};
 
 pub(super) struct Visit<'a> {
     program: &'a Program,
@@ -160,4 +159,29 @@ fn breaks(program: &Program, terms: &[Term], unfolding: &Unfolding, execution: &
         })
     };
     states.iter().filter(passes).any(wrong)
+}
+
+/// Two places of the source, in order: what a race is known by.
+pub(super) type Places = (u32, u32);
+
+/// What was seen of a test beside its races.
+#[derive(Clone, Default)]
+pub(super) struct Manners {
+    /// Where threads are stuck for good.
+    pub(super) stuck: BTreeSet<u32>,
+    /// Rules of mbarriers that are broken, and of which.
+    pub(super) rules: BTreeSet<(&'static str, String)>,
+    pub(super) broken: bool,
+    /// Some execution answers every question as it should be answered.
+    pub(super) kept: bool,
+    pub(super) ended: u64,
+}
+
+pub(super) fn places(unfolding: &Unfolding, pair: (EventId, EventId)) -> Places {
+    let start = |id: EventId| unfolding.events.get(id.index()).map_or(0, |event| event.span.start);
+    let exits = |id: EventId| unfolding.events.get(id.index()).is_some_and(|event| event.has(Tag::Exit));
+    // An exit stands nowhere in the text.
+    let start = |id: EventId| if exits(id) { u32::MAX } else { start(id) };
+    let (a, b) = (start(pair.0), start(pair.1));
+    (a.min(b), a.max(b))
 }

@@ -11,7 +11,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 
 use super::anchor::{Anchor, Side};
 use super::edit::{Change, Edit, Polled, Whole, scope_word};
-use super::paths::{Kind, Link, Node, end};
+use super::link::{Kind, Link, Node, end};
 use super::phases;
 use super::pipelined;
 use super::scene::Scene;

@@ -5,7 +5,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place, Scope, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
-use fencepost_report::Missing;
+use fencepost_report::{Missing, RacingAccess};
 
 use super::edit::Edit;
 use super::scene::Scene;
@@ -264,4 +264,19 @@ pub(super) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) 
     );
     let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
     Missing { text, thread, line, section: "8.7.2".to_owned() }
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn access(&self, id: EventId) -> Option<RacingAccess> {
+        let event = self.unfolding.events.get(id.index())?;
+        let is_none = |event: &Event| {
+            let tags = event.tags;
+            tags.has(Tag::Exit) || event.is_barrier() || tags.has(Tag::Issue)
+        };
+        Some(RacingAccess {
+            what: verb(self, id),
+            proxy: if is_none(event) { "none" } else { Proxy::of(event).name() }.to_owned(),
+            asynchronous: event.strand.is_some(),
+        })
+    }
 }

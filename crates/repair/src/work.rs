@@ -8,7 +8,7 @@ use fencepost_syntax::litmus::{Declaration, InitialValue, Litmus, Statement, par
 use fencepost_syntax::{Span, Spanned};
 
 use super::anchor::{Anchor, Side, position};
-use super::edit::{Change, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
+use super::edit::{Change, Edit, End, SCOPES, Semantics, Whole, scope_word, semantics_word};
 use super::scene::Scene;
 use super::slots::settled;
 
@@ -278,5 +278,16 @@ fn semantics_position(instruction: &Instruction) -> Option<usize> {
         }
         "barrier" => position("arrive").or(position("wait")).map(|at| at + 1),
         _ => None,
+    }
+}
+
+impl Edit {
+    /// The tree with these changes; None where one does not apply.
+    pub(super) fn apply_all(edits: &[&Edit], litmus: &Litmus) -> Option<Litmus> {
+        let mut work = Work::new(litmus);
+        for edit in edits {
+            work.apply(&edit.change)?;
+        }
+        Some(work.finish())
     }
 }

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
+use fencepost_syntax::instruction::{Instruction, Operand};
 
-use super::orders;
 use crate::scene::Scene;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -52,7 +52,7 @@ impl Cycle {
     /// The read and the write that it misses; without one, what is closest to that. Of several, one about what is handed over
     /// rather than about what is asked for.
     pub(super) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
-        let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| orders::is_flag(scene, at));
+        let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| is_flag(scene, at));
         let edge = self.communication().min_by_key(|edge| (edge.step, flag(edge)))?;
         let kind = match edge.step {
             Step::Misses => "missed-write",
@@ -163,4 +163,24 @@ fn program(scene: &Scene<'_>, from: EventId) -> Vec<Edge> {
     let later = later.filter(|id| group.is_none() || scene.event(*id).group != group);
     let started = scene.execution.events.iter().copied().filter(|id| scene.at(*id) == from && *id != from);
     later.chain(started).map(edge).collect()
+}
+
+pub(super) fn is_flag(scene: &Scene<'_>, location: fencepost_program::LocationId) -> bool {
+    let asks = |id: &&EventId| {
+        let event = scene.event(**id);
+        event.location() == Some(location)
+            && (event.rmw_partner.is_some() || event.tags.has(Tag::Mbarrier) || is_compared(scene, **id))
+    };
+    scene.execution.events.iter().any(|id| asks(&id))
+}
+
+/// Whether what an instruction loads is compared with something.
+fn is_compared(scene: &Scene<'_>, read: EventId) -> bool {
+    let Some(load) = scene.statement(read).filter(|it| it.opcode.node == "ld") else { return false };
+    let Some(Operand::Register(loaded)) = load.operands.first().map(|operand| &operand.node) else { return false };
+    let uses = |it: &Instruction| {
+        let is = |operand: &Operand| matches!(operand, Operand::Register(name) if name == loaded);
+        it.opcode.node == "setp" && it.operands.iter().any(|operand| is(&operand.node))
+    };
+    scene.between(read, None).into_iter().any(uses)
 }

@@ -9,7 +9,6 @@ mod atomic;
 mod cycle;
 mod orders;
 
-use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
 use fencepost_check::model::load::{LoadedModel, Models};
@@ -17,18 +16,17 @@ use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::report;
 use fencepost_program::EventId;
-use fencepost_program::unfolding::Unfolding;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Cause, Diagnosis, Missing};
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::edit::{Change, Edit};
+use super::edit::{self, Change, Edit};
 use super::paths;
 use super::phases;
 use super::scene::{self, Scene};
 use super::search;
-use super::small;
-use super::verify::Verifier;
+use super::statement;
+use super::verify::{Shown, Verifier};
 use super::words;
 use cycle::{Cycle, Step};
 use orders::Strength;
@@ -102,31 +100,25 @@ struct Search<'s, 'a> {
     question: usize,
 }
 
-/// An execution of a changed test that answers the question as it should not be answered.
-pub(super) struct Shown {
-    pub(super) unfolding: Unfolding,
-    pub(super) execution: Execution,
-}
-
 impl Search<'_, '_> {
     fn cause(&self, scene: &Scene<'_>) -> Option<Cause> {
         let cycles = cycle::all(scene);
         // Threads that do not synchronise at all are not meant to: what they do to one location is to be one operation.
         if cycles.is_empty()
-            && small::all(scene).iter().all(|here| small::role(here.instruction).is_none())
+            && statement::all(scene).iter().all(|here| statement::role(here.instruction).is_none())
             && let Some(told) = self.atomic(scene).filter(|cause| cause.diagnosis.confirmed)
         {
             return Some(told);
         }
         let ordered = self.ordered(scene, &cycles);
-        let small = ordered.as_ref().is_some_and(|(_, edits)| search::size(edits) <= SMALL);
+        let small = ordered.as_ref().is_some_and(|(_, edits)| edit::size(edits) <= SMALL);
         // What orders accesses that race orders those that do not.
         let other = if small { None } else { self.as_of_races(scene) };
-        let size = |edits: &Option<(_, Vec<Edit>)>| edits.as_ref().map_or(u32::MAX, |(_, edits)| search::size(edits));
+        let size = |edits: &Option<(_, Vec<Edit>)>| edits.as_ref().map_or(u32::MAX, |(_, edits)| edit::size(edits));
         match (ordered, other) {
             // What stands at its place and is not enough does not belong elsewhere.
             (ordered, Some((pair, edits)))
-                if search::size(&edits) < size(&ordered) && (ordered.is_none() || !edits.iter().any(moves)) =>
+                if edit::size(&edits) < size(&ordered) && (ordered.is_none() || !edits.iter().any(moves)) =>
             {
                 missed(scene, pair, &edits).cause(scene)
             }
@@ -202,7 +194,7 @@ impl Search<'_, '_> {
     fn as_of_races(&self, scene: &Scene<'_>) -> Option<((EventId, EventId), Vec<Edit>)> {
         let mut pairs = cycle::missed(scene);
         // About the data rather than about the lock or the counter that guards it.
-        let flag = |id: EventId| scene.event(id).location().is_some_and(|at| orders::is_flag(scene, at));
+        let flag = |id: EventId| scene.event(id).location().is_some_and(|at| cycle::is_flag(scene, at));
         pairs.sort_by_cached_key(|(read, _)| flag(*read));
         pairs.truncate(MOST_PAIRS);
         let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
@@ -215,7 +207,7 @@ impl Search<'_, '_> {
                 found.push(((read, write), cure.edits));
             }
         }
-        found.into_iter().min_by_key(|(_, edits)| search::size(edits))
+        found.into_iter().min_by_key(|(_, edits)| edit::size(edits))
     }
 
     fn mends(&self, scene: &Scene<'_>, edits: &[Edit]) -> bool {

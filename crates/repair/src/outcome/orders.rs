@@ -4,14 +4,13 @@
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
-use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::instruction::Instruction;
 
-use super::cycle::{Cycle, Step};
+use super::cycle::{Cycle, Step, is_flag};
 use crate::anchor::Side;
-use crate::edit::{Change, Edit, SCOPES, Semantics, scope_word};
+use crate::edit::{self, Change, Edit, SCOPES, Semantics, scope_word};
 use crate::message::returning;
 use crate::scene::Scene;
-use crate::search;
 
 const COST: u32 = 0;
 /// Of the PTX ISA: scopes.
@@ -42,7 +41,7 @@ pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
 pub(super) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
     let narrow = set.iter().filter(|edit| edit.section == NARROW).count() as u32;
     let beside = set.iter().filter(|edit| !is_of_flag(scene, edit)).count();
-    (search::size(set).saturating_sub(2 * narrow), beside)
+    (edit::size(set).saturating_sub(2 * narrow), beside)
 }
 
 /// The same for every pair at once.
@@ -102,26 +101,6 @@ pub(super) fn is_of_flag(scene: &Scene<'_>, edit: &Edit) -> bool {
         return true;
     };
     is_flag(scene, location)
-}
-
-pub(super) fn is_flag(scene: &Scene<'_>, location: fencepost_program::LocationId) -> bool {
-    let asks = |id: &&EventId| {
-        let event = scene.event(**id);
-        event.location() == Some(location)
-            && (event.rmw_partner.is_some() || event.tags.has(Tag::Mbarrier) || is_compared(scene, **id))
-    };
-    scene.execution.events.iter().any(|id| asks(&id))
-}
-
-/// Whether what an instruction loads is compared with something.
-fn is_compared(scene: &Scene<'_>, read: EventId) -> bool {
-    let Some(load) = scene.statement(read).filter(|it| it.opcode.node == "ld") else { return false };
-    let Some(Operand::Register(loaded)) = load.operands.first().map(|operand| &operand.node) else { return false };
-    let uses = |it: &Instruction| {
-        let is = |operand: &Operand| matches!(operand, Operand::Register(name) if name == loaded);
-        it.opcode.node == "setp" && it.operands.iter().any(|operand| is(&operand.node))
-    };
-    scene.between(read, None).into_iter().any(uses)
 }
 
 /// What the threads of the cycle have in common.

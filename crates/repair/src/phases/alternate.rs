@@ -4,34 +4,9 @@
 use fencepost_program::ThreadId;
 use fencepost_syntax::Span;
 
-use super::super::anchor::Anchor;
 use super::super::scene::Scene;
 use super::super::work::{Work, parsed};
-
-/// A wait for the phase of each round.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) struct Alternate {
-    pub(in super::super) place: Placed,
-    pub(in super::super) own: Option<Own>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) enum Placed {
-    /// Lines that compute the parity, and the wait.
-    New { at: Anchor, before: String, wait: String, label: String },
-    /// Lines that compute the parity, and the wait that is there with it.
-    Instead { at: Anchor, before: String, by: String },
-}
-
-/// A register of its own for the parity: set before the loop, turned over at the end of each round.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(in super::super) struct Own {
-    pub(in super::super) register: String,
-    pub(in super::super) first: u32,
-    /// The statement of the thread before which it is set.
-    pub(in super::super) head: usize,
-    pub(in super::super) tail: Anchor,
-}
+use crate::edit::{Alternate, Own, Placed};
 
 impl Own {
     fn set(&self) -> String {

@@ -10,11 +10,11 @@ use fencepost_syntax::litmus::{Declaration, InitialValue};
 use super::super::anchor::{Anchor, Side, instruction};
 use super::super::edit::{Change, Edit};
 use super::super::scene::Scene;
-use super::super::small;
-use super::alternate::{Alternate, Placed};
+use super::super::{small, statement};
 use super::loops::{self, Loop, computed, flips, innermost, inside, is, is_turned};
 use super::uses::{Kind, Uses};
 use super::waits::{Wanted, divided, sources};
+use crate::edit::{Alternate, Placed};
 
 const SECTION: &str = "9.7.15.16";
 const COST: u32 = 0;
@@ -54,11 +54,11 @@ pub(super) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
 
 /// Waits outside of loops that ask with the other parity than that which is meant.
 pub(super) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Edit> {
-    let straight = |here: &small::Here<'_>| {
+    let straight = |here: &statement::Here<'_>| {
         let mut own = uses.of_kind(Kind::Wait).filter(|own| own.thread == here.thread && own.at == here.at);
         own.any(|own| innermost(loops, own.thread, own.at).is_none())
     };
-    let asks = |here: small::Here<'_>| {
+    let asks = |here: statement::Here<'_>| {
         let line = scene.test.source.position(here.span().start).line;
         let name = scene.thread_name(here.thread);
         let reason = match is_first(scene, here) {
@@ -70,11 +70,11 @@ pub(super) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<E
         };
         small::parity(scene, here).map(|edit| Edit { reason, ..edit })
     };
-    small::all(scene).into_iter().filter(straight).filter_map(asks).collect()
+    statement::all(scene).into_iter().filter(straight).filter_map(asks).collect()
 }
 
 /// Whether the wait asks with parity 0 and finds the mbarrier as it was initialised.
-fn is_first(scene: &Scene<'_>, here: small::Here<'_>) -> bool {
+fn is_first(scene: &Scene<'_>, here: statement::Here<'_>) -> bool {
     let zero = matches!(here.instruction.operands.last().map(|it| &it.node), Some(Operand::Integer(0)));
     let own = scene.main_events(here.thread).into_iter().filter(|id| scene.event(*id).span == here.span());
     let fresh = |id: EventId| {

@@ -22,9 +22,9 @@ use super::super::arrive;
 use super::super::edit::Edit;
 use super::super::scene::Scene;
 use super::super::slots::{Unit, UnitKind, units};
-use super::super::small::{Role, role};
 use super::loops;
 use super::uses::{address, is_wait};
+use crate::statement::{Role, role};
 
 const SECTION: &str = "9.7.15.16";
 const COST: u32 = 0;

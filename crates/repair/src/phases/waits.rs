@@ -10,9 +10,9 @@ use super::super::edit::{Change, Edit};
 use super::super::scene::Scene;
 use super::super::unheard;
 use super::super::wait::asks;
-use super::alternate::{Alternate, Own, Placed};
 use super::loops::{self, Loop, innermost};
 use super::uses::{Kind, Uses};
+use crate::edit::{Alternate, Own, Placed};
 
 const SECTION: &str = "9.7.15.16";
 const COST: u32 = 0;
