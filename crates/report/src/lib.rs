@@ -111,12 +111,16 @@ impl Report {
         !missing.is_empty() && told.any(|diagnosis| diagnosis.missing == missing)
     }
 
+    /// What the answers depend on.
+    pub fn dependences(&self) -> impl Iterator<Item = &Dependence> {
+        let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());
+        of_questions.chain(&self.races.depends).chain(&self.protocol.depends).chain(&self.termination.depends)
+    }
+
     /// The readings that some answer depends on, ascending, each once.
     pub fn depends_on(&self) -> Vec<String> {
-        let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());
-        let all = of_questions.chain(&self.races.depends);
-        let all = all.chain(&self.protocol.depends).chain(&self.termination.depends);
-        let mut names: Vec<String> = all.flat_map(|dependence| dependence.readings.iter().cloned()).collect();
+        let mut names: Vec<String> =
+            self.dependences().flat_map(|dependence| dependence.readings.iter().cloned()).collect();
         names.sort();
         names.dedup();
         names
