@@ -203,7 +203,7 @@ impl State {
     }
 
     /// Whether the phase of this parity is over, as `test_wait.parity` answers: the current phase has the other one. On a
-    /// fresh mbarrier the phase of parity 1 counts as over (PTX ISA 9.7.15.16.16). Memory without an mbarrier answers no.
+    /// fresh mbarrier the phase of parity 1 counts as over (PTX ISA 9.7.15.16.19). Memory without an mbarrier answers no.
     pub fn is_complete(self, parity: i128) -> bool {
         self.is_live() && i128::from(self.parity()) != parity & 1
     }

@@ -11,6 +11,7 @@ use crate::access::includes;
 use crate::ids::{EventId, TraceId};
 use crate::program::asynchronous::{Action, Beside, Completion, Home, Placement};
 use crate::program::{Operation, Place, Program, Scope};
+use crate::sections;
 use crate::tag::Tag;
 use crate::unfolding::{Event, Hazard, HazardKind, Unfolding};
 
@@ -167,7 +168,7 @@ fn broken<'e>(
 }
 
 /// The section of tensor copies.
-pub(crate) const TENSOR: &str = "9.7.10.28.5.2";
+pub(crate) const TENSOR: &str = sections::CP_ASYNC_BULK_TENSOR;
 
 /// The CTAs of a cluster, by rank.
 pub(crate) fn cluster(program: &Program, of: Place) -> Vec<Place> {

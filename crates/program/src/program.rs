@@ -145,7 +145,7 @@ pub struct Location {
     pub ends_tile: bool,
 }
 
-/// PTX ISA 5.1, and tensor memory (9.7.16.1).
+/// PTX ISA 5.1, and tensor memory (9.7.18.1).
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Space {
     Global,
@@ -492,7 +492,7 @@ pub enum Operand {
     Address(AddressId),
 }
 
-/// How an RMW computes what it writes (PTX ISA 9.7.13.x `atom`, x86 locked operations).
+/// How an RMW computes what it writes (PTX ISA 9.7.15.6 `atom`, x86 locked operations).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Update {
     Exchange(Operand),

@@ -220,7 +220,7 @@ pub struct Strand {
     pub tensor: Option<TensorOperation>,
 }
 
-/// PTX ISA 9.7.16.6.2.
+/// PTX ISA 9.7.18.6.2.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct TensorOperation {
     pub kind: TensorKind,

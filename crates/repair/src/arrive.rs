@@ -2,6 +2,7 @@
 //! thread's own arrival on it is missing, and the mbarrier has to wait for one arrival more (PTX ISA 9.7.15.16).
 
 use fencepost_program::program::{LocationRole, Place};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::LocationInfo;
 use fencepost_program::{EventId, ThreadId};
@@ -15,7 +16,7 @@ use super::scene::Scene;
 use super::small;
 use super::statement;
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 2300;
 /// Of an arrive and a count.
 pub(super) const SIZE: u32 = 8;

@@ -5,6 +5,7 @@
 use fencepost_check::look::outcome::Reader;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{LocationRole, Place};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::finding::FindingKind;
@@ -16,7 +17,7 @@ use super::scene::Scene;
 use super::words;
 
 const CLUSTER: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
-const SECTION: &str = "9.7.15.3";
+const SECTION: &str = sections::BARRIER_CLUSTER;
 const COST: u32 = 1000;
 
 pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
@@ -84,11 +85,11 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
     }
     let issuer = scene.thread(access).into_iter().collect::<Vec<ThreadId>>();
     if let Some(wait) = group_wait(scene, access).filter(|_| scene.place(access) == owner) {
-        return vec![vec![put(issuer, wait, "9.7.10.28.6.2")]];
+        return vec![vec![put(issuer, wait, sections::CP_ASYNC_BULK_WAIT_GROUP)]];
     }
     let Some((wait, home)) = completion_wait(scene, access) else { return vec![vec![cluster]] };
     let own = threads(&|place| place == owner);
-    let waits = |to: &[ThreadId]| put(to.to_vec(), &wait, "9.7.15.16");
+    let waits = |to: &[ThreadId]| put(to.to_vec(), &wait, sections::MBARRIER);
     match (home == owner, own.first()) {
         // One thread of the CTA that waits keeps all of it there.
         (true, Some(one)) => vec![vec![waits(&[*one])], vec![cluster.clone()], vec![waits(&[*one]), cluster]],

@@ -5,6 +5,7 @@ use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::program::{Place, Space};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::Operand;
 
@@ -54,7 +55,7 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         (Proxy::Async, Proxy::Generic) if !scene.has(from, Tag::Tcgen05) => {}
         (Proxy::Async, Proxy::Generic) => {
             gates.leaving.extend(in_cta(scene, from, to, leave));
-            gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, "9.7.15.4"));
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, sections::FENCE));
         }
         (Proxy::Async, Proxy::Async) if scene.place(from) != scene.place(to) => {
             let reason = "the async proxies of two CTAs are two proxies";
@@ -66,7 +67,7 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         (Proxy::Generic | Proxy::Async, Proxy::TensorMap) => {
             let scope = scope_word(scene.common(from, to));
             let release = format!("fence.proxy.tensormap::generic.release.{scope}");
-            gates.leaving.push(put(leave, &release, &apart, "9.7.15.4"));
+            gates.leaving.push(put(leave, &release, &apart, sections::FENCE));
             let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map(scene, to));
             gates.entering.push(put(enter, &acquire, &apart, "9.7.15.4, 8.9.4"));
         }
@@ -80,10 +81,10 @@ pub(super) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
             let apart =
                 format!("{apart} (the mixed-proxy model has one; in the ISA itself only the end of a kernel is)");
             if let Some(kind) = kind(first) {
-                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), &apart, "8.6"));
+                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
             }
             if let Some(kind) = kind(second) {
-                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), &apart, "8.6"));
+                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
             }
         }
     }
@@ -164,7 +165,7 @@ pub(super) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
 
 /// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).
 fn tensor(scene: &Scene<'_>, from: EventId, to: EventId, (leave, enter): (Anchor, Anchor), gates: &mut Gates) {
-    let section = "9.7.18.6.4";
+    let section = sections::TCGEN05_PATTERNS;
     // A commit that tells of the end of the operation implies it: then there is no place for it in the thread.
     if scene.thread(from) != scene.thread(to) && scene.thread(from) == Some(leave.thread) {
         let reason = format!("{}'s tcgen05 operations are not ordered before its synchronisation", scene.name(from));
@@ -230,7 +231,7 @@ pub(super) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Opti
     let (leave, enter) = (scene.anchor(*one, Side::Before)?, scene.anchor(scene.at(to), Side::Before)?);
     let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
     let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
-    let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), "9.7.15.4", HALF);
+    let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), sections::FENCE, HALF);
     let edits = vec![put(leave, release), put(enter, acquire)];
     Some(Plan { from, to, edits, cost: 2 * HALF })
 }

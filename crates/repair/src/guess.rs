@@ -4,6 +4,7 @@
 //! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
 
 use fencepost_check::look::proxy::Proxy;
+use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::Instruction;
 
@@ -135,7 +136,7 @@ fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
     let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
     let (one, other) = (scene.name(pair.0), scene.name(pair.1));
     let reason = format!("nothing synchronises {one} with {other} before the next round");
-    Some(Edit { change: Change::Insert { at }, reason, section: "9.7.15.1", cost: COST })
+    Some(Edit { change: Change::Insert { at }, reason, section: sections::BAR, cost: COST })
 }
 
 /// An access before the wait that it needs: behind the next waits of its round.
@@ -153,7 +154,7 @@ fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             let line = scene.test.source.position(wait.span().start).line;
             let reason = format!("{} comes before the wait for it in line {line}", scene.called(scene.at(access)));
             let change = Change::Move { span: own, to, what: Moved::Access };
-            found.push(Edit { change, reason, section: "9.7.15.16", cost: COST });
+            found.push(Edit { change, reason, section: sections::MBARRIER, cost: COST });
         }
     }
     found

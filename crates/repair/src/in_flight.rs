@@ -3,6 +3,7 @@
 //! lacks a `wgmma.fence` before that product, and so does the first product of a thread.
 
 use fencepost_program::EventId;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -12,9 +13,9 @@ use super::edit::{Change, Edit, End, Whole};
 use super::link::Plan;
 use super::scene::Scene;
 
-const SECTION: &str = "9.7.17.5.2";
+const SECTION: &str = sections::WGMMA_MMA_ASYNC;
 const COST: u32 = 1;
-const FENCE_SECTION: &str = "9.7.17.7.1";
+const FENCE_SECTION: &str = sections::WGMMA_FENCE;
 const FENCE: &str = "wgmma.fence.sync.aligned";
 const COMMIT: &str = "wgmma.commit_group.sync.aligned;";
 

@@ -2,6 +2,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::placement;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
 use fencepost_report::finding::FindingKind;
@@ -89,23 +90,29 @@ pub(super) fn lacks(scene: &Scene<'_>, kind: FindingKind, (first, second): (Even
     let asks = if scene.has(first, Tag::Cancel) { first } else { second };
     let (at, text, section) = match kind {
         FindingKind::UnallocatedAccessRace => {
-            (first, "an address that `tcgen05.alloc` has written, read behind it".to_owned(), "9.7.18.7.1")
+            (first, "an address that `tcgen05.alloc` has written, read behind it".to_owned(), sections::TCGEN05_ALLOC)
         }
         FindingKind::DeallocatedTwiceRace => {
-            (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), "9.7.18.7.1")
+            (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), sections::TCGEN05_ALLOC)
         }
         FindingKind::ClusterArriveTwice => {
-            (second, "`barrier.cluster.wait` between the two arrives".to_owned(), "9.7.15.3")
+            (second, "`barrier.cluster.wait` between the two arrives".to_owned(), sections::BARRIER_CLUSTER)
         }
-        FindingKind::ClusterWaitAlone => (second, "`barrier.cluster.arrive` before the wait".to_owned(), "9.7.15.3"),
+        FindingKind::ClusterWaitAlone => {
+            (second, "`barrier.cluster.arrive` before the wait".to_owned(), sections::BARRIER_CLUSTER)
+        }
         FindingKind::MisplacedOperand => {
             let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
             (second, format!("another operand: this one {}", rule.words()), section)
         }
-        FindingKind::OutsideWindow => (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), "5.1.7"),
-        FindingKind::CancelAfterRefusal => {
-            (asks, "a branch that leaves the request out where the answer was a refusal".to_owned(), "9.7.15.18.1")
+        FindingKind::OutsideWindow => {
+            (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), sections::SHARED_SPACE)
         }
+        FindingKind::CancelAfterRefusal => (
+            asks,
+            "a branch that leaves the request out where the answer was a refusal".to_owned(),
+            sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
+        ),
         _ => {
             let dealloc = [first, second].into_iter().find(|id| scene.has(*id, Tag::Deallocation))?;
             let other = if dealloc == first { second } else { first };
@@ -113,7 +120,7 @@ pub(super) fn lacks(scene: &Scene<'_>, kind: FindingKind, (first, second): (Even
                 true => "one `tcgen05.dealloc` of the columns has to go".to_owned(),
                 false => format!("the deallocation belongs behind {}", words::place(scene, other)),
             };
-            (dealloc, text, "9.7.18.7.1")
+            (dealloc, text, sections::TCGEN05_ALLOC)
         }
     };
     let (thread, line) = (scene.name(at).to_owned(), scene.line(at));

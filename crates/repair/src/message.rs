@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_program::program::Scope;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
@@ -111,9 +112,9 @@ impl Lacks {
             let mbarrier = event.tags.has(Tag::Mbarrier);
             let section = match (semantics, mbarrier) {
                 (None, true) => "9.7.15.16, 8.5",
-                (None, false) => "8.5",
+                (None, false) => sections::SCOPE,
                 (Some(_), true) => "9.7.15.16, 8.8",
-                (Some(_), false) => "8.8",
+                (Some(_), false) => sections::PATTERNS,
             };
             // A weak operation gets a scope with its semantics, a wait or an arrive spells its own out.
             let bare = weak || event.tags.has(Tag::Volatile);
@@ -317,5 +318,5 @@ fn loop_end(scene: &Scene<'_>, read: EventId) -> Option<Span> {
 }
 
 fn section(scene: &Scene<'_>, id: EventId) -> &'static str {
-    if scene.has(id, Tag::Mbarrier) { "9.7.15.16" } else { "8.8" }
+    if scene.has(id, Tag::Mbarrier) { sections::MBARRIER } else { sections::PATTERNS }
 }

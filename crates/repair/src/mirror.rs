@@ -1,6 +1,7 @@
 //! Changes that threads with the same text need alike: a wait for groups of copies, a commit, a barrier (PTX ISA 9.7.10.28.3.3,
 //! 9.7.10.28.6.2, 9.7.15.1). What one of them lacks all of them lack, and a barrier in one only is none.
 
+use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -207,7 +208,7 @@ impl Alike {
             .flat_map(|(at, _)| [(*at, Side::After), (*at, Side::Before)])
             .collect();
         places.sort_by_key(|(at, _)| at.abs_diff(racing));
-        let put = |place: (usize, Side)| self.put(scene, place, &text, (&reason, "9.7.15.1"));
+        let put = |place: (usize, Side)| self.put(scene, place, &text, (&reason, sections::BAR));
         places.into_iter().take(BARRIERS).map(put).collect()
     }
 }

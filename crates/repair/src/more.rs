@@ -9,6 +9,7 @@ use fencepost_check::look::protocol::history;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
 use fencepost_program::program::{LocationRole, Place, Scope};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::{EventId, KernelId, ThreadId};
@@ -80,7 +81,11 @@ fn bytes(scene: &Scene<'_>, access: EventId) -> Vec<Edit> {
     };
     let Some(thread) = scene.thread(id) else { return Vec::new() };
     let reason = format!("{} announces {missing} bytes less than are copied", scene.called(id));
-    vec![edit(Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") }, &reason, "9.7.15.16")]
+    vec![edit(
+        Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") },
+        &reason,
+        sections::MBARRIER,
+    )]
 }
 
 /// Bytes that are announced by a thread that does not arrive: the phase may be over before they are (PTX ISA 9.7.15.16). Who
@@ -100,7 +105,7 @@ fn announced(scene: &Scene<'_>) -> Vec<Edit> {
             format!("a phase of {name} may be over before {} announces its bytes", statement::called(scene, here));
         let change = Change::Replace { thread: here.thread, span: here.span(), by };
         let count = Change::Count { name, by: 1, inits };
-        Some([edit(change, &reason, "9.7.15.16"), edit(count, &reason, "9.7.15.16")])
+        Some([edit(change, &reason, sections::MBARRIER), edit(count, &reason, sections::MBARRIER)])
     };
     statement::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
 }
@@ -125,11 +130,19 @@ fn kernels(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
         match (kernel(scene, from), kernel(scene, to)) {
             (Some(KernelId(first)), Some(KernelId(second))) if first != second => {
                 let text = format!(".launch {first} -> {second}");
-                found.push(vec![edit(Change::Declare { text }, &reason, "8.9.4")]);
+                found.push(vec![edit(Change::Declare { text }, &reason, sections::MEMORY_SYNCHRONIZATION)]);
             }
             (Some(KernelId(kernel)), None) if scene.place(to) == Place::Host => {
                 let anchor = scene.anchor(scene.at(to), Side::Before);
-                let sync = |anchor| Edit::insert(anchor, &format!("sync {kernel}"), reason.clone(), "8.9.4", COST);
+                let sync = |anchor| {
+                    Edit::insert(
+                        anchor,
+                        &format!("sync {kernel}"),
+                        reason.clone(),
+                        sections::MEMORY_SYNCHRONIZATION,
+                        COST,
+                    )
+                };
                 found.push(anchor.map(sync).into_iter().collect());
             }
             _ => {}
@@ -151,7 +164,7 @@ fn awaited(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let anchor = main.first().filter(|_| dependent.is_some() && !waits);
         let anchor = anchor.and_then(|first| scene.anchor(*first, Side::Before));
         let reason = format!("{} does not wait for the kernel before its own", thread.name);
-        edits.extend(anchor.map(|at| Edit::insert(at, "griddepcontrol.wait", reason, "9.7.15.14", COST)));
+        edits.extend(anchor.map(|at| Edit::insert(at, "griddepcontrol.wait", reason, sections::GRIDDEPCONTROL, COST)));
     }
     edits
 }
@@ -291,7 +304,11 @@ fn data(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let one = |(id, thread): (EventId, ThreadId)| {
         let semantics = Some(Semantics::Relaxed);
         let change = Change::Strengthen { thread, span: scene.event(id).span, semantics, scope };
-        edit(change, &format!("{} is weak, and may happen while the other does", scene.called(id)), "8.7")
+        edit(
+            change,
+            &format!("{} is weak, and may happen while the other does", scene.called(id)),
+            sections::MORALLY_STRONG,
+        )
     };
     // All that the two threads share in this way: one alone may leave the rest torn.
     let accesses = told(scene, pair, is_plain);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_program::program::Place;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::litmus::Dialect;
@@ -154,7 +155,7 @@ fn relaxed_barriers(scene: &Scene<'_>) -> Vec<Link> {
             scope: None,
         };
         let reason = format!("{} is relaxed, so the barrier orders no memory", scene.called(*from));
-        let edit = Edit { change, reason, section: "9.7.15.3", cost: 1000 };
+        let edit = Edit { change, reason, section: sections::BARRIER_CLUSTER, cost: 1000 };
         let kind = Kind::Message(*from, *to);
         Some(Link { from: Node::Event(*from), to: Node::Event(*to), kind, cost: 1000, edits: vec![edit] })
     };
@@ -177,7 +178,7 @@ fn grid(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Link> {
     } else {
         format!("{dependent}'s kernel starts when {own}'s has exited, which orders no memory: only a wait for it does")
     };
-    let edit = Edit::insert(anchor, "griddepcontrol.wait", reason, "9.7.15.14", GRID_WAIT);
+    let edit = Edit::insert(anchor, "griddepcontrol.wait", reason, sections::GRIDDEPCONTROL, GRID_WAIT);
     let (start, end) = (Node::Event(from), Node::Event(scene.at(to)));
     Some(Link { from: start, to: end, kind: Kind::Grid, cost: GRID_WAIT, edits: vec![edit] })
 }
@@ -241,7 +242,7 @@ fn barrier(scene: &Scene<'_>, link: &Link, with: With) -> Option<Edit> {
         _ => "the other threads".to_owned(),
     };
     let reason = format!("nothing synchronises {one} with {others} after {after}");
-    let section = if link.cost == BARRIER { "9.7.15.1" } else { "9.7.15.3" };
+    let section = if link.cost == BARRIER { sections::BAR } else { sections::BARRIER_CLUSTER };
     let change = Change::Insert { at: places.into_iter().map(|place| (place, text.clone())).collect() };
     Some(Edit { change, reason, section, cost: link.cost })
 }
@@ -277,7 +278,7 @@ fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
         };
         let semantics = weak.then_some(Semantics::Relaxed);
         let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics, scope: Some(scope) };
-        edits.push(Edit { change, reason, section: "8.7", cost: if weak { STRONG } else { 1500 } });
+        edits.push(Edit { change, reason, section: sections::MORALLY_STRONG, cost: if weak { STRONG } else { 1500 } });
     }
     let cost = edits.iter().map(|edit| edit.cost).sum();
     (!edits.is_empty()).then_some(Plan { from: pair.0, to: pair.1, edits, cost })

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_check::look::proxy::Proxy;
 use fencepost_program::program::{Scope, Space};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Span;
@@ -66,7 +67,7 @@ fn counts(scene: &Scene<'_>) -> Vec<Edit> {
         let reason = format!("{all} arrive on {name}, and a phase of {name} is over without one of these arrivals");
         let one = |by: usize| {
             let change = Change::Count { name: name.to_owned(), by: by as i128, inits: inits(scene, name) };
-            Edit { change, reason: reason.clone(), section: "9.7.15.16", cost: COST }
+            Edit { change, reason: reason.clone(), section: sections::MBARRIER, cost: COST }
         };
         (1..threads.len().min(MOST_MORE)).map(one).collect::<Vec<_>>()
     };
@@ -103,7 +104,7 @@ fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let by = format!("{};", text.trim_end_matches(';').trim().replacen(&format!(".{path}"), "", 1));
     let reason = format!("{} is for memory that nothing writes while the kernel runs", called(scene, here));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: "9.7.10.9", cost: COST })
+    Some(Edit { change, reason, section: sections::LD_GLOBAL_NC, cost: COST })
 }
 
 fn speaks(here: Here<'_>) -> bool {
@@ -172,7 +173,7 @@ pub(super) fn too_narrow(
         own.node,
         words::shared(common)
     );
-    let section = if instruction.opcode.node == "mbarrier" { "9.7.15.16, 8.5" } else { "8.5" };
+    let section = if instruction.opcode.node == "mbarrier" { "9.7.15.16, 8.5" } else { sections::SCOPE };
     Some((reason, section))
 }
 
@@ -198,8 +199,8 @@ fn semantics(scene: &Scene<'_>, here: Here<'_>) -> Vec<Edit> {
     };
     let section = match here.opcode() {
         "mbarrier" => "9.7.15.16, 8.8",
-        "barrier" => "9.7.15.3",
-        _ => "8.8",
+        "barrier" => sections::BARRIER_CLUSTER,
+        _ => sections::PATTERNS,
     };
     let one = |half: &Semantics| {
         let reason = match half {
@@ -256,7 +257,7 @@ fn proxy(scene: &Scene<'_>, here: Here<'_>, pair: (EventId, EventId)) -> Vec<Edi
             format!("{} is about another proxy", called(scene, here))
         };
         let change = Change::Replace { thread: here.thread, span: here.span(), by: format!("{by};") };
-        Edit { change, reason, section: "9.7.15.4", cost: COST }
+        Edit { change, reason, section: sections::FENCE, cost: COST }
     };
     wanted.into_iter().filter(|by| *by != text).map(one).collect()
 }
@@ -277,7 +278,7 @@ fn tensor_wait(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let reason = format!("{} does not wait for {what}", called(scene, here));
     let by = format!("{};", by.trim_end_matches(';').trim());
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: "9.7.18.6.4", cost: COST })
+    Some(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST })
 }
 
 /// A wait for the other phase than that which is meant.
@@ -291,7 +292,7 @@ pub(super) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let reason = format!("{} asks for the phase before: its answer is about another round", called(scene, here));
     let by = format!("{head}, {};", (1 - parity).rem_euclid(2));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    (!guard).then_some(Edit { change, reason, section: "9.7.15.16", cost: COST })
+    (!guard).then_some(Edit { change, reason, section: sections::MBARRIER, cost: COST })
 }
 
 /// `bar.arrive` at a barrier that nobody waits at: one of those that arrive is to wait (PTX ISA 9.7.15.1).
@@ -308,7 +309,7 @@ pub(super) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
         let name = scene.thread_name(here.thread);
         let reason = format!("{} only arrives: {name} does not wait for the others there", called(scene, *here));
         let change = Change::Replace { thread: here.thread, span: here.span(), by };
-        Edit { change, reason, section: "9.7.15.1", cost: COST }
+        Edit { change, reason, section: sections::BAR, cost: COST }
     };
     let mut found: Vec<&Here<'_>> = barriers.iter().filter(|here| here.has("arrive")).collect();
     found.sort_by_key(|here| awaited(here));
@@ -427,7 +428,7 @@ pub(super) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             );
             let Some(anchor) = scene.anchor(scene.at(access), side) else { continue };
             let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, FAR));
-            found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), "9.7.15.4", COST)));
+            found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), sections::FENCE, COST)));
         }
     }
     found.truncate(MOST);
@@ -453,7 +454,7 @@ pub(super) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
                 words::operation(scene, access)
             );
             let change = Change::Hand { thread: here.thread, span: here.span(), to };
-            found.push(Edit { change, reason, section: "9.7.18.6.4", cost: COST });
+            found.push(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST });
         }
     }
     found.truncate(MOST);

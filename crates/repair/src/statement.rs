@@ -1,6 +1,7 @@
 //! The statements of a test that order something, and what they are for.
 
 use fencepost_program::ThreadId;
+use fencepost_program::sections;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Statement;
@@ -103,15 +104,15 @@ pub(super) fn section(instruction: &Instruction) -> &'static str {
     match instruction.opcode.node.as_str() {
         "fence" | "membar" if has("proxy") => "9.7.15.4, 8.9.5",
         "fence" | "membar" => "8.8, 9.7.15.4",
-        "mbarrier" => "9.7.15.16",
-        "cp" if has("bulk") => "9.7.10.28.6.2",
-        "cp" if has("mbarrier") => "9.7.15.16",
-        "cp" => "9.7.10.28.3.3",
-        "tcgen05" => "9.7.18.6.4",
-        "wgmma" => "9.7.17.7",
-        "bar" => "9.7.15.1",
-        "barrier" => "9.7.15.3",
-        "griddepcontrol" => "9.7.15.14",
-        _ => "8.8",
+        "mbarrier" => sections::MBARRIER,
+        "cp" if has("bulk") => sections::CP_ASYNC_BULK_WAIT_GROUP,
+        "cp" if has("mbarrier") => sections::MBARRIER,
+        "cp" => sections::CP_ASYNC_WAIT_GROUP,
+        "tcgen05" => sections::TCGEN05_PATTERNS,
+        "wgmma" => sections::WGMMA_SYNCHRONIZATION,
+        "bar" => sections::BAR,
+        "barrier" => sections::BARRIER_CLUSTER,
+        "griddepcontrol" => sections::GRIDDEPCONTROL,
+        _ => sections::PATTERNS,
     }
 }

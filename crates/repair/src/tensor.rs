@@ -1,6 +1,7 @@
 //! Where the fences of `tcgen05` and its deallocation belong (PTX ISA 9.7.18.6.4, 9.7.18.7.1).
 
 use fencepost_program::EventId;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::Instruction;
 
@@ -25,7 +26,7 @@ pub(super) fn freed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let reason = format!("{} comes before the columns are done with", called(scene, own[at]));
         let to = Anchor { thread: last.thread, span: last.span(), side: Side::After };
         let change = Change::Move { span: own[at].span(), to, what: Moved::Synchronisation };
-        Edit { change, reason, section: "9.7.18.7.1", cost: COST }
+        Edit { change, reason, section: sections::TCGEN05_ALLOC, cost: COST }
     };
     last.map(edit).into_iter().collect()
 }
@@ -39,7 +40,7 @@ pub(super) fn restricted(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let by = format!("{};", spelled(scene, here).replacen(&format!(".{}", word.node), "", 1));
     let reason = format!("{} tells only that factors have been read", called(scene, here));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: "9.7.18.6.4", cost: COST })
+    Some(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST })
 }
 
 /// Whether a commit would take the place of an arrive behind `tcgen05.fence::before_thread_sync`: such an arrive hands over what

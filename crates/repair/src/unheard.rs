@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_program::program::LocationRole;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_syntax::Span;
@@ -53,7 +54,7 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
                 let wait = poll(scene, (told, at), name, 0);
                 let polled = phases::polled(scene, &place);
                 let change = Change::Poll { at: place, wait, label: format!("WAIT{}", at.0), polled };
-                found.push(Edit { change, reason: reason.clone(), section: "9.7.15.16", cost: COST });
+                found.push(Edit { change, reason: reason.clone(), section: sections::MBARRIER, cost: COST });
             }
         }
     }

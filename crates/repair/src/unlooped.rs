@@ -3,6 +3,7 @@
 
 use fencepost_check::look::outcome;
 use fencepost_program::program::Term;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -109,7 +110,7 @@ fn edit(scene: &Scene<'_>, here: Here<'_>, compared: &Instruction, guard: String
     };
     let (thread, access, compared) = (here.thread, here.span(), compared.span());
     let again = Again { thread, access, compared, compares: None, guard };
-    Edit { change: Change::Again(again), reason, section: "8.8", cost: COST }
+    Edit { change: Change::Again(again), reason, section: sections::PATTERNS, cost: COST }
 }
 
 /// Flags that are read once, and nothing looks at what was read. A read that is no acquire is to become one too: what stands
@@ -160,13 +161,13 @@ fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
         compares: Some(format!("setp.ne.u{bits} %again, {result}, {awaited}")),
         guard: "@%again".to_owned(),
     };
-    let mut edits = vec![Edit { change: Change::Again(again), reason, section: "8.8", cost: COST }];
+    let mut edits = vec![Edit { change: Change::Again(again), reason, section: sections::PATTERNS, cost: COST }];
     if !here.has("acquire") {
         let (semantics, scope) = (Some(Semantics::Acquire), Some(scene.common(write, read)));
         let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics, scope };
         let kind = if is_strong(&here) { "relaxed" } else { "weak" };
         let reason = format!("{name}'s `{text}` (line {line}) is {kind}");
-        edits.push(Edit { change, reason, section: "8.8", cost: COST });
+        edits.push(Edit { change, reason, section: sections::PATTERNS, cost: COST });
     }
     Some(edits)
 }

@@ -5,6 +5,7 @@ use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::program::{Place, Scope};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -48,19 +49,19 @@ const GROUPS: &[Group] = &[
         tag: Tag::CpAsync,
         commit: "cp.async.commit_group",
         wait: "cp.async.wait_group 0",
-        section: "9.7.10.28.3.3",
+        section: sections::CP_ASYNC_WAIT_GROUP,
     },
     Group {
         tag: Tag::Bulk,
         commit: "cp.async.bulk.commit_group",
         wait: "cp.async.bulk.wait_group 0",
-        section: "9.7.10.28.6.2",
+        section: sections::CP_ASYNC_BULK_WAIT_GROUP,
     },
     Group {
         tag: Tag::Wgmma,
         commit: "wgmma.commit_group.sync.aligned",
         wait: "wgmma.wait_group.sync.aligned 0",
-        section: "9.7.17.7",
+        section: sections::WGMMA_SYNCHRONIZATION,
     },
 ];
 
@@ -92,7 +93,7 @@ pub(super) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> 
             } else {
                 "tcgen05.wait::st.sync.aligned;"
             };
-            links.extend(inserted(scene, from, |_| wait.to_owned(), "9.7.18.6.4"));
+            links.extend(inserted(scene, from, |_| wait.to_owned(), sections::TCGEN05_PATTERNS));
         }
         // Where the order of issue may be enough, nobody need wait: that is tried first.
         Some(_) => {
@@ -133,7 +134,7 @@ pub(super) fn arrivals(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Lin
             );
             let polled = phases::polled(scene, &anchor);
             let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", event.0), polled };
-            let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
+            let edit = Edit { change, reason, section: sections::MBARRIER, cost: MBARRIER };
             let (start, end) = (Node::Event(write), Node::Event(event));
             links.push(Link { from: start, to: end, kind: Kind::Arrival(write), cost: MBARRIER, edits: vec![edit] });
         }
@@ -259,7 +260,7 @@ fn commits(scene: &Scene<'_>, from: EventId, cost: u32) -> Vec<Link> {
             let by = format!("{guard}{commit}");
             let reason = format!("{} does not wait for {}", scene.called(write), words::operation(scene, from));
             let change = Change::Replace { thread, span: event.span, by };
-            let edit = Edit { change, reason, section: "9.7.18.6.4", cost };
+            let edit = Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost };
             let (start, end) = (Node::Event(from), Node::Event(read));
             links.push(Link { from: start, to: end, kind: Kind::Move(write), cost, edits: vec![edit] });
         }
@@ -295,7 +296,7 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
         let reason = format!("{} does not wait until {what} is complete at {name}", scene.name(event));
         let polled = polled(scene, from, (event, &anchor), completion);
         let change = Change::Poll { at: anchor, wait, label, polled };
-        let edit = Edit { change, reason, section: "9.7.15.16", cost: MBARRIER };
+        let edit = Edit { change, reason, section: sections::MBARRIER, cost: MBARRIER };
         let (start, end) = (Node::Event(from), Node::Event(event));
         links.push(Link { from: start, to: end, kind: Kind::Wait, cost: MBARRIER, edits: vec![edit] });
     }

@@ -2,6 +2,7 @@
 //! there, so that this is what is to be said.
 
 use fencepost_program::EventId;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::{Diagnosis, Missing};
 
@@ -9,7 +10,7 @@ use super::scene::Scene;
 
 /// The reading it is about.
 pub(super) const READING: &str = "warp-sync-async";
-const SECTION: &str = "9.7.15.2";
+const SECTION: &str = sections::BAR_WARP_SYNC;
 
 pub(super) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);

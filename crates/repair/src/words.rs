@@ -3,6 +3,7 @@
 use fencepost_check::look::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place, Scope, Space};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
 use fencepost_report::{Missing, RacingAccess};
@@ -126,7 +127,7 @@ fn both(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
 pub(super) fn order(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
     let text = format!("an order between {}", both(scene, (first, second)));
     let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
-    Missing { text, thread, line, section: "8.9.5".to_owned() }
+    Missing { text, thread, line, section: sections::CAUSALITY_ORDER.to_owned() }
 }
 
 /// There is no way that a small change would open.
@@ -215,7 +216,7 @@ pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Op
         let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
         let text =
             "one proxy for both updates (both `red` or `atom`, or both bulk reductions), or an order between them";
-        return Some(Missing { text: text.to_owned(), thread, line, section: "8.7".to_owned() });
+        return Some(Missing { text: text.to_owned(), thread, line, section: sections::MORALLY_STRONG.to_owned() });
     }
     let scope = super::edit::scope_word(scene.common(first, second));
     let (one, other) = (scene.name(first), scene.name(second));
@@ -235,9 +236,12 @@ fn completion(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<
         let text = format!(
             "`tcgen05.commit` behind {what}, a wait for its mbarrier and `tcgen05.fence::after_thread_sync` before the other"
         );
-        (text, "9.7.18.6.4")
+        (text, sections::TCGEN05_PATTERNS)
     } else {
-        (format!("a wait for {what} before the other access: for its group or for its mbarrier"), "9.7.10.28.1")
+        (
+            format!("a wait for {what} before the other access: for its group or for its mbarrier"),
+            sections::COMPLETION_MECHANISMS,
+        )
     };
     Some(Missing {
         text,
@@ -263,7 +267,7 @@ pub(super) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) 
         scene.line(second)
     );
     let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
-    Missing { text, thread, line, section: "8.7.2".to_owned() }
+    Missing { text, thread, line, section: sections::MIXED_SIZE_RACES.to_owned() }
 }
 
 impl<'a> Scene<'a> {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fencepost_program::{SupportedForm, supported_forms};
+use fencepost_program::{SupportedForm, sections, supported_forms};
 
 fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -85,7 +85,8 @@ fn instructions() -> String {
     );
     for forms in sections.values() {
         let Some(first) = forms.first() else { continue };
-        text += &format!("\n## {}\n\n", first.section);
+        let title = sections::title(first.section).expect("a section of the table");
+        text += &format!("\n## {} {title}\n\n", first.section);
         for form in forms {
             let pattern = form.pattern.replace('|', " | ");
             text += &format!("* `{pattern}` ({}.{})\n", form.since.major, form.since.minor);

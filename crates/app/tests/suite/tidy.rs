@@ -1,9 +1,11 @@
 //! The house rules that a machine can check: every source file says what it is, crates know only what the architecture lets
-//! them know, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they
+//! them know, citations of the PTX ISA are in one table, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they
 //! led to files cut at the limit and to helpers without a meaning of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use fencepost_program::sections;
 
 /// Which workspace crates a crate may depend on: the table of ARCHITECTURE.md.
 const MAY_KNOW: &[(&str, &[&str])] = &[
@@ -80,4 +82,83 @@ fn the_repository_speaks_of_the_product_only() {
         }
     }
     assert!(found.is_empty(), "{found:#?}");
+}
+
+/// Whose citations a text has.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Kind {
+    /// Source and pages: numbers of chapter 8 and of the instructions, and what follows `PTX ISA` or `section`.
+    Text,
+    /// A model: `8.5` is a section there too.
+    Model,
+}
+
+/// The sections of the PTX ISA that a text cites. A number that is followed by `of PTX ISA 9.1` is one of an older version;
+/// sections of other documents (C11, the SDM, papers) have other numbers or no `PTX ISA` in front of them.
+fn cited(text: &str, kind: Kind) -> Vec<&str> {
+    let mut found = Vec::new();
+    let (mut at, mut list_goes_on) = (0, false);
+    while let Some(start) = text[at..].find(|it: char| it.is_ascii_digit()).map(|offset| at + offset) {
+        let length = text[start..].find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(text.len() - start);
+        let number = text[start..start + length].trim_end_matches('.');
+        let (before, after) = (&text[..start], &text[start + number.len()..]);
+        let joins = before[at..].trim_matches([' ', '\n', '/', '!', '*']);
+        let is_in_list = list_goes_on && matches!(joins, "," | ";" | "and" | "to" | ", and");
+        let is_whole = !before.ends_with(|it: char| it.is_alphanumeric() || "-_.".contains(it))
+            && !after.starts_with(|it: char| it.is_alphanumeric() || "-_".contains(it));
+        let is_told = before.ends_with("PTX ISA ") || is_in_list;
+        list_goes_on = is_told;
+        at = start + number.len();
+        let says_section = before.ends_with("section ") || before.ends_with("sections ");
+        let is_older = after.starts_with(" of PTX ISA ") && !after.starts_with(" of PTX ISA 9.4");
+        // `8..10` is a range of Rust.
+        let is_number = number.contains('.') && !number.contains("..");
+        if is_number && is_whole && !is_older && is_citation(number, kind, is_told, says_section) {
+            found.push(number);
+        }
+    }
+    found
+}
+
+fn is_citation(number: &str, kind: Kind, is_told: bool, says_section: bool) -> bool {
+    let parts: Vec<&str> = number.split('.').collect();
+    match (parts.as_slice(), is_told) {
+        (["8", _, _, ..] | ["9", "7", _, ..], _) => true,
+        (["8", _], _) if kind == Kind::Model || says_section => true,
+        // `PTX ISA 7.5` is a version, and so is 9.4.
+        (["6" | "7", _], _) => false,
+        (["9", minor], true) => *minor == "7",
+        (_, is_told) => is_told,
+    }
+}
+
+#[test]
+fn cited_sections_of_the_ptx_isa_are_in_the_table() {
+    let folders = [("crates", "rs"), ("models", "cat"), ("models", "md"), ("docs", "md")];
+    let mut paths: Vec<PathBuf> = folders.iter().flat_map(|(folder, it)| files(&root().join(folder), it)).collect();
+    paths.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|page| root().join(page)));
+    let (mut unknown, mut count) = (Vec::new(), 0);
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let kind = if path.extension().is_some_and(|it| it == "cat") { Kind::Model } else { Kind::Text };
+        for number in cited(&text, kind) {
+            count += 1;
+            if sections::title(number).is_none() {
+                unknown.push(format!("{}: {number}", relative(&path)));
+            }
+        }
+    }
+    assert!(count > 700, "only {count} citations are found");
+    assert!(unknown.is_empty(), "not in crates/program/src/sections.rs: {unknown:#?}");
+}
+
+#[test]
+fn citations_are_told_from_versions_and_other_documents() {
+    // Written apart, because this file is searched for citations too.
+    let [unknown, old] = ["8", "9.7"].map(|chapter| format!("{chapter}.99"));
+    let text = format!(
+        "PTX ISA 9.4, 8.5 and 5.1.7; (C11 6.5.7) v8.1 (PTX ISA 7.5) section {unknown} {old} of PTX ISA 9.1, 9.7.15.4."
+    );
+    assert_eq!(cited(&text, Kind::Text), ["8.5", "5.1.7", unknown.as_str(), "9.7.15.4"]);
+    assert_eq!(cited("(8.5, 9.4) \"8.6\"", Kind::Model), ["8.5", "8.6"]);
 }

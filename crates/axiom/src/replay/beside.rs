@@ -101,7 +101,7 @@ fn follows(unfolding: &Unfolding, kernel: KernelId, other: KernelId) -> bool {
     edges.filter(|(_, to)| *to == other).any(|(from, _)| *from == kernel || follows(unfolding, kernel, *from))
 }
 
-/// PTX ISA 9.7.16.6.2: the pairs of the list, each with equal `.cta_group`.
+/// PTX ISA 9.7.18.6.2: the pairs of the list, each with equal `.cta_group`.
 fn pipelined(a: &Event, b: &Event) -> bool {
     let tensor = |event: &Event| event.strand.as_ref().and_then(|strand| strand.tensor);
     let (Some(first), Some(second)) = (tensor(a), tensor(b)) else { return false };

@@ -14,6 +14,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::{self, Operator, State};
 use fencepost_program::program::{LocationRole, Version};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId};
@@ -80,8 +81,8 @@ impl Kind {
     /// Of the PTX ISA.
     pub fn section(self) -> &'static str {
         match self {
-            Kind::MissingWait => "9.7.15.16.5.1",
-            _ => "9.7.15.16",
+            Kind::MissingWait => sections::MBARRIER_ARRIVE_ON,
+            _ => sections::MBARRIER,
         }
     }
 }

@@ -10,6 +10,7 @@ use std::fmt;
 
 use fencepost_program::access;
 use fencepost_program::program::{Cover, Place};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_syntax::suggest::nearest;
@@ -270,7 +271,7 @@ const TABLE: &[Row] = &[
         standing: Standing::Contested,
         question: "Which CTA performs the accesses of an asynchronous operation: the one that issued it, or any of its \
                    cluster?",
-        sections: "8.6",
+        sections: sections::PROXIES,
         touched: |program| has(program, is_async_access) && has_wide_cluster(program),
     },
     Row {
@@ -300,7 +301,7 @@ const TABLE: &[Row] = &[
         default: Default::Weakest,
         standing: Standing::Settled,
         question: "Do the lanes of a warp perform one read-modify-write on one address in the order of their numbers?",
-        sections: "8.10.3",
+        sections: sections::ATOMICITY_AXIOM,
         touched: |_| false,
     },
     Row {
@@ -311,7 +312,7 @@ const TABLE: &[Row] = &[
         standing: Standing::Contested,
         question: "Does the completion of tcgen05.mma and tcgen05.cp carry a proxy fence for what they read of shared \
                    memory?",
-        sections: "9.7.18.6",
+        sections: sections::TCGEN05_MEMORY_MODEL,
         touched: |program| has(program, |event| event.has(Tag::Tcgen05) && is_async_access(event)),
     },
     Row {
@@ -321,7 +322,7 @@ const TABLE: &[Row] = &[
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Do barriers, release and acquire order tcgen05 operations of two threads without tcgen05.fence?",
-        sections: "9.7.18.6.3",
+        sections: sections::TCGEN05_SYNCHRONIZATION,
         touched: |program| has(program, |event| event.has(Tag::Tcgen05) && !event.is_main()),
     },
     Row {
@@ -332,7 +333,7 @@ const TABLE: &[Row] = &[
         standing: Standing::Contested,
         question: "Is fence.proxy.async.shared::cta about an object in another CTA's shared memory that the thread reaches \
                    through a mapped address?",
-        sections: "9.7.15.4",
+        sections: sections::FENCE,
         touched: |program| {
             has(program, |event| is_async_fence(event) && event.cover == Cover::SharedCta)
                 && has(program, |event| event.has(Tag::Remote))
@@ -345,7 +346,7 @@ const TABLE: &[Row] = &[
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "May a CTA exit while bulk copies still read its shared memory?",
-        sections: "9.7.10.28",
+        sections: sections::ASYNC_COPY,
         touched: |_| false,
     },
     Row {
@@ -355,7 +356,7 @@ const TABLE: &[Row] = &[
         default: Default::Weakest,
         standing: Standing::Contested,
         question: "Does bar.warp.sync order the asynchronous operations of its lanes, and not only their accesses?",
-        sections: "9.7.15.2",
+        sections: sections::BAR_WARP_SYNC,
         touched: |program| has(program, |event| event.has(Tag::BarrierWarp)) && has(program, |event| !event.is_main()),
     },
     Row {
@@ -365,7 +366,7 @@ const TABLE: &[Row] = &[
         default: Default::Strongest,
         standing: Standing::Settled,
         question: "Are .sys atomics of the device atomic with those of the host?",
-        sections: "8.1.1",
+        sections: sections::SYSTEM_SCOPE_ATOMICITY,
         touched: |program| {
             let hosted = |event: &Event| {
                 event.thread.and_then(|thread| program.threads.get(thread.index())).map(|thread| thread.place)

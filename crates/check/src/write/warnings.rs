@@ -2,6 +2,7 @@
 //! unfolding and the examination of mbarriers noticed, in words. Each kind has a name that stays (`docs/findings.md`).
 
 use fencepost_program::program::Lint;
+use fencepost_program::sections;
 use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
 use fencepost_report::finding::FindingKind;
 use fencepost_report::{Place, RaceAnswer, Warning};
@@ -68,7 +69,7 @@ fn flag(key: &RaceKey) -> (String, &'static str) {
     match key.kind {
         FindingKind::AllocAfterRelinquish => {
             let message = "tcgen05.alloc comes after another thread's tcgen05.relinquish_alloc_permit";
-            (message.to_owned(), "9.7.18.7.1")
+            (message.to_owned(), sections::TCGEN05_ALLOC)
         }
         _ => (format!("the model flags `{}`", key.flag), ""),
     }
@@ -80,58 +81,62 @@ fn describe(kind: HazardKind) -> (&'static str, &'static str, &'static str) {
         HazardKind::RegisterInFlight => (
             FindingKind::WgmmaRegisterInFlight.word(),
             "a register of a wgmma.mma_async is touched before a wgmma.wait_group that covers it",
-            "9.7.17.5.2",
+            sections::WGMMA_MMA_ASYNC,
         ),
         HazardKind::NoRegisterFence => (
             FindingKind::WgmmaNoFence.word(),
             "no wgmma.fence stands before the first wgmma.mma_async, or between an access to a register and one that uses it",
-            "9.7.17.7.1",
+            sections::WGMMA_FENCE,
         ),
         HazardKind::ClusterArriveTwice => (
             FindingKind::ClusterArriveTwice.word(),
             "a thread arrives again at the barrier of the cluster before it waited",
-            "9.7.15.3",
+            sections::BARRIER_CLUSTER,
         ),
         HazardKind::ClusterWaitAlone => (
             FindingKind::ClusterWaitAlone.word(),
             "a wait at the barrier of the cluster without an arrive since the last wait",
-            "9.7.15.3",
+            sections::BARRIER_CLUSTER,
         ),
         HazardKind::Misplaced => (
             FindingKind::MisplacedOperand.word(),
             "the destination or the mbarrier of an asynchronous operation lies in a CTA where it must not",
-            "9.7.10.28",
+            sections::ASYNC_COPY,
         ),
         HazardKind::OutsideWindow => (
             FindingKind::OutsideWindow.word(),
             "an access that says `.shared::cta` goes to the memory of another CTA",
-            "5.1.7",
+            sections::SHARED_SPACE,
         ),
         HazardKind::MbarrierElsewhere => (
             "mbarrier-elsewhere",
             "the mbarrier lies in another CTA than the destination, which no sentence of the ISA provides for",
-            "9.7.10.28.4.1",
+            sections::CP_ASYNC_BULK,
         ),
         HazardKind::UnpairedCollective => (
             "unpaired-collective",
             "a warp of each CTA of the pair performs this together (.cta_group::2), and the peer CTA may not perform it as often: \
              it may wait for good",
-            "9.7.18.5",
+            sections::TCGEN05_ISSUE_GRANULARITY,
         ),
         HazardKind::AllocAfterRelinquish => (
             FindingKind::AllocAfterRelinquish.word(),
             "tcgen05.alloc follows tcgen05.relinquish_alloc_permit",
-            "9.7.18.7.1",
+            sections::TCGEN05_ALLOC,
         ),
         HazardKind::DeallocatedCount => (
             "deallocated-count",
             "tcgen05.dealloc returns another number of columns than tcgen05.alloc was asked for",
-            "9.7.18.7.1",
+            sections::TCGEN05_ALLOC,
         ),
-        HazardKind::NeverDeallocated => {
-            ("never-deallocated", "tensor memory is allocated and no thread of the CTA deallocates it", "9.7.18.7.1")
+        HazardKind::NeverDeallocated => (
+            "never-deallocated",
+            "tensor memory is allocated and no thread of the CTA deallocates it",
+            sections::TCGEN05_ALLOC,
+        ),
+        HazardKind::MixedCtaGroup => {
+            ("mixed-cta-group", "two values of .cta_group are used in one kernel", sections::TCGEN05_ISSUE_GRANULARITY)
         }
-        HazardKind::Misaligned { .. } => ("misaligned", "an address of this copy is not aligned", "9.7.10.28"),
-        HazardKind::MixedCtaGroup => ("mixed-cta-group", "two values of .cta_group are used in one kernel", "9.7.18.5"),
+        HazardKind::Misaligned { .. } => ("misaligned", "an address of this copy is not aligned", sections::ASYNC_COPY),
     }
 }

@@ -10,6 +10,7 @@ use crate::barrier::participants;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Operand, Operation, Place, Unsupported};
+use crate::sections;
 use crate::value::Value;
 
 struct Use<'t> {
@@ -41,7 +42,7 @@ pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
             };
             let this = Use { place: thread.place, barrier, count, span: code.span };
             if let Some(what) = uses.iter().find_map(|earlier| conflict(earlier, &this)) {
-                findings.lint("barrier-count", this.span, what.clone(), "9.7.15.1");
+                findings.lint("barrier-count", this.span, what.clone(), sections::BAR);
                 findings.unsupported.push(Unsupported { span: this.span, what });
             }
             uses.push(this);

@@ -12,6 +12,7 @@ use crate::ids::KernelId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::{Findings, Refusal};
 use crate::program::{HostCall, Instruction, Operation};
+use crate::sections;
 
 /// Where a kernel is launched: a thread, and places of its code of which no two lie on one way.
 struct Sites {
@@ -208,7 +209,7 @@ pub(super) fn event_holds(
                 "kernel {second} waits for event `{event}` before it is recorded (behind kernel {first}, which is launched \
                  later), and so for nothing: launch kernel {first} first"
             );
-            findings.lint("unrecorded-event", span, message, "8.9.4");
+            findings.lint("unrecorded-event", span, message, sections::MEMORY_SYNCHRONIZATION);
             return false;
         }
         Calls::MayLack => format!("a wait for event `{event}`, whose kernel {first} may not have been launched"),

@@ -24,10 +24,11 @@ use crate::lower::names::{Names, VariableId};
 use crate::lower::sizes::Asked;
 use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
+use crate::sections;
 use crate::unfold::defined;
 use crate::value::Value;
 
-const SECTION: &str = "9.7.18.8";
+const SECTION: &str = sections::TENSOR_LOAD_STORE;
 /// More values of a register than this are not followed.
 const MOST_VALUES: usize = 64;
 

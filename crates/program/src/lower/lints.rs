@@ -17,12 +17,13 @@ use crate::program::asynchronous::{Action, Family};
 use crate::program::{
     AddressOperand, Cover, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope, Space, Version,
 };
+use crate::sections;
 use crate::table::modifier::spelled;
 use crate::table::target::{Target, lacks};
 use crate::tag::{Tag, Tags};
 
-const MBARRIER: &str = "9.7.15.16";
-const FENCE: &str = "9.7.15.4";
+const MBARRIER: &str = sections::MBARRIER;
+const FENCE: &str = sections::FENCE;
 
 /// What the lints look at.
 pub(crate) struct Text<'a> {
@@ -71,7 +72,7 @@ fn growing_allocations(thread: &ThreadBuilder, findings: &mut Findings) {
         if let Some(before) = least.filter(|before| *before < count) {
             let message =
                 format!("{count} columns of tensor memory are allocated after {before}: the number must not increase");
-            findings.lint("growing-allocation", code.span, message, "9.7.18.7.1");
+            findings.lint("growing-allocation", code.span, message, sections::TCGEN05_ALLOC);
         }
         least = Some(least.map_or(count, |before| before.min(count)));
     }
@@ -204,7 +205,7 @@ impl Text<'_> {
             if let Some(span) = trigger.filter(|_| marked(second, Tag::GridWait).is_none()) {
                 let message =
                     format!("kernel {} may start here, and has no `griddepcontrol.wait` for what follows", second.0);
-                findings.lint("unawaited-launch", span, message, "9.7.15.14");
+                findings.lint("unawaited-launch", span, message, sections::GRIDDEPCONTROL);
             }
         }
     }

@@ -4,6 +4,7 @@ use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::suggest::nearest;
 
 use crate::program::Version;
+use crate::sections;
 use crate::table::form::{Form, Slot, version};
 use crate::table::{
     ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_integer,
@@ -65,17 +66,17 @@ type Word = (&'static [&'static str], &'static str, (u8, u8), &'static str);
 
 /// Words that came later than the instruction they stand in (PTX ISA 9.7.10.8, 9.7.15.4 and their own sections).
 const WORDS: &[Word] = &[
-    (&["fence"], "acquire", (8, 6), "9.7.15.4"),
-    (&["fence"], "release", (8, 6), "9.7.15.4"),
-    (&["fence", "ld", "st", "atom", "red"], "cluster", (7, 8), "8.5"),
-    (&["ld", "st", "atom", "red"], "shared::cluster", (7, 8), "5.1.7"),
-    (&["ld", "st"], "mmio", (8, 2), "8.4.1"),
-    (&["cp"], "b128", (9, 3), "9.7.10.28.4.1"),
-    (&["cp"], "cp_mask", (8, 6), "9.7.10.28.4.1"),
-    (&["cp"], "cta_group::1", (8, 6), "9.7.10.28.5.2"),
-    (&["cp"], "cta_group::2", (8, 6), "9.7.10.28.5.2"),
-    (&["prefetch"], "tensormap", (8, 0), "9.7.10.16"),
-    (&["isspacep"], "shared::cluster", (7, 8), "9.7.10.20"),
+    (&["fence"], "acquire", (8, 6), sections::FENCE),
+    (&["fence"], "release", (8, 6), sections::FENCE),
+    (&["fence", "ld", "st", "atom", "red"], "cluster", (7, 8), sections::SCOPE),
+    (&["ld", "st", "atom", "red"], "shared::cluster", (7, 8), sections::SHARED_SPACE),
+    (&["ld", "st"], "mmio", (8, 2), sections::MMIO_OPERATION),
+    (&["cp"], "b128", (9, 3), sections::CP_ASYNC_BULK),
+    (&["cp"], "cp_mask", (8, 6), sections::CP_ASYNC_BULK),
+    (&["cp"], "cta_group::1", (8, 6), sections::CP_ASYNC_BULK_TENSOR),
+    (&["cp"], "cta_group::2", (8, 6), sections::CP_ASYNC_BULK_TENSOR),
+    (&["prefetch"], "tensormap", (8, 0), sections::PREFETCH),
+    (&["isspacep"], "shared::cluster", (7, 8), sections::ISSPACEP),
 ];
 
 /// The version that brought this instruction, and its section, where its own table does not say so.

@@ -86,7 +86,7 @@ const SPACES: &[&str] =
 
 const VECTORS: &[(&str, u8)] = &[("v2", 2), ("v4", 4), ("v8", 8)];
 
-/// Performance hints: no effect on values (PTX ISA 9.7.9.1 and 9.7.9.2).
+/// Performance hints: no effect on values (PTX ISA 9.7.10.1 and 9.7.10.2).
 const HINTS: &[&str] = &["ca", "cg", "cs", "lu", "wb", "wt"];
 const HINT_PREFIXES: &[&str] = &["L1::", "L2::", "l1::", "l2::"];
 

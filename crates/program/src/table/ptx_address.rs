@@ -10,6 +10,7 @@ use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::lower::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
 use crate::program::{Feature, LocalValue, Operand, Operation, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
 use crate::value::{Type, Value};
@@ -25,18 +26,24 @@ const WIDTH: Slot = Slot::One(&["u32", "u64"]);
 const CLUSTER: Slot = Slot::Maybe(&["shared::cluster"]);
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    Form { head: &["mapa"], slots: &[CLUSTER, WIDTH], section: "9.7.10.24", since: version(7, 8), kind: Kind::MapRank },
+    Form {
+        head: &["mapa"],
+        slots: &[CLUSTER, WIDTH],
+        section: sections::MAPA,
+        since: version(7, 8),
+        kind: Kind::MapRank,
+    },
     Form {
         head: &["getctarank"],
         slots: &[CLUSTER, WIDTH],
-        section: "9.7.10.25",
+        section: sections::GETCTARANK,
         since: version(7, 8),
         kind: Kind::Rank,
     },
     Form {
         head: &["isspacep"],
         slots: &[Slot::One(&["global", "shared", "shared::cta", "shared::cluster"])],
-        section: "9.7.10.20",
+        section: sections::ISSPACEP,
         since: version(2, 0),
         kind: Kind::IsInSpace,
     },

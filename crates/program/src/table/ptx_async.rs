@@ -12,6 +12,7 @@ use crate::program::asynchronous::{
     RegionId, Replicas, Size, Start, Told, Valid,
 };
 use crate::program::{AddressOperand, Feature, Operand, Operation, Scope, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_combine::{ELEMENT, combine};
 use crate::table::ptx_memory::scope_tag;
@@ -62,63 +63,63 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["cp", "async"],
         slots: &[Slot::One(&["ca", "cg"]), SHARED, Slot::One(&["global"]), Slot::Hints],
-        section: "9.7.10.28.3.1",
+        section: sections::CP_ASYNC,
         since: version(7, 0),
         kind: Kind::Small,
     },
     Form {
         head: &["cp", "async", "commit_group"],
         slots: &[],
-        section: "9.7.10.28.3.2",
+        section: sections::CP_ASYNC_COMMIT_GROUP,
         since: version(7, 0),
         kind: Kind::Commit(Family::CpAsync),
     },
     Form {
         head: &["cp", "async", "wait_group"],
         slots: &[],
-        section: "9.7.10.28.3.3",
+        section: sections::CP_ASYNC_WAIT_GROUP,
         since: version(7, 0),
         kind: Kind::WaitGroup(Family::CpAsync),
     },
     Form {
         head: &["cp", "async", "wait_all"],
         slots: &[],
-        section: "9.7.10.28.3.3",
+        section: sections::CP_ASYNC_WAIT_GROUP,
         since: version(7, 0),
         kind: Kind::WaitAll,
     },
     Form {
         head: &["cp", "async", "mbarrier", "arrive"],
         slots: &[Slot::Maybe(&["noinc"]), Slot::Maybe(&["shared", "shared::cta"]), Slot::One(&["b64"])],
-        section: "9.7.15.16.14",
+        section: sections::CP_ASYNC_MBARRIER_ARRIVE,
         since: version(7, 0),
         kind: Kind::ArriveLater,
     },
     Form {
         head: &["cp", "async", "bulk", "shared::cluster", "global"],
         slots: STRENGTH,
-        section: "9.7.10.28.4.1",
+        section: sections::CP_ASYNC_BULK,
         since: version(8, 0),
         kind: Kind::Bulk { to: "shared::cluster", from: "global" },
     },
     Form {
         head: &["cp", "async", "bulk", "shared::cta", "global"],
         slots: STRENGTH,
-        section: "9.7.10.28.4.1",
+        section: sections::CP_ASYNC_BULK,
         since: version(8, 6),
         kind: Kind::Bulk { to: "shared::cta", from: "global" },
     },
     Form {
         head: &["cp", "async", "bulk", "shared::cluster", "shared::cta"],
         slots: STRENGTH,
-        section: "9.7.10.28.4.1",
+        section: sections::CP_ASYNC_BULK,
         since: version(8, 0),
         kind: Kind::Bulk { to: "shared::cluster", from: "shared::cta" },
     },
     Form {
         head: &["cp", "async", "bulk", "global", "shared::cta"],
         slots: GROUPED,
-        section: "9.7.10.28.4.1",
+        section: sections::CP_ASYNC_BULK,
         since: version(8, 0),
         kind: Kind::Bulk { to: "global", from: "shared::cta" },
     },
@@ -133,7 +134,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             ELEMENT,
             Slot::Hints,
         ],
-        section: "9.7.10.28.4.2",
+        section: sections::CP_REDUCE_ASYNC_BULK,
         since: version(8, 0),
         kind: Kind::Reduce { to: "shared::cluster" },
     },
@@ -148,7 +149,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             ELEMENT,
             Slot::Hints,
         ],
-        section: "9.7.10.28.4.2",
+        section: sections::CP_REDUCE_ASYNC_BULK,
         since: version(8, 0),
         kind: Kind::Reduce { to: "global" },
     },
@@ -163,7 +164,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["cp_mask"]),
             Slot::Maybe(&["b128"]),
         ],
-        section: "9.7.10.28.4.4",
+        section: sections::MULTIMEM_CP_ASYNC_BULK,
         since: version(9, 1),
         kind: Kind::Multimem,
     },
@@ -179,28 +180,28 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["noftz"]),
             ELEMENT,
         ],
-        section: "9.7.10.28.4.5",
+        section: sections::MULTIMEM_CP_REDUCE_ASYNC_BULK,
         since: version(9, 1),
         kind: Kind::Multimem,
     },
     Form {
         head: &["cp", "async", "bulk", "prefetch", "L2", "global"],
         slots: &[Slot::Hints],
-        section: "9.7.10.28.4.3",
+        section: sections::CP_ASYNC_BULK_PREFETCH,
         since: version(8, 0),
         kind: Kind::Hint,
     },
     Form {
         head: &["cp", "async", "bulk", "commit_group"],
         slots: &[],
-        section: "9.7.10.28.6.1",
+        section: sections::CP_ASYNC_BULK_COMMIT_GROUP,
         since: version(8, 0),
         kind: Kind::Commit(Family::Bulk),
     },
     Form {
         head: &["cp", "async", "bulk", "wait_group"],
         slots: &[Slot::Maybe(&["read"])],
-        section: "9.7.10.28.6.2",
+        section: sections::CP_ASYNC_BULK_WAIT_GROUP,
         since: version(8, 0),
         kind: Kind::WaitGroup(Family::Bulk),
     },
@@ -211,14 +212,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["L1", "L2", "L2::evict_last", "L2::evict_normal", "tensormap"]),
             Slot::Hints,
         ],
-        section: "9.7.10.16",
+        section: sections::PREFETCH,
         since: version(2, 0),
         kind: Kind::Hint,
     },
     Form {
         head: &["prefetchu"],
         slots: &[Slot::One(&["L1"])],
-        section: "9.7.10.16",
+        section: sections::PREFETCH,
         since: version(2, 0),
         kind: Kind::Hint,
     },
@@ -427,7 +428,7 @@ fn placement(to: &str, from: &str) -> Placement {
         (_, "shared::cta") => Home::Other,
         _ => Home::Any,
     };
-    Placement { destination, mbarrier: Beside::Unsaid, section: "9.7.10.28.4.1" }
+    Placement { destination, mbarrier: Beside::Unsaid, section: sections::CP_ASYNC_BULK }
 }
 
 /// `cp.async.bulk…[d], [s], size, [mbar]{, mask}{, cache-policy}`, or without the mbarrier to global memory.
@@ -538,7 +539,7 @@ pub(crate) fn wide_mask(
 ) -> Result<Replicas, Refusal> {
     context.findings.feature(Feature::Cluster, mask.span);
     if !words.has("multicast::cluster") {
-        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), "9.7.10.28");
+        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), sections::ASYNC_COPY);
     }
     Ok(Replicas::Mask(context.value(mask)?))
 }

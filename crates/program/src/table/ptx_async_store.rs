@@ -12,6 +12,7 @@ use crate::program::asynchronous::{
     Beside, Completion, Effect, Family, Home, Placement, RegionId, Replicas, Size, Start,
 };
 use crate::program::{Feature, LocalValue, Operand, Operation, Scope, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier;
 use crate::table::ptx_async::{COMPLETE_TX, address, region, shared, start, strong, weak, wrong_operands};
@@ -56,7 +57,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["v2", "v4"]),
             STORED,
         ],
-        section: "9.7.10.13",
+        section: sections::ST_ASYNC,
         since: version(8, 1),
         kind: Kind::Store,
     },
@@ -71,14 +72,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]),
             Slot::Type,
         ],
-        section: "9.7.15.8",
+        section: sections::RED_ASYNC,
         since: version(8, 1),
         kind: Kind::Reduce,
     },
     Form {
         head: &["multimem", "st", "async"],
         slots: &[RELEASE, WIDE, Slot::Maybe(&["global"]), STORED],
-        section: "9.7.10.13",
+        section: sections::ST_ASYNC,
         since: version(9, 3),
         kind: Kind::Multimem,
     },
@@ -91,7 +92,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["add", "min", "max", "inc", "dec", "and", "or", "xor"]),
             Slot::Type,
         ],
-        section: "9.7.15.8",
+        section: sections::RED_ASYNC,
         since: version(9, 3),
         kind: Kind::Multimem,
     },
@@ -103,42 +104,42 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["multicast::cluster::all"]),
             Slot::One(&["b128"]),
         ],
-        section: "9.7.15.18.1",
+        section: sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
         since: version(8, 6),
         kind: Kind::TryCancel,
     },
     Form {
         head: &["clusterlaunchcontrol", "query_cancel", "is_canceled"],
         slots: &[Slot::One(&["pred"]), Slot::One(&["b128"])],
-        section: "9.7.15.18.2",
+        section: sections::CLUSTERLAUNCHCONTROL_QUERY_CANCEL,
         since: version(8, 6),
         kind: Kind::IsCanceled,
     },
     Form {
         head: &["clusterlaunchcontrol", "query_cancel", "get_first_ctaid"],
         slots: &[Slot::One(&["v4"]), Slot::One(&["b32"]), Slot::One(&["b128"])],
-        section: "9.7.15.18.2",
+        section: sections::CLUSTERLAUNCHCONTROL_QUERY_CANCEL,
         since: version(8, 6),
         kind: Kind::FirstCta(None),
     },
     Form {
         head: &["clusterlaunchcontrol", "query_cancel", "get_first_ctaid::x"],
         slots: &[Slot::One(&["b32"]), Slot::One(&["b128"])],
-        section: "9.7.15.18.2",
+        section: sections::CLUSTERLAUNCHCONTROL_QUERY_CANCEL,
         since: version(8, 6),
         kind: Kind::FirstCta(Some(0)),
     },
     Form {
         head: &["clusterlaunchcontrol", "query_cancel", "get_first_ctaid::y"],
         slots: &[Slot::One(&["b32"]), Slot::One(&["b128"])],
-        section: "9.7.15.18.2",
+        section: sections::CLUSTERLAUNCHCONTROL_QUERY_CANCEL,
         since: version(8, 6),
         kind: Kind::FirstCta(Some(1)),
     },
     Form {
         head: &["clusterlaunchcontrol", "query_cancel", "get_first_ctaid::z"],
         slots: &[Slot::One(&["b32"]), Slot::One(&["b128"])],
-        section: "9.7.15.18.2",
+        section: sections::CLUSTERLAUNCHCONTROL_QUERY_CANCEL,
         since: version(8, 6),
         kind: Kind::FirstCta(Some(2)),
     },
@@ -248,8 +249,8 @@ fn multimem(context: &mut Context<'_>, tree: &Instruction, words: &Words, form: 
 /// Destination and mbarrier lie in one CTA: for a store of a cluster that has several, for a reduction not the thread's own.
 fn placement(kind: Kind) -> Placement {
     let (destination, section) = match kind {
-        Kind::Reduce => (Home::Other, "9.7.15.8"),
-        _ => (Home::OfSeveral, "9.7.10.13"),
+        Kind::Reduce => (Home::Other, sections::RED_ASYNC),
+        _ => (Home::OfSeveral, sections::ST_ASYNC),
     };
     Placement { destination, mbarrier: Beside::Same, section }
 }
@@ -284,7 +285,11 @@ fn try_cancel(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> R
     answer.replicas = replicas;
     let effect = Effect::Answer { destination: RegionId(0) };
     // A multicast writes at the same place of every CTA.
-    let own = Placement { destination: Home::Own, mbarrier: Beside::Same, section: "9.7.15.18.1" };
+    let own = Placement {
+        destination: Home::Own,
+        mbarrier: Beside::Same,
+        section: sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
+    };
     let placement = (replicas == Replicas::One).then_some(own);
     let completion = Completion::Transaction { mbarrier, replicas, placement };
     start(context, tree, Family::Bulk, Start { regions: vec![answer], effect, completion, tensor: None });

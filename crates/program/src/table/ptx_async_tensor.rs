@@ -11,6 +11,7 @@ use crate::program::asynchronous::{
     Base, Beside, Completion, Effect, Family, Home, Mode, Placement, Region, RegionId, Replicas, Size, Start, Valid,
 };
 use crate::program::{AddressOperand, Operand, Scope, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{
     COMPLETE_TX, MULTICASTS, REPORT, is_multicast, operands, own, region, shared, start, strong, transaction, weak,
@@ -67,14 +68,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["bulk_group"]),
             Slot::Hints,
         ],
-        section: "9.7.10.28.5.3",
+        section: sections::CP_REDUCE_ASYNC_BULK_TENSOR,
         since: version(8, 0),
         kind: Kind::Reduce,
     },
     Form {
         head: &["cp", "async", "bulk", "prefetch", "tensor"],
         slots: &[DIMENSIONS, Slot::One(&["L2"]), Slot::One(&["global"]), MODE, Slot::Hints],
-        section: "9.7.10.28.5.4",
+        section: sections::CP_ASYNC_BULK_PREFETCH_TENSOR,
         since: version(8, 0),
         kind: Kind::Prefetch,
     },

@@ -9,6 +9,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Feature, Operand, Operation, Reduction, ReductionOperation};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers};
 use crate::table::ptx_local;
@@ -26,18 +27,24 @@ pub(crate) const FORMS: &[Form<Beyond>] = &[
     Form {
         head: &["barrier", "cluster", "arrive"],
         slots: &[Slot::Maybe(&["release", "relaxed"]), Slot::Maybe(&["aligned"])],
-        section: "9.7.15.3",
+        section: sections::BARRIER_CLUSTER,
         since: version(7, 8),
         kind: Beyond::ClusterArrive,
     },
     Form {
         head: &["barrier", "cluster", "wait"],
         slots: &[Slot::Maybe(&["acquire"]), Slot::Maybe(&["aligned"])],
-        section: "9.7.15.3",
+        section: sections::BARRIER_CLUSTER,
         since: version(7, 8),
         kind: Beyond::ClusterWait,
     },
-    Form { head: &["bar", "warp", "sync"], slots: &[], section: "9.7.15.2", since: version(6, 0), kind: Beyond::Warp },
+    Form {
+        head: &["bar", "warp", "sync"],
+        slots: &[],
+        section: sections::BAR_WARP_SYNC,
+        since: version(6, 0),
+        kind: Beyond::Warp,
+    },
 ];
 
 /// Barriers of a cluster or a warp, of real PTX.

@@ -7,6 +7,7 @@ use crate::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{self, spelled};
 use crate::table::ptx_address::{assign, binary, constant, temporary};
@@ -25,7 +26,7 @@ pub(crate) enum Kind {
 const BITS: Slot = Slot::One(&["b32", "b64"]);
 
 const fn row(opcode: &'static [&'static str], slots: &'static [Slot], kind: Kind) -> Form<Kind> {
-    Form { head: opcode, slots, section: "9.7.1", since: version(2, 0), kind }
+    Form { head: opcode, slots, section: sections::INTEGER, since: version(2, 0), kind }
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -37,7 +38,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["lop3"],
         slots: &[Slot::Maybe(&["and", "or", "xor"]), Slot::One(&["b32"])],
-        section: "9.7.8",
+        section: sections::LOGIC_AND_SHIFT,
         since: version(4, 3),
         kind: Kind::Table,
     },

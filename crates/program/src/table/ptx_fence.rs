@@ -8,6 +8,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{Cover, Feature, FenceCover, Operation, Scope};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{self, Modifiers, Sem, spelled};
 use crate::table::ptx_memory::{note_scope, scope_tag};
@@ -39,7 +40,7 @@ const RESTRICTIONS: &[&str] = &["sync_restrict::shared::cta", "sync_restrict::sh
 const READ: &str = "sync_restrict::shared::cluster::read";
 
 const fn form(head: &'static [&'static str], slots: &'static [Slot], since: (u8, u8), kind: Kind) -> Form<Kind> {
-    Form { head, slots, section: "9.7.15.4", since: version(since.0, since.1), kind }
+    Form { head, slots, section: sections::FENCE, since: version(since.0, since.1), kind }
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -178,7 +179,7 @@ fn map(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<F
         TreeOperand::Integer(128) => {}
         TreeOperand::Integer(bytes) => {
             let message = format!("a tensor map has 128 bytes, not {bytes}");
-            context.findings.lint("tensormap-size", size.span, message, "9.7.15.4");
+            context.findings.lint("tensormap-size", size.span, message, sections::FENCE);
         }
         _ => return Err(Refusal::error(size.span, "the size of a tensor map is the constant 128")),
     }
@@ -241,7 +242,7 @@ fn proxy_fence(
     Ok(())
 }
 
-/// `membar.{cta,gl,sys}` is `fence.sc.{cta,gpu,sys}` on sm_70 and later (PTX ISA 9.7.13 membar).
+/// `membar.{cta,gl,sys}` is `fence.sc.{cta,gpu,sys}` on sm_70 and later (PTX ISA 9.7.15.4 membar).
 pub(crate) fn membar(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<(), Refusal> {
     let [] = context.operands(tree)?;
     if let Some(proxy) = &modifiers.proxy {

@@ -9,6 +9,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{bits_type, spelled};
 use crate::table::ptx_address::{assign, binary, constant, temporary};
@@ -71,7 +72,13 @@ const TYPES: Slot = Slot::Like { name: "ftype", accepts: is_type, most: 2 };
 const TESTS: Slot = Slot::Like { name: "comparison", accepts: is_comparison, most: 2 };
 
 const fn row(head: &'static [&'static str]) -> Form<Kind> {
-    Form { head, slots: &[ROUNDING, TYPES], section: "9.7.3", since: version(1, 0), kind: Kind::Arithmetic }
+    Form {
+        head,
+        slots: &[ROUNDING, TYPES],
+        section: sections::FLOATING_POINT,
+        since: version(1, 0),
+        kind: Kind::Arithmetic,
+    }
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -98,7 +105,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["setp"],
         slots: &[TESTS, ROUNDING, TYPES],
-        section: "9.7.6",
+        section: sections::COMPARISON_AND_SELECTION,
         since: version(1, 0),
         kind: Kind::Comparison,
     },
@@ -108,49 +115,49 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["finite", "infinite", "number", "notanumber", "normal", "subnormal"]),
             Slot::One(&["f32", "f64"]),
         ],
-        section: "9.7.3",
+        section: sections::FLOATING_POINT,
         since: version(2, 0),
         kind: Kind::Comparison,
     },
     Form {
         head: &["prmt"],
         slots: &[Slot::One(&["b32"]), Slot::Maybe(&["f4e", "b4e", "rc8", "ecl", "ecr", "rc16"])],
-        section: "9.7.8",
+        section: sections::PRMT,
         since: version(2, 0),
         kind: Kind::Permute,
     },
     Form {
         head: &["mma", "sync", "aligned"],
         slots: &[Slot::Like { name: "shape.layout.types", accepts: is_of_matrices, most: 16 }],
-        section: "9.7.16.5.14",
+        section: sections::MMA,
         since: version(6, 4),
         kind: Kind::Matrix,
     },
     Form {
         head: &["mma", "sp", "sync", "aligned"],
         slots: &[Slot::Like { name: "shape.layout.types", accepts: is_of_matrices, most: 16 }],
-        section: "9.7.16.6.3",
+        section: sections::MMA_SP,
         since: version(7, 1),
         kind: Kind::Matrix,
     },
     Form {
         head: &["movmatrix", "sync", "aligned"],
         slots: &[Slot::One(&["m8n8"]), Slot::One(&["trans"]), Slot::One(&["b16"])],
-        section: "9.7.16.5.17",
+        section: sections::MOVMATRIX,
         since: version(7, 8),
         kind: Kind::Permute,
     },
     Form {
         head: &["dp4a"],
         slots: &[Slot::Like { name: "atype.btype", accepts: is_word_type, most: 2 }],
-        section: "9.7.1",
+        section: sections::INTEGER,
         since: version(5, 0),
         kind: Kind::Packed,
     },
     Form {
         head: &["dp2a"],
         slots: &[Slot::One(&["lo", "hi"]), Slot::Like { name: "atype.btype", accepts: is_word_type, most: 2 }],
-        section: "9.7.1",
+        section: sections::INTEGER,
         since: version(5, 0),
         kind: Kind::Packed,
     },

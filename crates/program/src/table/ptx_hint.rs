@@ -8,6 +8,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand, Operation};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::ptx_address::{assign, constant};
 use crate::table::ptx_async::{address, wrong_operands};
@@ -35,49 +36,49 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["setmaxnreg"],
         slots: &[Slot::One(&["inc", "dec"]), Slot::One(&["sync"]), Slot::One(&["aligned"]), Slot::One(&["u32"])],
-        section: "9.7.22.5",
+        section: sections::SETMAXNREG,
         since: version(8, 0),
         kind: Kind::Registers,
     },
     Form {
         head: &["applypriority"],
         slots: &[Slot::Maybe(&["global"]), Slot::One(&["L2::evict_normal"])],
-        section: "9.7.10.17",
+        section: sections::APPLYPRIORITY,
         since: version(7, 4),
         kind: Kind::ApplyPriority,
     },
     Form {
         head: &["discard"],
         slots: &[Slot::Maybe(&["global"]), Slot::One(&["L2"])],
-        section: "9.7.10.18",
+        section: sections::DISCARD,
         since: version(7, 4),
         kind: Kind::Discard,
     },
     Form {
         head: &["createpolicy", "fractional"],
         slots: POLICY,
-        section: "9.7.10.19",
+        section: sections::CREATEPOLICY,
         since: version(7, 4),
         kind: Kind::Policy,
     },
     Form {
         head: &["createpolicy", "range"],
         slots: POLICY,
-        section: "9.7.10.19",
+        section: sections::CREATEPOLICY,
         since: version(7, 4),
         kind: Kind::Policy,
     },
     Form {
         head: &["createpolicy", "cvt"],
         slots: POLICY,
-        section: "9.7.10.19",
+        section: sections::CREATEPOLICY,
         since: version(7, 4),
         kind: Kind::Policy,
     },
     Form {
         head: &["st", "bulk"],
         slots: &[Slot::Maybe(&["weak"]), Slot::Maybe(&["shared::cta"])],
-        section: "9.7.10.14",
+        section: sections::ST_BULK,
         since: version(8, 6),
         kind: Kind::Fill,
     },

@@ -9,6 +9,7 @@ use crate::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand, Operation};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};
 use crate::table::ptx_address::{assign, binary, constant, temporary};
@@ -68,28 +69,34 @@ const fn row(
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    row(&["add", "cc"], &[WORDS], "9.7.2", (1, 2), Kind::Add(Carry::Ignored)),
-    row(&["addc"], &[CC, WORDS], "9.7.2", (1, 2), Kind::Add(Carry::Taken)),
-    row(&["sub", "cc"], &[WORDS], "9.7.2", (1, 2), Kind::Subtract(Carry::Ignored)),
-    row(&["subc"], &[CC, WORDS], "9.7.2", (1, 2), Kind::Subtract(Carry::Taken)),
-    row(&["mad", "lo", "cc"], &[WORDS], "9.7.2", (3, 0), Kind::MultiplyAdd(Carry::Ignored)),
-    row(&["mad", "hi", "cc"], &[WORDS], "9.7.2", (3, 0), Kind::MultiplyAdd(Carry::Ignored)),
-    row(&["madc"], &[PART, CC, WORDS], "9.7.2", (3, 0), Kind::MultiplyAdd(Carry::Taken)),
+    row(&["add", "cc"], &[WORDS], sections::EXTENDED_INTEGER, (1, 2), Kind::Add(Carry::Ignored)),
+    row(&["addc"], &[CC, WORDS], sections::EXTENDED_INTEGER, (1, 2), Kind::Add(Carry::Taken)),
+    row(&["sub", "cc"], &[WORDS], sections::EXTENDED_INTEGER, (1, 2), Kind::Subtract(Carry::Ignored)),
+    row(&["subc"], &[CC, WORDS], sections::EXTENDED_INTEGER, (1, 2), Kind::Subtract(Carry::Taken)),
+    row(&["mad", "lo", "cc"], &[WORDS], sections::EXTENDED_INTEGER, (3, 0), Kind::MultiplyAdd(Carry::Ignored)),
+    row(&["mad", "hi", "cc"], &[WORDS], sections::EXTENDED_INTEGER, (3, 0), Kind::MultiplyAdd(Carry::Ignored)),
+    row(&["madc"], &[PART, CC, WORDS], sections::EXTENDED_INTEGER, (3, 0), Kind::MultiplyAdd(Carry::Taken)),
     row(
         &["shf"],
         &[Slot::One(&["l", "r"]), Slot::One(&["clamp", "wrap"]), Slot::One(&["b32"])],
-        "9.7.8",
+        sections::LOGIC_AND_SHIFT,
         (3, 1),
         Kind::FunnelShift,
     ),
-    row(&["abs"], &[Slot::One(&["s16", "s32", "s64"])], "9.7.1", (1, 0), Kind::Absolute),
-    row(&["mul24"], &[Slot::One(&["lo"]), SMALL], "9.7.1", (1, 0), Kind::Product24),
-    row(&["mad24"], &[Slot::One(&["lo"]), SMALL], "9.7.1", (1, 0), Kind::MultiplyAdd24),
-    row(&["sad"], &[Slot::One(&["u16", "u32", "u64", "s16", "s32", "s64"])], "9.7.1", (1, 0), Kind::Difference),
-    row(&["bfind"], &[Slot::Maybe(&["shiftamt"]), Slot::One(&["u32", "u64"])], "9.7.1", (2, 0), Kind::Find),
-    row(&["cnot"], &[Slot::One(&["b16", "b32", "b64"])], "9.7.8", (1, 0), Kind::IsZero),
-    row(&["set"], &[COMPARISON, TYPES], "9.7.6", (1, 0), Kind::Set),
-    row(&["slct"], &[TYPES], "9.7.6", (1, 0), Kind::SelectBySign),
+    row(&["abs"], &[Slot::One(&["s16", "s32", "s64"])], sections::INTEGER, (1, 0), Kind::Absolute),
+    row(&["mul24"], &[Slot::One(&["lo"]), SMALL], sections::INTEGER, (1, 0), Kind::Product24),
+    row(&["mad24"], &[Slot::One(&["lo"]), SMALL], sections::INTEGER, (1, 0), Kind::MultiplyAdd24),
+    row(
+        &["sad"],
+        &[Slot::One(&["u16", "u32", "u64", "s16", "s32", "s64"])],
+        sections::INTEGER,
+        (1, 0),
+        Kind::Difference,
+    ),
+    row(&["bfind"], &[Slot::Maybe(&["shiftamt"]), Slot::One(&["u32", "u64"])], sections::INTEGER, (2, 0), Kind::Find),
+    row(&["cnot"], &[Slot::One(&["b16", "b32", "b64"])], sections::LOGIC_AND_SHIFT, (1, 0), Kind::IsZero),
+    row(&["set"], &[COMPARISON, TYPES], sections::COMPARISON_AND_SELECTION, (1, 0), Kind::Set),
+    row(&["slct"], &[TYPES], sections::COMPARISON_AND_SELECTION, (1, 0), Kind::SelectBySign),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {

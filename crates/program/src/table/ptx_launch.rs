@@ -9,12 +9,13 @@ use crate::ids::KernelId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{Feature, HostCall, Operation};
+use crate::sections;
 use crate::table::form::{self, Form, version};
 use crate::table::modifier::spelled;
 use crate::tag::{Tag, Tags};
 
 const fn row(head: &'static [&'static str], kind: Tag) -> Form<Tag> {
-    Form { head, slots: &[], section: "9.7.15.14", since: version(7, 8), kind }
+    Form { head, slots: &[], section: sections::GRIDDEPCONTROL, since: version(7, 8), kind }
 }
 
 pub(crate) const FORMS: &[Form<Tag>] = &[

@@ -1,4 +1,4 @@
-//! PTX instructions that touch registers and control only (PTX ISA 9.7.1, 9.7.6 to 9.7.9, 9.7.12).
+//! PTX instructions that touch registers and control only (PTX ISA 9.7.1, 9.7.6 to 9.7.8, 9.7.10, 9.7.14).
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Comparison, Dialect};

@@ -16,6 +16,7 @@ use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Space, Update,
 };
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
 use crate::table::ptx_address::{binary, constant, in_cta};
@@ -62,7 +63,7 @@ const INIT: &[Slot] = &[Slot::Maybe(&["layout::v0", "layout::v1"]), Slot::Maybe(
 const PLAIN: &[Slot] = &[Slot::Maybe(OWN), TYPE];
 
 const fn row(head: &'static [&'static str], slots: &'static [Slot], since: (u8, u8), kind: Kind) -> Form<Kind> {
-    Form { head, slots, section: "9.7.15.16", since: version(since.0, since.1), kind }
+    Form { head, slots, section: sections::MBARRIER, since: version(since.0, since.1), kind }
 }
 
 const fn counted(operator: Operator) -> Kind {

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics of PTX: defaults (PTX ISA 9.7.9, 9.7.13) and the tags of the resulting events.
+//! Loads, stores and atomics of PTX: defaults (PTX ISA 9.7.10, 9.7.15) and the tags of the resulting events.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
@@ -9,6 +9,7 @@ use crate::lower::context::Context;
 use crate::lower::findings::{Refusal, misfit};
 use crate::lower::spaces::window;
 use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
+use crate::sections;
 use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
 use crate::table::ptx_vector;
@@ -140,7 +141,11 @@ fn note_floor(context: &mut Context<'_>, tree: &Instruction) {
     }
     let words = tree.modifiers.iter().filter_map(|word| FLOORS.iter().find(|(name, _)| *name == word.node));
     if let Some((_, (major, minor))) = words.max_by_key(|(_, floor)| *floor) {
-        let section = if matches!(tree.opcode.node.as_str(), "atom" | "red") { "9.7.15" } else { "9.7.10" };
+        let section = if matches!(tree.opcode.node.as_str(), "atom" | "red") {
+            sections::SYNCHRONIZATION
+        } else {
+            sections::DATA_MOVEMENT
+        };
         context.findings.floor(tree.span(), modifier::spelled(tree), version(*major, *minor), section);
     }
 }
@@ -265,7 +270,7 @@ pub(crate) fn load(
     }
     let is_readonly = modifiers.words.contains(&"proxy::readonly");
     if is_readonly {
-        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), "9.7.10.8");
+        context.findings.floor(tree.span(), modifier::spelled(tree), version(9, 4), sections::LD);
     }
     let ty = access_type(context, tree, modifiers)?;
     let length = length(context, tree, modifiers, ty)?;
@@ -434,7 +439,7 @@ fn vector(
         }
     }
     ptx_vector::note(context, tree, length);
-    context.findings.floor(tree.span(), modifier::spelled(tree), version(8, 1), "9.7.15.6");
+    context.findings.floor(tree.span(), modifier::spelled(tree), version(8, 1), sections::ATOM);
     let atomic = |tags: Tags| if is_red { tags.with(Tag::Atomic).with(Tag::NoReturn) } else { tags.with(Tag::Atomic) };
     let (read_tags, write_tags) = (atomic(order.read_tags(proxy)), atomic(order.write_tags(proxy)));
     let update =

@@ -10,6 +10,7 @@ use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operand, Operation, Scope};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{bits_type, spelled};
 use crate::table::ptx_memory::{note_scope, scope_tag};
@@ -46,7 +47,7 @@ const VECTORS: &[(&str, usize)] = &[("v2", 2), ("v4", 4), ("v8", 8)];
 const WITHIN: Slot = Slot::Maybe(&["acc::f32", "acc::f16"]);
 
 const fn row(head: &'static [&'static str], slots: &'static [Slot], kind: Kind) -> Form<Kind> {
-    Form { head, slots, section: "8.2.3", since: version(8, 1), kind }
+    Form { head, slots, section: sections::MULTIMEM_ADDRESSES, since: version(8, 1), kind }
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[

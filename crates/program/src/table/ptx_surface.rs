@@ -11,6 +11,7 @@ use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, LocalValue, Operand, Operation, Scope, Update};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};
 use crate::table::ptx_address::{assign, binary, constant, temporary};
@@ -42,8 +43,8 @@ const OPERATIONS: &[(&str, BinaryOperator)] = &[
 ];
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    Form { head: &["suld", "b"], slots: ACCESS, section: "9.7.11.2", since: version(1, 5), kind: Kind::Load },
-    Form { head: &["sust", "b"], slots: ACCESS, section: "9.7.11.3", since: version(1, 5), kind: Kind::Store },
+    Form { head: &["suld", "b"], slots: ACCESS, section: sections::SULD, since: version(1, 5), kind: Kind::Load },
+    Form { head: &["sust", "b"], slots: ACCESS, section: sections::SUST, since: version(1, 5), kind: Kind::Store },
     Form {
         head: &["sured", "b"],
         slots: &[
@@ -52,14 +53,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::One(&["u32", "s32", "b32", "u64", "s64"]),
             CLAMP,
         ],
-        section: "9.7.11.4",
+        section: sections::SURED,
         since: version(2, 0),
         kind: Kind::Reduce,
     },
     Form {
         head: &["tex"],
         slots: &[SHAPE, Slot::One(&["v4"]), TYPES],
-        section: "9.7.11.1",
+        section: sections::TEX,
         since: version(1, 0),
         kind: Kind::Texture,
     },

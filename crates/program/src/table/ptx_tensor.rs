@@ -13,6 +13,7 @@ use crate::program::asynchronous::{
     Start,
 };
 use crate::program::{AddressOperand, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{emit, region, start, wait_group, weak, wrong_operands};
 use crate::tag::Tag;
@@ -52,35 +53,35 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["wgmma", "fence"],
         slots: COLLECTIVE,
-        section: "9.7.17.7.1",
+        section: sections::WGMMA_FENCE,
         since: version(8, 0),
         kind: Kind::Fence,
     },
     Form {
         head: &["wgmma", "mma_async"],
         slots: PRODUCT,
-        section: "9.7.17.5.2",
+        section: sections::WGMMA_MMA_ASYNC,
         since: version(8, 0),
         kind: Kind::Product,
     },
     Form {
         head: &["wgmma", "mma_async", "sp"],
         slots: PRODUCT,
-        section: "9.7.17.6.2",
+        section: sections::WGMMA_MMA_ASYNC_SP,
         since: version(8, 2),
         kind: Kind::Sparse,
     },
     Form {
         head: &["wgmma", "commit_group"],
         slots: COLLECTIVE,
-        section: "9.7.17.7.2",
+        section: sections::WGMMA_COMMIT_GROUP,
         since: version(8, 0),
         kind: Kind::Commit,
     },
     Form {
         head: &["wgmma", "wait_group"],
         slots: COLLECTIVE,
-        section: "9.7.17.7.3",
+        section: sections::WGMMA_WAIT_GROUP,
         since: version(8, 0),
         kind: Kind::Wait,
     },

@@ -12,6 +12,7 @@ use crate::program::asynchronous::{
     Start, Tensor, TensorKind, Told, Valid,
 };
 use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
 use crate::table::ptx_async::{MULTICASTS, emit, is_multicast, region, shared, start, weak, wide_mask, wrong_operands};
@@ -46,28 +47,28 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["tcgen05", "alloc"],
         slots: &[GROUP, SYNC, ALIGNED, Slot::Maybe(&["shared::cta"]), Slot::One(&["b32"])],
-        section: "9.7.18.7.1",
+        section: sections::TCGEN05_ALLOC,
         since: version(8, 6),
         kind: Kind::Alloc,
     },
     Form {
         head: &["tcgen05", "dealloc"],
         slots: &[GROUP, SYNC, ALIGNED, Slot::One(&["b32"])],
-        section: "9.7.18.7.1",
+        section: sections::TCGEN05_ALLOC,
         since: version(8, 6),
         kind: Kind::Dealloc,
     },
     Form {
         head: &["tcgen05", "relinquish_alloc_permit"],
         slots: &[GROUP, SYNC, ALIGNED],
-        section: "9.7.18.7.1",
+        section: sections::TCGEN05_ALLOC,
         since: version(8, 6),
         kind: Kind::Relinquish,
     },
     Form {
         head: &["tcgen05", "ld"],
         slots: &[SYNC, ALIGNED, SHAPE, NUMBER, Slot::Maybe(&["pack::16b"]), Slot::One(&["b32"])],
-        section: "9.7.18.8.1",
+        section: sections::TCGEN05_LD,
         since: version(8, 6),
         kind: Kind::Ld,
     },
@@ -83,28 +84,28 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["NaN"]),
             Slot::One(&["f32", "u32", "s32"]),
         ],
-        section: "9.7.18.8.1",
+        section: sections::TCGEN05_LD,
         since: version(9, 2),
         kind: Kind::LdRed,
     },
     Form {
         head: &["tcgen05", "st"],
         slots: &[SYNC, ALIGNED, SHAPE, NUMBER, Slot::Maybe(&["unpack::16b"]), Slot::One(&["b32"])],
-        section: "9.7.18.8.2",
+        section: sections::TCGEN05_ST,
         since: version(8, 6),
         kind: Kind::St,
     },
     Form {
         head: &["tcgen05", "wait::ld"],
         slots: &[SYNC, ALIGNED],
-        section: "9.7.18.8.3",
+        section: sections::TCGEN05_WAIT,
         since: version(8, 6),
         kind: Kind::Wait(TensorKind::Ld),
     },
     Form {
         head: &["tcgen05", "wait::st"],
         slots: &[SYNC, ALIGNED],
-        section: "9.7.18.8.3",
+        section: sections::TCGEN05_WAIT,
         since: version(8, 6),
         kind: Kind::Wait(TensorKind::St),
     },
@@ -117,14 +118,14 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&["b8x16"]),
             Slot::Maybe(&["b6x16_p32", "b4x16_p64"]),
         ],
-        section: "9.7.18.9.1",
+        section: sections::TCGEN05_CP,
         since: version(8, 6),
         kind: Kind::Cp,
     },
     Form {
         head: &["tcgen05", "shift"],
         slots: &[GROUP, Slot::One(&["down"])],
-        section: "9.7.18.9.2",
+        section: sections::TCGEN05_SHIFT,
         since: version(8, 6),
         kind: Kind::Shift,
     },
@@ -138,21 +139,21 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
             Slot::Maybe(&[LEFT_FACTOR]),
             Slot::One(&["b64"]),
         ],
-        section: "9.7.18.11.1",
+        section: sections::TCGEN05_COMMIT,
         since: version(8, 6),
         kind: Kind::Commit,
     },
     Form {
         head: &["tcgen05", "fence::before_thread_sync"],
         slots: &[],
-        section: "9.7.18.11.2",
+        section: sections::TCGEN05_FENCE,
         since: version(8, 6),
         kind: Kind::Fence(Tag::BeforeThreadSync),
     },
     Form {
         head: &["tcgen05", "fence::after_thread_sync"],
         slots: &[],
-        section: "9.7.18.11.2",
+        section: sections::TCGEN05_FENCE,
         since: version(8, 6),
         kind: Kind::Fence(Tag::AfterThreadSync),
     },
@@ -236,7 +237,7 @@ fn column_count(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Op
     let count = u32::try_from(count).ok();
     if !count.is_some_and(|count| count.is_power_of_two() && (32..=512).contains(&count)) {
         let message = "columns of tensor memory are given in powers of two from 32 to 512".to_string();
-        context.findings.lint("column-count", operand.span, message, "9.7.18.7.1");
+        context.findings.lint("column-count", operand.span, message, sections::TCGEN05_ALLOC);
     }
     count
 }
@@ -361,7 +362,7 @@ fn commit(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Resul
         Some(mask) => wide_mask(context, tree, words, mask)?,
     };
     let told = if words.has(LEFT_FACTOR) {
-        context.findings.floor(tree.span(), spelled(tree), version(9, 4), "9.7.18.11.1");
+        context.findings.floor(tree.span(), spelled(tree), version(9, 4), sections::TCGEN05_COMMIT);
         Told::LeftFactorsRead
     } else {
         Told::Everything

@@ -10,6 +10,7 @@ use crate::program::asynchronous::{
     Accumulator, Completion, Coverage, Effect, Factor, Family, Lanes, Product, Region, RegionId, Size, Start, Tensor,
     TensorKind,
 };
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{start, wrong_operands};
 use crate::table::ptx_tensor::{descriptor, fingerprint};
@@ -45,25 +46,31 @@ const SLOTS: &[Slot] = &[
 ];
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    Form { head: &["tcgen05", "mma"], slots: SLOTS, section: "9.7.18.10.9.1", since: version(8, 6), kind: Kind::Dense },
+    Form {
+        head: &["tcgen05", "mma"],
+        slots: SLOTS,
+        section: sections::TCGEN05_MMA,
+        since: version(8, 6),
+        kind: Kind::Dense,
+    },
     Form {
         head: &["tcgen05", "mma", "sp"],
         slots: SLOTS,
-        section: "9.7.18.10.9.2",
+        section: sections::TCGEN05_MMA_SP,
         since: version(8, 6),
         kind: Kind::Sparse,
     },
     Form {
         head: &["tcgen05", "mma", "ws"],
         slots: SLOTS,
-        section: "9.7.18.10.9.3",
+        section: sections::TCGEN05_MMA_WS,
         since: version(8, 6),
         kind: Kind::Dense,
     },
     Form {
         head: &["tcgen05", "mma", "ws", "sp"],
         slots: SLOTS,
-        section: "9.7.18.10.9.4",
+        section: sections::TCGEN05_MMA_WS_SP,
         since: version(8, 6),
         kind: Kind::Sparse,
     },

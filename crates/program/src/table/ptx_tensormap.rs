@@ -8,6 +8,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{Feature, FenceCover, Operation, Scope};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::ptx_async::{address, wrong_operands};
 use crate::table::ptx_memory::scope_tag;
@@ -26,7 +27,13 @@ const SPACE: Slot = Slot::Maybe(&["global", "shared", "shared::cta"]);
 const FIELD_TYPE: Slot = Slot::Maybe(&["b32", "b64"]);
 
 const fn replace(head: &'static [&'static str], kind: Kind) -> Form<Kind> {
-    Form { head, slots: &[SPACE, Slot::One(&["b1024"]), FIELD_TYPE], section: "9.7.10.29", since: version(8, 3), kind }
+    Form {
+        head,
+        slots: &[SPACE, Slot::One(&["b1024"]), FIELD_TYPE],
+        section: sections::TENSORMAP_REPLACE,
+        since: version(8, 3),
+        kind,
+    }
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
@@ -44,7 +51,7 @@ pub(crate) const FORMS: &[Form<Kind>] = &[
     Form {
         head: &["tensormap", "cp_fenceproxy", "global", "shared::cta", "tensormap::generic", "release"],
         slots: &[Slot::One(&["cta", "cluster", "gpu", "sys"]), Slot::One(&["sync"]), Slot::One(&["aligned"])],
-        section: "9.7.15.17",
+        section: sections::TENSORMAP_CP_FENCEPROXY,
         since: version(8, 3),
         kind: Kind::CopyAndFence,
     },

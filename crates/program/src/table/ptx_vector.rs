@@ -9,6 +9,7 @@ use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::lower::spaces::window;
 use crate::program::{Feature, Operation};
+use crate::sections;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::spelled;
 use crate::tag::{Tag, Tags};
@@ -31,8 +32,20 @@ const SLOTS: &[Slot] = &[
 ];
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    Form { head: &["ldmatrix", "sync"], slots: SLOTS, section: "9.7.16.5.15", since: version(6, 5), kind: Kind::Load },
-    Form { head: &["stmatrix", "sync"], slots: SLOTS, section: "9.7.16.5.16", since: version(7, 8), kind: Kind::Store },
+    Form {
+        head: &["ldmatrix", "sync"],
+        slots: SLOTS,
+        section: sections::LDMATRIX,
+        since: version(6, 5),
+        kind: Kind::Load,
+    },
+    Form {
+        head: &["stmatrix", "sync"],
+        slots: SLOTS,
+        section: sections::STMATRIX,
+        since: version(7, 8),
+        kind: Kind::Store,
+    },
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {

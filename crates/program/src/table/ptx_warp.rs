@@ -1,4 +1,4 @@
-//! Warp-level instructions (PTX ISA 9.7.9.6 `shfl`, 9.7.15.9 to 9.7.15.13 and 9.7.15.15). A thread of a test is alone in
+//! Warp-level instructions (PTX ISA 9.7.10.6 `shfl`, 9.7.15.10 to 9.7.15.13 and 9.7.15.15). A thread of a test is alone in
 //! its warp, as lane 0: it is elected, its vote is the result, and what it exchanges is its own.
 
 use fencepost_syntax::Spanned;
@@ -8,6 +8,7 @@ use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::LocalValue;
+use crate::sections;
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier;
 use crate::table::ptx_address::{assign, binary, constant};
@@ -47,25 +48,30 @@ const fn later(row: Form<Kind>, major: u8, minor: u8) -> Form<Kind> {
 }
 
 pub(crate) const FORMS: &[Form<Kind>] = &[
-    row(&["shfl", "sync"], &[Slot::One(&["up", "down", "bfly", "idx"]), Slot::One(&["b32"])], "9.7.9.6", Kind::Shuffle),
-    row(&["vote", "sync", "all"], PREDICATE, "9.7.15.9", Kind::Vote),
-    row(&["vote", "sync", "any"], PREDICATE, "9.7.15.9", Kind::Vote),
-    row(&["vote", "sync", "uni"], PREDICATE, "9.7.15.9", Kind::VoteUniform),
-    row(&["vote", "sync", "ballot"], B32, "9.7.15.9", Kind::Ballot),
-    row(&["match", "any", "sync"], &[Slot::One(&["b32", "b64"])], "9.7.15.10", Kind::Match),
-    row(&["match", "all", "sync"], &[Slot::One(&["b32", "b64"])], "9.7.15.10", Kind::Match),
-    later(row(&["activemask"], B32, "9.7.15.11", Kind::ActiveMask), 6, 2),
+    row(
+        &["shfl", "sync"],
+        &[Slot::One(&["up", "down", "bfly", "idx"]), Slot::One(&["b32"])],
+        sections::SHFL_SYNC,
+        Kind::Shuffle,
+    ),
+    row(&["vote", "sync", "all"], PREDICATE, sections::VOTE_SYNC, Kind::Vote),
+    row(&["vote", "sync", "any"], PREDICATE, sections::VOTE_SYNC, Kind::Vote),
+    row(&["vote", "sync", "uni"], PREDICATE, sections::VOTE_SYNC, Kind::VoteUniform),
+    row(&["vote", "sync", "ballot"], B32, sections::VOTE_SYNC, Kind::Ballot),
+    row(&["match", "any", "sync"], &[Slot::One(&["b32", "b64"])], sections::MATCH_SYNC, Kind::Match),
+    row(&["match", "all", "sync"], &[Slot::One(&["b32", "b64"])], sections::MATCH_SYNC, Kind::Match),
+    later(row(&["activemask"], B32, sections::ACTIVEMASK, Kind::ActiveMask), 6, 2),
     later(
         row(
             &["redux", "sync"],
             &[Slot::One(&["add", "min", "max", "and", "or", "xor"]), Slot::One(&["u32", "s32", "b32"])],
-            "9.7.15.12",
+            sections::REDUX_SYNC,
             Kind::Reduce,
         ),
         7,
         0,
     ),
-    later(row(&["elect", "sync"], &[], "9.7.15.15", Kind::Elect), 8, 0),
+    later(row(&["elect", "sync"], &[], sections::ELECT_SYNC, Kind::Elect), 8, 0),
 ];
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Option<Result<(), Refusal>> {

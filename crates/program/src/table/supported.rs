@@ -1,6 +1,7 @@
 //! The list of instruction forms that have a model, from the tables themselves: documentation cannot promise more.
 
 use crate::program::Version;
+use crate::sections;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
 use crate::table::{
@@ -78,24 +79,24 @@ fn pattern(opcode: &str, classes: &[Class]) -> String {
 fn provenance(opcode: &str) -> (&'static str, Version) {
     let version = form::version;
     match opcode {
-        "ld" => ("9.7.10.8", version(1, 0)),
-        "st" => ("9.7.10.11", version(1, 0)),
-        "atom" => ("9.7.15.6", version(1, 1)),
-        "red" => ("9.7.15.7", version(1, 2)),
-        "fence" => ("9.7.15.4", version(6, 0)),
-        "membar" => ("9.7.15.4", version(1, 4)),
-        "bar" => ("9.7.15.1", version(1, 0)),
-        "barrier" => ("9.7.15.1", version(6, 0)),
-        "griddepcontrol" => ("9.7.15.14", version(7, 8)),
-        "bra" | "ret" | "exit" | "trap" | "call" | "brx" => ("9.7.14", version(1, 0)),
-        "pmevent" => ("9.7.22", version(1, 4)),
-        "nanosleep" => ("9.7.22", version(6, 3)),
-        "mapa" => ("9.7.10.24", version(7, 8)),
-        "cvta" => ("9.7.10.21", version(2, 0)),
-        "mov" | "cvt" => ("9.7.10", version(1, 0)),
-        "setp" | "selp" => ("9.7.6", version(1, 0)),
-        "and" | "or" | "xor" | "not" | "shl" | "shr" => ("9.7.8", version(1, 0)),
-        "tld" | "suld" | "cold" | "ldc" | "sust" | "suatom" | "sured" => ("8.6", version(7, 5)),
-        _ => ("9.7.1", version(1, 0)),
+        "ld" => (sections::LD, version(1, 0)),
+        "st" => (sections::ST, version(1, 0)),
+        "atom" => (sections::ATOM, version(1, 1)),
+        "red" => (sections::RED, version(1, 2)),
+        "fence" => (sections::FENCE, version(6, 0)),
+        "membar" => (sections::FENCE, version(1, 4)),
+        "bar" => (sections::BAR, version(1, 0)),
+        "barrier" => (sections::BAR, version(6, 0)),
+        "griddepcontrol" => (sections::GRIDDEPCONTROL, version(7, 8)),
+        "bra" | "ret" | "exit" | "trap" | "call" | "brx" => (sections::CONTROL_FLOW, version(1, 0)),
+        "pmevent" => (sections::MISCELLANEOUS, version(1, 4)),
+        "nanosleep" => (sections::MISCELLANEOUS, version(6, 3)),
+        "mapa" => (sections::MAPA, version(7, 8)),
+        "cvta" => (sections::CVTA, version(2, 0)),
+        "mov" | "cvt" => (sections::DATA_MOVEMENT, version(1, 0)),
+        "setp" | "selp" => (sections::COMPARISON_AND_SELECTION, version(1, 0)),
+        "and" | "or" | "xor" | "not" | "shl" | "shr" => (sections::LOGIC_AND_SHIFT, version(1, 0)),
+        "tld" | "suld" | "cold" | "ldc" | "sust" | "suatom" | "sured" => (sections::PROXIES, version(7, 5)),
+        _ => (sections::INTEGER, version(1, 0)),
     }
 }

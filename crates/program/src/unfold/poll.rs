@@ -1,6 +1,6 @@
 //! Whether a question in a loop is asked until the answer is yes.
 //!
-//! `mbarrier.try_wait` may answer no although the phase is over (PTX ISA 9.7.15.16.18). That makes no difference where
+//! `mbarrier.try_wait` may answer no although the phase is over (PTX ISA 9.7.15.16.19). That makes no difference where
 //! every no leads back to the question: an execution without the failed attempt is one too. Where the loop can be left
 //! after a no, by a count of attempts or by a flag to stop, it does: the way out may be taken though the phase was over.
 

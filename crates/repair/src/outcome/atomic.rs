@@ -3,6 +3,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
 use fencepost_syntax::instruction::Instruction;
@@ -16,7 +17,7 @@ const COST: u32 = 0;
 const TORN: &str = "torn-vector";
 const SEVERAL: &str = "not-atomic";
 const ATOMICITY: &str = "8.2.4, 8.2.5";
-const ATOM: &str = "9.7.15.6";
+const ATOM: &str = sections::ATOM;
 /// What `atom` does, and subtraction, which is an addition.
 const OPERATIONS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
 

@@ -3,6 +3,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::Instruction;
 
@@ -14,7 +15,7 @@ use crate::scene::Scene;
 
 const COST: u32 = 0;
 /// Of the PTX ISA: scopes.
-const NARROW: &str = "8.5";
+const NARROW: &str = sections::SCOPE;
 /// Sets that are tried for one cycle.
 const MOST: usize = 100;
 
@@ -247,6 +248,6 @@ fn word(scene: &Scene<'_>, id: EventId, semantics: Semantics, scope: Scope) -> O
     let narrow = event.scope.is_some_and(|own| own < scope);
     let scope = Some(scope).filter(|_| volatile || narrow);
     let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics: Some(semantics), scope };
-    let section = if mbarrier { "9.7.15.16, 8.8" } else { "8.8" };
+    let section = if mbarrier { "9.7.15.16, 8.8" } else { sections::PATTERNS };
     Some(Edit { change, reason, section, cost: COST })
 }

@@ -3,6 +3,7 @@
 
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::Place;
+use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -16,7 +17,7 @@ use super::loops::{self, Loop, innermost, inside};
 use super::unarrived;
 use super::uses::{Kind, Use, Uses, address, is_wait, name_of};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 
 fn has(instruction: &Instruction, word: &str) -> bool {

@@ -1,6 +1,7 @@
 //! A wait or an arrival that names another mbarrier than it should, and a wait that asks once and goes on whatever the answer
 //! is (PTX ISA 9.7.15.16).
 
+use fencepost_program::sections;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
@@ -11,7 +12,7 @@ use super::super::scene::Scene;
 use super::loops::{Loop, innermost};
 use super::uses::{Kind, Use, Uses, address};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 /// How far behind a wait the branch back may stand: `@%p bra DONE; bra WAIT;`.
 const NEAR: usize = 3;

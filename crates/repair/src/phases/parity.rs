@@ -1,6 +1,7 @@
 //! A wait of every round that asks with the wrong parity: one that never changes, one that starts with the other phase, one
 //! that changes with the round where it should with the use of a stage (PTX ISA 9.7.15.16).
 
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::Spanned;
@@ -16,7 +17,7 @@ use super::uses::{Kind, Uses};
 use super::waits::{Wanted, divided, sources};
 use crate::edit::{Alternate, Placed};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 
 /// A wait of a loop.

@@ -2,6 +2,7 @@
 //! next, only puts the trouble off, as a wait with one parity does. Fewer rounds refute most guesses at little cost: the work
 //! grows with the number of rounds by far more than they do.
 
+use fencepost_program::sections;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
@@ -55,7 +56,7 @@ pub(super) fn apart(scene: &Scene<'_>) -> Vec<Edit> {
             );
             let by = format!("{head}, {};", other.number);
             let change = Change::Replace { thread, span: compares.span(), by };
-            found.push(Edit { change, reason, section: "9.7.15.16", cost: 0 });
+            found.push(Edit { change, reason, section: sections::MBARRIER, cost: 0 });
         }
     }
     found

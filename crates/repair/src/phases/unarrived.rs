@@ -11,6 +11,7 @@ use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
 use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::program::{Place, Scope};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd};
 use fencepost_program::{EventId, LocationId, ThreadId};
@@ -26,7 +27,7 @@ use super::loops;
 use super::uses::{address, is_wait};
 use crate::statement::{Role, role};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 /// Places that are tried for an arrival on one mbarrier.
 const MOST: usize = 24;
@@ -237,7 +238,7 @@ fn commits(scene: &Scene<'_>, own: &Awaited, told: Told) -> Vec<Edit> {
                 scene.thread_name(own.waiter)
             );
             let at = Anchor { thread, span: operation.span(), side: Side::After };
-            found.push(Edit::insert(at, &text, reason, "9.7.18.6.4", COST));
+            found.push(Edit::insert(at, &text, reason, sections::TCGEN05_PATTERNS, COST));
         }
     }
     found

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use fencepost_program::mbarrier::State;
+use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -15,7 +16,7 @@ use super::super::wait;
 use super::loops::{inside, is};
 use super::uses::{Kind, Uses, address, is_wait, name_of};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 
 /// Waits with a token that nothing of the thread returns: its own arrival is missing.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 
 use super::super::anchor::{Anchor, position};
@@ -14,7 +15,7 @@ use super::loops::{self, Loop, innermost};
 use super::uses::{Kind, Uses};
 use crate::edit::{Alternate, Own, Placed};
 
-const SECTION: &str = "9.7.15.16";
+const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
 /// Places that are tried for one wait, and parities of one place.
 const PLACES: usize = 2;

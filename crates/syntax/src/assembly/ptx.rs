@@ -69,7 +69,7 @@ impl PtxReader<'_, '_> {
         }
     }
 
-    /// `table+8`, the address of a name and an offset, as `mov` and matrix descriptors take it (PTX ISA 5.4.7). In
+    /// `table+8`, the address of a name and an offset, as `mov` and matrix descriptors take it (PTX ISA 6.4.1). In
     /// brackets the address reads the offset.
     fn displaced(&mut self, operand: Spanned<Operand>) -> Parsed {
         let signed = self.cursor.at("+") || self.cursor.at("-");

@@ -7,6 +7,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_check::model::facts::Facts;
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 
@@ -100,7 +101,7 @@ impl Apart<'_> {
             (false, true) => ("`tcgen05.fence::before_thread_sync` stands behind", first),
             (true, true) => return None,
         };
-        because(format!("no {which} `{}`", context.instruction(whose)), "9.7.18.6.4")
+        because(format!("no {which} `{}`", context.instruction(whose)), sections::TCGEN05_PATTERNS)
     }
 
     /// `first … sent —rf→ received … second`: which end is no pattern, or what is not morally strong (8.8, 8.9.4).
@@ -133,7 +134,7 @@ impl Apart<'_> {
                 format!("it is {strength}, and no release fence lies between `{}` and it", context.instruction(first))
             }
         };
-        because(format!("{} ends no release pattern: {why}", context.called(sent)), "8.8")
+        because(format!("{} ends no release pattern: {why}", context.called(sent)), sections::PATTERNS)
     }
 
     fn no_acquire(&self, received: EventId, second: EventId) -> Option<Because> {
@@ -150,7 +151,7 @@ impl Apart<'_> {
                 ),
             }
         };
-        because(format!("{} starts no acquire pattern: {why}", context.called(received)), "8.8")
+        because(format!("{} starts no acquire pattern: {why}", context.called(received)), sections::PATTERNS)
     }
 
     /// Base causality order leads from `a` to `b`, but not one that proxies preserve (8.9.5).
@@ -162,7 +163,10 @@ impl Apart<'_> {
         let enters: Vec<EventId> = facts.before("enters-proxy", b)?.into_iter().filter(|at| leads(a, *at)).collect();
         let way = if first.thread == second.thread { "program order" } else { "synchronisation" };
         let but = |what: String| {
-            because(format!("{way} leads from {} to {}, but {what}", context.called(a), context.called(b)), "8.9.5")
+            because(
+                format!("{way} leads from {} to {}, but {what}", context.called(a), context.called(b)),
+                sections::CAUSALITY_ORDER,
+            )
         };
         let missing = |kind: &str, id: EventId| {
             but(format!("no `fence.proxy.{kind}` in the thread block of `{}` lies between", context.instruction(id)))
@@ -230,7 +234,7 @@ impl Apart<'_> {
         for (id, event) in [(a, first), (b, second)] {
             if event.thread.is_none() || event.tags.has(Tag::Weak) {
                 let how = if event.thread.is_none() { "not strong" } else { "weak" };
-                return because(format!("{} is {how}", context.called(id)), "8.7");
+                return because(format!("{} is {how}", context.called(id)), sections::MORALLY_STRONG);
             }
         }
         if mutually_in_scope(context.unfolding, first, second) {

@@ -8,6 +8,7 @@ use fencepost_check::look::proxy::{Proxy, operation_name};
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 
 use super::Context;
@@ -222,9 +223,9 @@ pub(super) fn gate(context: &Context<'_>, id: EventId) -> Option<&'static str> {
 pub(super) fn completion_section(context: &Context<'_>, id: EventId) -> &'static str {
     let has = |tag| context.event(id).is_some_and(|event| event.tags.has(tag));
     match () {
-        () if has(Tag::Tcgen05) => "9.7.18.6.4",
-        () if has(Tag::Wgmma) => "9.7.17.7",
-        () => "9.7.10.28.1",
+        () if has(Tag::Tcgen05) => sections::TCGEN05_PATTERNS,
+        () if has(Tag::Wgmma) => sections::WGMMA_SYNCHRONIZATION,
+        () => sections::COMPLETION_MECHANISMS,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
+use fencepost_program::sections;
 use fencepost_program::unfolding::EventKind;
 
 use super::name::capitalised;
@@ -168,12 +169,14 @@ fn told(
     let in_order = context.issue(pair.0).is_none() && context.issue(pair.1).is_none();
     let same_thread = in_order && context.thread(pair.0).is_some() && context.thread(pair.0) == context.thread(pair.1);
     match () {
-        () if same_thread && pair.0 < pair.1 => (Some(Telling::ProgramOrder), "8.9.1"),
-        () if execution.rf.contains(&pair) => (Some(Telling::ReadsFrom), "8.9.7"),
-        () if execution.sync_fence.contains(&pair) => (Some(Telling::FenceSc), "8.9.3"),
-        () if execution.barriers.synchronises.contains(&pair) => (Some(Telling::Barrier), "8.9.4"),
-        () if execution.barriers.exits.contains(&pair) => (Some(Telling::Exited), "9.7.15.1"),
-        () if execution.co.contains(&pair) => (Some(Telling::Coherence), "8.9.6"),
+        () if same_thread && pair.0 < pair.1 => (Some(Telling::ProgramOrder), sections::PROGRAM_ORDER),
+        () if execution.rf.contains(&pair) => (Some(Telling::ReadsFrom), sections::COMMUNICATION_ORDER),
+        () if execution.sync_fence.contains(&pair) => (Some(Telling::FenceSc), sections::FENCE_SC_ORDER),
+        () if execution.barriers.synchronises.contains(&pair) => {
+            (Some(Telling::Barrier), sections::MEMORY_SYNCHRONIZATION)
+        }
+        () if execution.barriers.exits.contains(&pair) => (Some(Telling::Exited), sections::BAR),
+        () if execution.co.contains(&pair) => (Some(Telling::Coherence), sections::COHERENCE_ORDER),
         () => (telling, own),
     }
 }
@@ -210,19 +213,19 @@ fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (S
             (context.event(step.from).map(|event| &event.kind), context.event(step.to).map(|event| &event.kind));
         return match kinds {
             (Some(EventKind::Barrier(_)), Some(EventKind::Barrier(_))) => {
-                (format!("{a} synchronises with {b} at the barrier"), "8.9.4")
+                (format!("{a} synchronises with {b} at the barrier"), sections::MEMORY_SYNCHRONIZATION)
             }
             (Some(EventKind::Fence), Some(EventKind::Fence)) => {
                 (format!("{a} synchronises with {b}, which it precedes in Fence-SC order"), "8.9.3, 8.9.4")
             }
-            _ => (format!("{a} synchronises with {b}"), "8.9.4"),
+            _ => (format!("{a} synchronises with {b}"), sections::MEMORY_SYNCHRONIZATION),
         };
     };
     let observed = found
         .through
         .iter()
         .find(|inner| words::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation));
-    let Some(seen) = observed else { return (format!("{a} synchronises with {b}"), "8.9.4") };
+    let Some(seen) = observed else { return (format!("{a} synchronises with {b}"), sections::MEMORY_SYNCHRONIZATION) };
     let release = if seen.from == step.from {
         String::new()
     } else {

@@ -19,6 +19,7 @@ use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
 use fencepost_check::model::facts::chosen;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
+use fencepost_program::sections;
 use fencepost_syntax::cat::CheckRole;
 
 use super::name::value;
@@ -192,7 +193,7 @@ impl Found {
             }
             (None, 0) => without_candidates(context, subject, nothing.unwrap_or(Nothing::Values)),
         };
-        let section = context.section("8.10.4");
+        let section = context.section(sections::NO_THIN_AIR_AXIOM);
         let lines = line.map(|text| Line { text: text.to_owned(), section, ..Line::default() }).into_iter().collect();
         let mut remarks = Vec::new();
         if reasons > rejected.len() {

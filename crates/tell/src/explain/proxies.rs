@@ -4,6 +4,7 @@
 use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 
@@ -133,6 +134,6 @@ impl Apart<'_> {
         let when = if context.event(start)?.tags.has(Tag::Exit) { "has exited" } else { "lets it" };
         let text =
             format!("{dependent}'s kernel starts when {own}'s {when}, which orders no memory: only a wait for it does");
-        Some(Because { text, section: "9.7.15.14" })
+        Some(Because { text, section: sections::GRIDDEPCONTROL })
     }
 }

@@ -6,6 +6,7 @@ use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_check::model::facts::{self, Facts};
 use fencepost_program::EventId;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
 use fencepost_report::finding::FindingKind;
@@ -209,7 +210,7 @@ fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {
         }
         (None, Some((false, false))) => {
             let text = "causality order does not relate them: no synchronisation leads from one to the other";
-            lines.push(says(text.to_owned(), "8.9.5"));
+            lines.push(says(text.to_owned(), sections::CAUSALITY_ORDER));
         }
         (None, _) => {}
     }

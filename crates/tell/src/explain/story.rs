@@ -9,6 +9,7 @@ use fencepost_check::look::proxy::Proxy;
 use fencepost_check::model::facts::{self, Facts};
 use fencepost_check::phrase::{self, Notation};
 use fencepost_program::program::{Condition, Term};
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
@@ -342,7 +343,7 @@ impl<'a> Ending<'a> {
             );
             Some(Line {
                 text,
-                section: context.section_about(&[*last], "8.9.6"),
+                section: context.section_about(&[*last], sections::COHERENCE_ORDER),
                 events: vec![last.0],
                 ..Line::default()
             })

@@ -3,6 +3,7 @@
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
+use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 
 use super::name::value;
@@ -19,7 +20,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
             TraceEnd::NotStarted => lines.push(Line {
                 text: "never starts: a kernel before it does not end".to_owned(),
                 thread: Some(thread.name.clone()),
-                section: context.section("8.9.4"),
+                section: context.section(sections::MEMORY_SYNCHRONIZATION),
                 ..Line::default()
             }),
             TraceEnd::Blocked { barrier } if !context.unfolding.event(*barrier).is_barrier() => {
@@ -28,7 +29,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                     context.instruction(*barrier)
                 );
                 let mut line = context.line(*barrier, text);
-                line.section = context.section("9.7.15.14");
+                line.section = context.section(sections::GRIDDEPCONTROL);
                 lines.push(line);
             }
             TraceEnd::Spin { reads, span } => lines.push(Line {
@@ -47,7 +48,7 @@ pub fn stuck(context: &Context<'_>, execution: &Execution) -> Explanation {
                     context.instruction(*barrier)
                 );
                 let mut line = context.line(*barrier, text);
-                line.section = context.section("9.7.15.1");
+                line.section = context.section(sections::BAR);
                 lines.push(line);
             }
             TraceEnd::Bound { span, .. } | TraceEnd::Wild { span, .. } => lines.push(Line {

@@ -19,6 +19,7 @@ use fencepost_axiom::engine::written_values;
 use fencepost_program::access::same_scope;
 use fencepost_program::initial::unknowns;
 use fencepost_program::program::LocationRole;
+use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
@@ -40,7 +41,7 @@ use cut::Cut;
 const MAY_BE: &str = "may-be-torn";
 /// An answer that a torn value gives.
 const IS: &str = "torn-value";
-const SECTION: &str = "8.10.3";
+const SECTION: &str = sections::ATOMICITY_AXIOM;
 /// The axiom of a model that says which reads are whole. A model without it takes all for whole.
 const AXIOM: &str = "single-copy-atomicity";
 /// More cuts than this are not tried.

@@ -12,6 +12,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::lower::findings::Findings;
+use crate::sections;
 use crate::table::modifier::spelled;
 
 const LANES: std::ops::Range<i128> = 0..32;
@@ -52,11 +53,11 @@ pub(super) fn collect(body: &[Statement], findings: &mut Findings) {
 
 fn section(tree: &Instruction) -> &'static str {
     match tree.opcode.node.as_str() {
-        "wgmma" => "9.7.17",
-        "tcgen05" => "9.7.18",
-        "barrier" if tree.modifiers.first().is_some_and(|word| word.node == "cluster") => "9.7.15.3",
-        "bar" | "barrier" => "9.7.15.1",
-        _ => "9.7",
+        "wgmma" => sections::WGMMA,
+        "tcgen05" => sections::TCGEN05,
+        "barrier" if tree.modifiers.first().is_some_and(|word| word.node == "cluster") => sections::BARRIER_CLUSTER,
+        "bar" | "barrier" => sections::BAR,
+        _ => sections::INSTRUCTIONS,
     }
 }
 

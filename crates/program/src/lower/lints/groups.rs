@@ -5,6 +5,7 @@ use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::program::asynchronous::{Action, Completion, Covered, Family};
 use crate::program::{Instruction, Operation, Scope};
+use crate::sections;
 use crate::tag::Tag;
 
 struct Words {
@@ -19,15 +20,20 @@ const FAMILIES: &[Words] = &[
         family: Family::CpAsync,
         operation: "`cp.async`",
         commit: "`cp.async.commit_group`",
-        section: "9.7.10.28.3.3",
+        section: sections::CP_ASYNC_WAIT_GROUP,
     },
     Words {
         family: Family::Bulk,
         operation: "bulk copy",
         commit: "`cp.async.bulk.commit_group`",
-        section: "9.7.10.28.6.2",
+        section: sections::CP_ASYNC_BULK_WAIT_GROUP,
     },
-    Words { family: Family::Wgmma, operation: "`wgmma`", commit: "`wgmma.commit_group`", section: "9.7.17.7" },
+    Words {
+        family: Family::Wgmma,
+        operation: "`wgmma`",
+        commit: "`wgmma.commit_group`",
+        section: sections::WGMMA_SYNCHRONIZATION,
+    },
 ];
 
 pub(super) fn collect(thread: &ThreadBuilder, findings: &mut Findings) {
@@ -128,7 +134,7 @@ fn read_wait(thread: &ThreadBuilder, findings: &mut Findings) {
         if thread.code[at..].iter().take_while(|code| !completes(code)).any(publishes) {
             let message = "`.read` waits until the sources are read; what follows releases to the GPU, and the destinations \
                            may not be written yet";
-            findings.lint("read-wait-publishes", code.span, message.to_string(), "9.7.10.28.6.2");
+            findings.lint("read-wait-publishes", code.span, message.to_string(), sections::CP_ASYNC_BULK_WAIT_GROUP);
         }
     }
 }

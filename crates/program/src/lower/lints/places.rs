@@ -8,6 +8,7 @@ use crate::lower::findings::Findings;
 use crate::lower::lints::Text;
 use crate::program::asynchronous::{Action, Base};
 use crate::program::{AddressOperand, Instruction, Lint, Operation, Space};
+use crate::sections;
 use crate::tag::Tag;
 
 impl Text<'_> {
@@ -42,7 +43,7 @@ impl Text<'_> {
         if address.value.0 % 8 != 0 {
             let message =
                 format!("`{}` is not aligned: the address of an mbarrier is a multiple of 8 bytes", address.name);
-            findings.lint("misaligned", span, message, "9.7.15.16.1");
+            findings.lint("misaligned", span, message, sections::MBARRIER_OBJECT);
         }
     }
 
