@@ -15,7 +15,7 @@ use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
     Register, Space, Thread, Wording,
 };
-use crate::unfold::defined;
+use crate::unfold::instruction::defined;
 use crate::value::{Type, Value};
 
 /// The blocks of a thread in C; see [`super::blocks`].
@@ -133,7 +133,7 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
     builders
 }
 
-pub(super) fn unplaced(name: &Spanned<String>) -> Diagnostic {
+fn unplaced(name: &Spanned<String>) -> Diagnostic {
     let message = format!("{} does not say its CTA, as other threads do: taken as CTA 0", name.node);
     Diagnostic::warning(name.span, message)
         .label("no CTA")

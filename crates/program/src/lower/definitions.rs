@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::ids::RegisterId;
 use crate::program::{Instruction, Operation};
-use crate::unfold::defined;
+use crate::unfold::instruction::defined;
 
 /// More definitions of one register are not told apart.
 const MOST: usize = 63;

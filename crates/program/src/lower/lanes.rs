@@ -25,7 +25,7 @@ use crate::lower::sizes::Asked;
 use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
 use crate::sections;
-use crate::unfold::defined;
+use crate::unfold::instruction::defined;
 use crate::value::Value;
 
 const SECTION: &str = sections::TENSOR_LOAD_STORE;

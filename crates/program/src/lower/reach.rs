@@ -16,7 +16,7 @@ use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::names::{Names, VariableId};
 use crate::lower::touch::touches;
 use crate::program::{AddressOperand, Initial, Instruction, LocalValue, Operand, Operation, Space, Update};
-use crate::unfold::{defined, used};
+use crate::unfold::instruction::{defined, used};
 use crate::value::Value;
 
 /// More values than this are not listed.

@@ -10,7 +10,7 @@ use crate::ids::RegisterId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::program::{Instruction, Operation};
-use crate::unfold::{defined, used};
+use crate::unfold::instruction::{defined, used};
 
 pub(crate) fn warn(thread: &ThreadBuilder, findings: &mut Findings) {
     let mut told = BTreeSet::new();

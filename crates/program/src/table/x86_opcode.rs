@@ -19,7 +19,7 @@ pub(crate) enum Code {
 }
 
 /// The codes after `j`, `set` and `cmov`; `lt` and `gt` are herd's.
-pub(crate) const CODES: &[(&str, Code)] = &[
+const CODES: &[(&str, Code)] = &[
     ("e", Code::Equality(Comparison::Equal)),
     ("z", Code::Equality(Comparison::Equal)),
     ("ne", Code::Equality(Comparison::NotEqual)),

@@ -4,10 +4,11 @@ use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Space, Update};
 use crate::tag::{Tag, Tags};
-use crate::unfold::flow;
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::instruction;
 use crate::unfold::rewrite::{self, Effect, Write};
-use crate::unfold::run::{Deps, Runner};
-use crate::unfold::state::{Decision, Reads, Slot, State};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::{Decision, Slot, State};
 use crate::unfold::{UnfoldError, fold};
 use crate::unfolding::EventKind;
 use crate::value::{Type, Value};
@@ -347,7 +348,7 @@ impl Runner<'_> {
             old = outcome.expected.value;
             state.spurious = Some(state.path.len());
         }
-        if let Some(failed) = flow::spurious(update) {
+        if let Some(failed) = instruction::spurious(update) {
             let reads = events.iter().copied().chain(deps.guard.iter().copied()).collect();
             self.set(&mut state, failed, Slot { value: Expression::constant(i128::from(!success)), reads })?;
         }

@@ -25,15 +25,16 @@ use crate::program::{AddressOperand, Instruction, Operation, Program};
 use crate::tag::{Tag, Tags};
 use crate::unfold::Dependencies;
 use crate::unfold::converted::{self, Run};
-use crate::unfold::flow::{defined, target, used};
-use crate::unfold::state::{Reads, State};
+use crate::unfold::dependency::Reads;
+use crate::unfold::instruction::{defined, used};
+use crate::unfold::ways::Ways;
 
 /// Where the ways of a branch meet.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Join {
     at: usize,
     /// Registers whose value there depends on the way.
-    registers: BTreeSet<RegisterId>,
+    pub(super) registers: BTreeSet<RegisterId>,
     /// Instructions on the ways that both have.
     alike: BTreeSet<usize>,
     /// By way, the others.
@@ -53,7 +54,7 @@ pub(crate) struct Joins {
     parts: BTreeMap<usize, usize>,
     exit_parts: BTreeMap<usize, usize>,
     /// Where the thread ends.
-    end: usize,
+    pub(super) end: usize,
 }
 
 /// The reads that decided a branch so far.
@@ -121,6 +122,19 @@ impl Control {
         }
     }
 
+    /// Ends the branches whose ways meet there: for each, where that is and the reads that decided it.
+    pub(super) fn meet<'j>(&mut self, at: usize, joins: &'j Joins) -> Vec<(&'j Join, Reads)> {
+        self.before_exit.retain(|(branch, _)| joins.exits.get(branch) != Some(&at));
+        let mut met = Vec::new();
+        for pending in std::mem::take(&mut self.pending) {
+            match joins.events.get(&pending.branch).filter(|join| join.at == at) {
+                Some(join) => met.push((join, pending.reads)),
+                None => self.pending.push(pending),
+            }
+        }
+        met
+    }
+
     /// Whether this is part of a branch that was decided before and whose ways have not met yet.
     fn is_part(&self, at: usize, joins: &Joins) -> bool {
         let first = joins.parts.get(&at);
@@ -131,32 +145,6 @@ impl Control {
     pub(super) fn is_converted(&self, at: usize, joins: &Joins) -> bool {
         let is_first = || joins.events.get(&at).is_some_and(|join| join.is_converted);
         self.is_part(at, joins) || (is_first() && self.pending.last().is_some_and(|pending| pending.branch == at))
-    }
-}
-
-/// Ends the branches whose ways meet here.
-pub(crate) fn meet(state: &mut State, joins: &Joins) {
-    meet_at(state, state.at, joins);
-}
-
-/// Ends those whose ways meet at the end of the thread.
-pub(crate) fn meet_at_end(state: &mut State, joins: &Joins) {
-    meet_at(state, joins.end, joins);
-}
-
-fn meet_at(state: &mut State, at: usize, joins: &Joins) {
-    state.control.before_exit.retain(|(branch, _)| joins.exits.get(branch) != Some(&at));
-    if state.control.pending.is_empty() {
-        return;
-    }
-    for pending in std::mem::take(&mut state.control.pending) {
-        let Some(join) = joins.events.get(&pending.branch).filter(|join| join.at == at) else {
-            state.control.pending.push(pending);
-            continue;
-        };
-        for register in &join.registers {
-            state.registers[register.index()].reads.extend(&pending.reads);
-        }
     }
 }
 
@@ -198,61 +186,6 @@ fn ways(instruction: &Instruction, at: usize, end: usize) -> Option<(usize, usiz
         (Operation::BranchIf { .. }, Some(_)) | (_, None) => None,
         (_, Some(_)) => Some((at + 1, at)),
     }
-}
-
-/// Where the ways of a branch meet for the first time. Jumps go forward between a branch and its join, so that the first of
-/// the places reached that are not followed yet is behind no other.
-fn follow(code: &[Instruction], branch: usize, ways: (usize, usize)) -> Option<usize> {
-    let mut reached = BTreeSet::from([ways.0, ways.1]);
-    loop {
-        let at = reached.pop_first()?;
-        // A jump back; what is under a guard is its own first way.
-        if at < branch || (at == branch && ways.1 != branch) {
-            return None;
-        }
-        if reached.is_empty() {
-            return Some(at);
-        }
-        let instruction = code.get(at)?;
-        reached.extend(onward(instruction, at, code.len())?);
-    }
-}
-
-/// The two ways of a branch.
-pub(super) struct Ways {
-    /// Where they meet for the first time.
-    pub(super) at: usize,
-    /// What lies on each before.
-    pub(super) between: [BTreeSet<usize>; 2],
-    /// The same in order and without jumps, where neither has a branch.
-    pub(super) straight: Option<[Vec<usize>; 2]>,
-    /// They are under guards, which are no difference between them.
-    pub(super) is_converted: bool,
-}
-
-impl Ways {
-    fn new(code: &[Instruction], branch: usize, starts: (usize, usize)) -> Option<Ways> {
-        let at = follow(code, branch, starts)?;
-        let straight = way(code, starts.0, at).zip(way(code, starts.1, at)).map(|(one, other)| [one, other]);
-        Some(Ways {
-            at,
-            between: [starts.0, starts.1].map(|from| reached(code, from, at)),
-            straight,
-            is_converted: false,
-        })
-    }
-}
-
-/// What can be reached before the place where the ways meet, to which all jumps go forward.
-fn reached(code: &[Instruction], from: usize, to: usize) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let mut todo = vec![from];
-    while let Some(at) = todo.pop() {
-        if at != to && found.insert(at) {
-            todo.extend(code.get(at).and_then(|instruction| onward(instruction, at, code.len())).into_iter().flatten());
-        }
-    }
-    found
 }
 
 /// Whether a thread goes on from an instruction, where these registers hold what was loaded on the way.
@@ -360,44 +293,4 @@ fn leaves(operation: &Operation, _: &BTreeSet<RegisterId>) -> bool {
         Operation::Barrier(_) | Operation::MbarrierWait(_) | Operation::Mark { .. } | Operation::Trap => false,
         _ => true,
     }
-}
-
-/// Where it goes on from an instruction if it does, without a jump back.
-fn onward(instruction: &Instruction, at: usize, end: usize) -> Option<Vec<usize>> {
-    let is_back = target(&instruction.operation).is_some_and(|target| target <= at);
-    (!is_back).then(|| leads_to(instruction, at, end))
-}
-
-/// Where it goes on from an instruction if it does.
-pub(super) fn leads_to(instruction: &Instruction, at: usize, end: usize) -> Vec<usize> {
-    let to = match &instruction.operation {
-        Operation::Exit => end,
-        operation => match target(operation) {
-            Some(target) => target,
-            None => return vec![at + 1],
-        },
-    };
-    let stays = instruction.guard.is_some() || matches!(instruction.operation, Operation::BranchIf { .. });
-    if stays { vec![at + 1, to] } else { vec![to] }
-}
-
-/// The instructions on a way without branches.
-fn way(code: &[Instruction], from: usize, to: usize) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
-    let mut at = from;
-    while at != to {
-        let instruction = code.get(at)?;
-        match instruction.operation {
-            Operation::BranchIf { .. } => return None,
-            Operation::Branch { .. } | Operation::Exit if instruction.guard.is_some() => return None,
-            Operation::Branch { target } => at = target.0 as usize,
-            Operation::Exit => at = code.len(),
-            Operation::Nothing => at += 1,
-            _ => {
-                found.push(at);
-                at += 1;
-            }
-        }
-    }
-    Some(found)
 }

@@ -5,8 +5,8 @@
 
 use crate::ids::RegisterId;
 use crate::program::{Instruction, Operation, Polarity};
-use crate::unfold::control::Ways;
-use crate::unfold::flow::defined;
+use crate::unfold::instruction::defined;
+use crate::unfold::ways::Ways;
 
 /// Consecutive instructions, or blocks of them, on one predicate or its negation.
 pub(super) struct Run {

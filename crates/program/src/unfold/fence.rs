@@ -4,8 +4,9 @@ use crate::ids::{AddressId, LocationId};
 use crate::program::{Cover, FenceCover, Scope};
 use crate::tag::{Tag, Tags};
 use crate::unfold::UnfoldError;
-use crate::unfold::run::{Deps, Runner};
-use crate::unfold::state::{Reads, State};
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::State;
 use crate::unfolding::EventKind;
 
 /// What `fence.proxy.tensormap` acquires: the bytes of one tensor map.

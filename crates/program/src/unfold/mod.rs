@@ -11,34 +11,43 @@ mod compact;
 mod constant;
 mod control;
 mod converted;
+mod dependency;
 mod fence;
 mod flow;
 mod fold;
+pub(crate) mod instruction;
+mod joint_loop;
 mod launch;
+mod mbarrier_makers;
 mod multimem;
 mod objects;
 mod omission;
 mod opaque;
 mod outside;
 mod poll;
+mod private_memory;
 mod rewrite;
 mod run;
+mod runner;
 mod span;
 mod state;
+mod staying;
 mod strand;
 mod strand_effect;
 mod strand_group;
 mod strand_hazard;
+mod strand_life;
 mod strand_map;
 mod strand_pair;
 mod strand_region;
+mod strand_register;
 mod strand_tensor;
 mod strand_tile;
+mod tile_start;
 mod together;
 mod visit;
 mod wait;
-
-pub(crate) use flow::{defined, used};
+mod ways;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,7 +60,7 @@ use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::program::Program;
 use crate::tag::{Tag, Tags};
 use crate::unfold::constant::Constants;
-use crate::unfold::strand_tile::Starts;
+use crate::unfold::tile_start::Starts;
 use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -344,8 +353,8 @@ pub fn unfold_accesses(program: &Program, options: &UnfoldOptions) -> Result<Unf
 }
 
 fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> Result<Unfolding, UnfoldError> {
-    let alone = |index: usize| alone::Alone::new(program, ThreadId::new(index), options);
-    let alone: Vec<alone::Alone> = (0..program.threads.len()).map(alone).collect();
+    let alone = |index: usize| private_memory::Alone::new(program, ThreadId::new(index), options);
+    let alone: Vec<private_memory::Alone> = (0..program.threads.len()).map(alone).collect();
     let rewriting = if rewrite::occurs(program) { options.rewriting } else { Rewriting::Unrolled };
     let options = &UnfoldOptions { rewriting, ..*options };
     let mut constants = Constants::new(program);
@@ -362,12 +371,12 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
 }
 
 /// What is known of the program before it is unfolded: which locations are constant, and what each thread has for itself.
-type Given<'a> = (Failing, &'a Constants, &'a [alone::Alone]);
+type Given<'a> = (Failing, &'a Constants, &'a [private_memory::Alone]);
 
 fn unfold_given(program: &Program, options: &UnfoldOptions, given: Given<'_>) -> Result<Unfolding, UnfoldError> {
     let (none, mut met) = (Starts::new(), Starts::new());
     let unfolding = unfold_tiled(program, options, given, (&none, &mut met));
-    if !strand_tile::matter(&met) {
+    if !tile_start::matter(&met) {
         return unfolding;
     }
     let starts = std::mem::take(&mut met);
@@ -381,10 +390,10 @@ fn unfold_tiled(
     (starts, met): (&Starts, &mut Starts),
 ) -> Result<Unfolding, UnfoldError> {
     let mut unfolding = beginning(program);
-    let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::Noted::default());
-    let staying = launch::Staying::new(program);
+    let (mut lives, mut walks, mut noted) = (Vec::new(), Vec::new(), omission::way::Noted::default());
+    let staying = staying::Staying::new(program);
     let named = objects::named(program);
-    let stores = wait::mbarrier_stores(program);
+    let stores = mbarrier_makers::mbarrier_stores(program);
     for (index, thread) in program.threads.iter().enumerate() {
         if limits::tick() {
             break;
@@ -398,8 +407,8 @@ fn unfold_tiled(
             traces: Vec::new(),
         });
         let alone = alone[index].clone();
-        let given = run::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores };
-        let ran = run::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
+        let given = runner::Given { failing, staying: &staying, constants, alone, named: &named, stores: &stores };
+        let ran = runner::Runner::new(program, id, options, given, &mut unfolding, (starts, met)).run()?;
         if limits::ended().is_some() {
             break;
         }

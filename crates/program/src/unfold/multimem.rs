@@ -5,8 +5,9 @@ use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{Multimem, MultimemAction, Operand, VectorUpdate};
 use crate::unfold::access::Half;
-use crate::unfold::run::{Deps, Runner};
-use crate::unfold::state::{Reads, Slot, State};
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::{Slot, State};
 use crate::unfold::{UnfoldError, fold};
 
 impl Runner<'_> {

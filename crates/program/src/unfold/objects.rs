@@ -8,7 +8,7 @@ use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::program::{Address, Initial, LocationRole, Operand, Operation, Place, Program, Scope, Space, Update};
 use crate::tag::Tag;
-use crate::unfold::run::Runner;
+use crate::unfold::runner::Runner;
 use crate::unfold::{Dependencies, UnfoldError, fold};
 use crate::unfolding::{Event, EventKind, Unfolding};
 use crate::value::Value;

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use crate::ids::RegisterId;
 use crate::program::{Instruction, LocalValue, Operand, Operation, Polarity};
 use crate::table::comparison_operator;
-use crate::unfold::flow::{defined, target};
+use crate::unfold::instruction::{defined, target};
 use crate::value::Value;
 
 /// So many steps are followed; beyond, the loop counts as one that may be left.

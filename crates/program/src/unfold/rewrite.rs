@@ -21,7 +21,7 @@ use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, ThreadId};
 use crate::program::{Instruction, Operand, Operation, Program, Update};
 use crate::tag::Tag;
-use crate::unfold::run::Runner;
+use crate::unfold::runner::Runner;
 use crate::unfold::state::{Decision, State};
 use crate::unfold::{Rewriting, fold};
 use crate::unfolding::{Event, EventKind, Unfolding};

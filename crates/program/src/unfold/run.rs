@@ -1,89 +1,31 @@
 //! The run: one instruction at a time, successors on a stack.
 
-use std::collections::BTreeSet;
-
-use fencepost_syntax::Span;
-use fencepost_syntax::limits;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::{Span, limits};
 
 use crate::expression::{BinaryOperator, Expression, Leaf};
-use crate::ids::{EventId, LocationId, RegisterId, ThreadId, TraceId};
+use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::{
-    Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Place, Polarity, Program,
-    Scope, Thread,
+    Barrier, BarrierKind, BarrierLevel, Feature, Instruction, LocalValue, Operand, Operation, Polarity, Program, Scope,
 };
 use crate::tag::{Tag, Tags};
-use crate::unfold::alone::Alone;
-use crate::unfold::constant::Constants;
-use crate::unfold::flow::{self, Flow};
-use crate::unfold::launch::Staying;
-use crate::unfold::omission::Noted;
-use crate::unfold::state::{Decision, Reads, Slot, State};
-use crate::unfold::strand_hazard::Life;
-use crate::unfold::strand_tile::Starts;
-use crate::unfold::together::{Together, Walk};
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::flow::Flow;
+use crate::unfold::joint_loop::Together;
+use crate::unfold::mbarrier_makers::Makers;
+use crate::unfold::omission::way::Noted;
+use crate::unfold::runner::{Given, Ran, Runner};
+use crate::unfold::state::{Decision, Slot, State};
+use crate::unfold::strand_life::Life;
+use crate::unfold::tile_start::Starts;
 use crate::unfold::visit::Arrival;
-use crate::unfold::wait::{Makers, MbarrierStore};
-use crate::unfold::{Failing, UnfoldError, UnfoldOptions, control, fold, objects, omission};
+use crate::unfold::{UnfoldError, UnfoldOptions, fold, instruction, objects, omission};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
 
 /// Deeper expressions would exhaust the stack of the recursive functions on them, and time before that.
 const LARGEST_EXPRESSION: u32 = 4096;
 const STEPS_PER_EVENT: u64 = 64;
-
-pub(crate) struct Runner<'a> {
-    pub(crate) program: &'a Program,
-    pub(crate) thread: &'a Thread,
-    pub(crate) id: ThreadId,
-    pub(crate) options: &'a UnfoldOptions,
-    pub(crate) failing: Failing,
-    pub(crate) staying: &'a Staying,
-    pub(crate) constants: &'a Constants,
-    pub(crate) alone: Alone,
-    pub(crate) unfolding: &'a mut Unfolding,
-    pub(crate) flow: Flow,
-    pub(crate) stack: Vec<State>,
-    pub(crate) makers: Makers,
-    /// Locations whose address is a value of the program.
-    pub(crate) named: &'a BTreeSet<LocationId>,
-    /// CTAs of which the initial state says that they have started.
-    pub(crate) prepared: BTreeSet<Place>,
-    /// Where tiles begin, as far as known before, and as met on this run.
-    pub(crate) starts: &'a Starts,
-    pub(crate) met: &'a mut Starts,
-    steps: u64,
-    lives: Vec<Life>,
-    pub(crate) together: Together,
-    pub(crate) walks: Vec<Walk>,
-    noted: Noted,
-}
-
-/// What is known of the traces of a thread, beside what is in the unfolding.
-pub(crate) struct Ran {
-    pub(crate) lives: Vec<Life>,
-    pub(crate) walks: Vec<Walk>,
-    pub(crate) noted: Noted,
-}
-
-/// What is known before a run.
-pub(crate) struct Given<'a> {
-    pub(crate) failing: Failing,
-    pub(crate) staying: &'a Staying,
-    pub(crate) constants: &'a Constants,
-    pub(crate) alone: Alone,
-    pub(crate) named: &'a BTreeSet<LocationId>,
-    pub(crate) stores: &'a [MbarrierStore],
-}
-
-/// What the event of one instruction depends on.
-#[derive(Clone, Default)]
-pub(crate) struct Deps {
-    pub(crate) address: Reads,
-    pub(crate) data: Reads,
-    /// Of this instruction alone (its guard).
-    pub(crate) guard: Reads,
-}
 
 impl<'a> Runner<'a> {
     pub(crate) fn new(
@@ -154,7 +96,7 @@ impl<'a> Runner<'a> {
             }
             let at = state.at;
             omission::meet(&mut state, at);
-            control::meet(&mut state, &self.flow.joins);
+            state.meet(at, &self.flow.joins);
             state.runs[state.at] += 1;
             self.step(state, instruction)?;
         }
@@ -167,7 +109,7 @@ impl<'a> Runner<'a> {
             return Ok(());
         }
         if end == TraceEnd::Exit {
-            control::meet_at_end(&mut state, &self.flow.joins);
+            state.meet(self.flow.joins.end, &self.flow.joins);
             omission::meet(&mut state, self.thread.code.len());
             self.note_questions(&mut state)?;
             self.exit(&mut state)?;
@@ -246,7 +188,7 @@ impl<'a> Runner<'a> {
         let reads = if is_converted { Reads::new() } else { slot.reads };
         let skip = |runner: &mut Runner<'_>, mut skipped: State| {
             // The register is what the guard left it: it depends on the guard either way.
-            for defined in flow::defined(&instruction.operation) {
+            for defined in instruction::defined(&instruction.operation) {
                 skipped.registers[defined.index()].reads.extend(&reads);
             }
             omission::went(&mut skipped, 0);

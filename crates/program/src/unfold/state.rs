@@ -1,21 +1,17 @@
 //! A thread in the middle of a symbolic run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::expression::Expression;
-use crate::ids::EventId;
+use crate::ids::{EventId, LocationId};
 use crate::program::{Initial, Program, Thread};
-use crate::unfold::alone::Own;
-use crate::unfold::control::Control;
+use crate::unfold::control::{Control, Joins};
+use crate::unfold::dependency::Reads;
 use crate::unfold::fold;
-use crate::unfold::omission::{Omitted, Parted};
+use crate::unfold::omission::way::{Omitted, Parted};
+use crate::unfold::private_memory::Own;
 use crate::unfold::strand_group::Outstanding;
-use crate::unfold::together::Begun;
-use crate::unfold::visit::Visit;
 use crate::value::Value;
-
-/// The reads something depends on.
-pub(crate) type Reads = BTreeSet<EventId>;
 
 #[derive(Clone)]
 pub(crate) struct Slot {
@@ -71,6 +67,30 @@ pub(crate) struct State {
     pub(crate) omitted: Vec<Omitted>,
     /// Branches whose ways need not meet.
     pub(crate) parted: Vec<Parted>,
+}
+
+/// The latest arrival at a loop head.
+#[derive(Clone)]
+pub(crate) struct Visit {
+    pub(super) live: Vec<Expression>,
+    pub(super) own: Vec<(LocationId, Expression)>,
+    pub(super) path: usize,
+    pub(super) effects: u32,
+    pub(super) excused: u32,
+    pub(super) forks: u32,
+    pub(super) folded: u32,
+    /// Iterations begun that count towards the bound, and those of a counted loop.
+    pub(super) begun: u32,
+    pub(super) counted: u32,
+}
+
+/// A begun iteration of such a loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Begun {
+    /// How many events the run had then.
+    pub(super) path: usize,
+    /// It follows a failing one that was kept.
+    pub(super) again: bool,
 }
 
 /// What a condition comes to on this run.
@@ -142,6 +162,15 @@ impl State {
     pub(crate) fn enter(&mut self, head: usize, last_jump: usize, visit: Visit) {
         self.visits.retain(|&other, _| other <= head || other > last_jump);
         self.visits.insert(head, visit);
+    }
+
+    /// Ends the branches whose ways meet at this place of the code.
+    pub(crate) fn meet(&mut self, at: usize, joins: &Joins) {
+        for (join, reads) in self.control.meet(at, joins) {
+            for register in &join.registers {
+                self.registers[register.index()].reads.extend(&reads);
+            }
+        }
     }
 
     /// Adds a constraint.

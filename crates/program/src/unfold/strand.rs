@@ -11,12 +11,13 @@ use crate::program::asynchronous::{
 };
 use crate::program::{Operand, Scope, Space};
 use crate::tag::{Tag, Tags};
-use crate::unfold::run::{Deps, Runner};
-use crate::unfold::state::{Decision, Reads, State};
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::{Decision, State};
 use crate::unfold::strand_map::Wanted;
 use crate::unfold::strand_region::Located;
 use crate::unfold::strand_tensor::Origin;
-use crate::unfold::{UnfoldError, fold, strand_pair};
+use crate::unfold::{UnfoldError, fold, strand_life};
 use crate::unfolding::{EventKind, Strand, TensorOperation};
 use crate::value::Type;
 
@@ -51,7 +52,7 @@ impl Runner<'_> {
         guard: Reads,
     ) -> Result<(), UnfoldError> {
         let family = operation.family;
-        if let Some(collective) = strand_pair::collective(&operation.action) {
+        if let Some(collective) = strand_life::collective(&operation.action) {
             state.outstanding.collective.push((collective, self.span_at(state.at)));
         }
         match &operation.action {

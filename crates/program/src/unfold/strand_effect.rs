@@ -8,8 +8,9 @@ use crate::program::asynchronous::{
 };
 use crate::program::{Content, Operand};
 use crate::tag::{Tag, Tags};
-use crate::unfold::run::Runner;
-use crate::unfold::state::{Reads, Slot, State};
+use crate::unfold::dependency::Reads;
+use crate::unfold::runner::Runner;
+use crate::unfold::state::{Slot, State};
 use crate::unfold::strand::{How, Opened};
 use crate::unfold::strand_region::Located;
 use crate::unfold::{UnfoldError, fold};

@@ -6,8 +6,8 @@ use fencepost_syntax::Span;
 use crate::ids::{AddressId, EventId};
 use crate::program::BarrierKind;
 use crate::program::asynchronous::{Covered, Family, TensorKind, Told};
-use crate::unfold::strand_hazard::RegisterUse;
-use crate::unfold::strand_pair::Collective;
+use crate::unfold::strand_life::Collective;
+use crate::unfold::strand_register::RegisterUse;
 use crate::unfolding::{Event, HazardKind};
 
 #[derive(Clone, Default)]

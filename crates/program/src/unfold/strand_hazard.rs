@@ -4,74 +4,21 @@
 //! of a register in flight is an event, and so is an access that a fence should separate from a product, because the
 //! behaviour is undefined then and models say so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use fencepost_syntax::Span;
 
 use crate::ids::{EventId, RegisterId};
-use crate::program::asynchronous::{Accumulator, Action, Effect, Factor, Family, Product, Start};
+use crate::program::asynchronous::{Action, Effect, Family, Start};
 use crate::program::{BarrierKind, Instruction, Operation, Program, Term};
 use crate::tag::{Tag, Tags};
-use crate::unfold::run::{Deps, Runner};
-use crate::unfold::state::{Reads, State};
-use crate::unfold::strand_pair::Collective;
-use crate::unfold::{UnfoldError, flow};
+use crate::unfold::dependency::{Deps, Reads};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::State;
+use crate::unfold::strand_life::Life;
+use crate::unfold::strand_register::{Flying, Role, is_exempt, roles};
+use crate::unfold::{UnfoldError, instruction};
 use crate::unfolding::{EventKind, Hazard, HazardKind, Unfolding};
-
-/// What `wgmma` and the rest of a thread do to its registers.
-#[derive(Clone, Default)]
-pub(crate) struct RegisterUse {
-    /// Whether a `wgmma.fence` came yet, or was missed: that it is missing before the first product is said once.
-    is_fenced: bool,
-    /// Accesses since the last fence: where, and by a product of which shape.
-    touched: BTreeMap<RegisterId, (Span, Option<Role>)>,
-    /// Products in flight, group by group, newest last; the last group is open.
-    flying: Vec<Vec<Flying>>,
-}
-
-/// A register of a product that is not waited for yet.
-#[derive(Copy, Clone, PartialEq, Eq)]
-struct Flying {
-    register: RegisterId,
-    role: Role,
-    product: Span,
-    issue: EventId,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Role {
-    /// With the shape of its product.
-    Accumulator(u64),
-    Fragment,
-}
-
-impl RegisterUse {
-    pub(crate) fn fence(&mut self) {
-        self.is_fenced = true;
-        self.touched.clear();
-    }
-
-    pub(crate) fn commit(&mut self, family: Family) {
-        if family == Family::Wgmma {
-            if self.flying.is_empty() {
-                self.flying.push(Vec::new());
-            }
-            self.flying.push(Vec::new());
-        }
-    }
-
-    /// All groups but the newest and what is not yet in a group have landed.
-    pub(crate) fn wait(&mut self, family: Family, newest: usize) {
-        if family == Family::Wgmma {
-            let committed = self.flying.len().saturating_sub(1);
-            self.flying.drain(..committed.saturating_sub(newest));
-        }
-    }
-
-    fn is_idle(&self) -> bool {
-        !self.is_fenced && self.touched.is_empty() && self.flying.is_empty()
-    }
-}
 
 impl Runner<'_> {
     /// Looks at the registers of an instruction that is no `wgmma`.
@@ -86,7 +33,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let mut early = Vec::new();
-        for register in flow::used(instruction).into_iter().chain(flow::defined(&instruction.operation)) {
+        for register in instruction::used(instruction).into_iter().chain(instruction::defined(&instruction.operation)) {
             let books = &mut state.outstanding.registers;
             early.extend(books.flying.iter().flatten().filter(|flying| flying.register == register).copied());
             books.touched.insert(register, (instruction.span, None));
@@ -210,22 +157,6 @@ impl Runner<'_> {
     }
 }
 
-/// Two products of one shape may follow each other on one accumulator, and both may read a fragment.
-fn is_exempt(before: Option<Role>, now: Role) -> bool {
-    before == Some(now)
-}
-
-fn roles(product: &Product) -> Vec<(RegisterId, Role)> {
-    let mut roles = Vec::new();
-    if let Factor::Registers(registers) = &product.left {
-        roles.extend(registers.iter().map(|register| (*register, Role::Fragment)));
-    }
-    if let Accumulator::Registers(registers) = &product.accumulator {
-        roles.extend(registers.iter().map(|register| (*register, Role::Accumulator(product.shape))));
-    }
-    roles
-}
-
 /// What no single thread shows: tensor memory that nobody frees, and two `.cta_group`s in one kernel.
 pub(crate) fn whole_program(program: &Program, unfolding: &mut Unfolding, lives: &[Life]) {
     for life in lives {
@@ -255,15 +186,6 @@ pub(crate) fn whole_program(program: &Program, unfolding: &mut Unfolding, lives:
             unfolding.hazards.push(Hazard { kind: HazardKind::MixedCtaGroup, first, second, trace });
         }
     }
-}
-
-/// What one trace did with tensor memory.
-pub(crate) struct Life {
-    pub(crate) thread: crate::ids::ThreadId,
-    pub(crate) trace: crate::ids::TraceId,
-    pub(crate) allocated: Vec<(crate::ids::AddressId, Span)>,
-    pub(crate) deallocated: Vec<crate::ids::AddressId>,
-    pub(crate) collective: Vec<(Collective, Span)>,
 }
 
 /// The `.cta_group` of an operation that has one.

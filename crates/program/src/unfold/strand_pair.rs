@@ -7,33 +7,15 @@ use fencepost_syntax::Span;
 
 use crate::ids::ThreadId;
 use crate::placement;
-use crate::program::asynchronous::Action;
 use crate::program::{Place, Program};
-use crate::unfold::strand_hazard::Life;
+use crate::unfold::strand_life::{Collective, Life};
 use crate::unfolding::{Hazard, HazardKind, Unfolding};
-
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) enum Collective {
-    Allocate,
-    Deallocate,
-    Relinquish,
-}
 
 /// How often a CTA does each.
 type Counts = BTreeMap<Collective, usize>;
 
 /// Ways for a CTA to do them beyond which nothing is said.
 const MOST_WAYS: usize = 64;
-
-/// What an operation is that needs the peer.
-pub(crate) fn collective(action: &Action) -> Option<Collective> {
-    match action {
-        Action::Allocate { group: 2, .. } => Some(Collective::Allocate),
-        Action::Deallocate { group: 2, .. } => Some(Collective::Deallocate),
-        Action::Relinquish { group: 2 } => Some(Collective::Relinquish),
-        _ => None,
-    }
-}
 
 /// Notes what one CTA of a pair may do more often than the other. Where both may do it as often, in some runs or in others,
 /// they are taken to agree on which: what a branch of each depends on is mostly the same.

@@ -23,29 +23,13 @@
 //! `wait::only_waits`).
 
 use crate::expression::Expression;
-use crate::ids::LocationId;
-use crate::unfold::run::Runner;
-use crate::unfold::state::State;
+use crate::unfold::runner::Runner;
+use crate::unfold::state::{State, Visit};
 use crate::unfold::{Failing, fold};
 use crate::unfolding::{EventKind, TraceEnd};
 
 /// A counted loop is followed for at most this many iterations.
 const LONGEST_COUNTED: u32 = 128;
-
-/// The latest arrival at a loop head.
-#[derive(Clone)]
-pub(crate) struct Visit {
-    live: Vec<Expression>,
-    own: Vec<(LocationId, Expression)>,
-    path: usize,
-    effects: u32,
-    excused: u32,
-    forks: u32,
-    folded: u32,
-    /// Iterations begun that count towards the bound, and those of a counted loop.
-    begun: u32,
-    counted: u32,
-}
 
 /// What to do at a loop head.
 pub(crate) enum Arrival {

@@ -11,45 +11,33 @@
 
 mod deciding;
 mod insert;
+pub(crate) mod meeting;
 mod place;
 mod possible;
 mod untaken;
-mod way;
+pub(crate) mod way;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::limits;
 
 use crate::expression::Expression;
-use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
+use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};
 use crate::tag::Tag;
 use crate::unfold::access::accessed;
 use crate::unfold::control::{self, Accesses};
-use crate::unfold::run::Runner;
-use crate::unfold::state::{Reads, State};
+use crate::unfold::dependency::Reads;
+use crate::unfold::omission::way::{Instruction, Noted, Omitted};
+use crate::unfold::runner::Runner;
+use crate::unfold::state::State;
 use crate::unfold::{Dependencies, fold};
 use crate::unfolding::{Event, FailingIteration, Readers, Trace, Unfolding};
 
 use insert::Omission;
 use place::Place;
 use possible::Possible;
-pub(crate) use untaken::{meet, meetings, went};
-pub(crate) use way::Parted;
-
-/// A store that goes elsewhere, or a comparison that fails, on a run.
-#[derive(Clone)]
-pub(crate) struct Omitted {
-    location: LocationId,
-    instruction: Instruction,
-    after: Option<EventId>,
-    /// Of a comparison: what the value to compare with depends on. What it is compared with is read anew in every trace, so
-    /// that constraints do not tell.
-    compared: Option<Reads>,
-}
-
-/// An instruction in one round of the loops around it: where it stands, and which iteration.
-type Instruction = (ThreadId, u32, u32);
+pub(crate) use untaken::{meet, went};
 
 impl Runner<'_> {
     /// A branch is taken or not, or an instruction under a guard done or not, by a value that depends on these reads.
@@ -140,13 +128,6 @@ impl Runner<'_> {
         };
         self.locations_from(first, bytes)
     }
-}
-
-/// What the runs of the threads noted, by trace.
-#[derive(Default)]
-pub(crate) struct Noted {
-    pub(crate) parted: Vec<(TraceId, Parted)>,
-    pub(crate) omitted: Vec<(TraceId, Omitted)>,
 }
 
 /// Gives every trace the writes that it leaves out, as events.

@@ -1,7 +1,7 @@
-//! Branches that reads decide, and the ways that traces took from them.
+//! What a run notes for `omission`: branches that reads decide, the ways that traces took from them, and writes left out.
 
-use crate::ids::{EventId, TraceId};
-use crate::unfold::state::Reads;
+use crate::ids::{EventId, LocationId, ThreadId, TraceId};
+use crate::unfold::dependency::Reads;
 use crate::unfolding::{Trace, Unfolding};
 
 /// A branch on a run that reads decided.
@@ -45,4 +45,25 @@ impl<'a> Way<'a> {
     pub(super) fn before(&self, at: usize) -> Option<EventId> {
         at.checked_sub(1).map(|before| self.trace.events[before])
     }
+}
+
+/// A store that goes elsewhere, or a comparison that fails, on a run.
+#[derive(Clone)]
+pub(crate) struct Omitted {
+    pub(super) location: LocationId,
+    pub(super) instruction: Instruction,
+    pub(super) after: Option<EventId>,
+    /// Of a comparison: what the value to compare with depends on. What it is compared with is read anew in every trace, so
+    /// that constraints do not tell.
+    pub(super) compared: Option<Reads>,
+}
+
+/// An instruction in one round of the loops around it: where it stands, and which iteration.
+pub(super) type Instruction = (ThreadId, u32, u32);
+
+/// What the runs of the threads noted, by trace.
+#[derive(Default)]
+pub(crate) struct Noted {
+    pub(crate) parted: Vec<(TraceId, Parted)>,
+    pub(crate) omitted: Vec<(TraceId, Omitted)>,
 }
