@@ -18,6 +18,7 @@ mod expect;
 mod gem5;
 #[path = "../../examples/support/hostile.rs"]
 mod hostile;
+mod imports;
 mod limits;
 mod machine;
 mod map;

@@ -1,11 +1,14 @@
 //! The house rules that a machine can check: every source file says what it is, crates know only what the architecture lets
-//! them know, citations of the PTX ISA are in one table, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they
-//! led to files cut at the limit and to helpers without a meaning of their own.
+//! them know, the modules of a crate import each other in no cycle, citations of the PTX ISA are in one table, and the
+//! repository speaks of the product only. Limits on the lengths of files and functions were tried: they led to files cut at
+//! the limit and to helpers without a meaning of their own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fencepost_program::sections;
+
+use super::imports::{cycle, imports, module};
 
 /// Which workspace crates a crate may depend on: the table of ARCHITECTURE.md.
 const MAY_KNOW: &[(&str, &[&str])] = &[
@@ -65,6 +68,19 @@ fn crates_know_only_what_they_may() {
         let ours = section.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
         for dependency in ours.filter_map(|it| it.strip_prefix("fencepost-")) {
             assert!(allowed.contains(&dependency), "crate {name} must not depend on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn modules_import_each_other_in_no_cycle() {
+    for name in MAY_KNOW.iter().map(|(name, _)| *name).chain(["app"]) {
+        let folder = root().join("crates").join(name).join("src");
+        let text = |path: &PathBuf| fs::read_to_string(path).expect("source file");
+        let inside = |path: &PathBuf| module(path.strip_prefix(&folder).unwrap_or(path));
+        let texts = files(&folder, "rs").iter().map(|path| (inside(path), text(path))).collect();
+        if let Some(cycle) = cycle(&imports(&texts)) {
+            panic!("modules of crate {name} import each other in a cycle:\n{}", cycle.join("\n"));
         }
     }
 }
