@@ -75,8 +75,8 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     Explanation { summary, lines, rejected: Vec::new(), remark: None }
 }
 
-/// The same with what is missing.
-pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> Explanation {
+/// The same with what is missing, and whether the diagnosis alone says as much: only rounds of loops are more.
+pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> (Explanation, bool) {
     let rounds = Rounds::new(context.unfolding, example.execution);
     let accesses = [(example.pair.0, &diagnosis.first), (example.pair.1, &diagnosis.second)];
     let told = |(id, access): (EventId, &RacingAccess)| {
@@ -135,7 +135,8 @@ pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
         FindingKind::AccessBeforeStart => "Shared memory may not be there yet when it is accessed:".to_owned(),
         _ => format!("These raise the flag `{}` of the model:", example.flag),
     };
-    Explanation { summary, lines, rejected: Vec::new(), remark: None }
+    let is_told = rounds.name(example.pair.0).is_none() && rounds.name(example.pair.1).is_none();
+    (Explanation { summary, lines, rejected: Vec::new(), remark: None }, is_told)
 }
 
 fn access(context: &Context<'_>, id: EventId) -> Line {

@@ -33,6 +33,9 @@ pub struct Part {
     pub index: u32,
     #[serde(flatten)]
     pub explanation: Explanation,
+    /// The paragraph of the report says all of it too.
+    #[serde(skip)]
+    is_told: bool,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -46,7 +49,8 @@ pub enum About {
 /// The text under a report for `--explain`.
 pub fn explain(test: &Test, model: &LoadedModel, checked: &Checked) -> String {
     let parts = explain_parts(test, model, checked);
-    parts.iter().map(|part| part.explanation.to_text()).collect::<Vec<_>>().join("\n")
+    let told = parts.iter().filter(|part| !part.is_told);
+    told.map(|part| part.explanation.to_text()).collect::<Vec<_>>().join("\n")
 }
 
 /// What there is to explain: each question that was answered, each race, an execution that never ends.
@@ -69,20 +73,21 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         let depends = report.questions.get(index).and_then(|answer| answer.depends.as_ref());
         let explanation = explain_question(&context, checked, index, question);
         let explanation = explanation.map(|explanation| under(explanation, depends));
-        parts.extend(explanation.map(|explanation| Part { about: About::Question, index: index as u32, explanation }));
+        let part = |explanation| Part { about: About::Question, index: index as u32, explanation, is_told: false };
+        parts.extend(explanation.map(part));
     }
     let races = checked.report.races.pairs.iter().zip(&checked.evidence.races);
     let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let racing = Context { unfolding: accesses, ..context };
     parts.extend((0..).zip(races).map(|(index, (found, (pair, execution)))| {
         let example = Example { flag: &found.flag, kind: found.kind, execution, pair: *pair };
-        let explanation = match &found.diagnosis {
+        let (explanation, is_told) = match &found.diagnosis {
             // Under an older model the reason is in its own words, beside what the whole one finds missing.
             Some(diagnosis) if is_for(model) => diagnosed(&racing, &example, diagnosis),
-            _ => race(&racing, &example),
+            _ => (race(&racing, &example), false),
         };
         let explanation = under(explanation, report.races.depends.as_ref().filter(|_| found.contested));
-        Part { about: About::Race, index, explanation }
+        Part { about: About::Race, index, explanation, is_told }
     }));
     parts.extend(checked.evidence.stuck.iter().map(|execution| {
         let mut explanation = stuck(&context, execution);
@@ -91,7 +96,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         }
         explanation.lines.extend(lacking(&context, report));
         let explanation = under(explanation, report.termination.depends.as_ref());
-        Part { about: About::Termination, index: 0, explanation }
+        Part { about: About::Termination, index: 0, explanation, is_told: false }
     }));
     parts
 }

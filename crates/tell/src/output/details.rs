@@ -5,17 +5,10 @@ use std::fmt::Write;
 
 use fencepost_check::look::race::MOST_PAIRS;
 use fencepost_repair::{MOST_QUESTIONS, MOST_RACES};
-use fencepost_report::finding::FindingKind;
-use fencepost_report::{Cause, Diagnosis, ProtocolAnswer, ProtocolError, Race, RacingAccess, Report, Step};
+use fencepost_report::{Cause, ProtocolAnswer, ProtocolError, Report, Step};
 
-/// What a race rests on that is one under some readings only, with their names.
-fn weakest(report: &Report) -> String {
-    match report.races.depends.as_ref().map(|dependence| dependence.readings.as_slice()) {
-        Some([reading]) => format!(" under the weakest reading of {reading} only"),
-        Some(readings @ [_, ..]) => format!(" under the weakest readings of {} only", readings.join(" and ")),
-        Some([]) | None => " under the weakest readings only".to_owned(),
-    }
-}
+use super::diagnosis::{diagnosed, through};
+use super::races;
 
 pub(super) fn write(text: &mut String, report: &Report) {
     report.questions.iter().filter_map(|answer| answer.cause.as_deref()).for_each(|cause| caused(text, cause));
@@ -25,21 +18,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
             "  causes were looked for in the first {MOST_QUESTIONS} questions that are answered wrongly"
         );
     }
-    for race in &report.races.pairs {
-        let place = race.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
-        let (first, second) = (&race.first, &race.second);
-        let contested = if race.contested { weakest(report) } else { String::new() };
-        let _ = writeln!(text, "  {}{place}{}{contested}:", race.flag, kind(race, report));
-        let told = race.diagnosis.as_ref();
-        let both = [(first, told.map(|told| &told.first)), (second, told.map(|told| &told.second))];
-        // What one instruction does alone is told once.
-        let is_one = race.kind.may_be_alone() && first == second;
-        for (access, told) in both.into_iter().skip(usize::from(is_one)) {
-            let how = told.map_or(String::new(), through);
-            let _ = writeln!(text, "    {} line {}: {}{how}", access.thread, access.line, access.text);
-        }
-        race.diagnosis.iter().for_each(|diagnosis| diagnosed(text, diagnosis, "this race is gone"));
-    }
+    races::write(text, report);
     if report.races.more {
         let _ = writeln!(text, "  and more races: the first {MOST_PAIRS} of a kind are listed");
     }
@@ -74,23 +53,6 @@ pub(super) fn write(text: &mut String, report: &Report) {
     }
 }
 
-/// Which of the two kinds of races of C it is.
-fn kind(race: &Race, report: &Report) -> &'static str {
-    match race.kind {
-        _ if !report.undefined.as_ref().is_some_and(|undefined| undefined.flags.contains(&race.flag)) => "",
-        FindingKind::DataRace => " (not both atomic)",
-        FindingKind::ScopedRace => " (atomics whose scopes do not include each other)",
-        _ => "",
-    }
-}
-
-/// " (asynchronously reads s, async proxy)".
-fn through(access: &RacingAccess) -> String {
-    let how = if access.asynchronous { "asynchronously " } else { "" };
-    let proxy = if access.proxy == "none" { String::new() } else { format!(", {}", access.proxy) };
-    format!(" ({how}{}{proxy})", access.what)
-}
-
 /// What an outcome comes from that must not be.
 fn caused(text: &mut String, cause: &Cause) {
     let place = cause.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
@@ -100,24 +62,6 @@ fn caused(text: &mut String, cause: &Cause) {
         let _ = writeln!(text, "    {} line {}: {}{}", access.thread, access.line, access.text, through(told));
     }
     diagnosed(text, told, "no execution ends so");
-}
-
-fn diagnosed(text: &mut String, diagnosis: &Diagnosis, cured: &str) {
-    let _ = writeln!(text, "    {}", diagnosis.why);
-    if let Some(under) = &diagnosis.under {
-        let _ =
-            writeln!(text, "    under the weakest readings no small change that was tried orders them; with {under}:");
-    }
-    let last = diagnosis.missing.len().saturating_sub(1);
-    for (at, missing) in diagnosis.missing.iter().enumerate() {
-        let word = if diagnosis.confirmed { "missing" } else { "probably missing" };
-        let claim = match (at == last, diagnosis.confirmed) {
-            (true, true) if last == 0 => format!("; with it {cured}"),
-            (true, true) => format!("; with these {cured}"),
-            _ => String::new(),
-        };
-        let _ = writeln!(text, "    {word}: {}{claim}", missing.sentence());
-    }
 }
 
 fn protocol(text: &mut String, error: &ProtocolError) {

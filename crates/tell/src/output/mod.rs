@@ -3,10 +3,12 @@
 mod columns;
 pub mod compare;
 mod details;
+mod diagnosis;
 pub mod herd;
 pub mod json;
 pub mod junit;
 pub mod machine;
+mod races;
 pub mod table;
 pub mod width;
 

@@ -170,13 +170,14 @@ fn older_models_tell_what_is_missing_too() {
 
 #[test]
 fn a_story_tells_of_phases_and_copies() {
-    let (_, told, _) = wild("w03-b2-stage-refill");
+    let (_, story, shown) = wild("w03-b2-stage-refill");
+    let told = format!("{shown}{story}");
     for said in [
         "starts the bulk copy",
         "the bulk copy completes at full: phase 0 is over, phase 1 begins: 1 of 1 arrivals pending, 0 bytes",
         "is true: empty is in phase 1, phase 0 is over",
-        "reads s through the generic proxy",
-        "asynchronously writes s through the async proxy",
+        "(reads s, generic proxy)",
+        "(asynchronously writes s, async proxy)",
         "with it this race is gone",
     ] {
         assert!(told.contains(said), "{said}\n{told}");
@@ -589,4 +590,18 @@ fn many_rounds_are_told_from_few() {
     let report = text(&ring.replace("%i, 3;", "%i, 4;").replace("%sum = 3", "%sum = 4"));
     let missing: Vec<&str> = report.termination.missing.iter().map(|missing| missing.text.as_str()).collect();
     assert_eq!(missing, ["`mbarrier.arrive.shared::cta.b64 _, [empty]` in P1 between lines 27 and 28"]);
+}
+
+/// Two races of one message with too narrow a scope: what is missing stands there once, in the paragraph and nowhere else.
+#[test]
+fn races_with_one_cause_are_told_once() {
+    let (report, story, shown) = file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mailbox.litmus"));
+    let pieces: Vec<_> = diagnoses(&report).into_iter().map(|diagnosis| &diagnosis.missing).collect();
+    assert!(pieces.len() == 2 && pieces[0] == pieces[1], "{pieces:?}");
+    assert_eq!(shown.matches("    missing: ").count(), pieces[0].len(), "{shown}");
+    assert!(
+        shown.contains("  both races have one cause:\n") && shown.contains("; with these they are gone\n"),
+        "{shown}"
+    );
+    assert!(!story.contains("missing: "), "{story}");
 }
