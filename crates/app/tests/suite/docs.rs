@@ -8,12 +8,12 @@ use std::process::Command;
 
 use fencepost_program::{SupportedForm, sections, supported_forms};
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.ancestors().nth(2).expect("invariant: the crate lies two levels below the root").to_path_buf()
 }
 
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let mut found = vec![root().join("README.md")];
     let mut folders = vec![root().join("docs")];
     while let Some(folder) = folders.pop() {

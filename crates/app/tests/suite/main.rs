@@ -27,5 +27,6 @@ mod model_parts;
 mod mutants;
 mod neutral;
 mod output;
+mod places;
 mod readings;
 mod tidy;
