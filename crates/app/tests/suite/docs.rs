@@ -130,7 +130,9 @@ fn commands_in_the_documentation_print_what_it_says() {
         if now != page && std::env::var_os("UPDATE").is_some() {
             fs::write(&path, &now).expect("writable page");
         } else {
-            assert_eq!(now, page, "{}: run `UPDATE=1 cargo test -p fencepost docs` and read the diff", path.display());
+            let differs = now.lines().zip(page.lines()).find(|(now, page)| now != page);
+            let path = path.display();
+            assert!(now == page, "{path}: run `UPDATE=1 cargo test -p fencepost docs`; now and before: {differs:?}");
         }
     }
     assert!(commands >= 5, "the README has a tour");
