@@ -52,7 +52,8 @@ fn the_answers_of_the_architecture_are_where_it_says() {
             wrong.push(format!("`{file}:{line}`: there is no such file; where is `{item}` now?"));
             continue;
         };
-        let lines: Vec<usize> = (1..).zip(text.lines()).filter(|(_, it)| it.contains(&item)).map(|(at, _)| at).collect();
+        let lines: Vec<usize> =
+            (1..).zip(text.lines()).filter(|(_, it)| it.contains(&item)).map(|(at, _)| at).collect();
         if lines.contains(&line) {
             continue;
         }
@@ -62,7 +63,9 @@ fn the_answers_of_the_architecture_are_where_it_says() {
                 page = page.replace(&format!("`{file}:{line}`"), &format!("`{file}:{only}`"));
                 wrong.push(format!("`{file}:{line}`: put in `{file}:{only}`, which has `{item}`"));
             }
-            several => wrong.push(format!("`{file}:{line}`: `{item}` is in the lines {several:?}; put in the right one")),
+            several => {
+                wrong.push(format!("`{file}:{line}`: `{item}` is in the lines {several:?}; put in the right one"))
+            }
         }
     }
     if std::env::var_os("UPDATE").is_some() {
@@ -97,7 +100,8 @@ fn anchor(heading: &str) -> String {
 fn is_there(page: &Path, link: &str) -> bool {
     let (file, part) = link.split_once('#').unwrap_or((link, ""));
     let path = if file.is_empty() { page.to_path_buf() } else { page.parent().unwrap_or(page).join(file) };
-    let has_part = || fs::read_to_string(&path).is_ok_and(|text| text.lines().any(|it| it.starts_with('#') && anchor(it) == part));
+    let has_part =
+        || fs::read_to_string(&path).is_ok_and(|text| text.lines().any(|it| it.starts_with('#') && anchor(it) == part));
     path.exists() && (part.is_empty() || has_part())
 }
 

@@ -12,7 +12,12 @@ use fencepost_tell::output::{Row, table};
 
 fn file(path: &Path) -> (Report, String, String) {
     let text = std::fs::read_to_string(path).expect("the file");
-    let (mut tests, _) = load(&Source::new(path.to_str().expect("a path"), &text));
+    told(&Source::new(path.to_str().expect("a path"), &text))
+}
+
+/// The report, its explanation and its paragraph.
+fn told(source: &Source) -> (Report, String, String) {
+    let (mut tests, _) = load(source);
     let (test, model) = (tests.remove(0), Models::shipped("ptx").expect("a model"));
     let checked = check(&test, &model, &Options::default());
     let used = checked.model.clone();
@@ -595,7 +600,12 @@ fn many_rounds_are_told_from_few() {
 /// Two races of one message with too narrow a scope: what is missing stands there once, in the paragraph and nowhere else.
 #[test]
 fn races_with_one_cause_are_told_once() {
-    let (report, story, shown) = file(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mailbox.litmus"));
+    let (report, story, shown) = told(&Source::new(
+        "narrow.litmus",
+        "PTX narrow\n{ data = 0; flag = 0; }\nP0@cta 0, gpu 0 {\n st.weak.u32 [data], 1;\n \
+         st.release.cta.u32 [flag], 1;\n}\nP1@cta 1, gpu 0 {\nW:\n ld.acquire.cta.u32 %r1, [flag];\n \
+         setp.eq.u32 %p1, %r1, 0;\n @%p1 bra W;\n ld.weak.u32 %r2, [data];\n}\n~exists (P1:%r2=0)\n",
+    ));
     let pieces: Vec<_> = diagnoses(&report).into_iter().map(|diagnosis| &diagnosis.missing).collect();
     assert!(pieces.len() == 2 && pieces[0] == pieces[1], "{pieces:?}");
     assert_eq!(shown.matches("    missing: ").count(), pieces[0].len(), "{shown}");
