@@ -70,7 +70,7 @@ pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], fi
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
             continue;
         };
-        if find(builder, name).is_none() && crate::table::x86_place::touch_register(builder, name) {
+        if find(builder, name).is_none() && crate::table::x86::place::touch_register(builder, name) {
             let message = format!("P{thread} does not use the register `{name}`: it is 0");
             findings.diagnostics.push(Diagnostic::warning(term.span, message).label("never used"));
         }
@@ -375,7 +375,7 @@ impl Resolver<'_> {
 
 /// Conditions may leave PTX's `%` out, and name any width of a register of x86.
 fn find(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
-    let of_x86 = || crate::table::x86_place::find_register(builder, name);
+    let of_x86 = || crate::table::x86::place::find_register(builder, name);
     if builder.dialect == Dialect::X86 {
         return of_x86().or_else(|| builder.find(name)).or_else(|| builder.find(&format!("%{name}")));
     }

@@ -12,7 +12,7 @@ use crate::lower::names::{LONGEST_ARRAY, Made, Names, Viewer, stem};
 use crate::lower::{pointers, spaces, threads_there};
 use crate::program::{Content, Feature, Initial, LocationRole, Place, Space, Version};
 use crate::table::modifier::bits_type;
-use crate::table::x86_place::{self, canonical};
+use crate::table::x86::place::{self, canonical};
 use crate::tag::Tag;
 use crate::value::{Type, Value};
 
@@ -129,10 +129,10 @@ fn register_name(dialect: Dialect, name: &str) -> String {
 
 /// The whole register of x86 whose part is given: its other bits are 0, so that `0:eax = -1` is `0:rax = 0xffffffff`.
 fn part_value(dialect: Dialect, name: &str, value: &InitialValue) -> InitialValue {
-    let part = x86_place::register_type(name).filter(|ty| dialect == Dialect::X86 && ty.bits < 64);
+    let part = place::register_type(name).filter(|ty| dialect == Dialect::X86 && ty.bits < 64);
     match (part, value) {
         (Some(ty), InitialValue::Integer(integer)) if ty.fits(Value(*integer)) => {
-            InitialValue::Integer(Type { signed: false, ..ty }.wrap(Value(*integer)).0 << x86_place::shift(name))
+            InitialValue::Integer(Type { signed: false, ..ty }.wrap(Value(*integer)).0 << place::shift(name))
         }
         _ => value.clone(),
     }

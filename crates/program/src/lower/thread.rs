@@ -19,7 +19,7 @@ impl Context<'_> {
         let mut is_refused = false;
         if self.dialect == Dialect::X86 {
             let asked = std::mem::take(&mut self.thread.scan.asked);
-            self.thread.scan = table::x86_place::scan(body, &self.thread.given_values(), asked);
+            self.thread.scan = table::x86::place::scan(body, &self.thread.given_values(), asked);
         }
         for statement in body {
             if limits::tick() {
@@ -45,7 +45,7 @@ impl Context<'_> {
         }
         self.thread.settle_blocks();
         self.thread.resolve_jumps(self.findings);
-        table::x86_place::view_parts(self.thread);
+        table::x86::place::view_parts(self.thread);
         self.thread.check_pointers(self.findings);
         self.thread.check_initials(self.findings);
         // A statement of C that was refused may be what writes the variable.

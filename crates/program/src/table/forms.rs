@@ -6,11 +6,12 @@ use fencepost_syntax::suggest::nearest;
 use crate::program::Version;
 use crate::sections;
 use crate::table::form::{Form, Slot, version};
-use crate::table::{
-    ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_integer,
-    ptx_launch, ptx_mbarrier, ptx_multimem, ptx_surface, ptx_tensor, ptx_tensor_memory, ptx_tensor_product,
-    ptx_tensormap, ptx_vector, ptx_warp, typo,
-};
+use crate::table::ptx::arithmetic::{bits, integer};
+use crate::table::ptx::asynchronous::{copy, store, tensor_copy, tensormap};
+use crate::table::ptx::memory::{multimem, surface, vector};
+use crate::table::ptx::tensor::{tcgen05, tcgen05_mma, wgmma};
+use crate::table::ptx::{address, barrier, fence, launch, mbarrier, warp};
+use crate::table::typo;
 
 /// A form without what its table does with it.
 struct Row {
@@ -29,29 +30,29 @@ fn add<K>(rows: &mut Vec<Row>, forms: &'static [Form<K>]) {
 /// The tables that do not look at the version themselves.
 fn unversioned() -> Vec<Row> {
     let mut rows = Vec::new();
-    add(&mut rows, ptx_async::FORMS);
-    add(&mut rows, ptx_async_tensor::FORMS);
-    add(&mut rows, ptx_async_store::FORMS);
-    add(&mut rows, ptx_tensormap::FORMS);
-    add(&mut rows, ptx_tensor::FORMS);
-    add(&mut rows, ptx_tensor_product::FORMS);
-    add(&mut rows, ptx_tensor_memory::FORMS);
-    add(&mut rows, ptx_warp::FORMS);
-    add(&mut rows, ptx_bits::FORMS);
-    add(&mut rows, ptx_integer::FORMS);
-    add(&mut rows, ptx_surface::FORMS);
-    add(&mut rows, ptx_multimem::FORMS);
+    add(&mut rows, copy::FORMS);
+    add(&mut rows, tensor_copy::FORMS);
+    add(&mut rows, store::FORMS);
+    add(&mut rows, tensormap::FORMS);
+    add(&mut rows, wgmma::FORMS);
+    add(&mut rows, tcgen05_mma::FORMS);
+    add(&mut rows, tcgen05::FORMS);
+    add(&mut rows, warp::FORMS);
+    add(&mut rows, bits::FORMS);
+    add(&mut rows, integer::FORMS);
+    add(&mut rows, surface::FORMS);
+    add(&mut rows, multimem::FORMS);
     rows
 }
 
 fn all() -> Vec<Row> {
     let mut rows = unversioned();
-    add(&mut rows, ptx_mbarrier::FORMS);
-    add(&mut rows, ptx_fence::FORMS);
-    add(&mut rows, ptx_barrier::FORMS);
-    add(&mut rows, ptx_launch::FORMS);
-    add(&mut rows, ptx_address::FORMS);
-    add(&mut rows, ptx_vector::FORMS);
+    add(&mut rows, mbarrier::FORMS);
+    add(&mut rows, fence::FORMS);
+    add(&mut rows, barrier::FORMS);
+    add(&mut rows, launch::FORMS);
+    add(&mut rows, address::FORMS);
+    add(&mut rows, vector::FORMS);
     rows
 }
 

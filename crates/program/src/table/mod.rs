@@ -1,55 +1,28 @@
 //! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
+//!
+//! A folder per architecture. Beside them what they share: arithmetic they are made of (`compute`), rows as data ([`form`], [`forms`]), dotted words ([`modifier`]),
+//! what the documentation lists ([`supported`]), which hardware a form needs ([`target`]), and what helps to say what is wrong
+//! (`operands`, `typo`).
 
 pub(crate) mod c;
-mod c_atomic;
-mod c_expression;
-mod c_place;
-mod c_sequence;
+mod compute;
 pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;
 mod operands;
 pub(crate) mod ptx;
-mod ptx_address;
-mod ptx_async;
-mod ptx_async_store;
-mod ptx_async_tensor;
-mod ptx_barrier;
-mod ptx_bits;
-mod ptx_combine;
-mod ptx_fence;
-mod ptx_float;
-mod ptx_hint;
-mod ptx_integer;
-mod ptx_kind;
-mod ptx_launch;
-mod ptx_local;
-mod ptx_mbarrier;
-mod ptx_memory;
-mod ptx_multimem;
-mod ptx_surface;
-mod ptx_tensor;
-mod ptx_tensor_memory;
-mod ptx_tensor_product;
-mod ptx_tensormap;
-mod ptx_vector;
-mod ptx_warp;
 pub(crate) mod supported;
 pub(crate) mod target;
 mod typo;
 pub(crate) mod x86;
-mod x86_flags;
-mod x86_locked;
-mod x86_opcode;
-pub(crate) mod x86_place;
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span};
 
-pub(crate) use ptx_bits::float_bits;
-pub(crate) use ptx_local::operator as comparison_operator;
+pub(crate) use ptx::arithmetic::bits::float_bits;
+pub(crate) use ptx::register::operator as comparison_operator;
 
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;

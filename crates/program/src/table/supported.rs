@@ -4,11 +4,12 @@ use crate::program::Version;
 use crate::sections;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
-use crate::table::{
-    ptx, ptx_address, ptx_async, ptx_async_store, ptx_async_tensor, ptx_barrier, ptx_bits, ptx_fence, ptx_float,
-    ptx_hint, ptx_integer, ptx_launch, ptx_mbarrier, ptx_multimem, ptx_surface, ptx_tensor, ptx_tensor_memory,
-    ptx_tensor_product, ptx_tensormap, ptx_vector, ptx_warp,
-};
+use crate::table::ptx;
+use crate::table::ptx::arithmetic::{bits, float, integer};
+use crate::table::ptx::asynchronous::{copy, store, tensor_copy, tensormap};
+use crate::table::ptx::memory::{cache, multimem, surface, vector};
+use crate::table::ptx::tensor::{tcgen05, tcgen05_mma, wgmma};
+use crate::table::ptx::{address, barrier, fence, launch, mbarrier, warp};
 
 /// A form of real PTX that has a model.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,26 +25,26 @@ pub struct SupportedForm {
 /// Every form of real PTX with a model, by pattern.
 pub fn supported_forms() -> Vec<SupportedForm> {
     let mut found = Vec::new();
-    add(&mut found, ptx_async::FORMS);
-    add(&mut found, ptx_async_tensor::FORMS);
-    add(&mut found, ptx_async_store::FORMS);
-    add(&mut found, ptx_tensormap::FORMS);
-    add(&mut found, ptx_tensor::FORMS);
-    add(&mut found, ptx_tensor_product::FORMS);
-    add(&mut found, ptx_tensor_memory::FORMS);
-    add(&mut found, ptx_mbarrier::FORMS);
-    add(&mut found, ptx_fence::FORMS);
-    add(&mut found, ptx_barrier::FORMS);
-    add(&mut found, ptx_hint::FORMS);
-    add(&mut found, ptx_launch::FORMS);
-    add(&mut found, ptx_multimem::FORMS);
-    add(&mut found, ptx_address::FORMS);
-    add(&mut found, ptx_bits::FORMS);
-    add(&mut found, ptx_integer::FORMS);
-    add(&mut found, ptx_surface::FORMS);
-    add(&mut found, ptx_warp::FORMS);
-    add(&mut found, ptx_vector::FORMS);
-    add(&mut found, ptx_float::FORMS);
+    add(&mut found, copy::FORMS);
+    add(&mut found, tensor_copy::FORMS);
+    add(&mut found, store::FORMS);
+    add(&mut found, tensormap::FORMS);
+    add(&mut found, wgmma::FORMS);
+    add(&mut found, tcgen05_mma::FORMS);
+    add(&mut found, tcgen05::FORMS);
+    add(&mut found, mbarrier::FORMS);
+    add(&mut found, fence::FORMS);
+    add(&mut found, barrier::FORMS);
+    add(&mut found, cache::FORMS);
+    add(&mut found, launch::FORMS);
+    add(&mut found, multimem::FORMS);
+    add(&mut found, address::FORMS);
+    add(&mut found, bits::FORMS);
+    add(&mut found, integer::FORMS);
+    add(&mut found, surface::FORMS);
+    add(&mut found, warp::FORMS);
+    add(&mut found, vector::FORMS);
+    add(&mut found, float::FORMS);
     for row in ptx::rows() {
         let (section, since) = provenance(row.opcode);
         found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });
