@@ -16,6 +16,7 @@ pub mod may;
 pub mod mbarrier;
 pub mod placement;
 pub mod program;
+mod reduce;
 pub mod sections;
 mod table;
 pub mod tag;

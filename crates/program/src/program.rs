@@ -2,6 +2,7 @@
 //! Lowering from trees fills it (one instruction table per architecture); unfolding consumes it.
 
 pub mod asynchronous;
+pub(crate) mod def_use;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Whether loops whose read-modify-writes write what they read may be left in their first iteration: the outcomes must be
-//! those of the same loops unrolled several times, which share nothing with the rule (`unfold/rewrite.rs`). The same of loops
-//! whose only effects are on memory that one thread has for itself (`unfold/alone.rs`).
+//! those of the same loops unrolled several times, which share nothing with the rule (`reduce/silent_updates.rs`). The same of loops
+//! whose only effects are on memory that one thread has for itself (`reduce/private_access.rs`).
 
 use crate::support;
 

@@ -11,11 +11,11 @@ use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
 use crate::lower::findings::{Findings, misfit};
 use crate::lower::names::Viewer;
 use crate::lower::special::{self, Position};
+use crate::program::def_use::defined;
 use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
     Register, Space, Thread, Wording,
 };
-use crate::unfold::instruction::defined;
 use crate::value::{Type, Value};
 
 /// The blocks of a thread in C; see [`super::blocks`].

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::ids::RegisterId;
+use crate::program::def_use::defined;
 use crate::program::{Instruction, Operation};
-use crate::unfold::instruction::defined;
 
 /// More definitions of one register are not told apart.
 const MOST: usize = 63;

@@ -23,9 +23,9 @@ use crate::lower::layout::{HALF_SHIFT, LANES, lane, quarter};
 use crate::lower::names::{Names, VariableId};
 use crate::lower::sizes::Asked;
 use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
+use crate::program::def_use::defined;
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
 use crate::sections;
-use crate::unfold::instruction::defined;
 use crate::value::Value;
 
 const SECTION: &str = sections::TENSOR_LOAD_STORE;

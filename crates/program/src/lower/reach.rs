@@ -15,8 +15,8 @@ use crate::lower::definitions::Definitions;
 use crate::lower::growing::{Operands, add, ascending};
 use crate::lower::names::{Names, VariableId};
 use crate::lower::touch::touches;
+use crate::program::def_use::{defined, used};
 use crate::program::{AddressOperand, Initial, Instruction, LocalValue, Operand, Operation, Space, Update};
-use crate::unfold::instruction::{defined, used};
 use crate::value::Value;
 
 /// More values than this are not listed.

@@ -9,8 +9,8 @@ use fencepost_syntax::{Diagnostic, limits};
 use crate::ids::RegisterId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
+use crate::program::def_use::{defined, used};
 use crate::program::{Instruction, Operation};
-use crate::unfold::instruction::{defined, used};
 
 pub(crate) fn warn(thread: &ThreadBuilder, findings: &mut Findings) {
     let mut told = BTreeSet::new();

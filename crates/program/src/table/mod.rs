@@ -1,8 +1,8 @@
 //! Instruction tables: what each opcode of an architecture does. One table serves the three spellings of PTX.
 //!
-//! A folder per architecture. Beside them what they share: arithmetic they are made of (`compute`), rows as data ([`form`], [`forms`]), dotted words ([`modifier`]),
-//! what the documentation lists ([`supported`]), which hardware a form needs ([`target`]), and what helps to say what is wrong
-//! (`operands`, `typo`).
+//! A folder per architecture. Beside them what they share: arithmetic that they are made of (`compute`), rows as data
+//! ([`form`], `forms`), dotted words ([`modifier`]), what the documentation lists ([`supported`]), which hardware a form
+//! needs ([`target`]), and what helps to say what is wrong (`operands`, `typo`).
 
 pub(crate) mod c;
 mod compute;

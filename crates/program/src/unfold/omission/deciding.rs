@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::expression::{BinaryOperator, Expression, Leaf, UnaryOperator};
 use crate::ids::EventId;
 use crate::may::{May, leaves_of};
-use crate::unfold::fold;
 use crate::unfold::omission::possible::Possible;
+use crate::unfold::run::fold;
 use crate::value::{Type, Value};
 
 /// A trace is taken apart by so many conditions at the most. What more would decide counts as undecided by any read.
@@ -217,18 +217,18 @@ fn is_boolean(expression: &Expression) -> bool {
 }
 
 /// What else is so in one case of a trace, and by write that it leaves out the reads that decide that.
-pub(super) struct Case {
+pub(crate) struct Case {
     /// How many constraints the trace has without those.
-    pub(super) shared: usize,
-    pub(super) constraints: Vec<Expression>,
-    pub(super) deciders: Vec<Vec<EventId>>,
+    pub(crate) shared: usize,
+    pub(crate) constraints: Vec<Expression>,
+    pub(crate) deciders: Vec<Vec<EventId>>,
 }
 
 /// A write that is left out: the constraints of each trace that makes it.
-pub(super) type MadeUnder<'a> = Vec<&'a [Expression]>;
+pub(crate) type MadeUnder<'a> = Vec<&'a [Expression]>;
 
 /// The cases of a trace with these events and constraints, of writes that it leaves out.
-pub(super) fn cases(
+pub(crate) fn cases(
     events: &BTreeSet<EventId>,
     constraints: &[Expression],
     omitted: &[MadeUnder<'_>],

@@ -5,28 +5,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
+use crate::reduce::compact;
 use crate::tag::{Tag, Tags};
-use crate::unfold::compact;
 use crate::unfolding::{Event, EventKind, OmittedWrite, Readers, Unfolding};
 
 /// A write that a trace leaves out.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Omission {
-    pub(super) trace: TraceId,
+pub(crate) struct Omission {
+    pub(crate) trace: TraceId,
     /// The last event of the trace before its place.
-    pub(super) after: EventId,
-    pub(super) through: Option<LocationId>,
-    pub(super) readers: Readers,
+    pub(crate) after: EventId,
+    pub(crate) through: Option<LocationId>,
+    pub(crate) readers: Readers,
     /// The write in a trace that makes it.
-    pub(super) write: EventId,
+    pub(crate) write: EventId,
     /// The reads that decide that it is not made.
-    pub(super) reads: Vec<EventId>,
+    pub(crate) reads: Vec<EventId>,
 }
 
 /// What a write is beside what the instruction says of it, and what it does not do if it is not made.
 const NOT_KEPT: [Tag; 6] = [Tag::Write, Tag::Completion, Tag::Stray, Tag::Opaque, Tag::InFlight, Tag::Unfenced];
 
-pub(super) fn insert(unfolding: &mut Unfolding, mut omissions: Vec<Omission>) {
+pub(crate) fn insert(unfolding: &mut Unfolding, mut omissions: Vec<Omission>) {
     let read = readers(unfolding);
     omissions.retain(|omission| is_missed(unfolding, &read, omission));
     omissions.sort();

@@ -11,7 +11,6 @@
 
 mod deciding;
 mod insert;
-pub(crate) mod meeting;
 mod place;
 mod possible;
 mod untaken;
@@ -25,13 +24,14 @@ use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};
 use crate::tag::Tag;
-use crate::unfold::access::accessed;
-use crate::unfold::control::{self, Accesses};
-use crate::unfold::dependency::Reads;
+use crate::unfold::Dependencies;
+use crate::unfold::control::dependency::{self, Accesses};
+use crate::unfold::memory::access::accessed;
 use crate::unfold::omission::way::{Instruction, Noted, Omitted};
-use crate::unfold::runner::Runner;
-use crate::unfold::state::State;
-use crate::unfold::{Dependencies, fold};
+use crate::unfold::run::dependency::Reads;
+use crate::unfold::run::fold;
+use crate::unfold::run::runner::Runner;
+use crate::unfold::run::state::State;
 use crate::unfolding::{Event, FailingIteration, Readers, Trace, Unfolding};
 
 use insert::Omission;
@@ -64,7 +64,7 @@ impl Runner<'_> {
         let slot = &state.registers[register.index()];
         let is_constant = |read: &EventId| self.is_constant(*read);
         let is_syntactic = self.options.dependencies == Dependencies::Syntactic;
-        if is_syntactic || slot.reads.iter().all(is_constant) || !control::may_write(operation) {
+        if is_syntactic || slot.reads.iter().all(is_constant) || !dependency::may_write(operation) {
             return BTreeSet::new();
         }
         let known = state.known.iter().filter(|(read, _)| is_constant(read)).map(|(read, value)| (*read, *value));

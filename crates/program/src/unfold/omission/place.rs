@@ -25,16 +25,16 @@ use crate::value::Value;
 
 /// Where a write is left out.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The write where it is made.
-    pub(super) write: EventId,
-    pub(super) after: Option<EventId>,
-    pub(super) through: Option<LocationId>,
-    pub(super) readers: Readers,
+    pub(crate) write: EventId,
+    pub(crate) after: Option<EventId>,
+    pub(crate) through: Option<LocationId>,
+    pub(crate) readers: Readers,
 }
 
 impl Place {
-    pub(super) fn omission(self, trace: TraceId, reads: Vec<EventId>) -> Option<Omission> {
+    pub(crate) fn omission(self, trace: TraceId, reads: Vec<EventId>) -> Option<Omission> {
         let Place { write, after, through, readers } = self;
         Some(Omission { trace, after: after?, through, readers, write, reads })
     }
@@ -44,11 +44,11 @@ impl Place {
 type Stored = (Option<ThreadId>, Option<Value>);
 
 /// By location, who writes there and what, if that is known.
-pub(super) struct Written(BTreeMap<LocationId, BTreeSet<Stored>>);
+pub(crate) struct Written(BTreeMap<LocationId, BTreeSet<Stored>>);
 
 impl Written {
     /// Nothing of it if it is not asked for.
-    pub(super) fn new(unfolding: &Unfolding, is_wanted: bool) -> Written {
+    pub(crate) fn new(unfolding: &Unfolding, is_wanted: bool) -> Written {
         let mut found = BTreeMap::<_, BTreeSet<_>>::new();
         for event in unfolding.events.iter().filter(|event| is_wanted && event.is_write()) {
             found.entry(event.location()).or_default().insert((event.thread, constant(event)));
@@ -71,7 +71,7 @@ fn constant(event: &Event) -> Option<Value> {
 }
 
 /// A way that was not taken.
-pub(super) struct Other<'a> {
+pub(crate) struct Other<'a> {
     unfolding: &'a Unfolding,
     way: Way<'a>,
     /// Where in its trace it writes each location, its releasing fences, and its barriers from the branch on.
@@ -83,7 +83,7 @@ pub(super) struct Other<'a> {
 }
 
 impl<'a> Other<'a> {
-    pub(super) fn new(unfolding: &'a Unfolding, way: Way<'a>) -> Other<'a> {
+    pub(crate) fn new(unfolding: &'a Unfolding, way: Way<'a>) -> Other<'a> {
         let (writes, fences, barriers) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut other = Other { unfolding, way, writes, fences, barriers, awaited: OnceCell::new() };
         for (at, id) in way.trace.events.iter().enumerate() {
@@ -98,7 +98,7 @@ impl<'a> Other<'a> {
         other
     }
 
-    pub(super) fn id(&self) -> TraceId {
+    pub(crate) fn id(&self) -> TraceId {
         self.way.id
     }
 
@@ -137,7 +137,7 @@ impl<'a> Other<'a> {
     }
 
     /// What a trace on the way taken leaves out of what this one does on its way, or puts off of what both do behind.
-    pub(super) fn left_out_by(&self, taken: &Other<'a>, written: &Written) -> BTreeSet<Place> {
+    pub(crate) fn left_out_by(&self, taken: &Other<'a>, written: &Written) -> BTreeSet<Place> {
         let (own, told) = (&taken.way, Told::new(self, taken));
         let (mut found, mut counts) = (BTreeSet::new(), BTreeMap::<LocationId, usize>::new());
         for index in self.way.from..self.way.to {
@@ -368,7 +368,7 @@ fn is_same(one: &Event, other: &Event) -> bool {
 }
 
 /// Where in its trace the thread waits for an asynchronous access: for its group, or at the mbarrier that tells of its end.
-pub(super) fn waited_for(unfolding: &Unfolding, trace: &Trace, access: EventId) -> Option<usize> {
+pub(crate) fn waited_for(unfolding: &Unfolding, trace: &Trace, access: EventId) -> Option<usize> {
     let group = trace.events.iter().position(|id| unfolding.events[id.index()].completes.contains(&access));
     group.or_else(|| {
         let told = signals(unfolding, trace, access).into_iter();
@@ -418,7 +418,7 @@ fn waited_at(unfolding: &Unfolding, trace: &Trace, access: EventId, mbarrier: Lo
 }
 
 /// The mbarriers that tell of its end.
-pub(super) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> BTreeSet<LocationId> {
+pub(crate) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> BTreeSet<LocationId> {
     let events = trace.events.iter().map(|id| &unfolding.events[id.index()]);
     let tells = |event: &&Event| event.strand.as_ref().is_some_and(|strand| strand.after.contains(&access));
     let ends = events.filter(|event| event.has(Tag::Completion) && event.is_write());

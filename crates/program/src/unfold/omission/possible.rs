@@ -15,14 +15,14 @@ use crate::value::Value;
 /// What still grows after this many rounds (a counter) may have any value.
 const ROUNDS: usize = 8;
 
-pub(super) struct Possible {
+pub(crate) struct Possible {
     /// By event, of reads: what they may return.
     reads: Vec<May>,
     traces: Vec<bool>,
 }
 
 impl Possible {
-    pub(super) fn new(unfolding: &Unfolding) -> Possible {
+    pub(crate) fn new(unfolding: &Unfolding) -> Possible {
         let mut held = vec![May::none(); unfolding.locations.len()];
         for (location, info) in held.iter_mut().zip(&unfolding.locations) {
             location.insert(info.initial);
@@ -36,12 +36,12 @@ impl Possible {
         possible
     }
 
-    pub(super) fn has(&self, trace: TraceId) -> bool {
+    pub(crate) fn has(&self, trace: TraceId) -> bool {
         self.traces.get(trace.index()).copied().unwrap_or(false)
     }
 
     /// What a read may return; anything of other events.
-    pub(super) fn of(&self, read: EventId) -> &May {
+    pub(crate) fn of(&self, read: EventId) -> &May {
         self.reads.get(read.index()).unwrap_or(&May::Any)
     }
 

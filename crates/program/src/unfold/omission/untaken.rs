@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_syntax::limits;
 
 use crate::ids::{EventId, ThreadId, TraceId};
-use crate::unfold::dependency::Reads;
 use crate::unfold::omission::LeftOut;
 use crate::unfold::omission::place::{Other, Written};
 use crate::unfold::omission::possible::Possible;
 use crate::unfold::omission::way::{Parted, Way};
-use crate::unfold::runner::Runner;
-use crate::unfold::state::State;
+use crate::unfold::run::dependency::Reads;
+use crate::unfold::run::runner::Runner;
+use crate::unfold::run::state::State;
 use crate::unfolding::{TraceEnd, Unfolding};
 
 /// Of the ways that traces took, so many are looked at for each branch.
@@ -24,7 +24,7 @@ const MOST_WAYS: usize = 32;
 
 impl Runner<'_> {
     /// A branch was decided.
-    pub(super) fn note_parted(&self, state: &mut State, reads: &Reads) {
+    pub(crate) fn note_parted(&self, state: &mut State, reads: &Reads) {
         let Some(&meeting) = self.flow.meetings.get(&state.at).filter(|_| !reads.is_empty()) else { return };
         for parted in state.parted.iter_mut().filter(|parted| parted.to.is_some() && parted.reads == *reads) {
             (parted.meeting, parted.to) = (meeting, None);
@@ -55,7 +55,7 @@ pub(crate) fn went(state: &mut State, way: usize) {
 type Ways<'a> = BTreeMap<Option<EventId>, [Vec<Way<'a>>; 2]>;
 
 /// What each trace leaves out at such branches of what a possible one makes.
-pub(super) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], possible: &Possible) -> LeftOut {
+pub(crate) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], possible: &Possible) -> LeftOut {
     let mut branches = BTreeMap::<(ThreadId, usize, u32), Ways<'_>>::new();
     for (id, parted) in parted {
         let thread = unfolding.traces[id.index()].thread;
