@@ -10,7 +10,7 @@ use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
 use crate::lower::findings::{Findings, misfit};
 use crate::lower::names::Viewer;
-use crate::lower::special::{self, Position};
+use crate::lower::special_registers::{self, Position};
 use crate::program::def_use::defined;
 use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
@@ -18,20 +18,20 @@ use crate::program::{
 };
 use crate::value::{Type, Value};
 
-/// The blocks of a thread in C; see [`super::blocks`].
-pub(super) struct Blocks {
+/// The blocks of a thread in C; see `c_blocks`.
+pub(crate) struct Blocks {
     /// Of each open block, outermost first: what its names meant outside.
-    pub(super) open: Vec<BTreeMap<String, Option<RegisterId>>>,
+    pub(crate) open: Vec<BTreeMap<String, Option<RegisterId>>>,
     /// How often a name was declared.
-    pub(super) times: BTreeMap<String, u32>,
+    pub(crate) times: BTreeMap<String, u32>,
     /// The variables whose block has ended.
-    pub(super) ended: BTreeMap<String, Vec<RegisterId>>,
+    pub(crate) ended: BTreeMap<String, Vec<RegisterId>>,
     /// Names that several ended blocks declare and the outermost does not.
-    pub(super) ambiguous: BTreeSet<String>,
+    pub(crate) ambiguous: BTreeSet<String>,
 }
 
 impl Blocks {
-    pub(super) fn new() -> Blocks {
+    pub(crate) fn new() -> Blocks {
         let (times, ended, ambiguous) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         Blocks { open: vec![BTreeMap::new()], times, ended, ambiguous }
     }
@@ -40,18 +40,18 @@ impl Blocks {
 /// `.shared` of an access, and who says so.
 #[derive(Clone, Debug)]
 pub(crate) struct Qualifier {
-    pub(super) space: Spanned<String>,
+    pub(crate) space: Spanned<String>,
     /// "P0's `st.shared.u32`".
-    pub(super) by: String,
+    pub(crate) by: String,
 }
 
 /// An access through a register that says its state space.
 #[derive(Clone, Debug)]
 pub(crate) struct Qualified {
-    pub(super) register: RegisterId,
+    pub(crate) register: RegisterId,
     /// Where in the code.
-    pub(super) code: usize,
-    pub(super) qualifier: Qualifier,
+    pub(crate) code: usize,
+    pub(crate) qualifier: Qualifier,
 }
 
 /// What the text of a thread shows before any of it is lowered.
@@ -70,22 +70,22 @@ pub(crate) struct Scan {
 }
 
 pub(crate) struct ThreadBuilder {
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What the thread is written in.
-    pub(super) dialect: Dialect,
+    pub(crate) dialect: Dialect,
     arch: Arch,
     pub(crate) place: Place,
-    pub(super) id: ThreadId,
-    pub(super) position: Position,
+    pub(crate) id: ThreadId,
+    pub(crate) position: Position,
     registers: Vec<Register>,
-    pub(super) by_name: BTreeMap<String, RegisterId>,
-    pub(super) blocks: Blocks,
+    pub(crate) by_name: BTreeMap<String, RegisterId>,
+    pub(crate) blocks: Blocks,
     families: Vec<(String, Type)>,
-    pub(super) code: Vec<Instruction>,
-    pub(super) labels: BTreeMap<String, CodeIndex>,
+    pub(crate) code: Vec<Instruction>,
+    pub(crate) labels: BTreeMap<String, CodeIndex>,
     jumps: Vec<(usize, Spanned<String>)>,
-    pub(super) span: Span,
-    pub(super) guard: Option<(RegisterId, Polarity)>,
+    pub(crate) span: Span,
+    pub(crate) guard: Option<(RegisterId, Polarity)>,
     temporaries: u32,
     /// What the parameters of a thread in C point to.
     parameters: BTreeMap<String, String>,
@@ -94,14 +94,14 @@ pub(crate) struct ThreadBuilder {
     /// Registers the declarations give a value, and where.
     initialised: BTreeMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
-    pub(super) qualified: Vec<Qualified>,
+    pub(crate) qualified: Vec<Qualified>,
     /// Whether code asks in which state space an address lies, so that an access may be one that is never made.
     pub(crate) asks_spaces: bool,
-    pub(super) wordings: BTreeMap<Span, Wording>,
+    pub(crate) wordings: BTreeMap<Span, Wording>,
     /// Of a thread in x86: what its text shows.
     pub(crate) scan: Scan,
     /// Registers of instructions that were refused: what is in them is not known.
-    pub(super) excused: BTreeSet<RegisterId>,
+    pub(crate) excused: BTreeSet<RegisterId>,
 }
 
 /// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
@@ -126,7 +126,7 @@ pub(crate) fn builders(litmus: &Litmus, findings: &mut Findings) -> Vec<ThreadBu
     };
     let mut builders: Vec<ThreadBuilder> = litmus.threads.iter().map(build).collect();
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
-    for (index, (builder, position)) in builders.iter_mut().zip(special::positions(&places)).enumerate() {
+    for (index, (builder, position)) in builders.iter_mut().zip(special_registers::positions(&places)).enumerate() {
         builder.id = ThreadId::new(index);
         builder.position = position;
     }
@@ -140,7 +140,7 @@ fn unplaced(name: &Spanned<String>) -> Diagnostic {
         .help(format!("write `{}@cta 0, gpu 0` if that is meant", name.node))
 }
 
-pub(super) fn place(dialect: Dialect, placement: Placement) -> Place {
+pub(crate) fn place(dialect: Dialect, placement: Placement) -> Place {
     let is_unplaced_c = dialect == Dialect::C && placement.cta.is_none() && placement.gpu.is_none();
     if dialect == Dialect::X86 || placement.side == Side::Host || is_unplaced_c {
         return Place::Host;
@@ -192,12 +192,12 @@ impl ThreadBuilder {
     }
 
     /// The instruction there as the text spells it.
-    pub(super) fn spelling(&self, span: Span) -> Option<&str> {
+    pub(crate) fn spelling(&self, span: Span) -> Option<&str> {
         self.wordings.get(&span).map(|wording| wording.spelling.as_str())
     }
 
     /// Notes that the instruction says in which state space the address in this register lies.
-    pub(super) fn say_space(&mut self, register: RegisterId, space: Space) {
+    pub(crate) fn say_space(&mut self, register: RegisterId, space: Space) {
         self.wordings.entry(self.span).or_default().spaces.push((register, space));
     }
 
@@ -281,7 +281,7 @@ impl ThreadBuilder {
 
     /// The name that a register points to throughout: the one address the declarations or a single instruction give it,
     /// moved or with a constant added.
-    pub(super) fn fixed_address(&self, id: RegisterId) -> Option<AddressId> {
+    pub(crate) fn fixed_address(&self, id: RegisterId) -> Option<AddressId> {
         const LONGEST_CHAIN: usize = 32;
         let mut id = id;
         for _ in 0..LONGEST_CHAIN {
@@ -303,7 +303,7 @@ impl ThreadBuilder {
     }
 
     /// Initial values as values of their register's type, which is known once the code is.
-    pub(super) fn check_initials(&mut self, findings: &mut Findings) {
+    pub(crate) fn check_initials(&mut self, findings: &mut Findings) {
         for (id, span) in &self.initialised {
             let register = &mut self.registers[id.index()];
             let Initial::Value(value) = register.initial else { continue };
@@ -317,7 +317,7 @@ impl ThreadBuilder {
     }
 
     /// The first values that the declarations give, by the names of their registers.
-    pub(super) fn given_values(&self) -> BTreeMap<String, Value> {
+    pub(crate) fn given_values(&self) -> BTreeMap<String, Value> {
         let values = self.initialised.keys().map(|id| &self.registers[id.index()]);
         let number = |register: &Register| match register.initial {
             Initial::Value(value) => Some((register.name.clone(), value)),
@@ -375,7 +375,7 @@ impl ThreadBuilder {
     }
 
     /// A register that never gets an address cannot be one: better said here than found as a wild access.
-    pub(super) fn check_pointers(&self, findings: &mut Findings) {
+    pub(crate) fn check_pointers(&self, findings: &mut Findings) {
         let defined: Vec<RegisterId> = self.code.iter().flat_map(|code| defined(&code.operation)).collect();
         for code in &self.code {
             let (Operation::Load { address: AddressOperand::Register(register), .. }
@@ -394,7 +394,7 @@ impl ThreadBuilder {
         }
     }
 
-    pub(super) fn resolve_jumps(&mut self, findings: &mut Findings) {
+    pub(crate) fn resolve_jumps(&mut self, findings: &mut Findings) {
         for (at, label) in std::mem::take(&mut self.jumps) {
             let Some(found) = self.labels.get(&label.node).copied() else {
                 // One of our own is missing only where the statement was refused.
@@ -419,6 +419,6 @@ impl ThreadBuilder {
 }
 
 /// Whether `%r12` is of the family `%r<…>`.
-pub(super) fn is_member(name: &str, stem: &str) -> bool {
+pub(crate) fn is_member(name: &str, stem: &str) -> bool {
     name.strip_prefix(stem).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -8,9 +8,9 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::lower::builder::ThreadBuilder;
+use crate::lower::cut::Asked;
 use crate::lower::findings::{Findings, Refusal, misfit};
 use crate::lower::names::{Atom, Instance, Names, VariableId, stem};
-use crate::lower::sizes::Asked;
 use crate::lower::threads_there;
 use crate::program::{Condition, Question, Space, Term};
 use crate::value::{Type, Value};
@@ -26,7 +26,7 @@ enum Left {
 }
 
 /// The memory that conditions look at: known before it is cut. What cannot be found is reported when conditions are.
-pub(super) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
+pub(crate) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
     let mut found = Vec::new();
     for term in terms(litmus) {
         let (name, which, element) = match &term.node {
@@ -52,7 +52,7 @@ fn terms(litmus: &Litmus) -> Vec<&Spanned<TermTree>> {
 }
 
 /// Tells threads of x86 what conditions call their registers, before they are lowered: `rax` and `eax` are two values.
-pub(super) fn ask_registers(litmus: &Litmus, threads: &mut [ThreadBuilder]) {
+pub(crate) fn ask_registers(litmus: &Litmus, threads: &mut [ThreadBuilder]) {
     for term in terms(litmus) {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let builder = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86);
@@ -64,7 +64,7 @@ pub(super) fn ask_registers(litmus: &Litmus, threads: &mut [ThreadBuilder]) {
 
 /// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
 /// has them. Said all the same, because it is mostly a misspelling.
-pub(super) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+pub(crate) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
     for term in terms(litmus) {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {

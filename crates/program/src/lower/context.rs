@@ -4,7 +4,7 @@ use fencepost_syntax::litmus::Dialect;
 
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
-use crate::lower::launches::Declared;
+use crate::lower::launch::Declared;
 use crate::lower::names::Names;
 use crate::program::Version;
 

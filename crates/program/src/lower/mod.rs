@@ -4,33 +4,19 @@
 //! is an [`Unsupported`](crate::program::Unsupported) entry of the program, so that its verdict is `Unknown` and not wrong;
 //! a part of the ISA that not every model knows (`.cluster`, proxies) is a [`Feature`](crate::program::Feature).
 
-mod atoms;
-mod barriers;
-mod blocks;
 pub(crate) mod builder;
-mod calls;
+mod c_blocks;
 mod condition;
 pub(crate) mod context;
 mod cut;
 mod declare;
-mod definitions;
 pub(crate) mod findings;
-mod growing;
-pub(crate) mod lanes;
-mod launches;
-pub(crate) mod layout;
+mod launch;
 mod lints;
+pub(crate) mod memory;
 pub(crate) mod names;
-mod pointers;
-mod proxies;
-mod reach;
-mod sizes;
-pub(crate) mod spaces;
-mod special;
-mod tensor;
+mod special_registers;
 mod thread;
-mod touch;
-mod unwritten;
 
 use std::collections::BTreeSet;
 
@@ -41,6 +27,7 @@ use fencepost_syntax::{Diagnostic, limits};
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::context::Context;
 use crate::lower::findings::{Findings, Refusal};
+use crate::lower::memory::{lanes, pointers, proxies, spaces, tensor};
 use crate::lower::names::Names;
 use crate::program::{BarrierRule, Place, Program, Version};
 use crate::table;
@@ -60,7 +47,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     let places: Vec<Place> = builders.iter().map(|builder| builder.place).collect();
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
-    let launched = launches::Declared::new(litmus, &mut findings);
+    let launched = launch::Declared::new(litmus, &mut findings);
     condition::ask_registers(litmus, &mut builders);
     lower_threads(litmus, &mut builders, &mut names, &mut findings, (&launched, version));
     if limits::ended().is_some() {
@@ -70,11 +57,11 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     spaces::settle(&mut names, &builders, &mut findings);
     proxies::settle(&names, &builders, &mut findings);
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
-        barriers::settle(&builders, &mut findings);
+        lints::barriers::settle(&builders, &mut findings);
     }
     condition::touch_registers(litmus, &mut builders, &mut findings);
     let asked = condition::asked(litmus, &mut names, &builders);
-    let reaches = sizes::settle(&mut names, &builders, &asked, cuts, &mut findings);
+    let reaches = cut::settle(&mut names, &builders, &asked, cuts, &mut findings);
     // What follows looks up addresses that are not there if this was left in the middle.
     if limits::ended().is_some() {
         return (None, Vec::new());
@@ -83,7 +70,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     pointers::tie_copies(&mut names, &mut findings);
     lanes::settle(&mut names, &builders, &asked, &mut findings);
     tensor::settle(&names, &mut builders);
-    let launches = launches::settle(litmus, &launched, &builders, &mut findings);
+    let launches = launch::settle(litmus, &launched, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
     let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
@@ -116,7 +103,7 @@ fn lower_threads(
     builders: &mut [ThreadBuilder],
     names: &mut Names,
     findings: &mut Findings,
-    (launched, version): (&launches::Declared, Version),
+    (launched, version): (&launch::Declared, Version),
 ) {
     for (thread, builder) in litmus.threads.iter().zip(builders) {
         let dialect = builder.dialect;
@@ -188,7 +175,7 @@ pub fn ptx_support(instruction: &Tree) -> Support {
         names: &mut names,
         findings: &mut findings,
         thread: &mut thread,
-        launched: &launches::Declared::default(),
+        launched: &launch::Declared::default(),
         version: Version::NEWEST,
     };
     let result = context.lower_guard(instruction).and_then(|()| table::lower(&mut context, instruction, None));

@@ -2,7 +2,7 @@
 //! thread for `.local`, and the addresses that code takes of it.
 //!
 //! An address is also a number, because pointers are computed with (see [`Layout`]). Which locations a variable is made of
-//! is settled when all code is known (see [`crate::lower::sizes`]); until then an address is an offset into a variable.
+//! is settled when all code is known (see [`crate::lower::cut`]); until then an address is an offset into a variable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::lower::findings::{Findings, Refusal};
-use crate::lower::layout::{ALIGNMENT, LANES, Layout};
+use crate::lower::memory::layout::{ALIGNMENT, LANES, Layout};
 use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
 use crate::tag::Tag;
 use crate::value::{Type, Value};

@@ -1,7 +1,7 @@
 //! A test with some of its locations cut, and its answers told of the test as it was.
 //!
 //! The text is lowered again with the cuts, so that every rule about accesses to several locations is that of accesses of
-//! different sizes (`lower::sizes`). What is asked is translated: it need not be what the text asks.
+//! different sizes (`lower::cut`). What is asked is translated: it need not be what the text asks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

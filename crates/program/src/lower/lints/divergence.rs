@@ -32,7 +32,7 @@ enum Holds {
 
 type State = BTreeMap<String, Holds>;
 
-pub(super) fn collect(body: &[Statement], findings: &mut Findings) {
+pub(crate) fn collect(body: &[Statement], findings: &mut Findings) {
     if body.len() > LONGEST || !body.iter().filter_map(instruction).any(tells_lanes) {
         return;
     }

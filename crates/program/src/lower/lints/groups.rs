@@ -36,7 +36,7 @@ const FAMILIES: &[Words] = &[
     },
 ];
 
-pub(super) fn collect(thread: &ThreadBuilder, findings: &mut Findings) {
+pub(crate) fn collect(thread: &ThreadBuilder, findings: &mut Findings) {
     for words in FAMILIES {
         waits(thread, words, findings);
     }

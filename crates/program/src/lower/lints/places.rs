@@ -12,7 +12,7 @@ use crate::sections;
 use crate::tag::Tag;
 
 impl Text<'_> {
-    pub(super) fn places(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
+    pub(crate) fn places(&self, thread: &ThreadBuilder, code: &Instruction, findings: &mut Findings) {
         if let Some(operand) = mbarrier(&code.operation) {
             self.mbarrier_space(thread, (operand, code.span), findings);
             self.mbarrier_alignment((operand, code.span), findings);

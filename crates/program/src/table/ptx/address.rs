@@ -1,5 +1,5 @@
 //! Addresses in a cluster's shared memory (PTX ISA 9.7.10.24 `mapa`, 9.7.10.25 `getctarank`, 9.7.10.20 `isspacep`). The
-//! rank of a CTA is part of the address (see `lower::layout`), so that these are arithmetic.
+//! rank of a CTA is part of the address (see `lower::memory::layout`), so that these are arithmetic.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
@@ -8,7 +8,7 @@ use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
-use crate::lower::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
+use crate::lower::memory::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
 use crate::program::{Feature, LocalValue, Operand, Operation, Space};
 use crate::sections;
 use crate::table::compute::{binary, constant, temporary};

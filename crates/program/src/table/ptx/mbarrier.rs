@@ -11,7 +11,7 @@ use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
-use crate::lower::spaces::window;
+use crate::lower::memory::spaces::window;
 use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Space, Update,

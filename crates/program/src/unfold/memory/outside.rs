@@ -6,7 +6,7 @@ use fencepost_syntax::Span;
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, RegisterId};
-use crate::lower::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
+use crate::lower::memory::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
 use crate::program::{LocationRole, Place, Space};
 use crate::tag::Tag;
 use crate::unfold::UnfoldError;

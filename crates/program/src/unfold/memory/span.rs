@@ -1,5 +1,5 @@
 //! Accesses and the locations they are made of. Memory is cut so that every access is a whole number of locations (see
-//! `lower::sizes`); one that is several of them is one event per location, whose values together are the value (little
+//! `lower::cut`); one that is several of them is one event per location, whose values together are the value (little
 //! endian). The events of one access, and those of a vector's elements, are in no order (PTX ISA 8.2.4, 8.2.5).
 
 use crate::expression::{BinaryOperator, Expression};

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::expression::Expression;
 use crate::ids::{AddressId, LocationId};
-use crate::lower::lanes::by_one_warp;
-use crate::lower::layout::described_offset;
+use crate::lower::memory::lanes::by_one_warp;
+use crate::lower::memory::layout::described_offset;
 use crate::program::asynchronous::{Base, Family, Region, RegionId, Replicas, Size, Start};
 use crate::program::{AddressOperand, LocationRole, Operand, Place, Space};
 use crate::tag::Tag;

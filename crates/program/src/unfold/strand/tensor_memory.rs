@@ -11,8 +11,8 @@ use fencepost_syntax::Span;
 
 use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
-use crate::lower::lanes::half;
-use crate::lower::layout::{HALF_SHIFT, LANES, TENSOR_WINDOW, lane};
+use crate::lower::memory::lanes::half;
+use crate::lower::memory::layout::{HALF_SHIFT, LANES, TENSOR_WINDOW, lane};
 use crate::program::asynchronous::{Action, Lanes, Size};
 use crate::program::{AddressOperand, Operand, Operation, Place, Space};
 use crate::tag::{Tag, Tags};

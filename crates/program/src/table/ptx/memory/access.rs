@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::{Refusal, misfit};
-use crate::lower::spaces::window;
+use crate::lower::memory::spaces::window;
 use crate::program::{FailedCas, Feature, Operation, Scope, Update, VectorUpdate};
 use crate::sections;
 use crate::table::form::version;

@@ -7,7 +7,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
-use crate::lower::spaces::window;
+use crate::lower::memory::spaces::window;
 use crate::program::{Feature, Operation};
 use crate::sections;
 use crate::table::form::{self, Form, Slot, version};

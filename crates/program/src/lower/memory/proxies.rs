@@ -7,9 +7,9 @@ use fencepost_syntax::{Diagnostic, Span};
 
 use crate::ids::AddressId;
 use crate::lower::builder::ThreadBuilder;
+use crate::lower::cut::touch::touches;
 use crate::lower::findings::Findings;
 use crate::lower::names::Names;
-use crate::lower::touch::touches;
 use crate::program::AddressOperand;
 use crate::tag::{Tag, Tags};
 

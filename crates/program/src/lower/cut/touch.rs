@@ -6,15 +6,15 @@ use crate::tag::{Tag, Tags};
 use crate::value::{Type, Value};
 
 /// Memory an operation touches, from an address on.
-pub(super) struct Touch<'p> {
-    pub(super) address: &'p AddressOperand,
-    pub(super) portion: Portion,
+pub(crate) struct Touch<'p> {
+    pub(crate) address: &'p AddressOperand,
+    pub(crate) portion: Portion,
     /// The tags of the access; none for those of asynchronous operations, which differ by region.
-    pub(super) tags: Tags,
+    pub(crate) tags: Tags,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Portion {
+pub(crate) enum Portion {
     /// So many values of a type, each a scalar operation.
     Scalars(Type, u32),
     /// A run of bytes.
@@ -35,12 +35,12 @@ pub(super) enum Portion {
 
 /// What one operation touches. Of a copy, which touch goes to which.
 #[derive(Default)]
-pub(super) struct Touches<'p> {
-    pub(super) all: Vec<Touch<'p>>,
-    pub(super) copies: Vec<(usize, usize)>,
+pub(crate) struct Touches<'p> {
+    pub(crate) all: Vec<Touch<'p>>,
+    pub(crate) copies: Vec<(usize, usize)>,
 }
 
-pub(super) fn touches(operation: &Operation) -> Touches<'_> {
+pub(crate) fn touches(operation: &Operation) -> Touches<'_> {
     let scalars = |address, ty, count, tags: Tags| {
         let portion = if tags.has(Tag::Mbarrier) { Portion::Object } else { Portion::Scalars(ty, count) };
         Touches { all: vec![Touch { address, portion, tags }], copies: Vec::new() }

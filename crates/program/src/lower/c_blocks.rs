@@ -57,7 +57,7 @@ impl ThreadBuilder {
     }
 
     /// Names for conditions, once the code is lowered.
-    pub(super) fn settle_blocks(&mut self) {
+    pub(crate) fn settle_blocks(&mut self) {
         for (name, variables) in &self.blocks.ended {
             match variables.as_slice() {
                 _ if self.by_name.contains_key(name) => {}

@@ -12,7 +12,7 @@ use crate::program::{LocationRole, Place, Space};
 use crate::value::Value;
 
 /// The address a declaration names, as this thread sees it.
-pub(super) fn address(
+pub(crate) fn address(
     names: &mut Names,
     address: &InitialAddress,
     viewer: Viewer,
@@ -24,7 +24,7 @@ pub(super) fn address(
 }
 
 /// Gives locations the addresses they start with.
-pub(super) fn settle(litmus: &Litmus, names: &mut Names, findings: &mut Findings) {
+pub(crate) fn settle(litmus: &Litmus, names: &mut Names, findings: &mut Findings) {
     let declared = || {
         litmus.declarations.iter().filter_map(|declaration| match &declaration.node {
             Declaration::Location { name, value: Some(value), .. } => Some((name, value)),
@@ -98,7 +98,7 @@ fn held(names: &mut Names, name: &Spanned<String>, address: &InitialAddress, spa
 }
 
 /// Ties names with the value of an unknown one to that.
-pub(super) fn tie_copies(names: &mut Names, findings: &mut Findings) {
+pub(crate) fn tie_copies(names: &mut Names, findings: &mut Findings) {
     for (name, other) in names.copies.clone() {
         let mut root = other.node.clone();
         for _ in 0..names.copies.len() {

@@ -1,4 +1,4 @@
-//! How the accesses of a test use each name, and where memory is cut for that. [`super::sizes`] finds it out, and
+//! How the accesses of a test use each name, and where memory is cut for that. [`super`] finds it out, and
 //! [`super::atoms`] makes locations of it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,46 +11,46 @@ use crate::value::Type;
 
 /// A scalar operation on a variable. The offset is None where it may be any multiple of its size.
 #[derive(Copy, Clone, Debug)]
-pub(super) struct Scalar {
-    pub(super) offset: Option<i128>,
-    pub(super) ty: Type,
-    pub(super) span: Span,
+pub(crate) struct Scalar {
+    pub(crate) offset: Option<i128>,
+    pub(crate) ty: Type,
+    pub(crate) span: Span,
     /// Whether the text names the place.
-    pub(super) is_named: bool,
+    pub(crate) is_named: bool,
 }
 
 impl Scalar {
-    pub(super) fn bytes(&self) -> i128 {
+    pub(crate) fn bytes(&self) -> i128 {
         i128::from(self.ty.bits / 8)
     }
 
     /// Where it begins and ends, if that is known.
-    pub(super) fn ends(&self) -> Option<(i128, i128)> {
+    pub(crate) fn ends(&self) -> Option<(i128, i128)> {
         self.offset.map(|offset| (offset, offset + self.bytes()))
     }
 }
 
 /// How a name is used, by all of its instances: they are cut alike.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Uses {
-    pub(super) scalars: Vec<Scalar>,
+pub(crate) struct Uses {
+    pub(crate) scalars: Vec<Scalar>,
     /// Offsets of mbarriers.
-    pub(super) objects: BTreeSet<i128>,
+    pub(crate) objects: BTreeSet<i128>,
     /// Those that the text names.
-    pub(super) named: BTreeSet<i128>,
+    pub(crate) named: BTreeSet<i128>,
     /// Where `mbarrier.init` makes one.
-    pub(super) made: Made,
+    pub(crate) made: Made,
     /// Where runs of bytes begin and end.
-    pub(super) runs: BTreeSet<i128>,
+    pub(crate) runs: BTreeSet<i128>,
     /// A tensor map describes it.
-    pub(super) is_tensor: bool,
+    pub(crate) is_tensor: bool,
     /// Where code first touches it.
-    pub(super) touched: Option<Span>,
+    pub(crate) touched: Option<Span>,
 }
 
 /// The places of mbarriers by their initialisation.
 #[derive(Clone, Debug, Default)]
-pub(super) enum Made {
+pub(crate) enum Made {
     #[default]
     Nowhere,
     At(BTreeSet<i128>),
@@ -59,7 +59,7 @@ pub(super) enum Made {
 }
 
 impl Made {
-    pub(super) fn add(&mut self, offset: Option<i128>) {
+    pub(crate) fn add(&mut self, offset: Option<i128>) {
         match (std::mem::take(self), offset) {
             (Made::Somewhere, _) | (_, None) => *self = Made::Somewhere,
             (Made::Nowhere, Some(offset)) => *self = Made::At(BTreeSet::from([offset])),
@@ -72,16 +72,16 @@ impl Made {
 }
 
 /// How each name is cut.
-pub(super) struct Cut {
-    pub(super) uses: BTreeMap<String, Uses>,
+pub(crate) struct Cut {
+    pub(crate) uses: BTreeMap<String, Uses>,
     /// Where atoms begin, and where the last ends. Empty for a name without a size.
-    pub(super) edges: BTreeMap<String, BTreeSet<i128>>,
+    pub(crate) edges: BTreeMap<String, BTreeSet<i128>>,
     /// The type of names without accesses of their own.
-    pub(super) fallback: Option<Type>,
+    pub(crate) fallback: Option<Type>,
 }
 
 /// How many bytes a name has: those declared, else as far as accesses reach. None for one without a size.
-pub(super) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<i128> {
+pub(crate) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<i128> {
     if entry.ty.is_some() || entry.role != LocationRole::Data {
         return Some(entry.step * i128::from(entry.length.unwrap_or(1)));
     }
@@ -93,7 +93,7 @@ pub(super) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -
 }
 
 /// `x`, or `x[2]` for an element of an array.
-pub(super) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
+pub(crate) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
     match entry.length {
         Some(_) => format!("{shown}[{}]", offset / entry.step),
         None => shown.to_string(),
@@ -101,7 +101,7 @@ pub(super) fn element_name(shown: &str, entry: &Name, offset: i128) -> String {
 }
 
 /// The declared type, else that of the first access: one that names the place before one through a register.
-pub(super) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<Type> {
+pub(crate) fn element_type(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -> Option<Type> {
     if entry.role != LocationRole::Data || entry.ty.is_some() {
         return entry.ty;
     }

@@ -10,9 +10,10 @@ use fencepost_syntax::{Diagnostic, Spanned};
 use crate::ids::AddressId;
 use crate::lower::builder::{Qualified, Qualifier, ThreadBuilder};
 use crate::lower::context::Context;
+use crate::lower::cut::reach::{At, Reaches};
 use crate::lower::findings::{Findings, Refusal};
+use crate::lower::names::stem;
 use crate::lower::names::{Names, VariableId};
-use crate::lower::reach::{At, Reaches};
 use crate::program::{AddressOperand, Operation, Place, Space};
 use crate::table::modifier::spelled;
 use crate::tag::{Tag, Tags};
@@ -55,7 +56,7 @@ pub(crate) fn shared_by_use(litmus: &Litmus) -> BTreeMap<String, String> {
             let Some(space) = says(instruction) else { continue };
             for name in instruction.operands.iter().filter_map(|operand| reached(&operand.node)) {
                 let by = format!("{}'s {}", thread.name.node, spelled(instruction));
-                said.entry(super::names::stem(name).to_string()).or_insert((space, by));
+                said.entry(stem(name).to_string()).or_insert((space, by));
             }
         }
     }

@@ -4,14 +4,14 @@
 
 /// The operands of an instruction as they were when it was last looked at.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Operands {
+pub(crate) struct Operands {
     left: Vec<i128>,
     right: Vec<i128>,
 }
 
 impl Operands {
     /// The pairs that were not there the last time. Neither operand loses values.
-    pub(super) fn new_pairs(&mut self, left: Vec<i128>, right: Vec<i128>) -> Vec<(i128, i128)> {
+    pub(crate) fn new_pairs(&mut self, left: Vec<i128>, right: Vec<i128>) -> Vec<(i128, i128)> {
         let is_old = |known: &[i128], value: &i128| known.binary_search(value).is_ok();
         let mut pairs = Vec::new();
         for first in &left {
@@ -25,7 +25,7 @@ impl Operands {
 }
 
 /// The values in ascending order, each once.
-pub(super) fn ascending(values: impl Iterator<Item = i128>) -> Vec<i128> {
+pub(crate) fn ascending(values: impl Iterator<Item = i128>) -> Vec<i128> {
     let mut found: Vec<i128> = values.collect();
     found.sort_unstable();
     found.dedup();
@@ -33,7 +33,7 @@ pub(super) fn ascending(values: impl Iterator<Item = i128>) -> Vec<i128> {
 }
 
 /// Adds values to an ascending list; whether one is new.
-pub(super) fn add(list: &mut Vec<i128>, values: &[i128]) -> bool {
+pub(crate) fn add(list: &mut Vec<i128>, values: &[i128]) -> bool {
     let before = list.len();
     for value in values {
         if let Err(at) = list.binary_search(value) {

@@ -1,9 +1,11 @@
 //! Rules about mbarriers, barriers, fences and launches that the text alone shows broken, or probably so: no exploration is
 //! needed. A lint changes no verdict.
 
+pub(crate) mod barriers;
 mod divergence;
 mod groups;
 mod places;
+pub(crate) mod unwritten;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
@@ -11,7 +13,7 @@ use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
 use crate::ids::LocationId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::{Findings, Floor};
-use crate::lower::launches::Launches;
+use crate::lower::launch::Launches;
 use crate::lower::names::Names;
 use crate::program::asynchronous::{Action, Family};
 use crate::program::{

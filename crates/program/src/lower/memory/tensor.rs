@@ -3,12 +3,12 @@
 
 use crate::ids::LocationId;
 use crate::lower::builder::ThreadBuilder;
+use crate::lower::cut::reach::{At, Reach, Reaches};
 use crate::lower::names::Names;
-use crate::lower::reach::{At, Reach, Reaches};
 use crate::program::asynchronous::Action;
 use crate::program::{AddressOperand, Operation};
 
-pub(super) fn settle(names: &Names, threads: &mut [ThreadBuilder]) {
+pub(crate) fn settle(names: &Names, threads: &mut [ThreadBuilder]) {
     let allocates = |thread: &ThreadBuilder| thread.code.iter().any(|code| destination(&code.operation).is_some());
     if !threads.iter().any(allocates) {
         return;

@@ -2,6 +2,8 @@
 //! other has ended, `.launch 0 => 1` is a programmatic dependent launch; `.stream` and `.event` come to such edges, as far as
 //! hosts call in that order ([`calls`]). Kernels that nothing relates run side by side.
 
+mod calls;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
@@ -9,8 +11,8 @@ use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::KernelId;
 use crate::lower::builder::ThreadBuilder;
-use crate::lower::calls::{self, Called};
 use crate::lower::findings::Findings;
+use crate::lower::launch::calls::Called;
 use crate::program::{Feature, HostCall, Operation, Place, Scope};
 
 #[derive(Default)]

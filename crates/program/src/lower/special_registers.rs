@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::lower::layout::Layout;
+use crate::lower::memory::layout::Layout;
 use crate::program::Place;
 
 /// What a thread knows of where it runs.

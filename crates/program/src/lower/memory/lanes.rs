@@ -17,11 +17,11 @@ use fencepost_syntax::Span;
 
 use crate::ids::{AddressId, LocationId, RegisterId};
 use crate::lower::builder::ThreadBuilder;
+use crate::lower::cut::Asked;
+use crate::lower::cut::growing_set::{Operands, add, ascending};
 use crate::lower::findings::{Findings, Refusal};
-use crate::lower::growing::{Operands, add, ascending};
-use crate::lower::layout::{HALF_SHIFT, LANES, lane, quarter};
+use crate::lower::memory::layout::{HALF_SHIFT, LANES, lane, quarter};
 use crate::lower::names::{Names, VariableId};
-use crate::lower::sizes::Asked;
 use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
 use crate::program::def_use::defined;
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
@@ -33,7 +33,7 @@ const SECTION: &str = sections::TENSOR_LOAD_STORE;
 const MOST_VALUES: usize = 64;
 
 /// Cuts the columns of tensor memory, and warns of quarters that a warp cannot reach.
-pub(super) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
+pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Asked], findings: &mut Findings) {
     let is_access = |code: &Instruction| accessed(&code.operation).is_some();
     if !threads.iter().any(|thread| thread.code.iter().any(is_access)) {
         return;

@@ -1,10 +1,10 @@
-//! Locations and addresses out of a cut (see [`crate::lower::sizes`]): names, types and initial values of each atom.
+//! Locations and addresses out of a cut (see [`crate::lower::cut`]): names, types and initial values of each atom.
 
 use std::collections::BTreeMap;
 
 use crate::ids::{AddressId, LocationId};
-use crate::lower::cut::{Cut, Scalar, Uses, bytes, element_name, element_type};
-use crate::lower::layout::LANES;
+use crate::lower::cut::uses::{Cut, Scalar, Uses, bytes, element_name, element_type};
+use crate::lower::memory::layout::LANES;
 use crate::lower::names::{Atom, Instance, Name, Names, Sharing, VariableId};
 use crate::mbarrier;
 use crate::program::{Address, Location, LocationRole, Space};
@@ -13,7 +13,7 @@ use crate::value::{Type, Value};
 /// The widest scalar (`.b128`).
 const WIDEST: i128 = 16;
 
-pub(super) fn make(names: &mut Names, cut: &Cut) {
+pub(crate) fn make(names: &mut Names, cut: &Cut) {
     let mut order: Vec<usize> = (0..names.variables.len()).filter(|id| names.variables[*id].target.is_none()).collect();
     order.sort_by_key(|id| names.variables[*id].order);
     for id in order {

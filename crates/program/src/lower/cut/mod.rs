@@ -7,17 +7,24 @@
 //! parts of a location; an access to several parts is one store-buffer entry (SDM vol. 3, 9.2.3.5), for which the models
 //! have no event.
 
+pub(crate) mod atoms;
+pub(crate) mod definitions;
+pub(crate) mod growing_set;
+pub(crate) mod reach;
+pub(crate) mod touch;
+pub(crate) mod uses;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Span, limits};
 
 use crate::lower::builder::ThreadBuilder;
-use crate::lower::cut::{Cut, Made, Scalar, Uses, bytes, element_name, element_type};
+use crate::lower::cut::reach::{At, Reach, Reaches};
+use crate::lower::cut::touch::{Portion, Touch, Touches, touches};
+use crate::lower::cut::uses::{Cut, Made, Scalar, Uses, bytes, element_name, element_type};
 use crate::lower::findings::{Findings, misfit};
 use crate::lower::names::{LISTED_ARRAY, Name, Names, VariableId};
-use crate::lower::reach::{At, Reach, Reaches};
-use crate::lower::touch::{Portion, Touch, Touches, touches};
 use crate::program::{AddressOperand, Feature, Instruction, LocationRole, Operation, Space, Unsupported};
 use crate::tag::Tag;
 use crate::value::{Type, Value};
@@ -54,14 +61,14 @@ struct Link {
 }
 
 /// What a condition looks at: a variable, and an element of it or its start.
-pub(super) struct Asked {
-    pub(super) variable: VariableId,
-    pub(super) element: Option<u32>,
-    pub(super) span: Span,
+pub(crate) struct Asked {
+    pub(crate) variable: VariableId,
+    pub(crate) element: Option<u32>,
+    pub(crate) span: Span,
 }
 
 /// Cuts memory as accesses and conditions do, and at these addresses besides. Returns where registers may point.
-pub(super) fn settle(
+pub(crate) fn settle(
     names: &mut Names,
     threads: &[ThreadBuilder],
     asked: &[Asked],
@@ -101,7 +108,7 @@ pub(super) fn settle(
     mirror(&mut cut.edges, &links);
     check(names, threads, &cut, findings);
     names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
-    super::atoms::make(names, &cut);
+    atoms::make(names, &cut);
     reaches
 }
 

@@ -23,7 +23,7 @@ struct Sites {
 
 /// How the launches of two kernels lie.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Calls {
+pub(crate) enum Calls {
     /// Wherever the second is launched, the first was before. So it is, too, where no host launches the first, or neither.
     InOrder,
     /// The second is launched before the first.
@@ -38,14 +38,14 @@ pub(super) enum Calls {
     ByItself,
 }
 
-pub(super) struct Called<'a> {
+pub(crate) struct Called<'a> {
     threads: &'a [ThreadBuilder],
     sites: BTreeMap<KernelId, Sites>,
 }
 
 impl<'a> Called<'a> {
     /// A kernel of a test runs once, and a host waits for it after its launch.
-    pub(super) fn new(threads: &'a [ThreadBuilder], findings: &mut Findings) -> Called<'a> {
+    pub(crate) fn new(threads: &'a [ThreadBuilder], findings: &mut Findings) -> Called<'a> {
         let mut called = Called { threads, sites: BTreeMap::new() };
         for (thread, builder) in threads.iter().enumerate() {
             for (at, own) in builder.code.iter().enumerate() {
@@ -92,11 +92,11 @@ impl<'a> Called<'a> {
         }
     }
 
-    pub(super) fn span(&self, kernel: KernelId) -> Option<Span> {
+    pub(crate) fn span(&self, kernel: KernelId) -> Option<Span> {
         self.sites.get(&kernel).map(|sites| sites.span)
     }
 
-    pub(super) fn order(&self, first: KernelId, second: KernelId) -> Calls {
+    pub(crate) fn order(&self, first: KernelId, second: KernelId) -> Calls {
         let (from, to) = match (self.sites.get(&first), self.sites.get(&second)) {
             (None, _) => return Calls::InOrder,
             (Some(_), None) => return Calls::ByItself,
@@ -157,7 +157,7 @@ fn next(code: &[Instruction], at: usize) -> Vec<usize> {
 }
 
 /// What becomes of the order that a stream declares.
-pub(super) fn stream_holds(
+pub(crate) fn stream_holds(
     called: &Called<'_>,
     (first, second): (KernelId, KernelId),
     stream: &str,
@@ -193,7 +193,7 @@ pub(super) fn stream_holds(
 }
 
 /// Whether a kernel waits for an event that is recorded behind another.
-pub(super) fn event_holds(
+pub(crate) fn event_holds(
     called: &Called<'_>,
     (after, before): (KernelId, KernelId),
     (event, declared): (&str, Span),

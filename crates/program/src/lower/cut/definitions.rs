@@ -13,7 +13,7 @@ const MOST: usize = 63;
 /// The definitions of one thread. Definition 0 of a register is what it holds at the start, the others follow in the order
 /// of the code.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Definitions {
+pub(crate) struct Definitions {
     /// The number of the definition that an instruction is of a register.
     numbers: BTreeMap<(RegisterId, usize), usize>,
     /// Per instruction, the definitions that reach it, as bits. Not there: all.
@@ -21,7 +21,7 @@ pub(super) struct Definitions {
 }
 
 impl Definitions {
-    pub(super) fn new(code: &[Instruction]) -> Definitions {
+    pub(crate) fn new(code: &[Instruction]) -> Definitions {
         let mut places: BTreeMap<RegisterId, Vec<usize>> = BTreeMap::new();
         for (at, instruction) in code.iter().enumerate() {
             for register in defined(&instruction.operation) {
@@ -43,17 +43,17 @@ impl Definitions {
     }
 
     /// How many definitions a register has, its first value included.
-    pub(super) fn count(&self, register: RegisterId) -> usize {
+    pub(crate) fn count(&self, register: RegisterId) -> usize {
         let own = self.numbers.range((register, 0)..=(register, usize::MAX));
         own.map(|(_, number)| *number).max().unwrap_or(0) + 1
     }
 
-    pub(super) fn number(&self, register: RegisterId, at: usize) -> usize {
+    pub(crate) fn number(&self, register: RegisterId, at: usize) -> usize {
         self.numbers.get(&(register, at)).copied().unwrap_or(0)
     }
 
     /// Whether a definition reaches the instruction.
-    pub(super) fn reaches(&self, register: RegisterId, number: usize, at: usize) -> bool {
+    pub(crate) fn reaches(&self, register: RegisterId, number: usize, at: usize) -> bool {
         self.reaching.get(&register).and_then(|masks| masks.get(at)).is_none_or(|mask| mask >> number & 1 == 1)
     }
 }
