@@ -4,17 +4,8 @@
 //! locations with their virtual addresses and proxies, and the questions asked. [`unfolding::Unfolding`] is the same
 //! program with its loops unrolled and its control flow resolved into traces of events, which is all an engine sees.
 
-pub mod access;
-pub mod barrier;
-pub mod condition;
-pub mod expression;
 pub mod ids;
-pub mod initial;
-pub mod launch;
 pub mod lower;
-pub mod may;
-pub mod mbarrier;
-pub mod placement;
 pub mod program;
 mod reduce;
 pub mod sections;
@@ -23,6 +14,9 @@ pub mod tag;
 pub mod unfold;
 pub mod unfolding;
 pub mod value;
+
+pub use unfolding::{access, barrier, condition, initial, launch, placement};
+pub use value::{expression, may, mbarrier};
 
 pub use table::supported::{SupportedForm, supported_forms};
 pub use table::target::{Target, lacks};

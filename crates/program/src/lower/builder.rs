@@ -6,7 +6,6 @@ use fencepost_syntax::c::Parameter;
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};
 use crate::lower::findings::{Findings, misfit};
 use crate::lower::names::Viewer;
@@ -16,6 +15,7 @@ use crate::program::{
     AddressOperand, CodeIndex, Feature, Initial, Instruction, LocalValue, Operand, Operation, Place, Polarity,
     Register, Space, Thread, Wording,
 };
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 /// The blocks of a thread in C; see `c_blocks`.

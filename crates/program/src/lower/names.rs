@@ -10,12 +10,12 @@ use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::lower::findings::{Findings, Refusal};
 use crate::lower::memory::layout::{ALIGNMENT, LANES, Layout};
 use crate::program::{Address, Content, Location, LocationRole, Place, Scope, Space};
 use crate::tag::Tag;
+use crate::unfolding::access::includes;
 use crate::value::{Type, Value};
 
 /// Arrays of up to so many elements get an address per element at once.

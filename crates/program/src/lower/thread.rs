@@ -4,7 +4,6 @@ use fencepost_syntax::instruction::{Instruction as Tree, Operand as TreeOperand}
 use fencepost_syntax::litmus::{Dialect, Statement};
 use fencepost_syntax::{Diagnostic, Span, Spanned, limits};
 
-use crate::expression::BinaryOperator;
 use crate::ids::{AddressId, RegisterId};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
@@ -12,6 +11,7 @@ use crate::lower::lints::unwritten;
 use crate::lower::special_registers::is_special;
 use crate::program::{AddressOperand, CodeIndex, Initial, LocalValue, Operand, Operation, Polarity};
 use crate::table;
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 impl Context<'_> {

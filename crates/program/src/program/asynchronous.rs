@@ -295,7 +295,7 @@ pub struct Combine {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum How {
-    Apply(crate::expression::BinaryOperator),
+    Apply(crate::value::expression::BinaryOperator),
     Increment,
     Decrement,
     /// In floating point: that it happens is modelled, the result is not.
@@ -307,7 +307,7 @@ pub enum How {
 pub struct Reduced {
     pub destination: RegisterId,
     /// `Minimum` or `Maximum`.
-    pub operator: crate::expression::BinaryOperator,
+    pub operator: crate::value::expression::BinaryOperator,
     pub order: Order,
 }
 

@@ -18,11 +18,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expression::{Expression, Leaf};
 use crate::ids::{EventId, LocationId};
 use crate::program::{Condition, Cover, LocationRole, Program, Term};
 use crate::unfold::control::flow;
 use crate::unfolding::{Event, EventKind, Strand, TraceEnd, Unfolding};
+use crate::value::expression::{Expression, Leaf};
 
 /// Leaves the events of mute locations out that another is like.
 pub(crate) fn leave_out(program: &Program, unfolding: &mut Unfolding) {

@@ -1,8 +1,8 @@
 //! Drops events that no trace has: those of runs that another trace stands for.
 
-use crate::expression::Expression;
 use crate::ids::EventId;
 use crate::unfolding::{EventKind, TraceEnd, Unfolding};
+use crate::value::expression::Expression;
 
 pub(crate) fn compact(unfolding: &mut Unfolding) {
     let mut used: Vec<bool> = unfolding.events.iter().map(|event| event.thread.is_none()).collect();

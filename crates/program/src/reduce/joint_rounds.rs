@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::Span;
 
-use crate::expression::{Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use crate::program::{Barrier, Place, Program};
 use crate::unfold::control::flow::Flow;
@@ -28,6 +27,7 @@ use crate::unfold::loops::joint::{Walk, loops, meets_all};
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Begun, State};
 use crate::unfolding::{Event, EventKind, TraceEnd, Unfolding};
+use crate::value::expression::{Expression, Leaf};
 
 impl Runner<'_> {
     /// Whether a joint round may go through this barrier.

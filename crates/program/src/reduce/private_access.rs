@@ -10,12 +10,12 @@
 //! `silent_updates` asks for. Anything that reaches the memory beside the thread (a copy, another proxy, a cluster, a second
 //! kernel) and this is not for the program.
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId};
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::State;
 use crate::unfolding::EventKind;
+use crate::value::expression::Expression;
 
 impl Runner<'_> {
     fn own_location(&self, target: AddressId) -> Option<LocationId> {

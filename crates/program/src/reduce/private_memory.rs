@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::litmus::Arch;
 
-use crate::expression::Expression;
 use crate::ids::{EventId, LocationId, ThreadId};
 use crate::program::{Barrier, BarrierKind, BarrierLevel, BarrierRule, Feature, LocationRole, Place, Program, Space};
 use crate::unfold::options::{Rewriting, UnfoldOptions};
 use crate::unfold::run::fold;
 use crate::value::Value;
+use crate::value::expression::Expression;
 
 /// What a thread has for itself.
 #[derive(Clone, Debug, Default)]

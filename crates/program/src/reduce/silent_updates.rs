@@ -16,8 +16,6 @@ use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::Arch;
 
-use crate::access::includes;
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, ThreadId};
 use crate::program::{Instruction, Operand, Operation, Program, Update};
 use crate::tag::Tag;
@@ -25,7 +23,9 @@ use crate::unfold::options::Rewriting;
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Decision, State};
+use crate::unfolding::access::includes;
 use crate::unfolding::{Event, EventKind, Unfolding};
+use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
 
 /// A run is split so often; counted loops would otherwise have runs without number.

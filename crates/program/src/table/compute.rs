@@ -3,11 +3,11 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::Operand as TreeOperand;
 
-use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand, Operation};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 pub(crate) fn constant(value: i128) -> Operand {

@@ -6,12 +6,12 @@ use fencepost_syntax::litmus::Comparison;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::lower::findings::Refusal;
 use crate::program::{BarrierKind, ReductionOperation, Scope};
 use crate::table::typo;
 use crate::tag::Tag;
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 /// Memory semantics (PTX ISA 8.4).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -23,7 +23,6 @@ use std::collections::BTreeMap;
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::program::Program;
 use crate::reduce::constant_memory::Constants;
@@ -37,6 +36,7 @@ use crate::unfold::run::runner;
 use crate::unfold::strand::tile_start::Starts;
 use crate::unfold::strand::{cta_pair, hazard, tile_start};
 use crate::unfolding::{Event, EventKind, LocationInfo, ThreadUnfolding, Unfolding};
+use crate::value::expression::Expression;
 
 pub use error::UnfoldError;
 pub(crate) use options::Failing;
@@ -132,7 +132,7 @@ fn unfold_tiled(
     omission::settle(&mut unfolding, &noted, options.dependencies);
     hazard::whole_program(program, &mut unfolding, &lives);
     cta_pair::unpaired(program, &mut unfolding, &lives);
-    crate::placement::mark(program, &mut unfolding);
+    crate::unfolding::placement::mark(program, &mut unfolding);
     if options.elements == Elements::OneOfAlike {
         alike_elements::leave_out(program, &mut unfolding);
     }

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::Span;
 
-use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::LocationId;
 use crate::program::{Instruction, LocalValue, MultimemAction, Operation, Program, Term, Update};
 use crate::tag::Tag;
 use crate::unfold::{UnfoldError, Unmodelled};
 use crate::unfolding::{Event, EventKind, Unfolding, UnmodelledTerms};
+use crate::value::expression::{BinaryOperator, Expression, Leaf};
 
 /// The terms of questions and lists that rest on one. An error where what happens rests on one, or what is looked at at all;
 /// and where a question does, if that is not to be noted only.

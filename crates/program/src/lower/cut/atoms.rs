@@ -6,8 +6,8 @@ use crate::ids::{AddressId, LocationId};
 use crate::lower::cut::uses::{Cut, Scalar, Uses, bytes, element_name, element_type};
 use crate::lower::memory::layout::LANES;
 use crate::lower::names::{Atom, Instance, Name, Names, Sharing, VariableId};
-use crate::mbarrier;
 use crate::program::{Address, Location, LocationRole, Space};
+use crate::value::mbarrier;
 use crate::value::{Type, Value};
 
 /// The widest scalar (`.b128`).

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use fencepost_syntax::limits;
 
-use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::cut::definitions::Definitions;
@@ -18,6 +17,7 @@ use crate::lower::names::{Names, VariableId};
 use crate::program::def_use::{defined, used};
 use crate::program::{AddressOperand, Initial, Instruction, LocalValue, Operand, Operation, Space, Update};
 use crate::value::Value;
+use crate::value::expression::BinaryOperator;
 
 /// More values than this are not listed.
 const MOST_VALUES: usize = 64;

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use fencepost_syntax::{Span, limits};
 
-use crate::barrier::participants;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Operand, Operation, Place, Unsupported};
 use crate::sections;
+use crate::unfolding::barrier::participants;
 use crate::value::Value;
 
 struct Use<'t> {

@@ -4,12 +4,12 @@ use fencepost_syntax::c::Expression;
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{FenceCover, Operand, Operation, Scope, Update};
 use crate::table::c::place::Pointee;
 use crate::tag::{Tag, Tags};
+use crate::value::expression::BinaryOperator;
 
 /// What an operation of the library does, by the name without `atomic_` and `_explicit`.
 #[derive(Copy, Clone)]

@@ -5,13 +5,13 @@ use fencepost_syntax::c::{Binary, Expression, Unary};
 use fencepost_syntax::litmus::Comparison;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, CodeIndex, FailedCas, LocalValue, Operand, Operation, Update};
 use crate::table::c::atomic::{Call, Function, Strength};
 use crate::table::c::place::{Pointee, load, local, named, store, ty};
 use crate::tag::{Tag, Tags};
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 use crate::value::{Type, Value};
 
 /// Jumps if the value compares so with zero.

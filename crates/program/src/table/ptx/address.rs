@@ -4,7 +4,6 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
@@ -15,6 +14,7 @@ use crate::table::compute::{binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::spelled;
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Kind {

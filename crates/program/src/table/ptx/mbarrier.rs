@@ -1,5 +1,5 @@
 //! The mbarrier instructions (PTX ISA 9.7.15.16). An arrive, `expect_tx` and `complete_tx` are read-modify-writes of the
-//! packed state (`crate::mbarrier`); a wait is a read whose answer forks; `init` and `inval` are plain writes.
+//! packed state (`crate::value::mbarrier`); a wait is a read whose answer forks; `init` and `inval` are plain writes.
 //!
 //! Defaults: an arrive is `.release.cta`, a wait `.acquire.cta`, `expect_tx` and `complete_tx` are relaxed.
 
@@ -7,12 +7,10 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Comparison;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::lower::memory::spaces::window;
-use crate::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::program::{
     AddressOperand, CodeIndex, Feature, LocalValue, MbarrierWait, Operand, Operation, Patience, Scope, Space, Update,
 };
@@ -23,6 +21,8 @@ use crate::table::modifier::spelled;
 use crate::table::ptx::address::in_cta;
 use crate::table::ptx::memory::access::{note_scope, scope_tag};
 use crate::tag::{Tag, Tags};
+use crate::value::expression::{BinaryOperator, UnaryOperator};
+use crate::value::mbarrier::{Completing, GREATEST_COUNT, Layout, Operator};
 use crate::value::{Type, Value};
 
 #[derive(Copy, Clone, Debug)]

@@ -20,7 +20,6 @@ pub(crate) mod warp;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::{Comparison, Dialect};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{HostCall, Operation};
@@ -33,6 +32,7 @@ use crate::table::ptx::tensor::{tcgen05, tcgen05_mma, wgmma};
 use crate::table::typo;
 use crate::tag::Tag;
 use crate::value::Value;
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 /// Which spellings have the row.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

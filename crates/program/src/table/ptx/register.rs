@@ -4,7 +4,6 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Comparison, Dialect};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
@@ -13,6 +12,7 @@ use crate::table::modifier::{self, Modifiers, Part};
 use crate::table::ptx::arithmetic::bits;
 use crate::table::ptx::row::Kind;
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 pub(crate) fn lower(
     context: &mut Context<'_>,

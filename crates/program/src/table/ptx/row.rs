@@ -2,10 +2,10 @@
 
 use fencepost_syntax::litmus::Comparison;
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::KernelId;
 use crate::program::HostCall;
 use crate::table::modifier::Sem;
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Kind {

@@ -4,7 +4,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::LocalValue;
@@ -14,6 +13,7 @@ use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier;
 use crate::table::ptx::register;
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Kind {

@@ -8,7 +8,6 @@ use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Comparison;
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{CodeIndex, LocalValue, Operand, Operation};
@@ -16,6 +15,7 @@ use crate::table::comparison_operator;
 use crate::table::compute::{constant, temporary};
 use crate::table::x86::opcode::{Code, Reading};
 use crate::table::x86::place::{Place, place, read, width, write};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 const LEFT: &str = "#flags.left";

@@ -3,7 +3,6 @@
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::ids::RegisterId;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
@@ -12,6 +11,7 @@ use crate::table::x86::flags::{set_flags, set_partial_flags};
 use crate::table::x86::opcode::Opcode;
 use crate::table::x86::place::{Place, SCOPE, place, read, register, settle, staged, two_memory, width, write};
 use crate::tag::{Tag, Tags};
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 use crate::value::{Type, Value};
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, opcode: Opcode) -> Result<(), Refusal> {

@@ -10,7 +10,6 @@ pub(crate) mod place;
 
 use fencepost_syntax::instruction::Instruction;
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, FenceCover, LocalValue, Operand, Operation};
@@ -21,6 +20,7 @@ use crate::table::x86::locked::lock_error;
 use crate::table::x86::opcode::{Opcode, Reading, opcode};
 use crate::table::x86::place::{Place, SCOPE, load, place, read, two_memory, width, write};
 use crate::tag::{Tag, Tags};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {

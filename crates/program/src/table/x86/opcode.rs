@@ -2,10 +2,10 @@
 
 use fencepost_syntax::litmus::Comparison;
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::table::modifier::find;
 use crate::tag::Tag;
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 /// What a condition code asks for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

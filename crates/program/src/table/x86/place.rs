@@ -10,7 +10,6 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::ids::RegisterId;
 use crate::lower::builder::{Scan, ThreadBuilder};
 use crate::lower::context::Context;
@@ -19,6 +18,7 @@ use crate::program::{AddressOperand, LocalValue, Operand, Operation, Scope};
 use crate::table::compute::{binary, constant, temporary};
 use crate::table::x86::opcode::suffix;
 use crate::tag::{Tag, Tags};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 /// The families of general registers, widest first; `R8`… are regular and handled apart.

@@ -22,12 +22,12 @@
 //! iterations out takes order away and adds none: those around it excepted, of loops that the loop is in. Loops that only wait on mbarriers mostly need none (see
 //! `wait::only_waits`).
 
-use crate::expression::Expression;
 use crate::unfold::Failing;
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{State, Visit};
 use crate::unfolding::{EventKind, TraceEnd};
+use crate::value::expression::Expression;
 
 /// A counted loop is followed for at most this many iterations.
 const LONGEST_COUNTED: u32 = 128;

@@ -1,6 +1,5 @@
 //! Memory operations: which location, which events, what is written.
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::def_use;
 use crate::program::{AddressOperand, FailedCas, Instruction, LocationRole, Operand, Operation, Scope, Space, Update};
@@ -12,6 +11,7 @@ use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Decision, Slot, State};
 use crate::unfolding::EventKind;
+use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
 
 /// The address and the size of an access.

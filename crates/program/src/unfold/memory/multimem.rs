@@ -1,7 +1,6 @@
 //! Operations of several parts in no order among each other: `multimem` operations, one access per replica and element
 //! (PTX ISA 8.2.3), and atomics of vectors (8.2.4).
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{Multimem, MultimemAction, Operand, VectorUpdate};
 use crate::unfold::UnfoldError;
@@ -10,6 +9,7 @@ use crate::unfold::run::dependency::{Deps, Reads};
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Slot, State};
+use crate::value::expression::{BinaryOperator, Expression};
 
 impl Runner<'_> {
     pub(crate) fn multimem(&mut self, mut state: State, operation: &Multimem, guard: Reads) -> Result<(), UnfoldError> {

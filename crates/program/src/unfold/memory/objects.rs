@@ -4,13 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::access::includes;
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::program::{Address, Initial, LocationRole, Operand, Operation, Place, Program, Scope, Space, Update};
 use crate::tag::Tag;
 use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::{Dependencies, UnfoldError};
+use crate::unfolding::access::includes;
 use crate::unfolding::{Event, EventKind, Unfolding};
 use crate::value::Value;
 

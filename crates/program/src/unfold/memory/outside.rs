@@ -4,7 +4,6 @@
 
 use fencepost_syntax::Span;
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, RegisterId};
 use crate::lower::memory::layout::{FIRST_SHARED, RANK_MASK, RANK_SHIFT};
 use crate::program::{LocationRole, Place, Space};
@@ -17,6 +16,7 @@ use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::State;
 use crate::unfolding::TraceEnd;
 use crate::value::Value;
+use crate::value::expression::Expression;
 
 /// A variable: a run of locations with one name.
 struct Variable<'p> {
@@ -137,7 +137,7 @@ impl Runner<'_> {
     /// How many CTAs the thread's cluster has.
     fn cluster_size(&self) -> i128 {
         let Place::Gpu { .. } = self.thread.place else { return 0 };
-        crate::placement::cluster(self.program, self.thread.place).len() as i128
+        crate::unfolding::placement::cluster(self.program, self.thread.place).len() as i128
     }
 }
 

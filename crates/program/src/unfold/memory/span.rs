@@ -2,7 +2,6 @@
 //! `lower::cut`); one that is several of them is one event per location, whose values together are the value (little
 //! endian). The events of one access, and those of a vector's elements, are in no order (PTX ISA 8.2.4, 8.2.5).
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::{AddressOperand, LocationRole, Operand, Space};
 use crate::tag::{Tag, Tags};
@@ -13,6 +12,7 @@ use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::State;
 use crate::unfolding::{EventKind, Extent};
+use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
 
 /// The ways an address operand may fall: each with its run and the locations, ascending; and the reads behind the address.

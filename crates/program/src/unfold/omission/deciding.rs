@@ -8,11 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expression::{BinaryOperator, Expression, Leaf, UnaryOperator};
 use crate::ids::EventId;
-use crate::may::{May, leaves_of};
 use crate::unfold::omission::possible::Possible;
 use crate::unfold::run::fold;
+use crate::value::expression::{BinaryOperator, Expression, Leaf, UnaryOperator};
+use crate::value::may::{May, leaves_of};
 use crate::value::{Type, Value};
 
 /// A trace is taken apart by so many conditions at the most. What more would decide counts as undecided by any read.

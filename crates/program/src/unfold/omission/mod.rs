@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_syntax::limits;
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};
 use crate::tag::Tag;
@@ -33,6 +32,7 @@ use crate::unfold::run::fold;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::State;
 use crate::unfolding::{Event, FailingIteration, Readers, Trace, Unfolding};
+use crate::value::expression::Expression;
 
 use insert::Omission;
 use place::Place;

@@ -14,7 +14,6 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expression::{Expression, Leaf};
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::program::Scope;
 use crate::tag::Tag;
@@ -22,6 +21,7 @@ use crate::unfold::omission::insert::Omission;
 use crate::unfold::omission::way::Way;
 use crate::unfolding::{Event, EventKind, Readers, Trace, Unfolding};
 use crate::value::Value;
+use crate::value::expression::{Expression, Leaf};
 
 /// Where a write is left out.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]

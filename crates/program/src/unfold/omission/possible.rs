@@ -6,11 +6,11 @@
 
 use fencepost_syntax::limits;
 
-use crate::expression::Expression;
 use crate::ids::{EventId, TraceId};
-use crate::may::{May, image};
 use crate::unfolding::{EventKind, Unfolding};
 use crate::value::Value;
+use crate::value::expression::Expression;
+use crate::value::may::{May, image};
 
 /// What still grows after this many rounds (a counter) may have any value.
 const ROUNDS: usize = 8;

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::expression::{BinaryOperator, Expression, UnaryOperator};
 use crate::ids::EventId;
 use crate::program::{LocalValue, Operand};
 use crate::unfold::Dependencies;
+use crate::value::expression::{BinaryOperator, Expression, UnaryOperator};
 use crate::value::{Type, Value};
 
 /// The operands that the result depends on, whatever their values are.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::expression::Expression;
 use crate::ids::{KernelId, ThreadId, TraceId};
 use crate::program::{BarrierKind, HostCall, Initial, Instruction, Operation, Program, Thread};
 use crate::tag::{Tag, Tags};
 use crate::unfolding::{Trace, TraceEnd, Unfolding};
+use crate::value::expression::Expression;
 
 /// The kernels that surely end, and those that surely start.
 #[derive(Default)]

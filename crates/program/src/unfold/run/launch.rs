@@ -1,5 +1,5 @@
 //! Kernels that may never end, and what that keeps from starting or from going on: only where it can happen are there
-//! traces for it (see `crate::launch`). What is known is which kernels surely start and end: those whose code has no loop
+//! traces for it (see `crate::unfolding::launch`). What is known is which kernels surely start and end: those whose code has no loop
 //! and no barrier, and which wait only for what surely ends. All others may stay, so that kernels and hosts that wait for
 //! each other in a circle do.
 //!

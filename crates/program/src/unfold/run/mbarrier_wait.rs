@@ -6,7 +6,6 @@
 //! over, so that a run that stays in the loop for good says what it should: the phase never completes. Elsewhere a no may come
 //! of the time too, but not again and again: of a run that stays in a loop for good each no is one of the object.
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::def_use::target;
 use crate::program::{Instruction, MbarrierWait, Operation, Patience};
@@ -20,6 +19,7 @@ use crate::unfold::run::mbarrier_makers::Makers;
 use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Slot, State};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, Expression};
 
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Answer {

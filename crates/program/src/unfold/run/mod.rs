@@ -13,7 +13,6 @@ pub(crate) mod state;
 use fencepost_syntax::litmus::Comparison;
 use fencepost_syntax::{Span, limits};
 
-use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{EventId, RegisterId, ThreadId, TraceId};
 use crate::program::def_use;
 use crate::program::{
@@ -34,6 +33,7 @@ use crate::unfold::strand::tile_start::Starts;
 use crate::unfold::{UnfoldError, UnfoldOptions, omission};
 use crate::unfolding::{BarrierEvent, Event, EventKind, FailingIteration, Trace, TraceEnd, Unfolding};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, Expression, Leaf};
 
 /// Deeper expressions would exhaust the stack of the recursive functions on them, and time before that.
 const LARGEST_EXPRESSION: u32 = 4096;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::expression::Expression;
 use crate::ids::{EventId, LocationId};
 use crate::program::{Initial, Program, Thread};
 use crate::reduce::private_memory::Own;
@@ -12,6 +11,7 @@ use crate::unfold::run::dependency::Reads;
 use crate::unfold::run::fold;
 use crate::unfold::strand::group::Outstanding;
 use crate::value::Value;
+use crate::value::expression::Expression;
 
 #[derive(Clone)]
 pub(crate) struct Slot {

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use fencepost_syntax::Span;
 
 use crate::ids::ThreadId;
-use crate::placement;
 use crate::program::{Place, Program};
 use crate::unfold::strand::allocation::{Collective, Life};
+use crate::unfolding::placement;
 use crate::unfolding::{Hazard, HazardKind, Unfolding};
 
 /// How often a CTA does each.

@@ -1,6 +1,5 @@
 //! What an asynchronous operation does to memory and registers: copies, stores, loads, products.
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
 use crate::program::asynchronous::{
     Accumulator, Combine, Coverage, Effect, Factor, How as Operator, Order, Product, Reduced, Region, RegionId, Start,
@@ -17,6 +16,7 @@ use crate::unfold::strand::region::Located;
 use crate::unfold::strand::{How, Opened};
 use crate::unfolding::Extent;
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, Expression};
 
 /// The lanes of its columns that a product writes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

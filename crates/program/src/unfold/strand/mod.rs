@@ -14,9 +14,7 @@ pub(crate) mod tensor_memory;
 pub(crate) mod tile;
 pub(crate) mod tile_start;
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::{AddressId, EventId};
-use crate::mbarrier;
 use crate::program::asynchronous::{
     Accumulator, Action, Arrive, Async, Base, Completion, Counting, Covered, Effect, Family, Product, RegionId, Size,
     Start, Tensor, Told, Valid,
@@ -33,6 +31,8 @@ use crate::unfold::strand::tensor_map::Wanted;
 use crate::unfold::strand::tensor_memory::Origin;
 use crate::unfolding::{EventKind, Strand, TensorOperation};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, Expression};
+use crate::value::mbarrier;
 
 /// A strand while its events are made.
 pub(crate) struct Opened {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, LocationId};
 use crate::lower::memory::lanes::by_one_warp;
 use crate::lower::memory::layout::described_offset;
@@ -18,6 +17,7 @@ use crate::unfold::strand::tensor_memory::{Aimed, Origin};
 use crate::unfold::strand::tile_start::{Role, role};
 use crate::unfolding::HazardKind;
 use crate::value::Value;
+use crate::value::expression::Expression;
 
 /// Where one run of an operation goes.
 #[derive(Clone, Default)]
@@ -287,7 +287,7 @@ impl Runner<'_> {
     fn cluster_ctas(&self, of: Place) -> Vec<Place> {
         let places = self.program.threads.iter().map(|thread| thread.place);
         let owners = self.program.locations.iter().filter_map(|location| location.owner);
-        let is_near = |place: &Place| crate::access::includes(crate::program::Scope::Cluster, of, *place);
+        let is_near = |place: &Place| crate::unfolding::access::includes(crate::program::Scope::Cluster, of, *place);
         let found: BTreeSet<Place> = places.chain(owners).filter(is_near).collect();
         found.into_iter().collect()
     }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::expression::{BinaryOperator, Expression};
 use crate::ids::AddressId;
 use crate::program::asynchronous::{Mode, Size};
 use crate::program::{Initial, LocalValue, LocationRole, Operand, Operation, Space};
@@ -14,6 +13,7 @@ use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Decision, State};
 use crate::unfold::strand::region::Located;
 use crate::unfolding::TraceEnd;
+use crate::value::expression::{BinaryOperator, Expression};
 use crate::value::{Type, Value};
 
 /// What a copy wants of a tensor.
@@ -213,6 +213,6 @@ fn collect_reads(value: &Expression, found: &mut Reads) {
     let mut leaves = Vec::new();
     value.leaves(&mut leaves);
     found.extend(leaves.into_iter().map(|leaf| match leaf {
-        crate::expression::Leaf::Read(event) | crate::expression::Leaf::BarrierResult(event) => event,
+        crate::value::expression::Leaf::Read(event) | crate::value::expression::Leaf::BarrierResult(event) => event,
     }));
 }

@@ -9,7 +9,6 @@
 
 use fencepost_syntax::Span;
 
-use crate::expression::{BinaryOperator, Expression, Leaf};
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::lower::memory::lanes::half;
 use crate::lower::memory::layout::{HALF_SHIFT, LANES, TENSOR_WINDOW, lane};
@@ -23,6 +22,7 @@ use crate::unfold::run::runner::Runner;
 use crate::unfold::run::state::{Decision, State};
 use crate::unfolding::{EventKind, HazardKind};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, Expression, Leaf};
 
 /// Whether an address in tensor memory came from an allocation or a declaration.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

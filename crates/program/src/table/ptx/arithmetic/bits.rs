@@ -3,7 +3,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand};
@@ -11,6 +10,7 @@ use crate::sections;
 use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{self, spelled};
+use crate::value::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::value::{Type, Value};
 
 #[derive(Copy, Clone, Debug)]

@@ -5,7 +5,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::{BinaryOperator, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand};
@@ -14,6 +13,7 @@ use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, version};
 use crate::table::modifier::{bits_type, spelled};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

@@ -5,7 +5,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::{BinaryOperator as Op, UnaryOperator};
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{LocalValue, Operand, Operation};
@@ -14,6 +13,7 @@ use crate::table::compute::{assign, binary, constant, temporary};
 use crate::table::form::{self, Form, Slot, Words, version};
 use crate::table::modifier::{integer_type, spelled};
 use crate::value::Type;
+use crate::value::expression::{BinaryOperator as Op, UnaryOperator};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

@@ -1,10 +1,10 @@
 //! How asynchronous reductions combine what they bring with what is there (PTX ISA 9.7.10.28.4.2, 9.7.15.8).
 
-use crate::expression::BinaryOperator;
 use crate::program::asynchronous::{Combine, How};
 use crate::table::form::{Slot, Words};
 use crate::table::modifier;
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 const COMBINES: &[(&str, How)] = &[
     ("add", How::Apply(BinaryOperator::Add)),

@@ -5,7 +5,6 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::asynchronous::{
@@ -21,6 +20,7 @@ use crate::table::ptx::asynchronous::copy::{
 use crate::table::ptx::asynchronous::reduction::combine;
 use crate::table::ptx::memory::multimem;
 use crate::tag::{Tag, Tags};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 #[derive(Copy, Clone, Debug)]

@@ -6,7 +6,6 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
-use crate::placement::TENSOR;
 use crate::program::asynchronous::{
     Base, Beside, Completion, Effect, Family, Home, Mode, Placement, Region, RegionId, Replicas, Size, Start, Valid,
 };
@@ -19,6 +18,7 @@ use crate::table::ptx::asynchronous::copy::{
 };
 use crate::table::ptx::asynchronous::reduction::combine;
 use crate::tag::Tag;
+use crate::unfolding::placement::TENSOR;
 use crate::value::Type;
 
 #[derive(Copy, Clone, Debug)]

@@ -4,7 +4,6 @@ use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::{Refusal, misfit};
 use crate::lower::memory::spaces::window;
@@ -14,6 +13,7 @@ use crate::table::form::version;
 use crate::table::modifier::{self, Modifiers, Sem, UpdateWord};
 use crate::table::ptx::memory::vector;
 use crate::tag::{Tag, Tags};
+use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
 /// The semantics and scope of an access after the defaults.

@@ -6,7 +6,6 @@
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::{Diagnostic, Spanned};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, Multimem, MultimemAction, Operand, Operation, Scope};
@@ -17,6 +16,7 @@ use crate::table::ptx::memory::access::{note_scope, scope_tag};
 use crate::table::ptx::memory::vector;
 use crate::tag::{Tag, Tags};
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

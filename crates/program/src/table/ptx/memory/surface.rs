@@ -7,7 +7,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::{AddressOperand, Feature, LocalValue, Operand, Operation, Scope, Update};
@@ -19,6 +18,7 @@ use crate::table::ptx::memory::access::scope_tag;
 use crate::table::ptx::memory::vector;
 use crate::tag::{Tag, Tags};
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {

@@ -4,7 +4,6 @@
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 
-use crate::expression::BinaryOperator;
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
 use crate::program::asynchronous::{
@@ -21,6 +20,7 @@ use crate::table::ptx::asynchronous::copy::{
 use crate::table::ptx::tensor::wgmma::descriptor;
 use crate::tag::{Tag, Tags};
 use crate::value::Type;
+use crate::value::expression::BinaryOperator;
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Kind {

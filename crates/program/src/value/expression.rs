@@ -1,7 +1,7 @@
 //! What a thread computes, as a tree over the values its reads return.
 
 use crate::ids::EventId;
-use crate::mbarrier;
+use crate::value::mbarrier;
 use crate::value::{Type, Value};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -28,7 +28,7 @@ pub enum UnaryOperator {
     ReverseBits,
     LeadingZeros,
     PopulationCount,
-    /// What an arrive returns, of the packed state of an mbarrier before it (see [`crate::mbarrier`]).
+    /// What an arrive returns, of the packed state of an mbarrier before it (see [`crate::value::mbarrier`]).
     MbarrierToken,
     /// `mbarrier.pending_count`, of a token.
     MbarrierPendingCount,

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::access::includes;
 use crate::ids::{EventId, TraceId};
 use crate::program::asynchronous::{Action, Beside, Completion, Home, Placement};
 use crate::program::{Operation, Place, Program, Scope};
 use crate::sections;
 use crate::tag::Tag;
+use crate::unfolding::access::includes;
 use crate::unfolding::{Event, Hazard, HazardKind, Unfolding};
 
 /// A rule that an operation breaks.

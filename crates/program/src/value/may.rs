@@ -1,9 +1,9 @@
 //! Sets of values that a read may return or an expression have, before any execution is searched for: short lists, or
 //! anything.
 
-use crate::expression::{Expression, Leaf};
 use crate::ids::EventId;
 use crate::value::Value;
+use crate::value::expression::{Expression, Leaf};
 
 /// Beyond this many values nothing is known.
 const MANY: usize = 64;

@@ -10,11 +10,11 @@ mod ptx;
 
 pub(crate) use ptx::participants;
 
-use crate::expression::Expression;
 use crate::ids::{EventId, TraceId};
 use crate::program::{BarrierKind, BarrierRule, ReductionOperation};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
 use crate::value::Value;
+use crate::value::expression::Expression;
 
 /// What an expression comes to in the execution at hand.
 pub type Evaluate<'a> = &'a mut dyn FnMut(&Expression) -> Option<Value>;

@@ -2,9 +2,9 @@
 //! nth arrive belongs to the nth phase and a wait is for the phase of the arrive before it. A phase is complete when every
 //! thread of the cluster has arrived in it or exited; no order of arrivals makes a difference.
 
-use crate::access::includes;
 use crate::program::{BarrierKind, BarrierLevel, Place, Scope};
 use crate::unfolding::BarrierEvent;
+use crate::unfolding::access::includes;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Phase {

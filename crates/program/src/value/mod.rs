@@ -1,6 +1,10 @@
 //! Values and their types. A value is kept as the mathematical integer it stands for, so that `u64` and `s64` compare
 //! correctly without a tag; every typed operation wraps its result back into the type (PTX ISA 5.2, 9.7.1).
 
+pub mod expression;
+pub mod may;
+pub mod mbarrier;
+
 use std::fmt;
 
 /// A memory or register value.

@@ -1,10 +1,10 @@
 //! Questions about the events of an unfolding that every engine asks.
 
 use crate::ids::{AddressId, EventId, KernelId, LocationId, TraceId};
-use crate::launch::starts_after;
 use crate::program::asynchronous::TensorKind;
 use crate::program::{Cover, HostCall, Place, Scope, Space};
 use crate::tag::Tag;
+use crate::unfolding::launch::starts_after;
 use crate::unfolding::{Event, EventKind, OmittedWrite, Unfolding};
 
 impl Event {

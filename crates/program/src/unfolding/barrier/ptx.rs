@@ -11,10 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::barrier::cluster::{self, Phase};
-use crate::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, BarrierLevel, Place};
+use crate::unfolding::barrier::cluster::{self, Phase};
+use crate::unfolding::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, GenerationOrder, TraceEnd, Unfolding};
 use crate::value::Value;
 

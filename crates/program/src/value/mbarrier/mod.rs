@@ -413,5 +413,4 @@ impl fmt::Display for State {
 }
 
 #[cfg(test)]
-#[path = "mbarrier_tests.rs"]
 mod tests;

@@ -10,9 +10,9 @@ use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
 
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
-use crate::mbarrier;
 use crate::program::asynchronous::Async;
 use crate::tag::{Tag, Tags};
+use crate::value::mbarrier;
 use crate::value::{Type, Value};
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ pub struct Program {
     pub dependent_launches: Vec<(KernelId, KernelId)>,
     /// What looks wrong without any exploration.
     pub lints: Vec<Lint>,
-    /// Values that stand for unknown initial ones, with their names; see [`crate::initial`].
+    /// Values that stand for unknown initial ones, with their names; see [`crate::unfolding::initial`].
     pub unknown_values: Vec<(Value, String)>,
 }
 
@@ -119,7 +119,7 @@ pub enum BarrierRule {
 pub struct Location {
     pub name: String,
     pub initial: Value,
-    /// `x = ?`: `initial` is one of the values it may have (see [`crate::initial`]).
+    /// `x = ?`: `initial` is one of the values it may have (see [`crate::unfolding::initial`]).
     pub is_unknown: bool,
     /// Whether the test gives it a value. Of shared memory that is a state that threads of the CTA have made: PTX has no
     /// initial values there (PTX ISA 5.4.4).
@@ -185,7 +185,7 @@ pub enum Content {
 pub enum LocationRole {
     #[default]
     Data,
-    /// Its value is the packed state of an mbarrier object (see `crate::mbarrier`).
+    /// Its value is the packed state of an mbarrier object (see `crate::value::mbarrier`).
     Mbarrier,
     /// A tensor map; its value is the address of the tensor it describes.
     TensorMap,
@@ -379,7 +379,7 @@ pub struct VectorUpdate {
     /// What each element was, of an `atom`; empty for a `red`.
     pub destinations: Vec<Option<RegisterId>>,
     pub address: AddressOperand,
-    pub operator: crate::expression::BinaryOperator,
+    pub operator: crate::value::expression::BinaryOperator,
     pub values: Vec<Operand>,
     /// Of an element.
     pub ty: Type,
@@ -407,7 +407,7 @@ pub enum MultimemAction {
     /// Returns what the operator makes of the replicas.
     LoadReduce {
         destinations: Vec<Option<RegisterId>>,
-        operator: crate::expression::BinaryOperator,
+        operator: crate::value::expression::BinaryOperator,
     },
     Store {
         values: Vec<Operand>,
@@ -415,7 +415,7 @@ pub enum MultimemAction {
     /// A `red` at each.
     Reduce {
         values: Vec<Operand>,
-        operator: crate::expression::BinaryOperator,
+        operator: crate::value::expression::BinaryOperator,
     },
 }
 
@@ -497,7 +497,7 @@ pub enum Operand {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Update {
     Exchange(Operand),
-    Apply(crate::expression::BinaryOperator, Operand),
+    Apply(crate::value::expression::BinaryOperator, Operand),
     /// `atom.inc`: old >= b ? 0 : old + 1.
     Increment(Operand),
     /// `atom.dec`: old == 0 || old > b ? b : old - 1.
@@ -525,8 +525,8 @@ pub enum FailedCas {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LocalValue {
     Operand(Operand),
-    Unary(crate::expression::UnaryOperator, Operand),
-    Binary(crate::expression::BinaryOperator, Operand, Operand),
+    Unary(crate::value::expression::UnaryOperator, Operand),
+    Binary(crate::value::expression::BinaryOperator, Operand, Operand),
     Select { condition: Operand, then: Operand, otherwise: Operand },
 }
 

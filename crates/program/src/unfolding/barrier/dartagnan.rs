@@ -8,12 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
-use crate::expression::Leaf;
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, Place};
+use crate::unfolding::barrier::{self, Evaluate, GoOn, blocks_at, complete, normalise};
 use crate::unfolding::{BarrierEvent, BarrierMatching, EventKind, Unfolding};
 use crate::value::Value;
+use crate::value::expression::Leaf;
 
 /// Beyond this many members only the smallest quorums are listed: a larger one synchronises more and so allows nothing
 /// that a smaller one forbids.

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use crate::expression::{BinaryOperator, Expression, Leaf, UnaryOperator};
 use crate::ids::{EventId, LocationId};
 use crate::program::{Condition, Program, Term};
 use crate::unfolding::{EventKind, Unfolding};
+use crate::value::expression::{BinaryOperator, Expression, Leaf, UnaryOperator};
 use crate::value::{Type, Value};
 
 /// More combinations of initial values than this are refused.

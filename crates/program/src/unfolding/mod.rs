@@ -4,9 +4,15 @@
 //! the one taken (over the values of its own reads) and how it ends. An engine picks one trace per thread, then
 //! reads-from and the orders of the model. Events of different traces of one thread never occur together.
 
+pub mod access;
+pub mod barrier;
+pub mod condition;
+pub mod initial;
+pub mod launch;
+pub mod placement;
+
 use fencepost_syntax::Span;
 
-use crate::expression::Expression;
 use crate::ids::{AddressId, EventId, KernelId, LocationId, ThreadId, TraceId};
 use crate::program::asynchronous::TensorKind;
 use crate::program::{
@@ -14,6 +20,7 @@ use crate::program::{
     Space, Term, Version,
 };
 use crate::tag::Tags;
+use crate::value::expression::Expression;
 use crate::value::{Type, Value};
 
 #[derive(Clone, Debug, Default)]
@@ -123,7 +130,7 @@ pub enum HazardKind {
     /// `barrier.cluster.wait` without an arrive since the last one.
     ClusterWaitAlone,
     /// The destination or the mbarrier of an asynchronous operation lies in a CTA where the ISA does not allow it
-    /// ([`crate::placement`]).
+    /// ([`crate::unfolding::placement`]).
     Misplaced,
     /// An access through `.shared::cta` to the memory of another CTA.
     OutsideWindow,
@@ -319,7 +326,7 @@ pub enum TraceEnd {
     Spin { reads: Vec<EventId>, span: Span },
     /// It waits at its last event, a barrier or a wait for kernels, for good.
     Blocked { barrier: EventId },
-    /// Its kernel never starts; it has no events (see [`crate::launch`]).
+    /// Its kernel never starts; it has no events (see [`crate::unfolding::launch`]).
     NotStarted,
     /// The unrolling bound cut it: nothing may be concluded from its absence. Whatever lies past the cut depends on the
     /// reads in `rests_on`, those that decided a branch on the way here.
