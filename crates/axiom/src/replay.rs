@@ -7,7 +7,6 @@
 //! the oracle asks about thousands of candidates that differ in one edge.
 
 mod base;
-mod beside;
 mod event;
 mod instructions;
 mod interpret;
@@ -15,6 +14,7 @@ mod library;
 mod operators;
 mod ordered;
 mod prelude;
+mod strand_relations;
 mod valuation;
 mod variants;
 mod wellformed;

@@ -20,10 +20,10 @@ use fencepost_syntax::Source;
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_tell::explain;
 
-use super::bounded::Counterexample;
-use super::compile::{Assignment, Compiled, compile};
-use super::scheme::Device;
-use super::task::{Target, Task};
+use crate::bounded::Counterexample;
+use crate::compile::{Assignment, Compiled, compile};
+use crate::scheme::Device;
+use crate::task::{Target, Task};
 
 /// What is said of one test, compiled in one way.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]

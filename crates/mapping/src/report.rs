@@ -5,10 +5,10 @@ use std::fmt::Write;
 use fencepost_check::options::Options;
 use serde::Serialize;
 
-use super::bounded::{Counterexample, Counts, Lost, ScScopes};
-use super::given::{self, Judged};
-use super::state::{Conclusion, State};
-use super::task::{Target, Task};
+use crate::bounded::state::{Conclusion, State};
+use crate::bounded::{Counterexample, Counts, Lost, ScScopes};
+use crate::given::{self, Judged};
+use crate::task::{Target, Task};
 
 /// The version of the objects; fields are only ever added within one.
 const SCHEMA: u32 = 1;
@@ -26,7 +26,7 @@ pub struct Mapping {
 
 impl Mapping {
     pub fn of(task: &Task) -> Mapping {
-        let names = |schemes: &[super::scheme::Scheme]| schemes.iter().map(|scheme| scheme.name()).collect();
+        let names = |schemes: &[crate::scheme::Scheme]| schemes.iter().map(|scheme| scheme.name()).collect();
         let (device, host) = (names(&task.schemes.device), names(&task.schemes.host));
         let (device, host) = match task.target {
             Target::Ptx(_) => (device, Vec::new()),

@@ -6,7 +6,7 @@
 //! Leading fences: NVIDIA's published mapping of scoped C++ to PTX (Lustig, Sahasrabuddhe, Giroux, ASPLOS 2019), and for
 //! x86 the other known one, a fence before SC loads.
 
-use super::label::{Kind, Label, Order};
+use crate::label::{Kind, Label, Order};
 
 /// What the instructions are for.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

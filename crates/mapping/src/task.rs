@@ -8,8 +8,8 @@ use fencepost_check::model::readings::Settings;
 use fencepost_program::program::Version;
 use fencepost_syntax::cat::CheckRole;
 
-use super::bounded::{Question, ScScopes};
-use super::scheme::{Device, Profile, Scheme};
+use crate::bounded::{Question, ScScopes};
+use crate::scheme::{Device, Profile, Scheme};
 
 /// What code is made for.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,7 +1,7 @@
 //! Models made of a compiled one: without an axiom, for tests that ask whether it matters, or without any.
 
-use super::ir::{CheckId, Model};
 use crate::evaluate::Plans;
+use crate::model::ir::{CheckId, Model};
 
 impl Model {
     /// The model without the checks of this name. What kind of order coherence is stays as the whole model has it.
@@ -17,7 +17,7 @@ impl Model {
         model.checks.retain(|check| check.name != name);
         let demands = self.demands.iter().filter_map(|demand| {
             let check = new_ids.get(demand.check.index()).copied().flatten()?;
-            Some(super::ir::Demand { check, ..demand.clone() })
+            Some(crate::model::ir::Demand { check, ..demand.clone() })
         });
         model.demands = demands.collect();
         let gone: Vec<_> = self.checks.iter().filter(|check| check.name == name).collect();

@@ -7,8 +7,8 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::GenerationOrder;
 use fencepost_syntax::{Source, Span};
 
-pub use super::base_relation::{BaseRelation, RelationGroup};
 use crate::evaluate::Plans;
+pub use crate::model::vocabulary::base_relation::{BaseRelation, RelationGroup};
 
 /// An index into [`Model::nodes`].
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,31 +1,20 @@
 //! A memory model, compiled: a graph of set and relation operators over base sets and relations, and the checks on it.
 //!
-//! [`compile`] reads cat text; `expression`, `definition`, `instruction` and `orders` are its parts. `graph` shares
-//! equal nodes, `polarity` and `demand` analyse how the checks use coherence, `layout` puts the result in order.
+//! [`compile`] reads cat text: expressions, definitions and instructions become a graph that shares equal nodes, which is then
+//! put in order. [`analysis`] finds how the checks use coherence. [`ir`] is the result, [`compact`] its form in bytes.
 //! [`shipped`] has the models of the `models` folder.
 //!
-//! What a model may use without defining it, with one sentence about each, is in [`names`], [`library`] and [`language`];
-//! `docs/cat.md` is written from these.
+//! What a model may use without defining it is in [`vocabulary`]; `docs/cat.md` is written from it.
 
-mod base_relation;
+mod analysis;
 pub mod compact;
 pub mod compile;
-mod definition;
-mod demand;
 mod edit;
-mod expression;
-mod graph;
-mod instruction;
 mod ir;
-pub mod language;
-mod layout;
-pub mod library;
-pub mod names;
-mod orders;
-mod polarity;
 pub mod shipped;
-mod value;
+pub mod vocabulary;
 
+pub use analysis::polarity::{Occurrence, Polarity};
 pub use ir::*;
-pub use polarity::{Occurrence, Polarity};
 pub use shipped::shipped;
+pub use vocabulary::{language, library, names};

@@ -10,9 +10,9 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{BarrierMatching, Event, EventKind, Unfolding};
 use fencepost_program::{AddressId, EventId, TraceId};
 
-use super::beside;
 use super::event::{has, location, place, target};
 use super::operators::{Events, Pairs, acyclic};
+use super::strand_relations;
 use crate::execution::Execution;
 
 /// Which choices a value was computed from. The choice of traces is in all. The order is that of the oracle's loops,
@@ -198,7 +198,7 @@ impl<'t> Candidate<'t> {
             "sr" => self.relate(|_, a, _, b| mutual_scopes(self.unfolding, a, b)),
             "scta" => self.relate(|_, a, _, b| same_cta(self.unfolding, a, b)),
             _ => {
-                let relation = beside::relation(name)?;
+                let relation = strand_relations::relation(name)?;
                 self.relate(|x, a, y, b| relation(self.unfolding, (x, a), (y, b)))
             }
         };

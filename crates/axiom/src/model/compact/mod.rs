@@ -11,12 +11,12 @@ pub mod tree;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::Source;
 
-use super::graph::operands;
-use super::ir::{
+use crate::evaluate::Plans;
+use crate::model::compile::graph::operands;
+use crate::model::ir::{
     CheckId, Coherence, Demand, DemandedRelation, Direction, Model, NodeId, Operator, Reading, RecursiveGroup,
 };
-use super::library;
-use crate::evaluate::Plans;
+use crate::model::vocabulary::library;
 
 pub use bytes::{Reader, Writer};
 
@@ -113,7 +113,7 @@ fn is_sound(model: &Model) -> bool {
     };
     let group =
         |group: &RecursiveGroup| is_node(group.first) && is_node(group.last) && group.variables.iter().all(is_variable);
-    let node = |(at, node): (usize, &super::ir::Node)| {
+    let node = |(at, node): (usize, &crate::model::ir::Node)| {
         node.file.index() < model.files.len() && operands(&node.operator).all(|operand| operand.index() < at)
     };
     model.nodes.iter().enumerate().all(node)

@@ -5,7 +5,7 @@ use fencepost_syntax::Span;
 
 use super::bytes::{Reader, Writer};
 use super::tree::{KINDS, ROLES};
-use crate::model::graph::operands;
+use crate::model::compile::graph::operands;
 use crate::model::ir::{BaseRelation, BaseSet, Check, Dynamic, FileId, Node, NodeId, NodeKind, Operator};
 
 /// The sets that are no tags; these follow.

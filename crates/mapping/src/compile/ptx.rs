@@ -6,14 +6,14 @@ use fencepost_program::value::Type;
 use fencepost_program::{RegisterId, program::Register};
 use fencepost_syntax::litmus::Comparison;
 
-use super::label::Order;
-use super::writer::{Writer, address, compared, label, type_name};
+use crate::compile::writer::{Writer, address, compared, label, type_name};
+use crate::label::Order;
 
-pub(super) struct Emitter<'p> {
+pub(crate) struct Emitter<'p> {
     program: &'p Program,
     thread: &'p Thread,
-    pub(super) lines: Vec<String>,
-    pub(super) names: Vec<(String, String)>,
+    pub(crate) lines: Vec<String>,
+    pub(crate) names: Vec<(String, String)>,
     predicates: usize,
     scratch: usize,
 }
@@ -58,13 +58,13 @@ fn comparison(comparison: Comparison) -> &'static str {
 }
 
 impl<'p> Emitter<'p> {
-    pub(super) fn new(program: &'p Program, thread: &'p Thread) -> Emitter<'p> {
+    pub(crate) fn new(program: &'p Program, thread: &'p Thread) -> Emitter<'p> {
         let is_named = |register: &&Register| !register.name.starts_with('#');
         let names = thread.registers.iter().filter(is_named).map(|register| (register.name.clone(), name(register)));
         Emitter { program, thread, lines: Vec::new(), names: names.collect(), predicates: 0, scratch: 0 }
     }
 
-    pub(super) fn declarations(&self, number: usize) -> Vec<String> {
+    pub(crate) fn declarations(&self, number: usize) -> Vec<String> {
         let declare = |ty: String, name: String| format!("P{number}: .reg .{ty} {name};");
         let registers = self.thread.registers.iter().map(|register| declare(type_name(register.ty), name(register)));
         let predicates = (0..self.predicates).map(|at| declare("pred".to_owned(), format!("%p{at}")));

@@ -5,8 +5,8 @@
 
 use fencepost_syntax::cat::CheckRole;
 
-use super::graph::operands;
-use super::ir::{BaseRelation, BaseSet, CheckId, DemandedRelation, Dynamic, Model, NodeId, Operator};
+use crate::model::compile::graph::operands;
+use crate::model::ir::{BaseRelation, BaseSet, CheckId, DemandedRelation, Dynamic, Model, NodeId, Operator};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Occurrence {
@@ -49,7 +49,7 @@ impl Polarity {
         }
     }
 
-    pub(super) fn depends(self) -> Dynamic {
+    pub(crate) fn depends(self) -> Dynamic {
         Dynamic {
             rf: self.rf.occurs(),
             co: self.co.occurs(),
@@ -63,7 +63,7 @@ impl Model {
     /// Whether the beginning of a consistent execution is consistent: it has fewer edges of every kind, and no axiom
     /// wants one, but for those that want an order of two events and find it among what is kept ([`Demand`]).
     ///
-    /// [`Demand`]: super::ir::Demand
+    /// [`Demand`]: crate::model::ir::Demand
     pub fn is_prefix_closed(&self) -> bool {
         let axioms = self.checks.iter().enumerate().filter(|(_, check)| check.role == CheckRole::Axiom);
         axioms.map(|(index, _)| CheckId(index as u32)).all(|check| {
@@ -89,7 +89,7 @@ impl Model {
 
 /// The polarity of every node, given its operands and the body of each variable. Operands come before their users, so
 /// one pass is enough, and a few more where there is recursion.
-pub(super) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]) -> Vec<Polarity> {
+pub(crate) fn polarities(operators: &[&Operator], variables: &[(NodeId, NodeId)]) -> Vec<Polarity> {
     let mut all = vec![Packed::default(); operators.len()];
     loop {
         for (index, operator) in operators.iter().enumerate() {

@@ -7,7 +7,7 @@ use fencepost_program::program::{AddressOperand, Operand, Operation, Program, Sc
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use super::label::Order;
+use crate::label::Order;
 
 /// What has no instruction on the target.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ impl std::fmt::Display for NotCompiled {
 impl std::error::Error for NotCompiled {}
 
 /// Writes the instructions of one architecture.
-pub(super) trait Writer {
+pub(crate) trait Writer {
     /// A label that stands before the next instruction.
     fn label(&mut self, name: &str);
     fn fence(&mut self, order: Order, scope: Option<Scope>);
@@ -35,12 +35,12 @@ pub(super) trait Writer {
     fn local(&mut self, operation: &Operation) -> Result<(), String>;
 }
 
-pub(super) fn label(at: usize) -> String {
+pub(crate) fn label(at: usize) -> String {
     format!("L{at}")
 }
 
 /// How an operator compares, if it does.
-pub(super) fn compared(operator: BinaryOperator) -> Option<Comparison> {
+pub(crate) fn compared(operator: BinaryOperator) -> Option<Comparison> {
     match operator {
         BinaryOperator::Equal => Some(Comparison::Equal),
         BinaryOperator::NotEqual => Some(Comparison::NotEqual),
@@ -53,7 +53,7 @@ pub(super) fn compared(operator: BinaryOperator) -> Option<Comparison> {
 }
 
 /// The name of a location that an access names.
-pub(super) fn address(program: &Program, address: &AddressOperand) -> Result<String, String> {
+pub(crate) fn address(program: &Program, address: &AddressOperand) -> Result<String, String> {
     match address {
         AddressOperand::Static(id) => {
             let location: LocationId = program.addresses[id.index()].location;
@@ -64,7 +64,7 @@ pub(super) fn address(program: &Program, address: &AddressOperand) -> Result<Str
 }
 
 /// The operands that an operation reads.
-pub(super) fn operands(operation: &Operation) -> Vec<Operand> {
+pub(crate) fn operands(operation: &Operation) -> Vec<Operand> {
     use fencepost_program::program::LocalValue;
     match operation {
         Operation::Store { value, .. } => vec![*value],
@@ -84,7 +84,7 @@ pub(super) fn operands(operation: &Operation) -> Vec<Operand> {
     }
 }
 
-pub(super) fn type_name(ty: fencepost_program::value::Type) -> String {
+pub(crate) fn type_name(ty: fencepost_program::value::Type) -> String {
     let bits = if ty.bits == 64 { 64 } else { 32 };
     format!("{}{bits}", if ty.signed { 's' } else { 'u' })
 }

@@ -3,14 +3,17 @@
 //! Works on the lowered program, so that control flow and arithmetic are those that `check` sees, and writes text, so that
 //! what is checked can be read and kept. What the target has no instruction for is refused by name.
 
+mod ptx;
+pub mod writer;
+mod x86;
+
 use fencepost_program::program::{FailedCas, Operation, Place, Program, Scope, Thread, Update};
 use fencepost_program::tag::{Tag, Tags};
 use fencepost_syntax::Span;
 
-use super::label::{Kind, Order};
-use super::scheme::{Device, Part, Profile, ScopeRule};
-use super::writer::{NotCompiled, Writer, label, type_name};
-use super::{ptx, x86};
+use crate::compile::writer::{NotCompiled, Writer, label, type_name};
+use crate::label::{Kind, Order};
+use crate::scheme::{Device, Part, Profile, ScopeRule};
 
 /// How one thread is compiled.
 #[derive(Copy, Clone, Debug)]
@@ -42,10 +45,10 @@ fn order(tags: Tags) -> Order {
 
 /// An access or a fence of the source.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Labelled {
-    pub(super) kind: Kind,
-    pub(super) order: Order,
-    pub(super) scope: Option<Scope>,
+pub(crate) struct Labelled {
+    pub(crate) kind: Kind,
+    pub(crate) order: Order,
+    pub(crate) scope: Option<Scope>,
 }
 
 /// None for what is no event.

@@ -6,38 +6,38 @@
 use fencepost_syntax::Source;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
-use super::demand::Reader;
-use super::graph::{Graph, Place, operands, with_operands};
-use super::ir::{
+use crate::evaluate::Plans;
+use crate::model::analysis::demand::Reader;
+use crate::model::analysis::polarity::{Polarity, polarities};
+use crate::model::compile::graph::{Graph, Place, operands, with_operands};
+use crate::model::ir::{
     Check, CheckId, Coherence, Demand, DemandedRelation, Model, Node, NodeId, Operator, Reading, RecursiveGroup,
     Unrecognised,
 };
-use super::polarity::{Polarity, polarities};
-use crate::evaluate::Plans;
 
 /// A check whose node is still in the graph under construction.
 #[derive(Clone, Debug)]
-pub(super) struct DraftCheck {
-    pub(super) role: CheckRole,
-    pub(super) negated: bool,
-    pub(super) kind: CheckKind,
-    pub(super) node: NodeId,
-    pub(super) name: Option<String>,
-    pub(super) place: Place,
+pub(crate) struct DraftCheck {
+    pub(crate) role: CheckRole,
+    pub(crate) negated: bool,
+    pub(crate) kind: CheckKind,
+    pub(crate) node: NodeId,
+    pub(crate) name: Option<String>,
+    pub(crate) place: Place,
 }
 
-pub(super) struct Draft {
-    pub(super) name: String,
-    pub(super) features: Vec<String>,
-    pub(super) readings: Vec<Reading>,
-    pub(super) graph: Graph,
-    pub(super) checks: Vec<DraftCheck>,
-    pub(super) shown: Vec<(String, NodeId)>,
-    pub(super) declared_coherence: Option<Coherence>,
-    pub(super) files: Vec<Source>,
+pub(crate) struct Draft {
+    pub(crate) name: String,
+    pub(crate) features: Vec<String>,
+    pub(crate) readings: Vec<Reading>,
+    pub(crate) graph: Graph,
+    pub(crate) checks: Vec<DraftCheck>,
+    pub(crate) shown: Vec<(String, NodeId)>,
+    pub(crate) declared_coherence: Option<Coherence>,
+    pub(crate) files: Vec<Source>,
 }
 
-pub(super) fn lay_out(mut draft: Draft) -> Model {
+pub(crate) fn lay_out(mut draft: Draft) -> Model {
     let polarity = graph_polarities(&draft.graph);
     let coherence = draft.declared_coherence.clone().unwrap_or_else(|| derived_coherence(&draft.checks, &polarity));
     let (demands, unrecognised) = read_demands(&mut draft, &polarity, &coherence);
@@ -165,7 +165,7 @@ fn bare_sync_fence(graph: &Graph) -> Vec<bool> {
     for index in 0..bare.len() {
         let operator = graph.operator(NodeId(index as u32));
         bare[index] = match *operator {
-            Operator::BaseRelation(super::ir::BaseRelation::SyncFence) => true,
+            Operator::BaseRelation(crate::model::ir::BaseRelation::SyncFence) => true,
             Operator::Difference(_, b) => bare[b.index()],
             Operator::Union(a, b) | Operator::Intersection(a, b) => bare[a.index()] || bare[b.index()],
             Operator::Inverse(a) => bare[a.index()],

@@ -16,10 +16,10 @@
 
 use fencepost_axiom::engine::decide::Decider;
 
-use super::behaviour::Behaviour;
-use super::graph::{Extent, Graph, Placement};
-use super::label::{Kind, Label};
-use super::shape::Shape;
+use crate::bounded::behaviour::Behaviour;
+use crate::bounded::graph::{Extent, Graph, Placement};
+use crate::bounded::shape::Shape;
+use crate::label::{Kind, Label};
 
 /// A program with given behaviour: what stands behind its reads.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
@@ -31,18 +31,18 @@ pub struct Guards {
 }
 
 /// Everything a race is looked for in.
-pub(super) struct Races<'r, 'm> {
-    pub(super) decider: &'r mut Decider<'m>,
-    pub(super) graph: &'r mut Graph,
-    pub(super) shape: &'r Shape,
-    pub(super) labels: &'r [Label],
-    pub(super) placement: &'r Placement,
-    pub(super) behaviour: &'r Behaviour,
+pub(crate) struct Races<'r, 'm> {
+    pub(crate) decider: &'r mut Decider<'m>,
+    pub(crate) graph: &'r mut Graph,
+    pub(crate) shape: &'r Shape,
+    pub(crate) labels: &'r [Label],
+    pub(crate) placement: &'r Placement,
+    pub(crate) behaviour: &'r Behaviour,
 }
 
 impl Races<'_, '_> {
     /// The guards of a program without a race, if there is one with these reads guarded.
-    pub(super) fn free(&mut self, guarded: &[bool]) -> Option<Guards> {
+    pub(crate) fn free(&mut self, guarded: &[bool]) -> Option<Guards> {
         let is_rmw = |kind: Kind| kind == Kind::ReadModifyWrite;
         let rmws: Vec<usize> = (self.shape.operations().enumerate())
             .filter(|(at, operation)| is_rmw(operation.kind) && guarded[*at])

@@ -2,7 +2,7 @@
 //!
 //! Sets and relations are nodes of the graph. Functions, procedures and tuples exist only here: they are expanded.
 //! [`Value::Class`], [`Value::Orders`] and [`Value::Collection`] exist only while a `with … from` is being understood
-//! (see [`super::orders`]).
+//! (see [`crate::model::compile::orders`]).
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -11,12 +11,12 @@ use std::rc::Rc;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::cat::{CatInstruction, Expression, Pattern};
 
-use super::graph::Place;
-use super::ir::{FileId, NodeId};
-use super::names::Primitive;
+use crate::model::compile::graph::Place;
+use crate::model::ir::{FileId, NodeId};
+use crate::model::vocabulary::names::Primitive;
 
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Set(NodeId),
     Relation(NodeId),
     /// `0` or `{}`: the empty set or the empty relation, as the context needs.
@@ -38,32 +38,32 @@ pub(super) enum Value {
 }
 
 #[derive(Debug)]
-pub(super) struct Closure {
-    pub(super) name: String,
-    pub(super) parameters: Vec<Pattern>,
-    pub(super) body: Spanned<Expression>,
-    pub(super) environment: Environment,
-    pub(super) file: FileId,
+pub(crate) struct Closure {
+    pub(crate) name: String,
+    pub(crate) parameters: Vec<Pattern>,
+    pub(crate) body: Spanned<Expression>,
+    pub(crate) environment: Environment,
+    pub(crate) file: FileId,
 }
 
 #[derive(Debug)]
-pub(super) struct Procedure {
-    pub(super) parameters: Vec<Pattern>,
-    pub(super) body: Vec<Spanned<CatInstruction>>,
-    pub(super) environment: Environment,
-    pub(super) file: FileId,
+pub(crate) struct Procedure {
+    pub(crate) parameters: Vec<Pattern>,
+    pub(crate) body: Vec<Spanned<CatInstruction>>,
+    pub(crate) environment: Environment,
+    pub(crate) file: FileId,
 }
 
 #[derive(Debug)]
-pub(super) struct Suspended {
-    pub(super) expression: Spanned<Expression>,
-    pub(super) environment: Environment,
-    pub(super) file: FileId,
+pub(crate) struct Suspended {
+    pub(crate) expression: Spanned<Expression>,
+    pub(crate) environment: Environment,
+    pub(crate) file: FileId,
 }
 
 impl Value {
     /// The type, for messages.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Value::Set(_) => "a set of events",
             Value::Relation(_) => "a relation",
@@ -81,17 +81,17 @@ impl Value {
 
 /// Why an expression has no value. It travels with the definition it spoils until that is used.
 #[derive(Debug)]
-pub(super) struct Trouble {
-    pub(super) place: Place,
-    pub(super) message: String,
-    pub(super) label: String,
-    pub(super) help: Option<String>,
-    pub(super) kind: TroubleKind,
-    pub(super) reported: Cell<bool>,
+pub(crate) struct Trouble {
+    pub(crate) place: Place,
+    pub(crate) message: String,
+    pub(crate) label: String,
+    pub(crate) help: Option<String>,
+    pub(crate) kind: TroubleKind,
+    pub(crate) reported: Cell<bool>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum TroubleKind {
+pub(crate) enum TroubleKind {
     Ordinary,
     /// Sets of sets and of orders are understood in `with … from` only.
     NeedsSample,
@@ -100,7 +100,7 @@ pub(super) enum TroubleKind {
 }
 
 impl Trouble {
-    pub(super) fn new(place: Place, message: impl Into<String>, label: impl Into<String>) -> Trouble {
+    pub(crate) fn new(place: Place, message: impl Into<String>, label: impl Into<String>) -> Trouble {
         Trouble {
             place,
             message: message.into(),
@@ -111,26 +111,26 @@ impl Trouble {
         }
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Trouble {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Trouble {
         self.help = Some(help.into());
         self
     }
 
-    pub(super) fn kind(mut self, kind: TroubleKind) -> Trouble {
+    pub(crate) fn kind(mut self, kind: TroubleKind) -> Trouble {
         self.kind = kind;
         self
     }
 }
 
-pub(super) type Evaluated<T> = Result<T, Rc<Trouble>>;
+pub(crate) type Evaluated<T> = Result<T, Rc<Trouble>>;
 
 /// A place in the chain of bindings; later bindings shadow earlier ones.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Environment(Option<u32>);
+pub(crate) struct Environment(Option<u32>);
 
 /// All bindings ever made, each with the one it was made on top of.
 #[derive(Debug, Default)]
-pub(super) struct Bindings {
+pub(crate) struct Bindings {
     entries: Vec<(String, Evaluated<Value>, Environment)>,
     /// By binding, a number that equal names share: the chain is walked for every name of a model, and comparing
     /// the texts was a tenth of the time of loading one.
@@ -143,20 +143,20 @@ fn digest(name: &str) -> u32 {
 }
 
 impl Bindings {
-    pub(super) fn bind(&mut self, on: Environment, name: &str, value: Evaluated<Value>) -> Environment {
+    pub(crate) fn bind(&mut self, on: Environment, name: &str, value: Evaluated<Value>) -> Environment {
         self.entries.push((name.to_owned(), value, on));
         self.digests.push((digest(name), on));
         Environment(Some(self.entries.len() as u32 - 1))
     }
 
     /// Gives the newest binding of a recursive definition its value, once the definition can refer to itself.
-    pub(super) fn set(&mut self, at: Environment, value: Evaluated<Value>) {
+    pub(crate) fn set(&mut self, at: Environment, value: Evaluated<Value>) {
         if let Some(entry) = at.0.and_then(|index| self.entries.get_mut(index as usize)) {
             entry.1 = value;
         }
     }
 
-    pub(super) fn get(&self, from: Environment, name: &str) -> Option<&Evaluated<Value>> {
+    pub(crate) fn get(&self, from: Environment, name: &str) -> Option<&Evaluated<Value>> {
         let wanted = digest(name);
         let mut at = from.0;
         while let Some(index) = at {
@@ -173,7 +173,7 @@ impl Bindings {
     }
 
     /// The names visible from here, newest first.
-    pub(super) fn names(&self, from: Environment) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self, from: Environment) -> impl Iterator<Item = &str> {
         let mut at = from.0;
         std::iter::from_fn(move || {
             let (name, _, below) = self.entries.get(at? as usize)?;

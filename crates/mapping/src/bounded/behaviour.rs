@@ -2,7 +2,7 @@
 //!
 //! Values are all different, so that this is what the final values of registers and memory tell.
 
-use super::shape::{Automorphism, Shape};
+use crate::bounded::shape::{Automorphism, Shape};
 
 /// By operation and by location; operations are numbered as in the shape.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]

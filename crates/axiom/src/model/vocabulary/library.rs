@@ -8,7 +8,7 @@
 //! keeps them together.
 
 /// The name of [`PRELUDE`] in messages.
-pub(super) const PRELUDE_NAME: &str = "<library>";
+pub(crate) const PRELUDE_NAME: &str = "<library>";
 
 /// A definition of the library.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ impl Definition {
 macro_rules! prelude {
     ($($text:literal: $meaning:literal,)*) => {
         /// Read before every model. `co` is a base relation here, so `fr` needs no include.
-        pub(super) const PRELUDE: &str = concat!("\n", $($text, "\n",)*);
+        pub(crate) const PRELUDE: &str = concat!("\n", $($text, "\n",)*);
 
         /// The definitions of the prelude, in order.
         pub const DEFINITIONS: &[Definition] = &[$(Definition { text: $text, meaning: $meaning },)*];
@@ -112,7 +112,7 @@ pub const FILES: &[LibraryFile] = &[
 ];
 
 /// A file that models of the field include, by its usual name.
-pub(super) fn file(name: &str) -> Option<&'static str> {
+pub(crate) fn file(name: &str) -> Option<&'static str> {
     FILES.iter().find(|file| file.names.contains(&name)).map(|file| file.text)
 }
 

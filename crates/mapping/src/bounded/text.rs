@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::bounded::{Counterexample, Lost};
-use super::label::{Kind, Label, Level, Order};
-use super::shape::Operation;
+use crate::bounded::shape::Operation;
+use crate::bounded::{Counterexample, Lost};
+use crate::label::{Kind, Label, Level, Order};
 
 const LOCATIONS: [&str; 6] = ["x", "y", "z", "u", "v", "w"];
 

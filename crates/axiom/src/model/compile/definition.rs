@@ -8,13 +8,13 @@ use std::rc::Rc;
 use fencepost_syntax::cat::{Binding, BindingPattern, Expression};
 use fencepost_syntax::{Span, Spanned};
 
-use super::compile::Compiler;
-use super::graph::{DraftGroup, Origin, operands};
-use super::ir::{FileId, NodeId, NodeKind, Operator};
-use super::value::{Closure, Environment, Evaluated, Suspended, Trouble, TroubleKind, Value};
+use crate::model::compile::Compiler;
+use crate::model::compile::graph::{DraftGroup, Origin, operands};
+use crate::model::compile::value::{Closure, Environment, Evaluated, Suspended, Trouble, TroubleKind, Value};
+use crate::model::ir::{FileId, NodeId, NodeKind, Operator};
 
 impl Compiler<'_> {
-    pub(super) fn define(
+    pub(crate) fn define(
         &mut self,
         recursive: bool,
         bindings: &[Binding],

@@ -4,18 +4,26 @@
 //! that Dartagnan adds for GPUs. Nothing here reads files: the caller resolves includes. What is not supported is
 //! refused by its name at its place, and then there is no model.
 
+pub(crate) mod definition;
+pub(crate) mod expression;
+pub(crate) mod graph;
+pub(crate) mod instruction;
+pub(crate) mod layout;
+pub(crate) mod orders;
+pub(crate) mod value;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fencepost_syntax::cat::{self, Binding, BindingPattern, CatInstruction, Expression};
 use fencepost_syntax::{Diagnostic, Source, Spanned};
 
-use super::graph::Graph;
-use super::ir::{Coherence, FileId, Model, NodeId, Reading};
-use super::layout::{self, DraftCheck};
-use super::library;
-use super::names;
-use super::value::{Bindings, Environment, Trouble};
+use crate::model::compile::graph::Graph;
+use crate::model::compile::layout::DraftCheck;
+use crate::model::compile::value::{Bindings, Environment, Trouble};
+use crate::model::ir::{Coherence, FileId, Model, NodeId, Reading};
+use crate::model::vocabulary::library;
+use crate::model::vocabulary::names;
 
 /// A compiled model, or why there is none.
 #[derive(Clone, Debug)]
@@ -125,46 +133,46 @@ fn words<'t>(text: &'t str, line: &'static str) -> impl Iterator<Item = &'t str>
     lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()))
 }
 
-/// A sample under evaluation; see [`super::orders`].
+/// A sample under evaluation; see [`crate::model::compile::orders`].
 #[derive(Debug)]
-pub(super) struct Sample {
-    pub(super) sizes: &'static [u32],
+pub(crate) struct Sample {
+    pub(crate) sizes: &'static [u32],
     /// The partial order that the linearisations extend.
-    pub(super) before: Option<NodeId>,
+    pub(crate) before: Option<NodeId>,
 }
 
 /// None if the text is no expression.
 type ReplacedBy = Option<Rc<Spanned<Expression>>>;
 
-pub(super) struct Compiler<'a> {
-    pub(super) options: &'a Options,
-    pub(super) includes: &'a mut Includes<'a>,
-    pub(super) graph: Graph,
-    pub(super) bindings: Bindings,
-    pub(super) checks: Vec<DraftCheck>,
-    pub(super) shown: Vec<(String, NodeId)>,
-    pub(super) files: Vec<Source>,
+pub(crate) struct Compiler<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) includes: &'a mut Includes<'a>,
+    pub(crate) graph: Graph,
+    pub(crate) bindings: Bindings,
+    pub(crate) checks: Vec<DraftCheck>,
+    pub(crate) shown: Vec<(String, NodeId)>,
+    pub(crate) files: Vec<Source>,
     /// The file that the expression under evaluation stands in.
-    pub(super) file: FileId,
-    pub(super) diagnostics: Vec<FileDiagnostic>,
+    pub(crate) file: FileId,
+    pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// Definitions that failed, reported as errors when used and as warnings when not.
-    pub(super) pending: Vec<Rc<Trouble>>,
-    pub(super) included: BTreeSet<String>,
+    pub(crate) pending: Vec<Rc<Trouble>>,
+    pub(crate) included: BTreeSet<String>,
     /// The name under which each included file was found, for the includes in it.
-    pub(super) included_as: BTreeMap<FileId, String>,
-    pub(super) in_library: bool,
-    pub(super) sample: Option<Sample>,
+    pub(crate) included_as: BTreeMap<FileId, String>,
+    pub(crate) in_library: bool,
+    pub(crate) sample: Option<Sample>,
     /// Set by `with co from …`.
-    pub(super) declared_coherence: Option<Coherence>,
+    pub(crate) declared_coherence: Option<Coherence>,
     /// The variables of the recursive definitions under evaluation, outermost first.
-    pub(super) open_variables: Vec<Vec<NodeId>>,
+    pub(crate) open_variables: Vec<Vec<NodeId>>,
     /// The name that a `call … as` gives to unnamed checks.
-    pub(super) label: Option<String>,
-    pub(super) depth: u32,
-    pub(super) steps: u64,
+    pub(crate) label: Option<String>,
+    pub(crate) depth: u32,
+    pub(crate) steps: u64,
     /// Functions and procedures under expansion.
-    pub(super) nesting: u32,
-    pub(super) calls: u32,
+    pub(crate) nesting: u32,
+    pub(crate) calls: u32,
     replacements: Vec<(String, FileId, ReplacedBy)>,
     replaced: BTreeSet<String>,
 }
@@ -219,7 +227,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The expression to evaluate instead of a binding's own, and the file it stands in.
-    pub(super) fn replacement(&mut self, binding: &Binding) -> Option<(FileId, Rc<Spanned<Expression>>)> {
+    pub(crate) fn replacement(&mut self, binding: &Binding) -> Option<(FileId, Rc<Spanned<Expression>>)> {
         if self.replacements.is_empty() || self.in_library || self.nesting > 0 {
             return None;
         }
@@ -233,7 +241,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// Tells a failure, once.
-    pub(super) fn report(&mut self, trouble: &Trouble) {
+    pub(crate) fn report(&mut self, trouble: &Trouble) {
         if trouble.reported.replace(true) {
             return;
         }

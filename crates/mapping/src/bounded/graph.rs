@@ -11,10 +11,10 @@ use fencepost_program::unfolding::{Event, EventKind, LocationInfo, ThreadUnfoldi
 use fencepost_program::value::{Type, Value};
 use fencepost_program::{AddressId, EventId, LocationId, ThreadId, TraceId};
 
-use super::behaviour::Behaviour;
-use super::label::{Kind, Label, Level, Order};
-use super::scheme::{Device, Image};
-use super::shape::Shape;
+use crate::bounded::behaviour::Behaviour;
+use crate::bounded::shape::Shape;
+use crate::label::{Kind, Label, Level, Order};
+use crate::scheme::{Device, Image};
 
 /// Where each thread runs: on the host, or in a CTA.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]

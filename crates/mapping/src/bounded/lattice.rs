@@ -9,8 +9,8 @@
 //! - a minimal forbidden labelling `m` whose weakest image the target forbids: nothing above `m`;
 //! - a maximal shown labelling `M` that has a race: nothing below `M`.
 
-use super::label::Label;
-use super::scheme::Image;
+use crate::label::Label;
+use crate::scheme::Image;
 
 /// A way to label one operation, and what it becomes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use fencepost_check::test::hash::fingerprint;
 
-use super::bounded::{Counterexample, Counts, Lost, ScScopes};
-use super::scheme::{Profile, Scheme};
-use super::shape::Shape;
-use super::task::{Target, Task};
+use crate::bounded::shape::Shape;
+use crate::bounded::{Counterexample, Counts, Lost, ScScopes};
+use crate::scheme::{Profile, Scheme};
+use crate::task::{Target, Task};
 
 /// The version of the format.
 const SCHEMA: u32 = 2;

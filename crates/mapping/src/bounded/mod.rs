@@ -4,24 +4,32 @@
 //! counterexample if for some labels the target shows it, the source forbids it, and some program with it is free of
 //! races. The reductions, each of which can be left out ([`Reductions`]), are:
 //! 1. one shape for all names of threads and locations, and one behaviour for all that a symmetry of its shape relates;
-//! 2. no fences at the start or the end of a thread ([`super::shape::EndFences`]);
-//! 3. boxes of labels instead of labels ([`super::lattice`]), and of labels with one image only the strongest;
+//! 2. no fences at the start or the end of a thread ([`crate::bounded::shape::EndFences`]);
+//! 3. boxes of labels instead of labels ([`crate::bounded::lattice`]), and of labels with one image only the strongest;
 //! 4. placements: threads that share their CTA with none, the host's too, or all of whose threads share one, need one
 //!    scope only, and on x86, which has no scopes, all threads do;
-//! 5. fully guarded programs ([`super::race`]).
+//! 5. fully guarded programs ([`crate::bounded::race`]).
+
+pub mod behaviour;
+pub mod graph;
+pub mod lattice;
+pub mod race;
+pub mod shape;
+pub mod state;
+pub mod text;
 
 use std::collections::BTreeMap;
 
 use fencepost_axiom::engine::decide::Decider;
 use fencepost_axiom::model::{CheckId, Model};
 
-use super::behaviour::{Behaviour, behaviours};
-use super::graph::{Extent, Graph, Placement};
-use super::label::{Kind, Label, Level};
-use super::lattice::{self, Choice, Oracle};
-use super::race::{Guards, Races};
-use super::scheme::{Device, Image, Profile};
-use super::shape::{EndFences, Kinds, Renamings, Shape, all_kinds, all_ordered_kinds, shapes};
+use crate::bounded::behaviour::{Behaviour, behaviours};
+use crate::bounded::graph::{Extent, Graph, Placement};
+use crate::bounded::lattice::{Choice, Oracle};
+use crate::bounded::race::{Guards, Races};
+use crate::bounded::shape::{EndFences, Kinds, Renamings, Shape, all_kinds, all_ordered_kinds, shapes};
+use crate::label::{Kind, Label, Level};
+use crate::scheme::{Device, Image, Profile};
 
 /// What is compiled how, and who judges.
 #[derive(Clone, Debug)]
@@ -80,7 +88,7 @@ impl Reductions {
 
 impl ScScopes {
     fn include(self, label: Label) -> bool {
-        self == ScScopes::Any || label.order() != super::label::Order::SeqCst || label.level() == Level::System
+        self == ScScopes::Any || label.order() != crate::label::Order::SeqCst || label.level() == Level::System
     }
 }
 
@@ -201,7 +209,7 @@ impl<'q> Checker<'q> {
         lost: Lost,
     ) -> Option<Counterexample> {
         let strongest: Vec<Label> = (shape.operations())
-            .map(|operation| Label::new(operation.kind, super::label::Order::SeqCst, Level::System))
+            .map(|operation| Label::new(operation.kind, crate::label::Order::SeqCst, Level::System))
             .collect();
         let apart = Placement((0..shape.threads.len()).map(|thread| Some(thread as u32)).collect());
         if self.reductions.has(Reduction::Strength) {
@@ -336,7 +344,7 @@ fn choices(profile: &Profile, kind: Kind, scopes: Scopes, reductions: Reductions
         for level in [Level::Cta, Level::System] {
             let label = Label::new(kind, order, level);
             // The weakest read-modify-write stands for those whose scope reaches nobody.
-            let is_weakest = kind == Kind::ReadModifyWrite && order == super::label::Order::Relaxed;
+            let is_weakest = kind == Kind::ReadModifyWrite && order == crate::label::Order::Relaxed;
             let is_needed = scopes == Scopes::Both || level == Level::System || is_weakest || label.is_nothing();
             let choice = Choice { label, image: profile.image(kind, label) };
             if is_needed && !found.contains(&choice) {

@@ -8,8 +8,8 @@ use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
 
-use super::label::Order;
-use super::writer::{NotCompiled, Writer, address, compared, label, operands};
+use crate::compile::writer::{NotCompiled, Writer, address, compared, label, operands};
+use crate::label::Order;
 
 /// EAX is for what instructions need.
 const NARROW: [&str; 14] =
@@ -17,18 +17,18 @@ const NARROW: [&str; 14] =
 const WIDE: [&str; 14] =
     ["RBX", "RCX", "RDX", "RSI", "RDI", "RBP", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15"];
 
-pub(super) struct Emitter<'p> {
+pub(crate) struct Emitter<'p> {
     program: &'p Program,
     thread: &'p Thread,
     /// By register of the program.
     given: Vec<Option<usize>>,
-    pub(super) lines: Vec<String>,
-    pub(super) names: Vec<(String, String)>,
+    pub(crate) lines: Vec<String>,
+    pub(crate) names: Vec<(String, String)>,
     labels: usize,
 }
 
 impl<'p> Emitter<'p> {
-    pub(super) fn new(program: &'p Program, thread: &'p Thread) -> Result<Emitter<'p>, NotCompiled> {
+    pub(crate) fn new(program: &'p Program, thread: &'p Thread) -> Result<Emitter<'p>, NotCompiled> {
         let mut spans: Vec<Option<(usize, usize)>> = vec![None; thread.registers.len()];
         let mut touch = |register: RegisterId, at: usize| {
             let span = spans[register.index()].get_or_insert((at, at));

@@ -5,12 +5,12 @@ use std::rc::Rc;
 use fencepost_syntax::cat::{self, BindingPattern, CatInstruction, CheckKind, CheckRole, Expression, Pattern};
 use fencepost_syntax::{Source, Span, Spanned};
 
-use super::compile::Compiler;
-use super::graph::Place;
-use super::ir::{BaseRelation, FileId, NodeId, NodeKind, Operator};
-use super::layout::DraftCheck;
-use super::library;
-use super::value::{Environment, Evaluated, Procedure, Value};
+use crate::model::compile::Compiler;
+use crate::model::compile::graph::Place;
+use crate::model::compile::layout::DraftCheck;
+use crate::model::compile::value::{Environment, Evaluated, Procedure, Value};
+use crate::model::ir::{BaseRelation, FileId, NodeId, NodeKind, Operator};
+use crate::model::vocabulary::library;
 
 /// How deep procedures may call each other.
 const MAX_CALLS: u32 = 100;
@@ -18,7 +18,7 @@ const MAX_CALLS: u32 = 100;
 const MAX_INCLUDES: usize = 200;
 
 impl Compiler<'_> {
-    pub(super) fn run(
+    pub(crate) fn run(
         &mut self,
         instructions: &[Spanned<CatInstruction>],
         mut environment: Environment,
@@ -190,18 +190,18 @@ impl Compiler<'_> {
     }
 
     /// Parses a text and makes it the current file.
-    pub(super) fn open(&mut self, source: Source) -> cat::Model {
+    pub(crate) fn open(&mut self, source: Source) -> cat::Model {
         let (tree, diagnostics) = cat::parse(&source.text);
         self.enter(source, diagnostics);
         tree
     }
 
     /// Makes a parsed text the current file.
-    pub(super) fn enter(&mut self, source: Source, diagnostics: Vec<fencepost_syntax::Diagnostic>) {
+    pub(crate) fn enter(&mut self, source: Source, diagnostics: Vec<fencepost_syntax::Diagnostic>) {
         self.file = FileId(self.files.len() as u32);
         self.files.push(source);
         for diagnostic in diagnostics {
-            self.diagnostics.push(super::compile::FileDiagnostic { file: self.file, diagnostic });
+            self.diagnostics.push(crate::model::compile::FileDiagnostic { file: self.file, diagnostic });
         }
     }
 
@@ -265,9 +265,9 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    pub(super) fn warn(&mut self, place: Place, message: &str) {
+    pub(crate) fn warn(&mut self, place: Place, message: &str) {
         let diagnostic = fencepost_syntax::Diagnostic::warning(place.span, message);
-        self.diagnostics.push(super::compile::FileDiagnostic { file: place.file, diagnostic });
+        self.diagnostics.push(crate::model::compile::FileDiagnostic { file: place.file, diagnostic });
     }
 }
 

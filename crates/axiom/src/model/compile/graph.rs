@@ -6,34 +6,34 @@
 
 use fencepost_syntax::Span;
 
-use super::ir::{BaseRelation, BaseSet, FileId, NodeId, NodeKind, Operator};
 use crate::hash;
+use crate::model::ir::{BaseRelation, BaseSet, FileId, NodeId, NodeKind, Operator};
 
 /// Where an expression stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
-    pub(super) file: FileId,
-    pub(super) span: Span,
+pub(crate) struct Place {
+    pub(crate) file: FileId,
+    pub(crate) span: Span,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct DraftNode {
-    pub(super) operator: Operator,
-    pub(super) kind: NodeKind,
-    pub(super) name: Option<Naming>,
-    pub(super) place: Place,
+pub(crate) struct DraftNode {
+    pub(crate) operator: Operator,
+    pub(crate) kind: NodeKind,
+    pub(crate) name: Option<Naming>,
+    pub(crate) place: Place,
 }
 
 /// The name a `let` gave, and how much it deserves to be shown.
 #[derive(Clone, Debug)]
-pub(super) struct Naming {
-    pub(super) name: String,
-    pub(super) origin: Origin,
+pub(crate) struct Naming {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
 }
 
 /// A later origin overrides an earlier one: the model's words before the library's.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Library,
     Local,
     TopLevel,
@@ -41,32 +41,32 @@ pub(super) enum Origin {
 
 /// A recursive definition: each variable, with the body it is the least fixed point of.
 #[derive(Clone, Debug)]
-pub(super) struct DraftGroup {
-    pub(super) variables: Vec<(NodeId, NodeId)>,
+pub(crate) struct DraftGroup {
+    pub(crate) variables: Vec<(NodeId, NodeId)>,
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Graph {
-    pub(super) nodes: Vec<DraftNode>,
-    pub(super) groups: Vec<DraftGroup>,
+pub(crate) struct Graph {
+    pub(crate) nodes: Vec<DraftNode>,
+    pub(crate) groups: Vec<DraftGroup>,
     shared: hash::Map<Operator, NodeId>,
 }
 
 impl Graph {
-    pub(super) fn node(&self, id: NodeId) -> &DraftNode {
+    pub(crate) fn node(&self, id: NodeId) -> &DraftNode {
         &self.nodes[id.index()]
     }
 
-    pub(super) fn operator(&self, id: NodeId) -> &Operator {
+    pub(crate) fn operator(&self, id: NodeId) -> &Operator {
         &self.node(id).operator
     }
 
-    pub(super) fn kind(&self, id: NodeId) -> NodeKind {
+    pub(crate) fn kind(&self, id: NodeId) -> NodeKind {
         self.node(id).kind
     }
 
     /// A fresh variable of a recursive definition: never shared.
-    pub(super) fn variable(&mut self, kind: NodeKind, name: &str, place: Place) -> NodeId {
+    pub(crate) fn variable(&mut self, kind: NodeKind, name: &str, place: Place) -> NodeId {
         let naming = Naming { name: name.to_owned(), origin: Origin::Local };
         self.push(DraftNode { operator: Operator::Variable, kind, name: Some(naming), place })
     }
@@ -78,7 +78,7 @@ impl Graph {
     }
 
     /// The node of this operator, simplified, new or shared.
-    pub(super) fn add(&mut self, operator: Operator, place: Place) -> NodeId {
+    pub(crate) fn add(&mut self, operator: Operator, place: Place) -> NodeId {
         let operator = match self.simplify(operator) {
             Simplified::Node(id) => return id,
             Simplified::Operator(operator) => operator,
@@ -93,7 +93,7 @@ impl Graph {
     }
 
     /// Records a `let` name for explanations. Base sets and relations keep their own.
-    pub(super) fn name(&mut self, id: NodeId, name: &str, origin: Origin) {
+    pub(crate) fn name(&mut self, id: NodeId, name: &str, origin: Origin) {
         let node = &mut self.nodes[id.index()];
         if matches!(node.operator, Operator::Base(_) | Operator::BaseRelation(_)) {
             return;
@@ -104,7 +104,7 @@ impl Graph {
     }
 
     /// Takes back everything after a mark: used to try a recursive definition with another typing.
-    pub(super) fn truncate(&mut self, nodes: usize, groups: usize) {
+    pub(crate) fn truncate(&mut self, nodes: usize, groups: usize) {
         self.nodes.truncate(nodes);
         self.groups.truncate(groups);
         self.shared.retain(|_, id| id.index() < nodes);
@@ -131,12 +131,12 @@ impl Graph {
             Product(a, b) if self.is_empty(a) || self.is_empty(b) => Simplified::Operator(EmptyRelation),
             Identity(a) if self.is_empty(a) => Simplified::Operator(EmptyRelation),
             Identity(a) if *self.operator(a) == Base(BaseSet::Universe) => {
-                Simplified::Operator(BaseRelation(super::ir::BaseRelation::Id))
+                Simplified::Operator(BaseRelation(crate::model::ir::BaseRelation::Id))
             }
             Domain(a) | Range(a) if self.is_empty(a) => Simplified::Operator(EmptySet),
             Plus(a) | Inverse(a) if self.is_empty(a) => node(a),
             Star(a) | Optional(a) if self.is_empty(a) => {
-                Simplified::Operator(BaseRelation(super::ir::BaseRelation::Id))
+                Simplified::Operator(BaseRelation(crate::model::ir::BaseRelation::Id))
             }
             Plus(a) if matches!(self.operator(a), Plus(_) | Star(_)) => node(a),
             _ => self.simplify_double(operator),
@@ -207,7 +207,7 @@ fn kind_of(operator: &Operator) -> NodeKind {
 }
 
 /// The operands of an operator, in order.
-pub(super) fn operands(operator: &Operator) -> impl Iterator<Item = NodeId> + use<> {
+pub(crate) fn operands(operator: &Operator) -> impl Iterator<Item = NodeId> + use<> {
     use Operator::*;
     let (first, second) = match *operator {
         Base(_) | EmptySet | BaseRelation(_) | EmptyRelation | Variable => (None, None),
@@ -226,7 +226,7 @@ pub(super) fn operands(operator: &Operator) -> impl Iterator<Item = NodeId> + us
 }
 
 /// The same operator over other operands.
-pub(super) fn with_operands(operator: &Operator, mut new: impl FnMut(NodeId) -> NodeId) -> Operator {
+pub(crate) fn with_operands(operator: &Operator, mut new: impl FnMut(NodeId) -> NodeId) -> Operator {
     use Operator::*;
     match *operator {
         Base(set) => Base(set),

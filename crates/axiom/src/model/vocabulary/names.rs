@@ -1,13 +1,13 @@
 //! The names a model may use without defining them: base sets, base relations and primitives.
 //!
 //! The union of what herd7 and Dartagnan predefine for the architectures we have, with the tags of our own events.
-//! What can be said in cat itself (`fr`, `po-loc`, `rfe`, `fencerel`) is in [`super::library`].
+//! What can be said in cat itself (`fr`, `po-loc`, `rfe`, `fencerel`) is in [`crate::model::vocabulary::library`].
 
 use fencepost_program::tag::Tag;
 
-use super::ir::{BaseRelation, BaseSet, Coherence, Operator};
+use crate::model::ir::{BaseRelation, BaseSet, Coherence, Operator};
 
-pub(super) fn base(name: &str) -> Option<Operator> {
+pub(crate) fn base(name: &str) -> Option<Operator> {
     set(name).map(Operator::Base).or_else(|| relation(name).map(Operator::BaseRelation))
 }
 
@@ -44,7 +44,7 @@ fn relation(name: &str) -> Option<BaseRelation> {
 
 /// What a model's first word says about coherence: for these architectures and languages it is a total order per
 /// location, whatever the axioms do with it. Other words say nothing.
-pub(super) fn coherence_of(title: &str) -> Option<Coherence> {
+pub(crate) fn coherence_of(title: &str) -> Option<Coherence> {
     #[rustfmt::skip]
     const TOTAL: &[&str] = &[
         "aarch64", "arm", "armv7", "armv8", "bpf", "c", "c++11", "c11", "imm", "linux-kernel", "lisa", "lkmm", "mips",
@@ -69,7 +69,7 @@ const DARTAGNAN: &[&str] = &[
 ];
 
 /// Names that herd or Dartagnan predefines for events that no program here has.
-pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
+pub(crate) fn elsewhere(name: &str) -> Option<&'static str> {
     if HERD.contains(&name) { Some("herd") } else { DARTAGNAN.contains(&name).then_some("Dartagnan") }
 }
 
@@ -123,7 +123,7 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     NamedFunction { names: &["linearisations", "linearizations"], primitive: Primitive::Linearisations, meaning: "The total orders of a set that extend a relation; for `with … from` only." },
 ];
 
-pub(super) fn primitive(name: &str) -> Option<Primitive> {
+pub(crate) fn primitive(name: &str) -> Option<Primitive> {
     let known = FUNCTIONS.iter().find(|function| function.names.contains(&name)).map(|function| function.primitive);
     known.or_else(|| UNSUPPORTED.iter().find(|known| **known == name).map(|known| Primitive::Unsupported(known)))
 }

@@ -8,11 +8,11 @@ use fencepost_syntax::cat::{
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Span, Spanned};
 
-use super::compile::Compiler;
-use super::graph::Place;
-use super::ir::{BaseRelation, BaseSet, NodeId, NodeKind, Operator};
-use super::names::{self, Primitive};
-use super::value::{Closure, Environment, Evaluated, Trouble, TroubleKind, Value};
+use crate::model::compile::Compiler;
+use crate::model::compile::graph::Place;
+use crate::model::compile::value::{Closure, Environment, Evaluated, Trouble, TroubleKind, Value};
+use crate::model::ir::{BaseRelation, BaseSet, NodeId, NodeKind, Operator};
+use crate::model::vocabulary::names::{self, Primitive};
 
 /// How deep expansion may nest, in expressions: a non-terminating recursive function ends here.
 const MAX_DEPTH: u32 = 1_000;
@@ -22,19 +22,19 @@ const MAX_STEPS: u64 = 2_000_000;
 const MAX_NODES: usize = 200_000;
 
 impl Compiler<'_> {
-    pub(super) fn place(&self, span: Span) -> Place {
+    pub(crate) fn place(&self, span: Span) -> Place {
         Place { file: self.file, span }
     }
 
-    pub(super) fn trouble<T>(&self, span: Span, message: impl Into<String>, label: &str) -> Evaluated<T> {
+    pub(crate) fn trouble<T>(&self, span: Span, message: impl Into<String>, label: &str) -> Evaluated<T> {
         Err(Rc::new(Trouble::new(self.place(span), message, label)))
     }
 
-    pub(super) fn refuse<T>(&self, span: Span, what: &str) -> Evaluated<T> {
+    pub(crate) fn refuse<T>(&self, span: Span, what: &str) -> Evaluated<T> {
         self.trouble(span, format!("{what} is not supported"), "not supported")
     }
 
-    pub(super) fn evaluate(&mut self, expression: &Spanned<Expression>, environment: Environment) -> Evaluated<Value> {
+    pub(crate) fn evaluate(&mut self, expression: &Spanned<Expression>, environment: Environment) -> Evaluated<Value> {
         self.depth += 1;
         self.steps += 1;
         let value = if self.depth > MAX_DEPTH || self.steps > MAX_STEPS || self.graph.nodes.len() > MAX_NODES {
@@ -131,7 +131,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn holds(&self, condition: &VariantCondition) -> bool {
+    pub(crate) fn holds(&self, condition: &VariantCondition) -> bool {
         match condition {
             VariantCondition::Name(name) => self.options.variants.contains(name),
             VariantCondition::Not(inner) => !self.holds(inner),
@@ -171,7 +171,7 @@ impl Compiler<'_> {
         Err(Rc::new(trouble))
     }
 
-    pub(super) fn needs_sample<T>(&self, span: Span) -> Evaluated<T> {
+    pub(crate) fn needs_sample<T>(&self, span: Span) -> Evaluated<T> {
         let message = "sets of sets or of orders are not supported outside `with … from`";
         let trouble = Trouble::new(self.place(span), message, "not supported");
         Err(Rc::new(trouble.kind(TroubleKind::NeedsSample)))
@@ -204,14 +204,14 @@ impl Compiler<'_> {
         Ok(if collection.is_empty() { Value::Empty } else { Value::Collection(collection) })
     }
 
-    pub(super) fn bind_pattern(&mut self, environment: Environment, pattern: &Pattern, value: Value) -> Environment {
+    pub(crate) fn bind_pattern(&mut self, environment: Environment, pattern: &Pattern, value: Value) -> Environment {
         match pattern {
             Pattern::Name(name) => self.bindings.bind(environment, &name.node, Ok(value)),
             Pattern::Ignore => environment,
         }
     }
 
-    pub(super) fn bind_parameters(
+    pub(crate) fn bind_parameters(
         &mut self,
         environment: Environment,
         name: &str,
@@ -356,7 +356,7 @@ impl Compiler<'_> {
     }
 
     /// The node of a value that is of this kind or of any kind.
-    pub(super) fn coerce(&mut self, value: Value, kind: NodeKind, span: Span) -> NodeId {
+    pub(crate) fn coerce(&mut self, value: Value, kind: NodeKind, span: Span) -> NodeId {
         let place = self.place(span);
         match (value, kind) {
             (Value::Set(node) | Value::Relation(node), _) => node,
@@ -370,7 +370,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn as_set(&mut self, value: Value, span: Span, rule: &str) -> Evaluated<NodeId> {
+    pub(crate) fn as_set(&mut self, value: Value, span: Span, rule: &str) -> Evaluated<NodeId> {
         match value {
             Value::Set(_) | Value::Empty | Value::Full => Ok(self.coerce(value, NodeKind::Set, span)),
             other => {
@@ -380,7 +380,7 @@ impl Compiler<'_> {
         }
     }
 
-    pub(super) fn as_relation(&mut self, value: Value, span: Span, rule: &str) -> Evaluated<NodeId> {
+    pub(crate) fn as_relation(&mut self, value: Value, span: Span, rule: &str) -> Evaluated<NodeId> {
         match value {
             Value::Relation(_) | Value::Empty | Value::Full => Ok(self.coerce(value, NodeKind::Relation, span)),
             other => {
@@ -397,7 +397,7 @@ impl Compiler<'_> {
         self.graph.add(Operator::Base(set), place)
     }
 
-    pub(super) fn base_relation(&mut self, relation: BaseRelation, span: Span) -> NodeId {
+    pub(crate) fn base_relation(&mut self, relation: BaseRelation, span: Span) -> NodeId {
         let place = self.place(span);
         self.graph.add(Operator::BaseRelation(relation), place)
     }
@@ -408,7 +408,7 @@ impl Compiler<'_> {
     }
 
     /// The value of an operator, a set or a relation as its node is.
-    pub(super) fn value(&mut self, operator: Operator, span: Span) -> Value {
+    pub(crate) fn value(&mut self, operator: Operator, span: Span) -> Value {
         let place = self.place(span);
         let node = self.graph.add(operator, place);
         match self.graph.kind(node) {

@@ -6,13 +6,13 @@
 //! differences, `& loc` inside or outside, `[W]; … ; [W]` around, transitive closure, inversion, and terms without the
 //! relation on the right of the difference.
 
-use super::graph::{Graph, Place};
-use super::ir::{BaseRelation, DemandedRelation, Direction, NodeId, NodeKind, Operator};
+use crate::model::compile::graph::{Graph, Place};
+use crate::model::ir::{BaseRelation, DemandedRelation, Direction, NodeId, NodeKind, Operator};
 
 /// A demand whose `wanted` is still in the graph under construction.
-pub(super) struct DraftDemand {
-    pub(super) wanted: NodeId,
-    pub(super) direction: Direction,
+pub(crate) struct DraftDemand {
+    pub(crate) wanted: NodeId,
+    pub(crate) direction: Direction,
 }
 
 /// What is subtracted from the wanted pairs.
@@ -24,12 +24,12 @@ struct Allowed {
     others: Vec<NodeId>,
 }
 
-pub(super) struct Reader<'a> {
-    pub(super) graph: &'a mut Graph,
-    pub(super) relation: DemandedRelation,
-    pub(super) place: Place,
+pub(crate) struct Reader<'a> {
+    pub(crate) graph: &'a mut Graph,
+    pub(crate) relation: DemandedRelation,
+    pub(crate) place: Place,
     /// Whether the node of this index uses the relation at all; nodes made by the reader do not count.
-    pub(super) uses: &'a [bool],
+    pub(crate) uses: &'a [bool],
 }
 
 /// Shapes nest a few levels; a deeper one is no demand that a person wrote.
@@ -37,7 +37,7 @@ const MAX_NESTING: u32 = 64;
 
 impl Reader<'_> {
     /// The demands that together say `empty node`; None if the shape is another.
-    pub(super) fn demands(&mut self, node: NodeId) -> Option<Vec<DraftDemand>> {
+    pub(crate) fn demands(&mut self, node: NodeId) -> Option<Vec<DraftDemand>> {
         if self.graph.kind(node) != NodeKind::Relation {
             return None;
         }

@@ -2,7 +2,7 @@
 //!
 //! Threads and locations have no names that matter, so one shape stands for all that differ by renaming them.
 
-use super::label::Kind;
+use crate::label::Kind;
 
 /// An operation of a shape; a fence has no location.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]

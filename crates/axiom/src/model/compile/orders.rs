@@ -13,17 +13,17 @@ use fencepost_program::tag::Tag;
 use fencepost_syntax::cat::{CheckKind, CheckRole, Expression};
 use fencepost_syntax::{Span, Spanned};
 
-use super::compile::{Compiler, Sample};
-use super::ir::{BaseRelation, BaseSet, Coherence, NodeId, Operator};
-use super::layout::DraftCheck;
-use super::value::{Environment, Evaluated, Value};
+use crate::model::compile::layout::DraftCheck;
+use crate::model::compile::value::{Environment, Evaluated, Value};
+use crate::model::compile::{Compiler, Sample};
+use crate::model::ir::{BaseRelation, BaseSet, Coherence, NodeId, Operator};
 
 /// How many orders each imaginary location has.
 const SAMPLES: &[&[u32]] = &[&[], &[1], &[2], &[2, 3], &[1, 2, 2], &[2, 1, 3, 2]];
 
 impl Compiler<'_> {
     /// Binds the name to coherence if the expression denotes that.
-    pub(super) fn with_from(
+    pub(crate) fn with_from(
         &mut self,
         name: &Spanned<String>,
         from: &Spanned<Expression>,
@@ -53,7 +53,7 @@ impl Compiler<'_> {
     }
 
     /// `classes-loc S`.
-    pub(super) fn classes(&mut self, argument: Value, span: Span) -> Evaluated<Value> {
+    pub(crate) fn classes(&mut self, argument: Value, span: Span) -> Evaluated<Value> {
         let Some(sample) = &self.sample else { return self.needs_sample(span) };
         let classes = (0..sample.sizes.len() as u32).map(Value::Class).collect();
         let node = self.as_set(argument, span, "`classes-loc` takes a set")?;
@@ -64,7 +64,7 @@ impl Compiler<'_> {
     }
 
     /// `linearisations (S, r)`.
-    pub(super) fn linearisations(&mut self, argument: Value, span: Span) -> Evaluated<Value> {
+    pub(crate) fn linearisations(&mut self, argument: Value, span: Span) -> Evaluated<Value> {
         if self.sample.is_none() {
             return self.needs_sample(span);
         }
@@ -89,7 +89,7 @@ impl Compiler<'_> {
     }
 
     /// `element ++ collection`.
-    pub(super) fn insert(&self, element: Value, mut collection: Vec<Value>, span: Span) -> Evaluated<Vec<Value>> {
+    pub(crate) fn insert(&self, element: Value, mut collection: Vec<Value>, span: Span) -> Evaluated<Vec<Value>> {
         match element {
             Value::Empty | Value::Class(_) | Value::Orders(_) | Value::Collection(_) if self.sample.is_some() => {
                 if !collection.iter().any(|other| same(other, &element)) {
@@ -103,7 +103,7 @@ impl Compiler<'_> {
     }
 
     /// `|` over orders, or over sets of them.
-    pub(super) fn union_of_samples(&self, left: Value, right: Value, span: Span) -> Evaluated<Value> {
+    pub(crate) fn union_of_samples(&self, left: Value, right: Value, span: Span) -> Evaluated<Value> {
         match (left, right) {
             (Value::Orders(mut a), Value::Orders(b)) => {
                 a.extend(b);

@@ -1,0 +1,6 @@
+//! What a model may use without defining it, with one sentence about each: `docs/cat.md` is written from these tables.
+
+pub(crate) mod base_relation;
+pub mod language;
+pub mod library;
+pub mod names;
