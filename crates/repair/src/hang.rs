@@ -8,17 +8,17 @@ use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_report::{Missing, TerminationAnswer};
 
-use super::edit::Edit;
-use super::phases;
-use super::scene::{self, Scene};
-use super::unset;
-use super::verify::Verifier;
+use crate::edit::Edit;
+use crate::propose::flag::never_set;
+use crate::propose::phase;
+use crate::scene::{self, Scene};
+use crate::verify::{Verifier, rounds};
 
 /// A cause, and what is missing.
-pub(super) type Told = (String, Vec<Missing>);
+pub(crate) type Told = (String, Vec<Missing>);
 
 /// What leaves no race leaves nothing to wait for in vain either; else the wait has its own.
-pub(super) fn told(checked: &mut Checked, told: Option<Told>) {
+pub(crate) fn told(checked: &mut Checked, told: Option<Told>) {
     let termination = &mut checked.report.termination;
     if let (TerminationAnswer::MayHang, Some((cause, missing))) = (termination.answer, told) {
         (termination.cause, termination.missing) = (cause, missing);
@@ -26,7 +26,7 @@ pub(super) fn told(checked: &mut Checked, told: Option<Told>) {
 }
 
 /// For a test without races: of those what is missing is said race by race.
-pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     if checked.report.termination.answer != TerminationAnswer::MayHang || !checked.evidence.races.is_empty() {
         return;
     }
@@ -37,7 +37,7 @@ pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
 }
 
 /// What a wait for good lacks, beside the races that the test has.
-pub(super) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier: &Verifier<'_>) -> Option<Told> {
+pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier: &Verifier<'_>) -> Option<Told> {
     if checked.report.termination.answer != TerminationAnswer::MayHang {
         return None;
     }
@@ -45,15 +45,15 @@ pub(super) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
     let (unfolding, execution) = (evidence.unfolding.as_ref()?, evidence.stuck.as_ref()?);
     let watching = scene::watching(&model.model);
     let scene = Scene::new(test, unfolding, execution, &watching);
-    let mut guesses = phases::hung(&scene);
-    guesses.extend(unset::likely(&scene));
-    let stages = phases::rounds::stages(&scene);
+    let mut guesses = phase::hung(&scene);
+    guesses.extend(never_set::likely(&scene));
+    let stages = rounds::stages(&scene);
     let helps = |edit: &&Edit| match evidence.races.is_empty() {
         true => verifier.mends(&[*edit], stages),
         false => verifier.ends(&[*edit], stages),
     };
     match guesses.iter().find(helps) {
         Some(edit) => Some((edit.reason.clone(), vec![edit.missing(&scene)])),
-        None => unset::why(&scene).map(|cause| (cause, Vec::new())),
+        None => never_set::why(&scene).map(|cause| (cause, Vec::new())),
     }
 }

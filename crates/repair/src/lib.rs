@@ -1,8 +1,8 @@
 //! What a data race lacks: both accesses with their proxies, the missing piece, where it belongs, and the section of the ISA.
 //!
-//! A race of an asynchronous program is told in terms of what would order it. `paths` looks at the race's example for the
+//! A race of an asynchronous program is told in terms of what would order it. `propose::way` looks at the race's example for the
 //! cheapest way from one access to the other over the synchronisation that is there and that which almost is (a relaxed
-//! message, a scope too narrow, a wait that covers too little, an arrive too early); `gates` adds the fences that the
+//! message, a scope too narrow, a wait that covers too little, an arrive too early); `propose::proxy_fence` adds the fences that the
 //! proxies of the two accesses need on that way (PTX ISA 8.9.5, 9.7.15.4); `edit` makes these pieces changes of the
 //! program, and `verify` checks the changed program again with the same model and readings. What is not needed is left out
 //! again, so that only what is missing is named. That a piece makes the race go away is said only where that was checked.
@@ -10,43 +10,14 @@
 //! The search is bounded by counts, not by a clock: the same check gives the same text.
 
 mod advise;
-mod anchor;
-mod arrive;
-mod assembly;
-mod description;
 mod edit;
-mod exit;
-mod flag;
-mod gates;
-mod guess;
 mod hang;
-mod in_flight;
-mod life;
-mod link;
-mod meet;
-mod message;
-mod mirror;
-mod more;
 mod outcome;
-mod paths;
-mod phases;
-mod pipelined;
+mod propose;
 mod scene;
 mod search;
-mod slots;
-mod small;
-mod statement;
-mod tensor;
-mod twins;
-mod unheard;
-mod unlooped;
-mod unset;
 mod verify;
-mod visit;
-mod wait;
-mod warp;
 pub(crate) mod words;
-mod work;
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::model::load::LoadedModel;
@@ -57,15 +28,17 @@ use fencepost_program::EventId;
 use fencepost_report::Diagnosis;
 use fencepost_report::finding::FindingKind;
 
-pub use advise::advise;
-pub use outcome::MOST_QUESTIONS;
+pub use crate::advise::advise;
+pub use crate::outcome::MOST_QUESTIONS;
 
-use edit::Edit;
-use link::Plan;
-use scene::Scene;
-use search::{Cure, Outcome, adopt, search};
-use twins::Known;
-use verify::Verifier;
+use crate::edit::Edit;
+use crate::propose::lifetime::{cta, tensor_memory};
+use crate::propose::way::link::Plan;
+use crate::propose::{proxy_fence, warp, way, wgmma};
+use crate::scene::Scene;
+use crate::search::twin_threads::Known;
+use crate::search::{Cure, Outcome, adopt, search};
+use crate::verify::{Verifier, observe};
 
 /// Races of one test that are diagnosed; further ones are mostly more of the same.
 pub const MOST_RACES: usize = 16;
@@ -89,7 +62,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     }
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
-    let keys = evidence.races.iter().map(|(pair, _)| visit::places(unfolding, *pair)).collect();
+    let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
     let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
     let watching = scene::watching(&model.model);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
@@ -172,7 +145,7 @@ fn diagnose(
         return Some(diagnosis);
     }
     let is_apart = apart.is_some();
-    let plans = apart.filter(|_| kind != FindingKind::MixedSizeRace).unwrap_or_else(|| paths::plans(scene, pair));
+    let plans = apart.filter(|_| kind != FindingKind::MixedSizeRace).unwrap_or_else(|| way::plans(scene, pair));
     let outcome = search(scene, verifier, pair, &plans, cures);
     diagnosis.confirmed = matches!(outcome, Outcome::Cured(_) | Outcome::Against(_));
     let is_against = matches!(outcome, Outcome::Against(_));
@@ -188,12 +161,12 @@ fn diagnose(
         Outcome::Probably(_) | Outcome::Unsolved | Outcome::Nothing if kind == FindingKind::MixedSizeRace => None,
         Outcome::Probably(plan) | Outcome::Against(plan) => Some((plan.from, plan.to, plan.edits)),
         Outcome::Unsolved | Outcome::Nothing if is_apart => {
-            let general = exit::general(scene, kind, pair).or_else(|| life::lacks(scene, kind, pair));
+            let general = cta::general(scene, kind, pair).or_else(|| tensor_memory::lacks(scene, kind, pair));
             diagnosis.missing = general.into_iter().collect();
             plans.into_iter().next().filter(|_| kind.is_of_registers()).map(|plan| (plan.from, plan.to, plan.edits))
         }
         Outcome::Unsolved => {
-            let told = gates::by_proxies(scene, pair);
+            let told = proxy_fence::by_proxies(scene, pair);
             if told.is_none() {
                 diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
                 diagnosis.missing = vec![words::order(scene, pair)];
@@ -245,17 +218,17 @@ fn told_apart(
     diagnosis: &mut Diagnosis,
 ) -> Option<Vec<Plan>> {
     match kind {
-        FindingKind::ExitBeforeAccess => Some(exit::diagnose(scene, pair, diagnosis)),
-        FindingKind::AccessBeforeStart => Some(exit::before_start(scene, pair, diagnosis)),
-        FindingKind::WgmmaRegisterInFlight => Some(in_flight::diagnose(scene, pair, diagnosis)),
-        FindingKind::WgmmaNoFence => Some(in_flight::unfenced(scene, pair, diagnosis)),
+        FindingKind::ExitBeforeAccess => Some(cta::diagnose(scene, pair, diagnosis)),
+        FindingKind::AccessBeforeStart => Some(cta::before_start(scene, pair, diagnosis)),
+        FindingKind::WgmmaRegisterInFlight => Some(wgmma::diagnose(scene, pair, diagnosis)),
+        FindingKind::WgmmaNoFence => Some(wgmma::unfenced(scene, pair, diagnosis)),
         FindingKind::MixedSizeRace => {
             diagnosis.why = words::mixed(scene, pair);
             diagnosis.missing = vec![words::one_width(scene, pair)];
             Some(Vec::new())
         }
         _ => {
-            diagnosis.why = life::why(scene, kind, pair)?;
+            diagnosis.why = tensor_memory::why(scene, kind, pair)?;
             Some(Vec::new())
         }
     }

@@ -8,18 +8,18 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
 use fencepost_report::{Missing, RacingAccess};
 
-use super::edit::Edit;
-use super::scene::Scene;
+use crate::edit::Edit;
+use crate::scene::Scene;
 
 /// "P1's bulk copy of line 16".
-pub(super) fn operation(scene: &Scene<'_>, id: EventId) -> String {
+pub(crate) fn operation(scene: &Scene<'_>, id: EventId) -> String {
     let name = operation_name(scene.event(id), &scene.text(id));
     let name = name.strip_prefix("the ").unwrap_or(name);
     format!("{}'s {name} of line {}", scene.name(id), scene.line(id))
 }
 
 /// The state space of a load or store that others can see.
-pub(super) fn space(space: Space) -> Option<&'static str> {
+pub(crate) fn space(space: Space) -> Option<&'static str> {
     match space {
         Space::Global => Some("global"),
         Space::Shared => Some("shared"),
@@ -28,7 +28,7 @@ pub(super) fn space(space: Space) -> Option<&'static str> {
 }
 
 /// What two threads share that have this scope in common.
-pub(super) fn shared(scope: Scope) -> &'static str {
+pub(crate) fn shared(scope: Scope) -> &'static str {
     match scope {
         Scope::Cta => "a CTA",
         Scope::Cluster => "a cluster",
@@ -38,7 +38,7 @@ pub(super) fn shared(scope: Scope) -> &'static str {
 }
 
 /// "writes s", "updates s".
-pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
+pub(crate) fn verb(scene: &Scene<'_>, id: EventId) -> String {
     let event = scene.event(id);
     if event.tags.has(Tag::Exit) {
         return "exits, and the shared memory of its CTA may go with it".to_owned();
@@ -61,7 +61,7 @@ pub(super) fn verb(scene: &Scene<'_>, id: EventId) -> String {
 }
 
 /// "P1's bulk copy of line 16 writes s", "P0 reads s in line 8".
-pub(super) fn access(scene: &Scene<'_>, id: EventId) -> String {
+pub(crate) fn access(scene: &Scene<'_>, id: EventId) -> String {
     let event = scene.event(id);
     let verb = verb(scene, id);
     if event.strand.is_some() {
@@ -72,12 +72,12 @@ pub(super) fn access(scene: &Scene<'_>, id: EventId) -> String {
 }
 
 /// "P0's line 8", "P1's bulk copy of line 16".
-pub(super) fn place(scene: &Scene<'_>, id: EventId) -> String {
+pub(crate) fn place(scene: &Scene<'_>, id: EventId) -> String {
     if scene.is_main(id) { format!("{}'s line {}", scene.name(id), scene.line(id)) } else { operation(scene, id) }
 }
 
 /// The reasons of all pieces, each once.
-pub(super) fn reasons(edits: &[Edit]) -> String {
+pub(crate) fn reasons(edits: &[Edit]) -> String {
     let mut reasons: Vec<&str> = Vec::new();
     for edit in edits {
         if !reasons.contains(&edit.reason.as_str()) {
@@ -87,7 +87,7 @@ pub(super) fn reasons(edits: &[Edit]) -> String {
     reasons.join("; ")
 }
 
-pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Edit]) -> String {
+pub(crate) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Edit]) -> String {
     let reasons = reasons(edits);
     if reasons.is_empty() {
         return reasons;
@@ -101,7 +101,7 @@ pub(super) fn why(scene: &Scene<'_>, (from, to): (EventId, EventId), edits: &[Ed
 }
 
 /// There are ways that small changes would open, and none of them orders the two.
-pub(super) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId), is_late: bool) -> String {
+pub(crate) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId), is_late: bool) -> String {
     for (from, to) in [(first, second), (second, first)] {
         if scene.holds("base-causality", from, to) {
             let first = place(scene, from);
@@ -124,14 +124,14 @@ fn both(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
 }
 
 /// What is missing where no change is known that brings it.
-pub(super) fn order(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+pub(crate) fn order(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
     let text = format!("an order between {}", both(scene, (first, second)));
     let (thread, line) = (scene.name(first).to_owned(), scene.line(first));
     Missing { text, thread, line, section: sections::CAUSALITY_ORDER.to_owned() }
 }
 
 /// There is no way that a small change would open.
-pub(super) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+pub(crate) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     let (a, b) = (scene.name(first), scene.name(second));
     if let Some(wait) = missed(scene, (first, second)) {
         let name = scene.name(wait);
@@ -205,7 +205,7 @@ fn speaks(scene: &Scene<'_>, id: EventId) -> bool {
 }
 
 /// The pair of operations that would order them, where there is nothing to build on.
-pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
+pub(crate) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Missing> {
     if scene.event(second).is_init() {
         return None;
     }
@@ -218,7 +218,7 @@ pub(super) fn pair(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Op
             "one proxy for both updates (both `red` or `atom`, or both bulk reductions), or an order between them";
         return Some(Missing { text: text.to_owned(), thread, line, section: sections::MORALLY_STRONG.to_owned() });
     }
-    let scope = super::edit::scope_word(scene.common(first, second));
+    let scope = crate::edit::scope_word(scene.common(first, second));
     let (one, other) = (scene.name(first), scene.name(second));
     let (from, to) = (scene.line(first), scene.line(second));
     let text = format!(
@@ -251,7 +251,7 @@ fn completion(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<
     })
 }
 
-pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
+pub(crate) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> String {
     format!(
         "{} and {} overlap only in part: the memory model gives such a race no meaning (PTX ISA 8.7.2)",
         access(scene, first),
@@ -260,7 +260,7 @@ pub(super) fn mixed(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> S
 }
 
 /// What accesses of different bytes lack.
-pub(super) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
+pub(crate) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
     let text = format!(
         "accesses of the same width and place in lines {} and {}, or an order between them",
         scene.line(first),
@@ -271,7 +271,7 @@ pub(super) fn one_width(scene: &Scene<'_>, (first, second): (EventId, EventId)) 
 }
 
 impl<'a> Scene<'a> {
-    pub(super) fn access(&self, id: EventId) -> Option<RacingAccess> {
+    pub(crate) fn access(&self, id: EventId) -> Option<RacingAccess> {
         let event = self.unfolding.events.get(id.index())?;
         let is_none = |event: &Event| {
             let tags = event.tags;

@@ -8,8 +8,8 @@ use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
 use fencepost_syntax::instruction::Instruction;
 
-use super::{Told, cycle};
 use crate::edit::{Change, Edit, SCOPES, scope_word};
+use crate::outcome::{Told, cycle};
 use crate::scene::Scene;
 use crate::words;
 
@@ -21,7 +21,7 @@ const ATOM: &str = sections::ATOM;
 /// What `atom` does, and subtraction, which is an addition.
 const OPERATIONS: &[&str] = &["add", "sub", "and", "or", "xor", "min", "max"];
 
-pub(super) fn told(
+pub(crate) fn told(
     scene: &Scene<'_>,
     mends: &dyn Fn(&[Edit]) -> bool,
     is_interleaving: &dyn Fn() -> bool,

@@ -11,7 +11,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use crate::scene::Scene;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// A read, and a write that comes after the one that it reads: it misses that (`fr`).
     Misses,
     /// A write, and one that comes after it (`co`).
@@ -24,34 +24,34 @@ pub(super) enum Step {
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Edge {
-    pub(super) step: Step,
-    pub(super) from: EventId,
-    pub(super) to: EventId,
+pub(crate) struct Edge {
+    pub(crate) step: Step,
+    pub(crate) from: EventId,
+    pub(crate) to: EventId,
 }
 
 /// Each edge starts where the one before ends, and the first where the last ends.
 #[derive(Clone, Debug)]
-pub(super) struct Cycle {
-    pub(super) edges: Vec<Edge>,
+pub(crate) struct Cycle {
+    pub(crate) edges: Vec<Edge>,
 }
 
 impl Cycle {
     /// The pairs in program order that are about two locations: one location has its order anyway.
-    pub(super) fn delays(&self, scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
+    pub(crate) fn delays(&self, scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
         let program = self.edges.iter().filter(|edge| edge.step == Step::Program);
         let pairs = program.map(|edge| (edge.from, edge.to));
         let location = |id: EventId| scene.event(id).location();
         pairs.filter(|(from, to)| location(*from).is_none() || location(*from) != location(*to)).collect()
     }
 
-    pub(super) fn communication(&self) -> impl Iterator<Item = &Edge> {
+    pub(crate) fn communication(&self) -> impl Iterator<Item = &Edge> {
         self.edges.iter().filter(|edge| !matches!(edge.step, Step::Program | Step::Synchronizes))
     }
 
     /// The read and the write that it misses; without one, what is closest to that. Of several, one about what is handed over
     /// rather than about what is asked for.
-    pub(super) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
+    pub(crate) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
         let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| is_flag(scene, at));
         let edge = self.communication().min_by_key(|edge| (edge.step, flag(edge)))?;
         let kind = match edge.step {
@@ -65,7 +65,7 @@ impl Cycle {
 
 /// The shortest cycle through each pair that communicates, each once, the shortest first. None where the threads' accesses
 /// can be put into one order.
-pub(super) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
+pub(crate) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
     let mut edges = communication(scene);
     edges.sort();
     let graph = Graph::new(scene, &edges);
@@ -81,7 +81,7 @@ pub(super) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
 }
 
 /// What a read misses: every write behind the one that it reads.
-pub(super) fn missed(scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
+pub(crate) fn missed(scene: &Scene<'_>) -> Vec<(EventId, EventId)> {
     let execution = scene.execution;
     let mut found = Vec::new();
     for (source, read) in &execution.rf {
@@ -165,7 +165,7 @@ fn program(scene: &Scene<'_>, from: EventId) -> Vec<Edge> {
     later.chain(started).map(edge).collect()
 }
 
-pub(super) fn is_flag(scene: &Scene<'_>, location: fencepost_program::LocationId) -> bool {
+pub(crate) fn is_flag(scene: &Scene<'_>, location: fencepost_program::LocationId) -> bool {
     let asks = |id: &&EventId| {
         let event = scene.event(**id);
         event.location() == Some(location)

@@ -20,16 +20,16 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Cause, Diagnosis, Missing};
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::edit::{self, Change, Edit};
-use super::paths;
-use super::phases;
-use super::scene::{self, Scene};
-use super::search;
-use super::statement;
-use super::verify::{Shown, Verifier};
-use super::words;
-use cycle::{Cycle, Step};
-use orders::Strength;
+use crate::edit::{self, Change, Edit};
+use crate::outcome::cycle::{Cycle, Step};
+use crate::outcome::orders::Strength;
+use crate::propose::way;
+use crate::scene::statement;
+use crate::scene::{self, Scene};
+use crate::search;
+use crate::verify::rounds;
+use crate::verify::{Shown, Verifier};
+use crate::words;
 
 /// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
 pub const MOST_QUESTIONS: usize = 4;
@@ -41,7 +41,7 @@ const MOST_PAIRS: usize = 3;
 const SMALL: u32 = 6;
 
 /// For a test without races: those say themselves what is missing.
-pub(super) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.unfolding.as_ref() else { return };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
@@ -200,9 +200,9 @@ impl Search<'_, '_> {
         let mut found: Vec<((EventId, EventId), Vec<Edit>)> = Vec::new();
         for (read, write) in pairs {
             let pair = (write, read);
-            let plans = paths::plans(scene, pair);
+            let plans = way::plans(scene, pair);
             if let search::Outcome::Cured(cure) =
-                search::search(scene, self.verifier, pair, &plans, &super::Cures::default())
+                search::search(scene, self.verifier, pair, &plans, &crate::Cures::default())
             {
                 found.push(((read, write), cure.edits));
             }
@@ -211,7 +211,7 @@ impl Search<'_, '_> {
     }
 
     fn mends(&self, scene: &Scene<'_>, edits: &[Edit]) -> bool {
-        self.verifier.mends(&edits.iter().collect::<Vec<_>>(), phases::rounds::stages(scene))
+        self.verifier.mends(&edits.iter().collect::<Vec<_>>(), rounds::stages(scene))
     }
 
     /// Leaves out what is not needed.

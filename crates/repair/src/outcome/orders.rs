@@ -7,11 +7,11 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::Instruction;
 
-use super::cycle::{Cycle, Step, is_flag};
-use crate::anchor::Side;
 use crate::edit::{self, Change, Edit, SCOPES, Semantics, scope_word};
-use crate::message::returning;
+use crate::outcome::cycle::{Cycle, Step, is_flag};
+use crate::propose::way::message::returning;
 use crate::scene::Scene;
+use crate::scene::anchor::Side;
 
 const COST: u32 = 0;
 /// Of the PTX ISA: scopes.
@@ -20,7 +20,7 @@ const NARROW: &str = sections::SCOPE;
 const MOST: usize = 100;
 
 /// Sets of changes, one or none for each pair, the smallest first.
-pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
+pub(crate) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
     let scope = scope(scene, cycle);
     let mut found: Vec<Vec<Edit>> = vec![Vec::new()];
     for pair in cycle.delays(scene) {
@@ -39,7 +39,7 @@ pub(super) fn sets(scene: &Scene<'_>, cycle: &Cycle) -> Vec<Vec<Edit>> {
 }
 
 /// The smallest first, a fence that is there and too narrow before anything else, and of those as large the ones about flags.
-pub(super) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
+pub(crate) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
     let narrow = set.iter().filter(|edit| edit.section == NARROW).count() as u32;
     let beside = set.iter().filter(|edit| !is_of_flag(scene, edit)).count();
     (edit::size(set).saturating_sub(2 * narrow), beside)
@@ -47,14 +47,14 @@ pub(super) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
 
 /// The same for every pair at once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) enum Strength {
+pub(crate) enum Strength {
     /// Releases and acquires, and fences where there is nothing that could have them.
     Messages,
     /// `fence.sc` between the two: there is nothing stronger.
     Sequential,
 }
 
-pub(super) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<Edit> {
+pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<Edit> {
     let scope = scope(scene, cycle);
     let one = |pair: (EventId, EventId)| match strength {
         Strength::Messages if is_ordered(scene, pair) => Vec::new(),
@@ -83,7 +83,7 @@ pub(super) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<E
 fn words(scene: &Scene<'_>, cycle: &Cycle, (first, second): (EventId, EventId), scope: Scope) -> Vec<Edit> {
     let mut found = Vec::new();
     found.extend(returning(scene, first));
-    let seen = |edge: &&super::cycle::Edge| edge.step == Step::Seen;
+    let seen = |edge: &&crate::outcome::cycle::Edge| edge.step == Step::Seen;
     if scene.has(first, Tag::Read) && cycle.edges.iter().filter(seen).any(|edge| edge.to == first) {
         found.extend(word(scene, first, Semantics::Acquire, scope));
     }
@@ -95,7 +95,7 @@ fn words(scene: &Scene<'_>, cycle: &Cycle, (first, second): (EventId, EventId), 
 
 /// Whether a change is about what threads ask for, not about what they hand over: something that is compared, updated, or an
 /// mbarrier. An author puts the words there.
-pub(super) fn is_of_flag(scene: &Scene<'_>, edit: &Edit) -> bool {
+pub(crate) fn is_of_flag(scene: &Scene<'_>, edit: &Edit) -> bool {
     let Change::Strengthen { thread, span, .. } = &edit.change else { return true };
     let at = |id: &&EventId| scene.thread(**id) == Some(*thread) && scene.event(**id).span == *span;
     let Some(location) = scene.execution.events.iter().find(at).and_then(|id| scene.event(*id).location()) else {
@@ -136,7 +136,7 @@ fn reason(scene: &Scene<'_>, (first, second): (EventId, EventId), fence: Fence) 
 }
 
 /// Whether a release, an acquire or a fence keeps the first before the second.
-pub(super) fn is_ordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> bool {
+pub(crate) fn is_ordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> bool {
     let has = |id: EventId, half: Tag| scene.has(id, half) || scene.has(id, Tag::AcqRel);
     let fences = |it: &Instruction| matches!(it.opcode.node.as_str(), "fence" | "membar");
     has(first, Tag::Acquire)

@@ -1,0 +1,461 @@
+//! The smallest changes there are, whatever way they open: one word of an instruction, or one instruction of
+//! synchronisation that stands a little too early or too late. They are tried wherever the ways through the
+//! synchronisation have led to something larger, because an author forgets a word more often than a barrier.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_check::look::proxy::Proxy;
+use fencepost_program::program::{Scope, Space};
+use fencepost_program::sections;
+use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::Span;
+use fencepost_syntax::instruction::{Instruction, Operand};
+
+use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
+use crate::propose::{proxy_fence, tcgen05};
+use crate::scene::Scene;
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::slots::{self, Stop, course};
+use crate::scene::statement::{Here, Role, all, called, role, section, spelled};
+use crate::words;
+
+/// Changes of each kind that are tried for one race.
+const MOST: usize = 32;
+/// How far an instruction may stand from where it belongs.
+const FAR: usize = 4;
+const COST: u32 = 0;
+/// By how much less an mbarrier may wait for less than it should.
+const MOST_MORE: usize = 4;
+
+/// One word each.
+pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let common = scene.common(pair.0, pair.1);
+    let mut found = counts(scene);
+    for here in all(scene) {
+        found.extend(read_only(scene, here));
+        found.extend(scope(scene, here, common));
+        found.extend(semantics(scene, here));
+        found.extend(proxy(scene, here, pair));
+        found.extend(tensor_wait(scene, here));
+        found.extend(tcgen05::restricted(scene, here));
+        found.extend(parity(scene, here));
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// The threads that arrive on each mbarrier, themselves or by their operations.
+fn arriving<'s>(scene: &Scene<'s>) -> BTreeMap<&'s str, BTreeSet<ThreadId>> {
+    let mut arriving: BTreeMap<&str, BTreeSet<ThreadId>> = BTreeMap::new();
+    for id in &scene.execution.events {
+        let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);
+        if let (true, Some(thread), Some(location)) = (arrives, scene.thread(*id), scene.location(*id)) {
+            let name = location.name.split('@').next().unwrap_or_default();
+            arriving.entry(name).or_default().insert(thread);
+        }
+    }
+    arriving
+}
+
+/// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
+fn counts(scene: &Scene<'_>) -> Vec<Edit> {
+    let edits = |(name, threads): (&str, BTreeSet<ThreadId>)| {
+        let names: Vec<&str> = threads.iter().map(|thread| scene.thread_name(*thread)).collect();
+        let all = names.join(" and ");
+        let reason = format!("{all} arrive on {name}, and a phase of {name} is over without one of these arrivals");
+        let one = |by: usize| {
+            let change = Change::Count { name: name.to_owned(), by: by as i128, inits: inits(scene, name) };
+            Edit { change, reason: reason.clone(), section: sections::MBARRIER, cost: COST }
+        };
+        (1..threads.len().min(MOST_MORE)).map(one).collect::<Vec<_>>()
+    };
+    arriving(scene).into_iter().flat_map(edits).collect()
+}
+
+/// The same where more threads arrive than the mbarrier waits for: as many as arrive. Seldom anything else is meant.
+pub(crate) fn overrun(scene: &Scene<'_>) -> Vec<Edit> {
+    let exceeds = |edit: &Edit| match &edit.change {
+        Change::Count { name, by, inits } => {
+            let count = crate::edit::apply::counted(scene, name, inits);
+            count.is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, BTreeSet::len) as i128)
+        }
+        _ => false,
+    };
+    counts(scene).into_iter().filter(exceeds).collect()
+}
+
+/// Where the mbarrier of this name is initialised.
+pub(crate) fn inits(scene: &Scene<'_>, name: &str) -> Vec<(ThreadId, Span)> {
+    let mut found = Vec::new();
+    for id in scene.execution.events.iter().filter(|id| scene.has(**id, Tag::MbarrierInit)) {
+        let own = scene.location(*id).is_some_and(|location| location.name.split('@').next() == Some(name));
+        let at = scene.thread(*id).map(|thread| (thread, scene.event(*id).span));
+        found.extend(at.filter(|at| own && !found.contains(at)));
+    }
+    found
+}
+
+/// A load through the read-only path of what the kernel writes.
+fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
+    let path = ["nc", "proxy::readonly"].into_iter().find(|word| here.opcode() == "ld" && here.has(word))?;
+    let text = scene.test.instruction_text(here.span());
+    let by = format!("{};", text.trim_end_matches(';').trim().replacen(&format!(".{path}"), "", 1));
+    let reason = format!("{} is for memory that nothing writes while the kernel runs", called(scene, here));
+    let change = Change::Replace { thread: here.thread, span: here.span(), by };
+    Some(Edit { change, reason, section: sections::LD_GLOBAL_NC, cost: COST })
+}
+
+fn speaks(here: Here<'_>) -> bool {
+    match here.opcode() {
+        "ld" | "st" | "atom" | "red" => !here.has("async") && !here.has("weak"),
+        "fence" => !here.has("proxy"),
+        "mbarrier" => ["arrive", "arrive_drop", "try_wait", "test_wait"].into_iter().any(|word| here.has(word)),
+        _ => false,
+    }
+}
+
+/// A scope that leaves one of the two threads out.
+fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
+    let is_half = here.opcode() == "fence" && here.has("proxy") || here.has("cp_fenceproxy");
+    // What an asynchronous operation tells has the scope of its instruction.
+    let is_strand = matches!(here.opcode(), "st" | "red") && here.has("async");
+    let is_rewritten = is_half || is_strand || here.opcode() == "multimem";
+    if !speaks(here) && !is_rewritten {
+        return None;
+    }
+    let own = here.instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
+    let narrow = [Scope::Cta, Scope::Cluster, Scope::Gpu].into_iter().find(|scope| scope_word(*scope) == own.node)?;
+    if narrow >= common {
+        return None;
+    }
+    let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
+    let (thread, span) = (here.thread, here.span());
+    let change = match is_rewritten {
+        true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
+        false => Change::Strengthen { thread, span, semantics: None, scope: Some(common) },
+    };
+    Some(Edit { change, reason, section: if is_half { "9.7.15.4, 8.5" } else { section }, cost: COST })
+}
+
+/// Asynchronous stores and reductions of the two threads whose scope is too narrow for them.
+pub(crate) fn strands(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let common = scene.common(pair.0, pair.1);
+    let own = |here: &Here<'_>| {
+        here.has("async") && [pair.0, pair.1].iter().any(|access| scene.thread(*access) == Some(here.thread))
+    };
+    all(scene).into_iter().filter(own).filter_map(|here| scope(scene, here, common)).collect()
+}
+
+/// The instruction with another scope.
+fn widened(text: &str, own: &str, scope: Scope) -> String {
+    let text = text.trim_end_matches(';').trim();
+    let (opcode, operands) = text.split_once(' ').unwrap_or((text, ""));
+    let words = opcode.split('.').map(|word| if word == own { scope_word(scope) } else { word });
+    let opcode = words.collect::<Vec<_>>().join(".");
+    format!("{};", format!("{opcode} {operands}").trim_end())
+}
+
+/// What is said of a scope that is too narrow.
+pub(crate) fn too_narrow(
+    scene: &Scene<'_>,
+    thread: ThreadId,
+    span: Span,
+    common: Scope,
+) -> Option<(String, &'static str)> {
+    let at = position(&scene.test.litmus, thread, span)?;
+    let instruction = instruction(scene.test.litmus.threads.get(thread.index())?.body.get(at)?)?;
+    let own = instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
+    let reason = format!(
+        "the scope of {} is .{}, and the two threads share only {}",
+        called(scene, Here { thread, at, instruction }),
+        own.node,
+        words::shared(common)
+    );
+    let section = if instruction.opcode.node == "mbarrier" { "9.7.15.16, 8.5" } else { sections::SCOPE };
+    Some((reason, section))
+}
+
+/// Release and acquire that an operation of a flag or a lock could have.
+fn semantics(scene: &Scene<'_>, here: Here<'_>) -> Vec<Edit> {
+    let spoken = speaks(here) || here.opcode() == "barrier" && here.has("arrive");
+    // A fence without words is sequentially consistent or both halves already.
+    let strong = here.has("relaxed") || matches!(here.opcode(), "atom" | "red");
+    if !spoken || !strong && !here.has("release") && !here.has("acquire") {
+        return Vec::new();
+    }
+    let halves: &[Semantics] = match here.opcode() {
+        "ld" => &[Semantics::Acquire],
+        "st" | "red" | "barrier" => &[Semantics::Release],
+        "atom" => &[Semantics::Release, Semantics::Acquire],
+        "mbarrier" if here.has("arrive") || here.has("arrive_drop") => &[Semantics::Release],
+        "mbarrier" => &[Semantics::Acquire],
+        _ => &[],
+    };
+    let lacks = |half: &&Semantics| match half {
+        Semantics::Release => !here.has("release") && !here.has("acq_rel"),
+        _ => !here.has("acquire") && !here.has("acq_rel"),
+    };
+    let section = match here.opcode() {
+        "mbarrier" => "9.7.15.16, 8.8",
+        "barrier" => sections::BARRIER_CLUSTER,
+        _ => sections::PATTERNS,
+    };
+    let one = |half: &Semantics| {
+        let reason = match half {
+            Semantics::Acquire if here.has("release") => {
+                format!("{} releases and acquires nothing", called(scene, here))
+            }
+            Semantics::Release if here.has("acquire") => {
+                format!("{} acquires and releases nothing", called(scene, here))
+            }
+            _ if here.opcode() == "barrier" => {
+                format!("{} is relaxed, so the barrier orders no memory", called(scene, here))
+            }
+            _ => format!("{} is relaxed", called(scene, here)),
+        };
+        let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics: Some(*half), scope: None };
+        Edit { change, reason, section, cost: COST }
+    };
+    halves.iter().filter(lacks).map(one).collect()
+}
+
+/// A proxy fence about another proxy, or about other memory.
+fn proxy(scene: &Scene<'_>, here: Here<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let halved = here.has("release") || here.has("acquire");
+    if here.opcode() != "fence" || !here.has("proxy") || halved {
+        return Vec::new();
+    }
+    let mut wanted: Vec<String> = Vec::new();
+    for (one, other) in [pair, (pair.1, pair.0)] {
+        let proxies = (proxy_fence::proxy(scene, one), proxy_fence::proxy(scene, other));
+        match proxies {
+            (Proxy::Generic, Proxy::Async) => {
+                let Some(anchor) = scene.anchor(scene.at(one), Side::After) else { continue };
+                let fence = proxy_fence::async_fence(scene, one, Anchor { thread: here.thread, ..anchor });
+                wanted.extend([fence, "fence.proxy.async".to_owned()]);
+            }
+            (Proxy::Generic, Proxy::Generic) if !scene.same_address(one, other) => {
+                wanted.push("fence.proxy.alias".to_owned());
+            }
+            (_, second) => wanted.extend(proxy_fence::kind(second).map(|kind| format!("fence.proxy.{kind}"))),
+        }
+    }
+    wanted.dedup();
+    let text = scene.test.instruction_text(here.span()).trim_end_matches(';').trim().to_owned();
+    let one = |by: String| {
+        let reason = if here.has("alias") {
+            format!("{} is about virtual aliases, not about the async proxy", called(scene, here))
+        } else if here.has("async") {
+            let space = match scene.space(pair.0) {
+                Space::Shared => "shared memory",
+                _ => "global memory",
+            };
+            format!("{} is not about this access to {space}", called(scene, here))
+        } else {
+            format!("{} is about another proxy", called(scene, here))
+        };
+        let change = Change::Replace { thread: here.thread, span: here.span(), by: format!("{by};") };
+        Edit { change, reason, section: sections::FENCE, cost: COST }
+    };
+    wanted.into_iter().filter(|by| *by != text).map(one).collect()
+}
+
+/// `tcgen05.wait::ld` where stores are to be waited for, and the other way round.
+fn tensor_wait(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
+    if here.opcode() != "tcgen05" {
+        return None;
+    }
+    let text = scene.test.instruction_text(here.span());
+    let (by, what) = if here.has("wait::ld") {
+        (text.replace("wait::ld", "wait::st"), "stores")
+    } else if here.has("wait::st") {
+        (text.replace("wait::st", "wait::ld"), "loads")
+    } else {
+        return None;
+    };
+    let reason = format!("{} does not wait for {what}", called(scene, here));
+    let by = format!("{};", by.trim_end_matches(';').trim());
+    let change = Change::Replace { thread: here.thread, span: here.span(), by };
+    Some(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST })
+}
+
+/// A wait for the other phase than that which is meant.
+pub(crate) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
+    let waits = here.opcode() == "mbarrier" && here.has("parity");
+    let operand = here.instruction.operands.last().filter(|_| waits)?;
+    let Operand::Integer(parity) = operand.node else { return None };
+    let text = scene.test.instruction_text(here.span());
+    let (head, _) = text.trim_end_matches(';').rsplit_once(',')?;
+    let guard = here.instruction.guard.is_some();
+    let reason = format!("{} asks for the phase before: its answer is about another round", called(scene, here));
+    let by = format!("{head}, {};", (1 - parity).rem_euclid(2));
+    let change = Change::Replace { thread: here.thread, span: here.span(), by };
+    (!guard).then_some(Edit { change, reason, section: sections::MBARRIER, cost: COST })
+}
+
+/// `bar.arrive` at a barrier that nobody waits at: one of those that arrive is to wait (PTX ISA 9.7.15.1).
+pub(crate) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
+    let of_cta = |here: &Here<'_>| matches!(here.opcode(), "bar" | "barrier") && !here.has("cluster");
+    let barriers: Vec<Here<'_>> = all(scene).into_iter().filter(of_cta).collect();
+    let id = |here: &Here<'_>| here.instruction.operands.first().map(|operand| operand.node.clone());
+    let awaited = |arrives: &Here<'_>| {
+        let waits = |here: &Here<'_>| !here.has("arrive") && id(here) == id(arrives);
+        barriers.iter().any(waits)
+    };
+    let one = |here: &Here<'_>| {
+        let by = format!("{};", spelled(scene, *here).replacen(".arrive", ".sync", 1));
+        let name = scene.thread_name(here.thread);
+        let reason = format!("{} only arrives: {name} does not wait for the others there", called(scene, *here));
+        let change = Change::Replace { thread: here.thread, span: here.span(), by };
+        Edit { change, reason, section: sections::BAR, cost: COST }
+    };
+    let mut found: Vec<&Here<'_>> = barriers.iter().filter(|here| here.has("arrive")).collect();
+    found.sort_by_key(|here| awaited(here));
+    found.into_iter().map(one).take(MOST).collect()
+}
+
+/// Whether other threads or other operations may notice that it is passed.
+fn matters(instruction: &Instruction) -> bool {
+    let quiet =
+        ["setp", "mov", "add", "sub", "mul", "mad", "and", "or", "xor", "not", "shl", "shr", "cvt", "selp", "bra"];
+    !quiet.contains(&instruction.opcode.node.as_str())
+}
+
+/// One instruction of synchronisation moved past the racing access or past other synchronisation.
+pub(crate) fn moves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found: Vec<((bool, bool, usize, Role), Edit)> = Vec::new();
+    for here in all(scene) {
+        let Some(role) = role(here.instruction) else { continue };
+        let Some(course) = course(&scene.test.litmus, here.thread, here.at, FAR) else { continue };
+        let of_pair = [pair.0, pair.1].iter().any(|id| scene.thread(*id) == Some(here.thread));
+        for stop in course {
+            let Some((racing, crossed)) = crossed(scene, here.thread, &stop, pair) else { continue };
+            if tcgen05::is_bound(scene, here, &stop) {
+                continue;
+            }
+            let edit = moved(scene, here, role, &stop, crossed);
+            found.push(((!of_pair, !racing, stop.passed.len(), role), edit));
+        }
+    }
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().take(MOST).map(|(_, edit)| edit).collect()
+}
+
+/// What the move passes that counts, and whether it is one of the accesses; None where it passes nothing of the kind, or
+/// its last step passes nothing that matters.
+fn crossed<'s>(
+    scene: &'s Scene<'_>,
+    thread: ThreadId,
+    stop: &Stop,
+    pair: (EventId, EventId),
+) -> Option<(bool, Here<'s>)> {
+    let body = &scene.test.litmus.threads.get(thread.index())?.body;
+    let passed: Vec<Here<'s>> = stop
+        .passed
+        .iter()
+        .filter_map(|at| Some(Here { thread, at: *at, instruction: instruction(body.get(*at)?)? }))
+        .filter(|here| matters(here.instruction))
+        .collect();
+    let furthest = instruction(body.get(match stop.anchor.side {
+        Side::After => *stop.passed.iter().max()?,
+        Side::Before => *stop.passed.iter().min()?,
+    })?);
+    // The branch of a loop that waits stands for the wait.
+    if furthest.is_some_and(|found| !matters(found) && found.opcode.node != "bra") {
+        return None;
+    }
+    let racing = |here: &&Here<'_>| {
+        let at = |id: EventId| scene.event(scene.at(id)).span.start == here.span().start;
+        at(pair.0) || at(pair.1)
+    };
+    let syncs = |here: &&Here<'_>| {
+        let strong = ["relaxed", "acquire", "release", "acq_rel", "volatile", "mmio"].into_iter();
+        let speaks = matches!(here.opcode(), "mbarrier" | "atom" | "red") || strong.clone().any(|word| here.has(word));
+        let starts = matches!(here.opcode(), "tcgen05" | "wgmma" | "cp" | "clusterlaunchcontrol") || here.has("async");
+        role(here.instruction).is_some() || speaks || starts
+    };
+    let access = passed.iter().find(racing);
+    access.map(|found| (true, *found)).or(passed.iter().rev().find(syncs).map(|found| (false, *found)))
+}
+
+fn moved(scene: &Scene<'_>, here: Here<'_>, role: Role, stop: &Stop, crossed: Here<'_>) -> Edit {
+    let (own, other) = (called(scene, here), called(scene, crossed));
+    let reason = match (role, stop.anchor.side) {
+        (Role::Tells, Side::After) if crossed.has("expect_tx") => {
+            format!("{own} comes before {other}, and the phase may be over before the bytes are announced")
+        }
+        (Role::Tells, Side::After) => format!("{own} comes before {other} and tells nothing of it"),
+        (Role::Announces, Side::Before) => {
+            format!("{own} comes after {other}, and the phase may be over before the bytes are announced")
+        }
+        (_, Side::After) => format!("{own} comes before {other} and does not cover it"),
+        (_, Side::Before) => format!("{own} comes after {other}, too late for it"),
+    };
+    let change = Change::Move { span: here.span(), to: stop.anchor, what: Moved::Synchronisation };
+    Edit { change, reason, section: section(here.instruction), cost: COST }
+}
+
+/// One half of the fence between the generic and the async proxy where the other stands (PTX ISA 9.7.15.4): the releasing
+/// half behind one access, the acquiring before the other.
+pub(crate) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for here in all(scene) {
+        if here.opcode() != "fence" || !here.has("async::generic") || here.instruction.guard.is_some() {
+            continue;
+        }
+        let text = spelled(scene, here);
+        let (text, side) = if here.has("release") {
+            (
+                text.replace(".release.", ".acquire.")
+                    .replace("sync_restrict::shared::cta", "sync_restrict::shared::cluster"),
+                Side::Before,
+            )
+        } else {
+            (
+                text.replace(".acquire.", ".release.")
+                    .replace("sync_restrict::shared::cluster", "sync_restrict::shared::cta"),
+                Side::After,
+            )
+        };
+        for access in [pair.0, pair.1] {
+            let Some(thread) = scene.thread(access).filter(|thread| *thread != here.thread) else { continue };
+            let reason = format!(
+                "{} is one half of a proxy fence, and {} lacks the other",
+                called(scene, here),
+                scene.thread_name(thread)
+            );
+            let Some(anchor) = scene.anchor(scene.at(access), side) else { continue };
+            let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, FAR));
+            found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), sections::FENCE, COST)));
+        }
+    }
+    found.truncate(MOST);
+    found
+}
+
+/// A `tcgen05.commit` is about the operations of the thread that executes it (PTX ISA 9.7.18.6.4): one that another thread
+/// executes belongs to the thread that started the operation.
+pub(crate) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for access in [pair.0, pair.1] {
+        let strand = !scene.is_main(access) && scene.has(access, Tag::Tcgen05);
+        let Some(thread) = scene.thread(access).filter(|_| strand) else { continue };
+        let Some(to) = scene.anchor(scene.at(access), Side::After) else { continue };
+        for here in all(scene) {
+            if here.thread == thread || here.opcode() != "tcgen05" || !here.has("commit") {
+                continue;
+            }
+            let reason = format!(
+                "{} is about operations that {} started, not about {}",
+                called(scene, here),
+                scene.thread_name(here.thread),
+                words::operation(scene, access)
+            );
+            let change = Change::Hand { thread: here.thread, span: here.span(), to };
+            found.push(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST });
+        }
+    }
+    found.truncate(MOST);
+    found
+}

@@ -1,0 +1,158 @@
+//! One forgotten or mistaken line of a kernel with loops. The example of a race shows one pair of rounds, and what orders those
+//! need not order the next: so the guesses come from the text, and each is believed only if with it nothing is wrong any more,
+//! in fewer and in more rounds too ([`crate::verify::Verifier::mends`]). The smallest come first, and the first that mends
+//! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
+
+use fencepost_check::look::proxy::Proxy;
+use fencepost_program::sections;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::instruction::Instruction;
+
+use crate::edit::{self, Change, Edit, Moved};
+use crate::propose::{adjust, phase, proxy_fence, same_text};
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::statement::{self, Role};
+use crate::scene::{Scene, loops};
+
+const COST: u32 = 0;
+/// How many instructions that stand together are moved together.
+const TOGETHER: usize = 3;
+/// How far behind a wait the branch back may stand.
+const NEAR: usize = 4;
+
+/// For tests with loops that do more than to wait.
+pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
+    if loops::all(&scene.test.litmus).is_empty() {
+        return Vec::new();
+    }
+    let mut single = adjust::overrun(scene);
+    single.extend(phase::likely(scene, pair));
+    let words = adjust::words(scene, pair);
+    let said_alike = said_alike(scene, &words);
+    single.extend(words);
+    single.extend(fences(scene, pair));
+    single.extend(adjust::moves(scene, pair));
+    single.extend(late(scene, pair));
+    let mut found: Vec<Vec<Edit>> = single.into_iter().map(|edit| vec![edit]).collect();
+    found.extend(said_alike);
+    found.extend(together(scene, pair));
+    found.extend(same_text::all(scene, pair));
+    found.extend(met(scene, pair).map(|edit| vec![edit]));
+    found.retain(|edits| !edits.is_empty());
+    found.sort_by_key(|edits| edit::size(edits));
+    phase::odd(scene).into_iter().map(|edit| vec![edit]).chain(found).collect()
+}
+
+fn statements<'s>(scene: &'s Scene<'_>, access: EventId) -> Option<(usize, Vec<(usize, &'s Instruction)>)> {
+    let thread = scene.thread(access)?;
+    let litmus = &scene.test.litmus;
+    let at = position(litmus, thread, scene.event(scene.at(access)).span)?;
+    let body = litmus.threads.get(thread.index())?.body.iter().enumerate();
+    Some((at, body.filter_map(|(at, statement)| Some((at, instruction(statement)?))).collect()))
+}
+
+/// The same word on the same instruction of several threads: those that take turns with a lock have the same text.
+pub(crate) fn said_alike(scene: &Scene<'_>, words: &[Edit]) -> Vec<Vec<Edit>> {
+    let mut found: Vec<(String, Vec<Edit>)> = Vec::new();
+    for edit in words {
+        let Change::Strengthen { span, semantics, scope, .. } = &edit.change else { continue };
+        let said = format!("{:?} {:?} {}", semantics, scope, scene.test.instruction_text(*span));
+        match found.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, alike)) => alike.push(edit.clone()),
+            None => found.push((said, vec![edit.clone()])),
+        }
+    }
+    found.into_iter().map(|(_, alike)| alike).filter(|alike| alike.len() > 1).collect()
+}
+
+/// The fence that the proxies of the accesses need, behind the one through the generic proxy and before what tells of it.
+fn fences(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for (from, to) in [pair, (pair.1, pair.0)] {
+        if (proxy_fence::proxy(scene, from), proxy_fence::proxy(scene, to)) != (Proxy::Generic, Proxy::Async) {
+            continue;
+        }
+        let Some((at, body)) = statements(scene, from) else { continue };
+        let tells = |it: &Instruction| matches!(statement::role(it), Some(Role::Tells | Role::Meets));
+        let next = body.iter().find(|(own, it)| *own > at && tells(it)).map(|(_, it)| (it.span(), Side::Before));
+        let own = (scene.event(scene.at(from)).span, Side::After);
+        for (span, side) in next.into_iter().chain([own]) {
+            let Some(thread) = scene.thread(from) else { continue };
+            let anchor = Anchor { thread, span, side };
+            let text = proxy_fence::async_fence(scene, from, anchor);
+            let reason = proxy_fence::apart(scene, from, to);
+            found.push(Edit::insert(anchor, &text, reason, "9.7.15.4, 9.7.10.28.2", COST));
+        }
+    }
+    found
+}
+
+/// A fence and what tells of it, both before the access.
+pub(crate) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
+    let mut found = Vec::new();
+    for access in [pair.0, pair.1] {
+        let (Some(thread), Some((at, body))) = (scene.thread(access), statements(scene, access)) else { continue };
+        let to = Anchor { thread, span: scene.event(scene.at(access)).span, side: Side::After };
+        let before: Vec<&Instruction> = body
+            .iter()
+            .rev()
+            .skip_while(|(own, _)| *own >= at)
+            .map(|(_, it)| *it)
+            .take_while(|it| matches!(statement::role(it), Some(Role::Covers | Role::Tells)))
+            .take(TOGETHER)
+            .collect();
+        let tells = before.iter().any(|it| statement::role(it) == Some(Role::Tells));
+        if before.len() < 2 || !tells {
+            continue;
+        }
+        let one = |it: &&Instruction| {
+            let line = scene.test.source.position(it.span().start).line;
+            let reason = format!("{}'s line {line} comes before the access it should tell of", scene.name(access));
+            let change = Change::Move { span: it.span(), to, what: Moved::Synchronisation };
+            Edit { change, reason, section: statement::section(it), cost: COST }
+        };
+        found.push(before.iter().rev().map(one).collect());
+    }
+    found
+}
+
+/// A barrier at the end of each round of all threads of the CTA.
+fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
+    let litmus = &scene.test.litmus;
+    if scene.thread(pair.0) == scene.thread(pair.1) || scene.place(pair.0) != scene.place(pair.1) {
+        return None;
+    }
+    let place = scene.place(pair.0);
+    let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| thread.place == place);
+    let loops = loops::all(litmus);
+    let tail = |(at, _)| {
+        let thread = ThreadId::new(at);
+        let own = loops.iter().find(|own| own.thread == thread)?;
+        loops::tail(litmus, thread, Some(*own)).map(|anchor| (anchor, "bar.sync 0;".to_owned()))
+    };
+    let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
+    let (one, other) = (scene.name(pair.0), scene.name(pair.1));
+    let reason = format!("nothing synchronises {one} with {other} before the next round");
+    Some(Edit { change: Change::Insert { at }, reason, section: sections::BAR, cost: COST })
+}
+
+/// An access before the wait that it needs: behind the next waits of its round.
+fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for access in [pair.0, pair.1] {
+        let (Some(thread), Some((at, body))) = (scene.thread(access), statements(scene, access)) else { continue };
+        let own = scene.event(scene.at(access)).span;
+        let waits =
+            |it: &Instruction| it.modifiers.iter().any(|word| matches!(word.node.as_str(), "try_wait" | "test_wait"));
+        for (its, wait) in body.iter().filter(|(its, it)| *its > at && waits(it)) {
+            let near = body.iter().filter(|(next, it)| (*its..*its + NEAR).contains(next) && it.opcode.node == "bra");
+            let behind = near.map(|(_, it)| it.span()).next().unwrap_or(wait.span());
+            let to = Anchor { thread, span: behind, side: Side::After };
+            let line = scene.test.source.position(wait.span().start).line;
+            let reason = format!("{} comes before the wait for it in line {line}", scene.called(scene.at(access)));
+            let change = Change::Move { span: own, to, what: Moved::Access };
+            found.push(Edit { change, reason, section: sections::MBARRIER, cost: COST });
+        }
+    }
+    found
+}

@@ -1,0 +1,140 @@
+//! An access to the shared memory of a CTA that may have exited, or may not have started (PTX ISA 9.7.15.3 and the sections of
+//! what reaches a peer's memory). What keeps the CTA there is a cluster barrier before its end, or that it waits for the
+//! operation itself; that it is there is known behind a cluster barrier, or from something that one of its threads did.
+
+use fencepost_check::look::outcome::Reader;
+use fencepost_program::mbarrier::State;
+use fencepost_program::program::{LocationRole, Place};
+use fencepost_program::sections;
+use fencepost_program::tag::Tag;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_report::finding::FindingKind;
+use fencepost_report::{Diagnosis, Missing};
+
+use crate::edit::{Change, Edit, End};
+use crate::propose::way::link::Plan;
+use crate::scene::Scene;
+use crate::words;
+
+const CLUSTER: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
+const SECTION: &str = sections::BARRIER_CLUSTER;
+const COST: u32 = 1000;
+
+pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
+    let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
+    let owner = scene.location(access).and_then(|location| location.owner);
+    let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
+    let what = words::access(scene, access);
+    diagnosis.why = if scene.place(access) == owner {
+        format!("{what}, and nothing keeps the CTA from exiting before that is done")
+    } else {
+        format!("{what} in the shared memory of CTA {cta}, and nothing keeps CTA {cta} from exiting before that")
+    };
+    let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: COST };
+    plans(scene, access, owner).into_iter().map(plan).collect()
+}
+
+/// The same for an access to the memory of a CTA that may not have started.
+pub(crate) fn before_start(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
+    let access = pair.0;
+    let owner = scene.location(access).and_then(|location| location.owner);
+    let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
+    let what = words::access(scene, access);
+    diagnosis.why = format!("{what} in the shared memory of CTA {cta}, and nothing shows that CTA {cta} has started");
+    let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| same_cluster(thread.place, owner));
+    let to = threads.map(|(at, _)| ThreadId(at as u32)).collect();
+    let change = Change::Append { to, end: End::First, text: CLUSTER.to_owned() };
+    let edits = vec![Edit { change, reason: String::new(), section: SECTION, cost: COST }];
+    vec![Plan { from: pair.0, to: pair.1, edits, cost: COST }]
+}
+
+/// What is missing where no change is known that brings it.
+pub(crate) fn general(scene: &Scene<'_>, kind: FindingKind, pair: (EventId, EventId)) -> Option<Missing> {
+    let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
+    let place = words::place(scene, access);
+    let text = match kind {
+        FindingKind::ExitBeforeAccess => format!(
+            "what keeps the CTA there until {place} is done: a `barrier.cluster` that all its threads and those of the CTA \
+             pass last, or a wait for it"
+        ),
+        FindingKind::AccessBeforeStart => format!(
+            "what shows that the CTA has started before {place}: a `barrier.cluster` that all threads of the cluster pass \
+             first, or a message from one of its threads"
+        ),
+        _ => return None,
+    };
+    let (thread, line) = (scene.name(access).to_owned(), scene.line(access));
+    Some(Missing { text, thread, line, section: SECTION.to_owned() })
+}
+
+/// The smallest first.
+fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
+    let threads = |inside: &dyn Fn(Place) -> bool| -> Vec<ThreadId> {
+        let all = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| inside(thread.place));
+        all.map(|(at, _)| ThreadId(at as u32)).collect()
+    };
+    let put = |to: Vec<ThreadId>, text: &str, section: &'static str| Edit {
+        change: Change::Append { to, end: End::Last, text: text.to_owned() },
+        reason: String::new(),
+        section,
+        cost: COST,
+    };
+    let cluster = put(threads(&|place| same_cluster(place, owner)), CLUSTER, SECTION);
+    if scene.is_main(access) {
+        return vec![vec![cluster]];
+    }
+    let issuer = scene.thread(access).into_iter().collect::<Vec<ThreadId>>();
+    if let Some(wait) = group_wait(scene, access).filter(|_| scene.place(access) == owner) {
+        return vec![vec![put(issuer, wait, sections::CP_ASYNC_BULK_WAIT_GROUP)]];
+    }
+    let Some((wait, home)) = completion_wait(scene, access) else { return vec![vec![cluster]] };
+    let own = threads(&|place| place == owner);
+    let waits = |to: &[ThreadId]| put(to.to_vec(), &wait, sections::MBARRIER);
+    match (home == owner, own.first()) {
+        // One thread of the CTA that waits keeps all of it there.
+        (true, Some(one)) => vec![vec![waits(&[*one])], vec![cluster.clone()], vec![waits(&[*one]), cluster]],
+        _ => vec![vec![cluster.clone()], vec![waits(&issuer), cluster]],
+    }
+}
+
+fn same_cluster(a: Place, b: Place) -> bool {
+    match (a, b) {
+        (Place::Gpu { gpu, cluster, .. }, Place::Gpu { gpu: other, cluster: its, .. }) => {
+            (gpu, cluster) == (other, its)
+        }
+        _ => false,
+    }
+}
+
+/// For a bulk operation that completes in a group of its thread.
+fn group_wait(scene: &Scene<'_>, access: EventId) -> Option<&'static str> {
+    let statement = scene.statement(access)?;
+    let has = |word: &str| statement.modifiers.iter().any(|found| found.node == word);
+    if !has("bulk_group") {
+        return None;
+    }
+    let commits = |found: &&fencepost_syntax::instruction::Instruction| {
+        found.modifiers.iter().any(|word| word.node == "commit_group")
+    };
+    let committed = scene.between(scene.at(access), None).iter().any(commits);
+    let wait = "cp.async.bulk.wait_group.read 0;";
+    Some(if committed { wait } else { "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" })
+}
+
+/// A loop that waits until the operation has told its mbarrier, and whose that is.
+fn completion_wait(scene: &Scene<'_>, access: EventId) -> Option<(String, Place)> {
+    let is_update = |id: EventId| scene.has(id, Tag::Completion) && scene.has(id, Tag::Read);
+    let own = |id: &EventId| {
+        let strand = scene.event(*id).strand.as_ref();
+        let speaks = strand.is_some_and(|strand| strand.after.contains(&access));
+        is_update(*id) && (speaks || *id == access || scene.event(*id).rmw_partner == Some(access))
+    };
+    let completion = scene.execution.events.iter().copied().find(own)?;
+    let location = scene.location(completion).filter(|location| location.role == LocationRole::Mbarrier)?;
+    let value = Reader::new(scene.unfolding, scene.execution).value(completion)?;
+    let parity = State::unpack(value).parity();
+    let name = location.name.split('@').next().unwrap_or_default();
+    let label = format!("WAIT{}", completion.0);
+    let wait = format!("mbarrier.try_wait.parity.shared::cta.b64 %waited, [{name}], {parity}");
+    Some((format!("{label}: {wait};\n@!%waited bra {label};"), location.owner?))
+}

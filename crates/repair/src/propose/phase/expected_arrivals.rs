@@ -1,0 +1,336 @@
+//! What a phase waits for and nobody brings: an arrival that is missing, bytes that are not announced, a count that is too
+//! large (PTX ISA 9.7.15.16).
+
+use fencepost_program::mbarrier::State;
+use fencepost_program::program::Place;
+use fencepost_program::sections;
+use fencepost_program::unfolding::TraceEnd;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::instruction::{Instruction, Operand};
+
+use crate::edit::apply::counted;
+use crate::edit::{Change, Edit};
+use crate::propose::phase::{buffer_release, hanging_wait};
+use crate::propose::{adjust, wait};
+use crate::scene::Scene;
+use crate::scene::anchor::{Anchor, Side};
+use crate::scene::loops::{self, Loop, innermost, inside};
+use crate::scene::mbarrier_uses::{Kind, Use, Uses, address, is_wait, name_of};
+
+const SECTION: &str = sections::MBARRIER;
+const COST: u32 = 0;
+
+fn has(instruction: &Instruction, word: &str) -> bool {
+    instruction.modifiers.iter().any(|found| found.node == word)
+}
+
+/// A part of a thread that is done once in each round, or the whole of one without a loop.
+#[derive(Copy, Clone)]
+struct Part {
+    thread: ThreadId,
+    within: Option<Loop>,
+}
+
+/// The loops that use mbarriers or copy, and the threads that have none.
+fn parts(scene: &Scene<'_>) -> Vec<Part> {
+    let loops = loops::all(&scene.test.litmus);
+    let mut found = Vec::new();
+    for thread in (0..scene.test.litmus.threads.len()).map(|at| ThreadId(at as u32)) {
+        // An outer loop has the rounds of the inner.
+        let inner = |own: &&Loop| own.thread == thread && innermost(&loops, thread, own.first) == Some(**own);
+        let own: Vec<Part> = loops.iter().filter(inner).map(|own| Part { thread, within: Some(*own) }).collect();
+        match own.is_empty() {
+            true => found.push(Part { thread, within: None }),
+            false => found.extend(own),
+        }
+    }
+    found
+}
+
+/// The copies of a part that tell an mbarrier of their bytes, by how that is written: the first of them and all bytes.
+fn copied<'s>(scene: &'s Scene<'_>, part: Part) -> Vec<(String, &'s Instruction, i128)> {
+    let mut found: Vec<(String, &Instruction, i128)> = Vec::new();
+    for (_, instruction) in inside(&scene.test.litmus, part.thread, part.within) {
+        let Some((operand, bytes)) = copies(scene, instruction) else { continue };
+        match found.iter_mut().find(|(known, ..)| *known == operand) {
+            Some((_, _, all)) => *all += bytes,
+            None => found.push((operand, instruction, bytes)),
+        }
+    }
+    found
+}
+
+/// The bytes of the copies between an arrival and the next on the same mbarrier.
+fn copied_behind(scene: &Scene<'_>, part: Part, own: &Instruction, operand: &str) -> i128 {
+    let all = inside(&scene.test.litmus, part.thread, part.within).into_iter().map(|(_, instruction)| instruction);
+    let arrives = |it: &&Instruction| arrives_on(scene, it, operand);
+    let behind = all.skip_while(|it| it.span() != own.span()).skip(1).take_while(|it| !arrives(it));
+    behind.filter_map(|it| copies(scene, it)).filter(|(to, _)| to == operand).map(|(_, bytes)| bytes).sum()
+}
+
+/// The mbarrier that a bulk copy tells of its bytes, and how many.
+fn copies(scene: &Scene<'_>, instruction: &Instruction) -> Option<(String, i128)> {
+    let tells = instruction.modifiers.iter().any(|word| word.node.starts_with("mbarrier::complete_tx"));
+    let bytes = instruction.operands.iter().find_map(|operand| match operand.node {
+        Operand::Integer(bytes) => Some(bytes),
+        _ => None,
+    });
+    let copy = instruction.opcode.node == "cp" && has(instruction, "bulk") && !has(instruction, "tensor");
+    (tells && copy).then_some(())?;
+    Some((address(scene, instruction)?, bytes?))
+}
+
+fn arrives_on(scene: &Scene<'_>, it: &Instruction, operand: &str) -> bool {
+    let arrives = it.opcode.node == "mbarrier" && (has(it, "arrive") || has(it, "expect_tx"));
+    arrives && address(scene, it).as_deref() == Some(operand)
+}
+
+/// Arrivals of a part on an mbarrier that is written so, as instructions of its own.
+fn arrivals<'s>(scene: &'s Scene<'_>, part: Part, operand: &str) -> Vec<&'s Instruction> {
+    let all = inside(&scene.test.litmus, part.thread, part.within).into_iter().map(|(_, instruction)| instruction);
+    all.filter(|it| arrives_on(scene, it, operand)).collect()
+}
+
+fn edit(change: Change, reason: String) -> Edit {
+    Edit { change, reason, section: SECTION, cost: COST }
+}
+
+/// Arrivals that are there and say too little: without the bytes of the round, or before its `cp.async` are done.
+pub(crate) fn mistaken(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for part in parts(scene) {
+        for (operand, _, bytes) in copied(scene, part) {
+            for own in arrivals(scene, part, &operand) {
+                let near = copied_behind(scene, part, own, &operand);
+                let all = [near, bytes].into_iter().filter(|bytes| *bytes > 0);
+                found.extend(all.filter_map(|bytes| announced(scene, part, own, bytes)));
+            }
+        }
+        found.extend(told_too_early(scene, uses, part));
+    }
+    found
+}
+
+fn announced(scene: &Scene<'_>, part: Part, own: &Instruction, bytes: i128) -> Option<Edit> {
+    let text = scene.test.instruction_text(own.span());
+    let text = text.trim_end_matches(';').trim();
+    let line = scene.test.source.position(own.span().start).line;
+    let (by, reason) = match own.operands.last().map(|operand| &operand.node) {
+        _ if own.guard.is_some() => return None,
+        Some(Operand::Integer(told)) if has(own, "expect_tx") && *told != bytes => {
+            let (head, _) = text.rsplit_once(',')?;
+            (format!("{head}, {bytes};"), format!("line {line} announces {told} bytes, and {bytes} are copied"))
+        }
+        Some(Operand::Address(_)) if !has(own, "expect_tx") && has(own, "arrive") => {
+            let by = text.replacen("mbarrier.arrive", "mbarrier.arrive.expect_tx", 1);
+            (format!("{by}, {bytes};"), format!("line {line} announces none of the {bytes} bytes that are copied"))
+        }
+        _ => return None,
+    };
+    let name = scene.thread_name(part.thread);
+    Some(edit(Change::Replace { thread: part.thread, span: own.span(), by }, format!("{name}'s {reason}")))
+}
+
+/// A plain arrive behind `cp.async` does not wait for them.
+fn told_too_early(scene: &Scene<'_>, uses: &Uses, part: Part) -> Vec<Edit> {
+    let all = inside(&scene.test.litmus, part.thread, part.within);
+    let copies =
+        |it: &Instruction| it.opcode.node == "cp" && has(it, "async") && !has(it, "bulk") && !has(it, "mbarrier");
+    let waits = |it: &Instruction| it.opcode.node == "cp" && (has(it, "wait_group") || has(it, "wait_all"));
+    let Some(first) = all.iter().position(|(_, it)| copies(it)) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (at, own) in all.iter().skip(first).take_while(|(_, it)| !waits(it)) {
+        let plain =
+            own.opcode.node == "mbarrier" && has(own, "arrive") && !has(own, "expect_tx") && own.guard.is_none();
+        let known = uses.all.iter().any(|it| it.thread == part.thread && it.at == *at && it.kind == Kind::Arrive);
+        let (true, Some(operand)) = (plain && known, address(scene, own)) else { continue };
+        let line = scene.test.source.position(own.span().start).line;
+        let name = scene.thread_name(part.thread);
+        let reason = format!("{name}'s arrive in line {line} does not wait for its cp.async");
+        let by = format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{operand}];");
+        found.push(edit(Change::Replace { thread: part.thread, span: own.span(), by }, reason));
+    }
+    found
+}
+
+/// What the stuck threads wait for: the mbarrier, and how many arrivals it lacks.
+fn awaited<'s>(scene: &Scene<'s>) -> Vec<(ThreadId, &'s str, u32)> {
+    let mut found: Vec<(ThreadId, &str, u32)> = Vec::new();
+    for trace in scene.execution.traces.iter().filter_map(|it| scene.unfolding.traces.get(it.index())) {
+        let TraceEnd::Spin { reads, .. } = &trace.end else { continue };
+        for read in reads {
+            let state = wait::value(scene, *read).map(State::unpack);
+            let (Some(thread), Some(name), Some(state)) = (scene.thread(*read), name_of(scene, *read), state) else {
+                continue;
+            };
+            let new = found.iter().all(|(_, known, _)| *known != name);
+            found.extend((is_wait(scene, *read) && new).then_some((thread, name, state.pending)));
+        }
+    }
+    found
+}
+
+/// Bytes that are announced and never come: fewer, or a multicast that leaves the waiting CTA out.
+pub(crate) fn bytes(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for (waiter, name, left) in unfilled(scene) {
+        for own in uses.of_kind(Kind::Complete).filter(|own| own.name == name) {
+            found.extend(wider_mask(scene, own, waiter));
+        }
+        for own in uses.of(name, Kind::Arrive) {
+            let Some(it) = statement(scene, own).filter(|it| has(it, "expect_tx") && it.guard.is_none()) else {
+                continue;
+            };
+            let Some(Operand::Integer(told)) = it.operands.last().map(|it| &it.node) else { continue };
+            let (text, bytes) = (scene.test.instruction_text(it.span()), *told - i128::from(left));
+            let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',').filter(|_| bytes > 0) else { continue };
+            let (line, thread) = (scene.test.source.position(it.span().start).line, scene.thread_name(own.thread));
+            let reason = format!("{thread}'s line {line} announces {told} bytes, and {bytes} come");
+            let change = Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {bytes};") };
+            found.push(edit(change, reason));
+        }
+    }
+    found
+}
+
+/// The mbarriers that threads are stuck at for bytes: who waits, and how many.
+fn unfilled<'s>(scene: &Scene<'s>) -> Vec<(EventId, &'s str, i32)> {
+    let mut found: Vec<(EventId, &str, i32)> = Vec::new();
+    for trace in scene.execution.traces.iter().filter_map(|it| scene.unfolding.traces.get(it.index())) {
+        let TraceEnd::Spin { reads, .. } = &trace.end else { continue };
+        for read in reads.iter().filter(|read| is_wait(scene, **read)) {
+            let state = wait::value(scene, *read).map(State::unpack);
+            let (Some(name), Some(state)) = (name_of(scene, *read), state) else { continue };
+            found.extend((state.tx > 0).then_some((*read, name, state.tx)));
+        }
+    }
+    found
+}
+
+fn statement<'s>(scene: &'s Scene<'_>, own: &Use) -> Option<&'s Instruction> {
+    let body = &scene.test.litmus.threads.get(own.thread.index())?.body;
+    body.get(own.at).and_then(crate::scene::anchor::instruction)
+}
+
+/// The mask of a multicast with the CTA of one who waits for it.
+fn wider_mask(scene: &Scene<'_>, own: &Use, waiter: EventId) -> Option<Edit> {
+    let it = statement(scene, own).filter(|it| has(it, "multicast::cluster") && it.guard.is_none())?;
+    let Operand::Integer(mask) = it.operands.last()?.node else { return None };
+    let Place::Gpu { cta, .. } = scene.place(waiter) else { return None };
+    let wider = mask | 1_i128.checked_shl(buffer_release::rank(scene, cta) as u32)?;
+    let text = scene.test.instruction_text(it.span());
+    let (head, _) = text.trim_end_matches(';').rsplit_once(',').filter(|_| wider != mask)?;
+    let line = scene.test.source.position(it.span().start).line;
+    let reason = format!(
+        "the mask of {}'s multicast in line {line} leaves CTA {cta} out, where {} waits for it",
+        scene.thread_name(own.thread),
+        scene.name(waiter)
+    );
+    Some(edit(Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {wider};") }, reason))
+}
+
+/// An initial count that fewer arrive for.
+pub(crate) fn counts(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
+    let mut found = Vec::new();
+    for (_, name, pending) in awaited(scene) {
+        let named =
+            |it: &&fencepost_program::unfolding::LocationInfo| it.name.split(['[', '@', '+']).next() == Some(name);
+        let Some(location) = scene.unfolding.locations.iter().find(named) else { continue };
+        let whole = location.name.split('@').next().unwrap_or_default();
+        let (inits, by) = (adjust::inits(scene, whole), -i128::from(pending));
+        let arrives = uses.of(name, Kind::Arrive).chain(uses.of(name, Kind::Complete)).next().is_some();
+        if !arrives || pending == 0 || counted(scene, whole, &inits).is_none_or(|count| count + by < 1) {
+            continue;
+        }
+        let reason = format!("a phase of {name} waits for more arrivals than come");
+        found.push(edit(Change::Count { name: whole.to_owned(), by, inits }, reason));
+    }
+    found
+}
+
+/// An arrival of every round that is not there, on what some thread waits for.
+pub(crate) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
+    let (mut found, mut last) = (Vec::new(), Vec::new());
+    for (waiter, name, _) in awaited(scene) {
+        let reason = format!("{} waits for a phase of {name}, and too few arrive there", scene.thread_name(waiter));
+        for part in parts(scene) {
+            if uses.has(name, Kind::Arrive, part.thread, part.within) {
+                found.extend(repeated(scene, uses, (part, name), &reason));
+                continue;
+            }
+            let Some(operand) = uses.operand(scene, name, part.thread, part.within) else { continue };
+            found.extend(unannounced(scene, part, &operand));
+            found.extend(untold(scene, part, &operand, &reason));
+            let remote = owner(scene, name).is_some_and(|owner| place(scene, part.thread) != owner);
+            let text = match (remote, owner(scene, name)) {
+                (true, Some(Place::Gpu { cta, .. })) => {
+                    let peer =
+                        format!("mapa.shared::cluster.u32 %peer, {operand}, {};", buffer_release::rank(scene, cta));
+                    format!("{peer}\nmbarrier.arrive.release.cluster.shared::cluster.b64 _, [%peer]")
+                }
+                (true, _) => continue,
+                (false, _) => format!("mbarrier.arrive.shared::cta.b64 _, [{operand}]"),
+            };
+            let Some(tail) = loops::tail(&scene.test.litmus, part.thread, part.within) else { continue };
+            let put = Edit::insert(tail, &text, reason.clone(), SECTION, COST);
+            // Nobody arrives for himself who waits for others.
+            if part.thread == waiter { last.push(put) } else { found.push(put) }
+        }
+    }
+    found.extend(hanging_wait::arrivals(scene));
+    found.extend(last);
+    found
+}
+
+/// A thread without loops that arrives once too few: the same again, before one of its waits or at its end.
+fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: &str) -> Vec<Edit> {
+    let all = inside(&scene.test.litmus, part.thread, part.within);
+    let own = |kind: Kind, at: usize, name: Option<&str>| {
+        let is = |it: &Use| it.thread == part.thread && it.at == at && name.is_none_or(|name| it.name == name);
+        uses.of_kind(kind).any(is)
+    };
+    let arrival = all.iter().find(|(at, _)| own(Kind::Arrive, *at, Some(name))).map(|(_, it)| it.span());
+    let (Some(arrival), true) = (arrival, part.within.is_none()) else { return Vec::new() };
+    let text = scene.test.instruction_text(arrival);
+    let waits = all.iter().filter(|(at, _)| own(Kind::Wait, *at, None)).map(|(_, it)| (it.span(), Side::Before));
+    let end = all.last().map(|(_, it)| (it.span(), Side::After));
+    let put = |(span, side)| {
+        let at = Anchor { thread: part.thread, span, side };
+        Edit::insert(at, text.trim_end_matches(';').trim(), reason.to_owned(), SECTION, COST)
+    };
+    waits.chain(end).map(put).collect()
+}
+
+fn place(scene: &Scene<'_>, thread: ThreadId) -> Place {
+    scene.unfolding.threads.get(thread.index()).map_or(Place::Host, |thread| thread.place)
+}
+
+fn owner(scene: &Scene<'_>, name: &str) -> Option<Place> {
+    let mut named = scene.unfolding.locations.iter().filter(|it| it.name.split(['[', '@', '+']).next() == Some(name));
+    let first = named.next()?.owner?;
+    // Each CTA has one of its own, or this is the only one.
+    named.all(|it| it.owner == Some(first)).then_some(first)
+}
+
+/// Bytes that are copied and never announced.
+fn unannounced(scene: &Scene<'_>, part: Part, operand: &str) -> Option<Edit> {
+    let (_, first, bytes) = copied(scene, part).into_iter().find(|(own, ..)| own == operand)?;
+    let at = Anchor { thread: part.thread, span: first.span(), side: Side::Before };
+    let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{operand}], {bytes}");
+    let line = scene.test.source.position(first.span().start).line;
+    let name = scene.thread_name(part.thread);
+    let reason =
+        format!("nobody announces the {bytes} bytes of {name}'s copy in line {line} to {operand}, or arrives for it");
+    Some(Edit::insert(at, &text, reason, SECTION, COST))
+}
+
+/// `cp.async` whose end no mbarrier is told of.
+fn untold(scene: &Scene<'_>, part: Part, operand: &str, reason: &str) -> Option<Edit> {
+    let all = inside(&scene.test.litmus, part.thread, part.within);
+    let copies =
+        |it: &Instruction| it.opcode.node == "cp" && has(it, "async") && !has(it, "bulk") && !has(it, "mbarrier");
+    let (_, last) = all.into_iter().rfind(|(_, it)| copies(it) && it.operands.len() > 1)?;
+    let at = Anchor { thread: part.thread, span: last.span(), side: Side::After };
+    let text = format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{operand}]");
+    Some(Edit::insert(at, &text, reason.to_owned(), SECTION, COST))
+}

@@ -1,0 +1,300 @@
+//! The fences that the proxies of two accesses need on a way from one to the other (PTX ISA 8.6, 8.9.5, 9.7.15.4), and
+//! what is the matter with a fence that is there.
+
+use fencepost_check::look::proxy::Proxy;
+use fencepost_program::EventId;
+use fencepost_program::access::covers;
+use fencepost_program::program::{Place, Space};
+use fencepost_program::sections;
+use fencepost_program::tag::Tag;
+use fencepost_syntax::instruction::Operand;
+
+use crate::edit::{Change, Edit, scope_word};
+use crate::propose::way::link::{Kind, Link, Node, Plan, end};
+use crate::scene::Scene;
+use crate::scene::anchor::{Anchor, Side};
+use crate::words;
+
+const FENCE: u32 = 1000;
+/// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
+const HALF: u32 = 1100;
+/// It takes the place of an arrival that is counted already (PTX ISA 9.7.15.16); without `.noinc` it would be one more.
+const COPIES_ARRIVE: &str = "cp.async.mbarrier.arrive.noinc";
+
+/// Fences in the thread of the first access behind it, and in that of the second before it.
+#[derive(Default)]
+pub(crate) struct Gates {
+    pub(crate) leaving: Vec<Edit>,
+    pub(crate) entering: Vec<Edit>,
+}
+
+pub(crate) fn proxy(scene: &Scene<'_>, id: EventId) -> Proxy {
+    Proxy::of(scene.event(id))
+}
+
+pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Gates {
+    let mut gates = Gates::default();
+    let leave = leaving(scene, from, to, links);
+    let enter = scene.anchor(scene.at(to), Side::Before);
+    let (Some(leave), Some(enter)) = (leave, enter) else { return gates };
+    let apart = apart(scene, from, to);
+    let put = |anchor: Anchor, text: &str, reason: &str, section: &'static str| {
+        Edit::insert(anchor, text, reason.to_owned(), section, FENCE)
+    };
+    match (proxy(scene, from), proxy(scene, to)) {
+        (Proxy::Generic, Proxy::Async) if told_by_copies(scene, from).is_some() => {
+            gates.leaving.extend(told_by_copies(scene, from));
+        }
+        (Proxy::Generic, Proxy::Async) => {
+            let text = async_fence(scene, from, leave);
+            let reason = format!("{apart}{}", beside(scene, from, leave));
+            gates.leaving.push(put(leave, &text, &reason, "9.7.15.4, 9.7.10.28.2"));
+            gates.entering.extend(in_cta(scene, from, to, enter));
+        }
+        // The completion of bulk operations and of `wgmma` carries the fence.
+        (Proxy::Async, Proxy::Generic) if !scene.has(from, Tag::Tcgen05) => {}
+        (Proxy::Async, Proxy::Generic) => {
+            gates.leaving.extend(in_cta(scene, from, to, leave));
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, sections::FENCE));
+        }
+        (Proxy::Async, Proxy::Async) if scene.place(from) != scene.place(to) => {
+            let reason = "the async proxies of two CTAs are two proxies";
+            if scene.has(from, Tag::Tcgen05) && is_in(scene, leave, from) {
+                gates.leaving.push(put(leave, &async_fence(scene, from, leave), reason, "9.7.15.4, 8.6"));
+            }
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), reason, "9.7.15.4, 8.6"));
+        }
+        (Proxy::Generic | Proxy::Async, Proxy::TensorMap) => {
+            let scope = scope_word(scene.common(from, to));
+            let release = format!("fence.proxy.tensormap::generic.release.{scope}");
+            gates.leaving.push(put(leave, &release, &apart, sections::FENCE));
+            let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map(scene, to));
+            gates.entering.push(put(enter, &acquire, &apart, "9.7.15.4, 8.9.4"));
+        }
+        (Proxy::TensorMemory, Proxy::TensorMemory) => tensor(scene, from, to, (leave, enter), &mut gates),
+        (Proxy::Generic, Proxy::Generic) if !scene.same_address(from, to) => {
+            let reason = "they use two virtual addresses of one location";
+            gates.entering.push(put(enter, "fence.proxy.alias", reason, "9.7.15.4, 8.6"));
+        }
+        // The mixed-proxy model has fences of these proxies; the ISA does not (8.6).
+        (first, second) => {
+            let apart =
+                format!("{apart} (the mixed-proxy model has one; in the ISA itself only the end of a kernel is)");
+            if let Some(kind) = kind(first) {
+                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
+            }
+            if let Some(kind) = kind(second) {
+                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
+            }
+        }
+    }
+    gates
+}
+
+/// The fence in the CTA of the async access that a generic one of another CTA needs besides its own thread's, so that every
+/// reading of `async-fence` is met.
+fn in_cta(scene: &Scene<'_>, from: EventId, to: EventId, at: Anchor) -> Option<Edit> {
+    let (access, other) = match proxy(scene, from) {
+        Proxy::Async => (from, to),
+        _ => (to, from),
+    };
+    if scene.place(access) == scene.place(other) || !is_in(scene, at, access) {
+        return None;
+    }
+    let reason = format!(
+        "for {}, of another CTA, a fence in the CTA of {} is needed too (`async-fence=non-generic-cta`)",
+        scene.name(other),
+        scene.name(access)
+    );
+    Some(Edit::insert(at, &async_fence(scene, access, at), reason, "9.7.15.4, 8.6", FENCE))
+}
+
+/// Whether a place is in the CTA of an access.
+fn is_in(scene: &Scene<'_>, at: Anchor, access: EventId) -> bool {
+    let thread = scene.unfolding.threads.get(at.thread.index());
+    thread.is_some_and(|thread| thread.place == scene.place(access))
+}
+
+/// `cp.async.mbarrier.arrive` tells of copies through the generic proxy without the thread, which then has no place for the
+/// fence: it waits for them, and arrives itself.
+fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
+    let events = scene.execution.events.iter().copied();
+    let told = |id: &EventId| scene.event(*id).strand.as_ref().is_some_and(|strand| strand.after.contains(&from));
+    let arrival = events.filter(told).map(|id| scene.at(id)).find(|id| scene.text(*id).starts_with(COPIES_ARRIVE))?;
+    let (thread, span) = (scene.thread(arrival)?, scene.event(arrival).span);
+    let at = scene.anchor(arrival, Side::Before)?;
+    let text = scene.text(arrival);
+    let mbarrier = text.split_once('[')?.1.split(']').next()?;
+    let fence = async_fence(scene, from, at);
+    let by = format!("cp.async.wait_all; {fence}; mbarrier.arrive.shared::cta.b64 _, [{mbarrier}];");
+    let reason =
+        format!("`{COPIES_ARRIVE}` (line {}) tells of it without a fence to the async proxy", scene.line(arrival));
+    let change = Change::Replace { thread, span, by };
+    Some(Edit { change, reason, section: "9.7.15.4, 9.7.10.28.2", cost: FENCE })
+}
+
+/// Two accesses that are ordered, the first through the generic proxy and the second through the async one: the proxies
+/// alone say which fence lies nowhere between them, without a search.
+pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<(EventId, EventId, Vec<Edit>)> {
+    let is_ordered = |(from, to): &(EventId, EventId)| {
+        let proxies = (proxy(scene, *from), proxy(scene, *to));
+        matches!(proxies, (Proxy::Generic, Proxy::Async)) && scene.holds("base-causality", *from, *to)
+    };
+    let (from, to) = [pair, (pair.1, pair.0)].into_iter().find(is_ordered)?;
+    let at = scene.anchor(scene.at(from), Side::After)?;
+    let fence = async_fence(scene, from, at);
+    let edit = Edit::insert(at, &fence, apart(scene, from, to), "9.7.15.4, 9.7.10.28.2", FENCE);
+    let entering = scene.anchor(scene.at(to), Side::Before).and_then(|enter| in_cta(scene, from, to, enter));
+    Some((from, to, std::iter::once(edit).chain(entering).collect()))
+}
+
+pub(crate) fn kind(proxy: Proxy) -> Option<&'static str> {
+    match proxy {
+        Proxy::Texture => Some("texture"),
+        Proxy::Surface => Some("surface"),
+        Proxy::Constant => Some("constant"),
+        _ => None,
+    }
+}
+
+pub(crate) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
+    let (first, second) = (Proxy::of(scene.event(from)).name(), Proxy::of(scene.event(to)).name());
+    let place = |id: EventId| words::place(scene, id);
+    format!("no fence leads from the {first} of {} to the {second} of {}", place(from), place(to))
+}
+
+/// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).
+fn tensor(scene: &Scene<'_>, from: EventId, to: EventId, (leave, enter): (Anchor, Anchor), gates: &mut Gates) {
+    let section = sections::TCGEN05_PATTERNS;
+    // A commit that tells of the end of the operation implies it: then there is no place for it in the thread.
+    if scene.thread(from) != scene.thread(to) && scene.thread(from) == Some(leave.thread) {
+        let reason = format!("{}'s tcgen05 operations are not ordered before its synchronisation", scene.name(from));
+        gates.leaving.push(Edit::insert(leave, "tcgen05.fence::before_thread_sync", reason, section, FENCE));
+    }
+    if !scene.is_main(to) {
+        let reason = format!("{}'s tcgen05 operations are not ordered after its synchronisation", scene.name(to));
+        gates.entering.push(Edit::insert(enter, "tcgen05.fence::after_thread_sync", reason, section, FENCE));
+    }
+}
+
+/// Behind the access (or the wait for it) in its own thread, before what tells others.
+fn leaving(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Option<Anchor> {
+    let own = scene.thread(from);
+    let thread = |node: Node| match node {
+        Node::Event(event) => scene.thread(event),
+        Node::End(thread) => Some(thread),
+    };
+    let out = links.iter().find(|link| thread(link.to) != own || link.to == Node::Event(to));
+    let Some(out) = out else { return scene.anchor(scene.at(from), Side::After) };
+    if scene.thread(to) == own && links.iter().all(|link| thread(link.to) == own) {
+        return within(scene, from, to, links);
+    }
+    match out.from {
+        Node::End(thread) => end(scene, thread),
+        // The strand itself tells of its end.
+        Node::Event(event) if !scene.is_main(event) => scene.anchor(scene.at(to), Side::Before),
+        Node::Event(event) if matches!(out.kind, Kind::Barrier | Kind::Move(_)) || event == from => {
+            scene.anchor(event, Side::After)
+        }
+        Node::Event(event) => scene.anchor(event, Side::Before),
+    }
+}
+
+/// In one thread: before the first thing that may tell others, else before the second access.
+fn within(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Option<Anchor> {
+    let passed = links.iter().filter(|link| link.kind == Kind::Program).filter_map(|link| match link.to {
+        Node::Event(event) => Some(event),
+        Node::End(_) => None,
+    });
+    let tells = |id: &EventId| {
+        let released = scene.has(*id, Tag::Write) && scene.has(*id, Tag::Release);
+        scene.has(*id, Tag::Barrier) || released
+    };
+    // The write of an arrive; its read is the instruction's first event.
+    let first = passed.filter(|id| *id > scene.at(from)).find(tells).unwrap_or(scene.at(to));
+    scene.anchor(first, Side::Before)
+}
+
+/// Two fences with any cluster barrier between them, a relaxed one too (PTX ISA 9.7.15.18 has the example).
+pub(crate) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Plan> {
+    let across = proxy(scene, from) == Proxy::Generic && proxy(scene, to) == Proxy::Async && scene.is_main(from);
+    if !across || scene.space(from) != Space::Shared || scene.place(from) == scene.place(to) {
+        return None;
+    }
+    let (leaves, enters) = (scene.thread(from)?, scene.thread(to)?);
+    let met = |(one, other): &&(EventId, EventId)| {
+        let threads = scene.thread(*one) == Some(leaves) && scene.thread(*other) == Some(enters);
+        threads && *one > from && *other < scene.at(to) && scene.has(*one, Tag::BarrierCluster)
+    };
+    let (one, _) = scene.execution.barriers.synchronises.iter().find(met)?;
+    let reason = apart(scene, from, to);
+    let (leave, enter) = (scene.anchor(*one, Side::Before)?, scene.anchor(scene.at(to), Side::Before)?);
+    let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
+    let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
+    let put = |anchor, text| Edit::insert(anchor, text, reason.clone(), sections::FENCE, HALF);
+    let edits = vec![put(leave, release), put(enter, acquire)];
+    Some(Plan { from, to, edits, cost: 2 * HALF })
+}
+
+/// The smallest fence that covers the access from a thread.
+pub(crate) fn async_fence(scene: &Scene<'_>, access: EventId, at: Anchor) -> String {
+    let place = scene.unfolding.threads.get(at.thread.index()).map_or(Place::Host, |thread| thread.place);
+    let owner = scene.location(access).and_then(|location| location.owner);
+    let space = match scene.space(access) {
+        Space::Shared if owner.is_none_or(|owner| owner == place) => ".shared::cta",
+        Space::Shared => ".shared::cluster",
+        _ => ".global",
+    };
+    format!("fence.proxy.async{space}")
+}
+
+/// How the copy names its map.
+fn map(scene: &Scene<'_>, read: EventId) -> String {
+    let operand = scene.statement(scene.at(read)).and_then(|statement| {
+        statement.operands.iter().find_map(|operand| match &operand.node {
+            Operand::Address(address) if !address.rest.is_empty() => Some(operand.span),
+            _ => None,
+        })
+    });
+    let named = operand.and_then(|span| {
+        let text = scene.test.source.slice(span).split([',', ']']).next()?.trim_start_matches('[').trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    });
+    named.unwrap_or_else(|| scene.variable(read))
+}
+
+/// What is the matter with a fence that is there but does not do it.
+fn beside(scene: &Scene<'_>, access: EventId, leave: Anchor) -> String {
+    let events = scene.execution.events.iter().copied();
+    let fences: Vec<EventId> = events.filter(|id| scene.has(*id, Tag::ProxyFence) && !halves(scene, *id)).collect();
+    let own = |id: &&EventId| scene.thread(**id) == scene.thread(access);
+    let at = |id: EventId| format!("the `{}` of line {}", scene.text(id), scene.line(id));
+    let start = scene.at(access);
+    if let Some(alias) = fences.iter().filter(own).find(|id| scene.has(**id, Tag::Alias) && **id > start) {
+        return format!("; {} is about virtual aliases, not about the async proxy", at(*alias));
+    }
+    let gates: Vec<EventId> = fences.into_iter().filter(|id| scene.has(*id, Tag::Async)).collect();
+    let space = match scene.space(access) {
+        Space::Shared => "shared memory",
+        _ => "global memory",
+    };
+    if let Some(gate) = gates.iter().filter(own).find(|id| **id > start && !covers(scene.unfolding, **id, access)) {
+        return format!("; {} is not about this access to {space}", at(*gate));
+    }
+    if let Some(gate) = gates.iter().filter(own).find(|id| **id > start) {
+        let line = scene.test.source.position(leave.span.start).line;
+        return format!("; {} comes after {} has synchronised (line {line})", at(*gate), scene.name(access));
+    }
+    if let Some(gate) = gates.iter().find(|id| scene.thread(**id) != scene.thread(access)) {
+        let whose = scene.name(*gate);
+        return format!("; {} orders the accesses of {whose}, not those of {}", at(*gate), scene.name(access));
+    }
+    match gates.iter().find(|id| own(id)) {
+        Some(gate) => format!("; {} comes before the access", at(*gate)),
+        None => String::new(),
+    }
+}
+
+fn halves(scene: &Scene<'_>, id: EventId) -> bool {
+    scene.has(id, Tag::Release) || scene.has(id, Tag::Acquire)
+}

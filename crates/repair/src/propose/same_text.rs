@@ -1,0 +1,219 @@
+//! Changes that threads with the same text need alike: a wait for groups of copies, a commit, a barrier (PTX ISA 9.7.10.28.3.3,
+//! 9.7.10.28.6.2, 9.7.15.1). What one of them lacks all of them lack, and a barrier in one only is none.
+
+use fencepost_program::sections;
+use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::Span;
+use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::litmus::{Litmus, Statement};
+
+use crate::edit::{Change, Edit, Whole};
+use crate::propose::wait;
+use crate::scene::Scene;
+use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::loops::{self, is_quiet};
+use crate::scene::statement::{self, Role};
+
+const COST: u32 = 0;
+/// Numbers of groups that a wait which is put in may leave in flight.
+const MOST_LEFT: i128 = 2;
+/// Places that are tried for a wait, and for a barrier.
+const PLACES: usize = 4;
+const BARRIERS: usize = 12;
+
+/// Threads of a CTA with the same instructions, but for their operands.
+struct Alike {
+    threads: Vec<ThreadId>,
+}
+
+pub(crate) fn all(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
+    let mut found = Vec::new();
+    let mut seen: Vec<Vec<ThreadId>> = Vec::new();
+    // What is read has to be read before it is overwritten: who reads says when.
+    let mut accesses = [pair.0, pair.1];
+    accesses.sort_by_key(|access| scene.event(*access).is_write());
+    for access in accesses {
+        let Some(thread) = scene.thread(access) else { continue };
+        let alike = Alike { threads: alike(scene, thread) };
+        if seen.contains(&alike.threads) {
+            continue;
+        }
+        found.extend(alike.fewer(scene, thread));
+        found.extend(alike.commits(scene, thread));
+        found.extend(alike.waits(scene, (thread, access), pair));
+        found.extend(alike.barriers(scene, (thread, access)));
+        seen.push(alike.threads);
+    }
+    found
+}
+
+/// A commit behind the copies of each thread by itself that are in no group.
+pub(crate) fn uncommitted(scene: &Scene<'_>) -> Vec<Edit> {
+    let threads = (0..scene.test.litmus.threads.len()).map(ThreadId::new);
+    let one = |thread: ThreadId| Alike { threads: vec![thread] }.commits(scene, thread);
+    threads.flat_map(one).flatten().collect()
+}
+
+fn body(litmus: &Litmus, thread: ThreadId) -> &[Statement] {
+    litmus.threads.get(thread.index()).map_or(&[], |thread| thread.body.as_slice())
+}
+
+fn alike(scene: &Scene<'_>, thread: ThreadId) -> Vec<ThreadId> {
+    let all = (0..scene.test.litmus.threads.len()).map(ThreadId::new);
+    all.filter(|other| *other == thread || is_alike(scene, thread, *other)).collect()
+}
+
+/// Whether they are threads of one CTA with the same instructions.
+pub(crate) fn is_alike(scene: &Scene<'_>, one: ThreadId, other: ThreadId) -> bool {
+    let place = |thread: ThreadId| scene.unfolding.threads.get(thread.index()).map(|thread| thread.place);
+    place(one) == place(other) && has_same_words(scene, one, other)
+}
+
+/// Whether two threads have the same instructions, but for their operands.
+pub(crate) fn has_same_words(scene: &Scene<'_>, one: ThreadId, other: ThreadId) -> bool {
+    let litmus = &scene.test.litmus;
+    let words = |statement: &Statement| {
+        let spelled = |found: &Instruction| {
+            let words = found.modifiers.iter().map(|word| word.node.clone());
+            [found.opcode.node.clone()].into_iter().chain(words).collect::<Vec<_>>()
+        };
+        instruction(statement).map(spelled)
+    };
+    body(litmus, one).iter().map(words).eq(body(litmus, other).iter().map(words))
+}
+
+impl Alike {
+    /// The span of a statement in each of the threads.
+    fn spans(&self, scene: &Scene<'_>, at: usize) -> Vec<(ThreadId, Span)> {
+        let litmus = &scene.test.litmus;
+        let span = |thread: &ThreadId| Some((*thread, instruction(body(litmus, *thread).get(at)?)?.span()));
+        let found = self.threads.iter().filter_map(span);
+        found.filter(|(thread, span)| position(litmus, *thread, *span) == Some(at)).collect()
+    }
+
+    fn put(&self, scene: &Scene<'_>, (at, side): (usize, Side), text: &str, why: (&str, &'static str)) -> Vec<Edit> {
+        let spans = self.spans(scene, at);
+        if spans.len() < self.threads.len() {
+            return Vec::new();
+        }
+        let anchor = |(thread, span)| (Anchor { thread, span, side }, format!("{text};"));
+        let change = Change::Insert { at: spans.into_iter().map(anchor).collect() };
+        vec![Edit { change, reason: why.0.to_owned(), section: why.1, cost: COST }]
+    }
+
+    /// Waits that leave fewer groups in flight.
+    fn fewer(&self, scene: &Scene<'_>, thread: ThreadId) -> Vec<Vec<Edit>> {
+        let mut found = Vec::new();
+        // The last wait is the likeliest: others keep what is reused in order.
+        for (at, own) in instructions(scene, thread).into_iter().rev() {
+            let waits = own.modifiers.iter().any(|word| word.node == "wait_group");
+            let Some(Operand::Integer(newest)) = own.operands.last().map(|it| &it.node).filter(|_| waits) else {
+                continue;
+            };
+            let line = scene.test.source.position(own.span().start).line;
+            let name = scene.thread_name(thread);
+            let reason = |whole: Whole| match whole {
+                Whole::AsIs => format!("{name}'s wait in line {line} leaves {newest} groups in flight"),
+                Whole::Everything => format!("{name}'s wait in line {line} waits only until its copies have read"),
+            };
+            for (left, whole) in self.covered(own, *newest) {
+                let one = |(thread, span)| Edit {
+                    change: Change::Wait { thread, span, newest: left, whole },
+                    reason: reason(whole),
+                    section: statement::section(own),
+                    cost: COST,
+                };
+                found.push(self.spans(scene, at).into_iter().map(one).collect());
+            }
+        }
+        found
+    }
+
+    /// Fewer groups in flight, and of a wait for reads all that its groups do.
+    fn covered(&self, wait: &Instruction, newest: i128) -> Vec<(i128, Whole)> {
+        let reads = wait.modifiers.iter().any(|word| word.node == "read");
+        let whole = reads.then_some((newest, Whole::Everything));
+        whole.into_iter().chain((0..newest).rev().map(|left| (left, Whole::AsIs))).collect()
+    }
+
+    /// A commit behind copies that are in no group.
+    fn commits(&self, scene: &Scene<'_>, thread: ThreadId) -> Vec<Vec<Edit>> {
+        let all = instructions(scene, thread);
+        let mut found = Vec::new();
+        for (index, (at, own)) in all.iter().enumerate() {
+            let Some(group) = wait::group_of(own) else { continue };
+            let next = all.iter().skip(index + 1).map(|(_, it)| *it).find(|it| !is_quiet(it));
+            let goes_on = |it: &Instruction| wait::group_of(it).is_some() || wait::is_commit(it, group);
+            if next.is_some_and(goes_on) {
+                continue;
+            }
+            let line = scene.test.source.position(own.span().start).line;
+            let name = scene.thread_name(thread);
+            let reason = format!("no commit puts {name}'s copy of line {line} into a group that could be waited for");
+            found.push(self.put(scene, (*at, Side::After), group.commit, (&reason, group.section)));
+        }
+        found
+    }
+
+    /// A wait for the groups before what tells others of them, and before the access.
+    fn waits(
+        &self,
+        scene: &Scene<'_>,
+        (thread, access): (ThreadId, EventId),
+        pair: (EventId, EventId),
+    ) -> Vec<Vec<Edit>> {
+        let all = instructions(scene, thread);
+        let copy = if scene.is_main(pair.0) { pair.1 } else { pair.0 };
+        let racing = position(&scene.test.litmus, thread, scene.event(scene.at(access)).span);
+        let Some(group) = all.iter().find_map(|(_, it)| wait::group_of(it)) else { return Vec::new() };
+        let meets = |it: &Instruction| matches!(statement::role(it), Some(Role::Meets | Role::Tells));
+        let places = all.iter().filter(|(at, it)| meets(it) || Some(*at) == racing && wait::group_of(it).is_none());
+        let name = scene.thread_name(thread);
+        let mut found = Vec::new();
+        for (at, own) in places.take(PLACES) {
+            let line = scene.test.source.position(own.span().start).line;
+            let reason = format!("{name} does not wait for its copies before line {line}");
+            for left in (0..=MOST_LEFT).rev() {
+                let text = format!("{} {left}", group.waits_until(scene.event(copy).is_write()));
+                found.push(self.put(scene, (*at, Side::Before), &text, (&reason, group.section)));
+            }
+        }
+        found
+    }
+
+    /// A barrier that all of them pass in each round.
+    fn barriers(&self, scene: &Scene<'_>, (thread, access): (ThreadId, EventId)) -> Vec<Vec<Edit>> {
+        let litmus = &scene.test.litmus;
+        let racing = position(litmus, thread, scene.event(scene.at(access)).span);
+        let all = instructions(scene, thread);
+        let (true, Some(racing)) = (self.threads.len() > 1, racing) else { return Vec::new() };
+        let within = loops::innermost(&loops::all(litmus), thread, racing);
+        let known = all.iter().map(|(_, it)| *it).find(|it| statement::role(it) == Some(Role::Meets));
+        let text = match known {
+            Some(known) if known.opcode.node == "bar" && known.guard.is_none() => {
+                scene.test.instruction_text(known.span()).trim_end_matches(';').trim().to_owned()
+            }
+            Some(_) => return Vec::new(),
+            None => "bar.sync 0".to_owned(),
+        };
+        let names: Vec<&str> = self.threads.iter().map(|thread| scene.thread_name(*thread)).collect();
+        let names = fencepost_check::phrase::listed(&names);
+        let line = scene.line(access);
+        let reason =
+            format!("nothing synchronises {names} between the access of line {line} and the other in each round");
+        let inside = |at: &usize| within.is_none_or(|within| within.contains(thread, *at));
+        let mut places: Vec<(usize, Side)> = all
+            .iter()
+            .filter(|(at, it)| inside(at) && !is_quiet(it))
+            .flat_map(|(at, _)| [(*at, Side::After), (*at, Side::Before)])
+            .collect();
+        places.sort_by_key(|(at, _)| at.abs_diff(racing));
+        let put = |place: (usize, Side)| self.put(scene, place, &text, (&reason, sections::BAR));
+        places.into_iter().take(BARRIERS).map(put).collect()
+    }
+}
+
+fn instructions<'s>(scene: &'s Scene<'_>, thread: ThreadId) -> Vec<(usize, &'s Instruction)> {
+    let all = body(&scene.test.litmus, thread).iter().enumerate();
+    all.filter_map(|(at, statement)| Some((at, instruction(statement)?))).collect()
+}

@@ -1,0 +1,143 @@
+//! The example of a race, and what the model's own relations say of it.
+
+pub(crate) mod anchor;
+pub(crate) mod loops;
+pub(crate) mod mbarrier_uses;
+pub(crate) mod slots;
+pub(crate) mod statement;
+
+use fencepost_axiom::base::narrowest_common;
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::Model;
+use fencepost_check::model::facts::{self, Facts};
+use fencepost_check::test::Test;
+use fencepost_program::program::{Place, Scope, Space};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, LocationInfo, Unfolding};
+use fencepost_program::{EventId, ThreadId};
+
+pub(crate) struct Scene<'a> {
+    pub(crate) test: &'a Test,
+    pub(crate) unfolding: &'a Unfolding,
+    pub(crate) execution: &'a Execution,
+    pub(crate) model: &'a Model,
+    facts: Facts<'a>,
+}
+
+pub(crate) fn watching(model: &Model) -> Model {
+    facts::watching(model)
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Model) -> Self {
+        Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution) }
+    }
+
+    pub(crate) fn event(&self, id: EventId) -> &'a Event {
+        &self.unfolding.events[id.index()]
+    }
+
+    pub(crate) fn has(&self, id: EventId, tag: Tag) -> bool {
+        self.event(id).tags.has(tag)
+    }
+
+    pub(crate) fn thread(&self, id: EventId) -> Option<ThreadId> {
+        self.event(id).thread
+    }
+
+    pub(crate) fn thread_name(&self, thread: ThreadId) -> &'a str {
+        self.unfolding.threads.get(thread.index()).map_or("", |thread| thread.name.as_str())
+    }
+
+    pub(crate) fn name(&self, id: EventId) -> &'a str {
+        self.thread(id).map_or("the host", |thread| self.thread_name(thread))
+    }
+
+    pub(crate) fn place(&self, id: EventId) -> Place {
+        let thread = self.thread(id).and_then(|thread| self.unfolding.threads.get(thread.index()));
+        thread.map_or(Place::Host, |thread| thread.place)
+    }
+
+    pub(crate) fn is_main(&self, id: EventId) -> bool {
+        self.event(id).strand.is_none()
+    }
+
+    pub(crate) fn location(&self, id: EventId) -> Option<&'a LocationInfo> {
+        self.unfolding.locations.get(self.event(id).location()?.index())
+    }
+
+    pub(crate) fn space(&self, id: EventId) -> Space {
+        self.location(id).and_then(|location| location.space).unwrap_or(Space::Global)
+    }
+
+    /// Where the access happens in program order: itself, or what started its strand.
+    pub(crate) fn at(&self, id: EventId) -> EventId {
+        self.event(id).strand.as_ref().map_or(id, |strand| strand.issue)
+    }
+
+    pub(crate) fn common(&self, a: EventId, b: EventId) -> Scope {
+        narrowest_common(self.place(a), self.place(b))
+    }
+
+    /// The main events of a thread in this execution, in program order.
+    pub(crate) fn main_events(&self, thread: ThreadId) -> Vec<EventId> {
+        // Nothing is put behind an exit, which stands nowhere in the text.
+        let own = |id: &&EventId| self.thread(**id) == Some(thread) && self.is_main(**id) && !self.has(**id, Tag::Exit);
+        self.execution.events.iter().filter(own).copied().collect()
+    }
+
+    pub(crate) fn holds(&self, relation: &str, from: EventId, to: EventId) -> bool {
+        self.facts.holds(relation, from, to) == Some(true)
+    }
+
+    pub(crate) fn after(&self, relation: &str, from: EventId) -> Vec<EventId> {
+        self.facts.after(relation, from).unwrap_or_default()
+    }
+
+    pub(crate) fn before(&self, relation: &str, to: EventId) -> Vec<EventId> {
+        self.facts.before(relation, to).unwrap_or_default()
+    }
+
+    /// The writes that a read stands for: the one it reads, and through read-modify-writes those before.
+    pub(crate) fn sources(&self, read: EventId) -> Vec<EventId> {
+        let mut found = Vec::new();
+        let mut next = Some(read);
+        while let Some(read) = next {
+            let Some((write, _)) = self.execution.rf.iter().find(|(_, to)| *to == read) else { break };
+            if found.contains(write) || self.event(*write).is_init() {
+                break;
+            }
+            found.push(*write);
+            next = self.event(*write).rmw_partner;
+        }
+        found
+    }
+
+    pub(crate) fn line(&self, id: EventId) -> u32 {
+        self.test.source.position(self.event(id).span.start).line
+    }
+
+    pub(crate) fn text(&self, id: EventId) -> String {
+        self.test.instruction_text(self.event(id).span).trim_end_matches(';').trim().to_owned()
+    }
+
+    /// "P0's `ld.shared.u32 %r1, [s]` (line 8)".
+    pub(crate) fn called(&self, id: EventId) -> String {
+        format!("{}'s `{}` (line {})", self.name(id), self.text(id), self.line(id))
+    }
+
+    /// The variable an access is about, without the element.
+    pub(crate) fn variable(&self, id: EventId) -> String {
+        let name = self.location(id).map_or("memory", |location| location.name.as_str());
+        name.split(['[', '+']).next().unwrap_or(name).to_owned()
+    }
+
+    /// Both are accesses of the same virtual address.
+    pub(crate) fn same_address(&self, a: EventId, b: EventId) -> bool {
+        let generic = |id: EventId| match self.event(id).kind {
+            EventKind::Read { generic, .. } | EventKind::Write { generic, .. } => Some(generic),
+            _ => None,
+        };
+        generic(a) == generic(b)
+    }
+}

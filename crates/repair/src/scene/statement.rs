@@ -1,0 +1,118 @@
+//! The statements of a test that order something, and what they are for.
+
+use fencepost_program::ThreadId;
+use fencepost_program::sections;
+use fencepost_syntax::Span;
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::litmus::Statement;
+
+use crate::scene::Scene;
+use crate::scene::anchor::{instruction, position};
+
+/// What an instruction of synchronisation does, as far as the words for it differ.
+/// In the order in which an author would move them.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Role {
+    /// It is about what comes before it: a fence, a commit, a wait.
+    Covers,
+    /// It tells others: an arrive, a flag.
+    Tells,
+    /// It announces bytes.
+    Announces,
+    Meets,
+}
+
+/// An instruction of a thread.
+#[derive(Copy, Clone)]
+pub(crate) struct Here<'t> {
+    pub(crate) thread: ThreadId,
+    pub(crate) at: usize,
+    pub(crate) instruction: &'t Instruction,
+}
+
+impl Here<'_> {
+    pub(crate) fn has(&self, word: &str) -> bool {
+        has(self.instruction, word)
+    }
+
+    pub(crate) fn opcode(&self) -> &str {
+        &self.instruction.opcode.node
+    }
+
+    pub(crate) fn span(&self) -> Span {
+        self.instruction.span()
+    }
+}
+
+fn has(instruction: &Instruction, word: &str) -> bool {
+    instruction.modifiers.iter().any(|found| found.node == word)
+}
+
+pub(crate) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
+    let threads = scene.test.litmus.threads.iter().enumerate();
+    let body = |(thread, body): (usize, &'s [Statement])| {
+        let thread = ThreadId(thread as u32);
+        let found = body.iter().enumerate().filter_map(|(at, statement)| Some((at, instruction(statement)?)));
+        let one = |(at, _): &(usize, &Instruction)| position_is(scene, thread, body, *at);
+        found.filter(one).map(move |(at, instruction)| Here { thread, at, instruction }).collect::<Vec<_>>()
+    };
+    threads.flat_map(|(at, thread)| body((at, &thread.body))).collect()
+}
+
+/// Rows of a template share their text: what is none's own cannot be changed.
+fn position_is(scene: &Scene<'_>, thread: ThreadId, body: &[Statement], at: usize) -> bool {
+    let span = body.get(at).and_then(instruction).map(Instruction::span);
+    span.is_some_and(|span| position(&scene.test.litmus, thread, span) == Some(at))
+}
+
+/// "P0's `atom.relaxed.cta.add.u32 %o, [c], 1` (line 9)".
+pub(crate) fn called(scene: &Scene<'_>, here: Here<'_>) -> String {
+    let text = scene.test.instruction_text(here.span());
+    let line = scene.test.source.position(here.span().start).line;
+    format!("{}'s `{}` (line {line})", scene.thread_name(here.thread), text.trim_end_matches(';').trim())
+}
+
+pub(crate) fn role(instruction: &Instruction) -> Option<Role> {
+    let has = |word: &str| has(instruction, word);
+    match instruction.opcode.node.as_str() {
+        "fence" | "membar" | "griddepcontrol" => Some(Role::Covers),
+        "mbarrier" if has("arrive") || has("arrive_drop") => Some(Role::Tells),
+        "mbarrier" if has("expect_tx") => Some(Role::Announces),
+        "cp" if has("commit_group") || has("wait_group") || has("wait_all") => Some(Role::Covers),
+        "cp" if has("mbarrier") && has("arrive") => Some(Role::Tells),
+        "tcgen05" if has("commit") => Some(Role::Tells),
+        "tcgen05" if ["wait::ld", "wait::st"].into_iter().any(has) => Some(Role::Covers),
+        "tcgen05" if instruction.modifiers.iter().any(|word| word.node.starts_with("fence::")) => Some(Role::Covers),
+        "wgmma" if has("commit_group") || has("wait_group") || has("fence") => Some(Role::Covers),
+        "bar" | "barrier" => Some(Role::Meets),
+        "st" | "red" | "atom" if has("release") || has("acq_rel") => Some(Role::Tells),
+        _ => None,
+    }
+}
+
+/// A fence, a commit or a wait.
+pub(crate) fn is_cover(instruction: &Instruction) -> bool {
+    role(instruction) == Some(Role::Covers)
+}
+
+pub(crate) fn spelled(scene: &Scene<'_>, here: Here<'_>) -> String {
+    scene.test.instruction_text(here.span()).trim_end_matches(';').trim().to_owned()
+}
+
+pub(crate) fn section(instruction: &Instruction) -> &'static str {
+    let has = |word: &str| has(instruction, word);
+    match instruction.opcode.node.as_str() {
+        "fence" | "membar" if has("proxy") => "9.7.15.4, 8.9.5",
+        "fence" | "membar" => "8.8, 9.7.15.4",
+        "mbarrier" => sections::MBARRIER,
+        "cp" if has("bulk") => sections::CP_ASYNC_BULK_WAIT_GROUP,
+        "cp" if has("mbarrier") => sections::MBARRIER,
+        "cp" => sections::CP_ASYNC_WAIT_GROUP,
+        "tcgen05" => sections::TCGEN05_PATTERNS,
+        "wgmma" => sections::WGMMA_SYNCHRONIZATION,
+        "bar" => sections::BAR,
+        "barrier" => sections::BARRIER_CLUSTER,
+        "griddepcontrol" => sections::GRIDDEPCONTROL,
+        _ => sections::PATTERNS,
+    }
+}
