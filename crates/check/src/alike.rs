@@ -15,6 +15,7 @@ use crate::load;
 use crate::model::load::{LoadedModel, Models};
 use crate::options::Options;
 use crate::test::Test;
+use crate::write::report::checked;
 
 /// Events that go, up to which all elements are few enough to be looked at.
 const MOST_LEFT_OUT: usize = 40;
@@ -82,7 +83,8 @@ fn elements_that_are_alike_say_the_same() {
         let both = tests.iter().flat_map(|test| [test.clone(), unasked(test)]);
         for test in both.filter(|test| left_out(test, &model).is_some()) {
             let options = Options { budget: crate::Budget::new(None, Some(500 << 20)), ..Options::default() };
-            let (one, all) = (check_known(&test, &model, &options).report, check_known(&test, &own, &options).report);
+            let report = |model: &LoadedModel| checked(&test, model, check_known(&test, model, &options)).report;
+            let (one, all) = (report(&model), report(&own));
             let is_cut = |report: &Report| report.executions.is_none_or(|count| !count.complete);
             let is_open = |report: &Report| matches!(report.verdict, Verdict::Unknown(Why::Bound(_)));
             if is_cut(&all) || is_open(&all) {

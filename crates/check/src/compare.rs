@@ -14,7 +14,7 @@ use fencepost_machine::setup::Setup;
 use fencepost_program::program::{Condition, Question, Term};
 use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
-use fencepost_report::verdict::Why;
+use fencepost_report::why::{Undecided, Why};
 use fencepost_report::{Assignment, Number, RaceAnswer, Reason, Report};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
@@ -277,7 +277,7 @@ pub fn unseen(report: &Report) -> Option<Why> {
         _ => None,
     });
     let is_complete = report.executions.is_some_and(|count| count.complete);
-    unknown.or_else(|| (!is_complete).then(|| Why::Size("not every execution was seen".to_owned())))
+    unknown.or_else(|| (!is_complete).then(|| Why::Size(Undecided::Executions)))
 }
 
 /// Whether a report has all outcomes. Where a race would make the behaviour undefined, it must be known that there is none.
@@ -286,9 +286,7 @@ fn known(report: &Report, model: &LoadedModel) -> std::result::Result<(), Why> {
         return Err(why);
     }
     if model.flags().undefine() && report.races.answer == RaceAnswer::Unknown {
-        let why = report.races.why.clone();
-        let undecided = || Why::Size("whether a race makes its behaviour undefined was not decided".to_owned());
-        return Err(why.unwrap_or_else(undecided));
+        return Err(report.races.why.clone().unwrap_or(Why::Size(Undecided::Races)));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::race_order;
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Answer, Diagnosis, Race, Report, TerminationAnswer};
+use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
 
 use crate::{MOST_RACES, apply, is_for};
 
@@ -54,7 +54,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
 fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report) {
     static WHOLE: Mutex<BTreeMap<String, Option<Arc<LoadedModel>>>> = Mutex::new(BTreeMap::new());
     let hangs = report.termination.answer == TerminationAnswer::MayHang;
-    let forbids = |answer: &Answer| answer.verdict == Verdict::Violated && answer.witness.is_some();
+    let forbids = |answer: &QuestionAnswer| answer.verdict == Verdict::Violated && answer.witness.is_some();
     if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
         return;
     }

@@ -1,9 +1,11 @@
 //! The report: plain data with a versioned schema (`docs/schema/report.schema.json`). No times, no addresses, no hash-map
 //! order: the same check gives the same bytes. Fields are only ever added within a schema version.
 
+pub mod answer;
 mod count;
 pub mod finding;
 pub mod verdict;
+pub mod why;
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,7 +48,7 @@ pub struct Report {
     pub readings: Vec<UsedReading>,
     /// Every instruction form of the test that has no model, each once, in the text's order.
     pub unsupported: Vec<Form>,
-    pub questions: Vec<Answer>,
+    pub questions: Vec<QuestionAnswer>,
     /// None where the executions were not counted.
     pub executions: Option<Count>,
     /// The distinct final states, ascending; those that were met, where the executions were not all counted.
@@ -68,7 +70,7 @@ pub struct Report {
     pub deepened: Option<u32>,
 }
 
-impl Answer {
+impl QuestionAnswer {
     /// Whether what the question looks for is possible.
     pub fn is_found(&self) -> bool {
         self.witness.is_some() || self.undefined
@@ -93,14 +95,14 @@ impl Report {
 
     /// Whether an answer holds only because there is no execution to break it: none terminates, or none passes the
     /// filter. Known where the executions were counted.
-    pub fn is_vacuous(&self, answer: &Answer) -> bool {
+    pub fn is_vacuous(&self, answer: &QuestionAnswer) -> bool {
         let none = self.executions == Some(Count { count: 0, complete: true });
         let of_all = matches!(answer.kind.as_str(), "forall" | "assert" | "~exists");
         none && of_all && answer.verdict == Verdict::Holds
     }
 
     /// Whether every execution breaks a promise, and all were counted.
-    pub fn is_always_broken(&self, answer: &Answer) -> bool {
+    pub fn is_always_broken(&self, answer: &QuestionAnswer) -> bool {
         let kept = if answer.kind == "~exists" { answer.negative } else { answer.positive };
         self.executions.is_some_and(|executions| executions.complete) && kept == Some(0)
     }
@@ -157,7 +159,7 @@ pub struct Undefined {
 
 /// The answer to one question.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Answer {
+pub struct QuestionAnswer {
     /// `exists`, `~exists`, `forall`, `permit`, `assert`, `check`.
     pub kind: String,
     /// NVLitmus `as NAME`.

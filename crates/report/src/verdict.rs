@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use fencepost_syntax::Span;
-use fencepost_syntax::limits::Ended;
+pub use crate::why::{Undecided, Why};
 
 /// The answer to one question.
 ///
@@ -47,96 +46,6 @@ impl fmt::Display for Dependence {
         let cases: Vec<String> =
             self.cases.iter().map(|case| format!("{} → {}", case.values.join(" and "), case.answer)).collect();
         write!(f, "{}: {}", self.readings.join(", "), cases.join(", "))
-    }
-}
-
-/// Why an answer is not known.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// The time limit.
-    Time,
-    /// The memory limit.
-    Memory,
-    /// The limit of states that a machine may visit.
-    States,
-    /// A loop was cut at the unrolling bound.
-    Bound(Span),
-    /// The program has something that is not modelled, or that this memory model does not know.
-    Unsupported { span: Span, what: String },
-    /// Accesses of different sizes race: the axioms do not apply (PTX ISA 8.7.2). Where, and which accesses.
-    MixedSize { span: Span, what: String },
-    /// The unrolled program is larger than anything the engines are meant for.
-    Size(String),
-    /// The behaviour of the program is undefined.
-    Undefined,
-    /// A value depends on itself and the model has no axiom against it.
-    ThinAir,
-    /// The user asked to stop.
-    Cancelled,
-    /// Two independent computations disagreed: a defect of this tool, never reported as a verdict.
-    Internal(String),
-}
-
-impl Why {
-    /// The name in reports; stable.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Why::Time => "time",
-            Why::Memory => "memory",
-            Why::States => "states",
-            Why::Bound(_) => "bound",
-            Why::Unsupported { .. } => "unsupported",
-            Why::MixedSize { .. } => "mixed-size",
-            Why::Size(_) => "size",
-            Why::Undefined => "undefined",
-            Why::ThinAir => "thin-air",
-            Why::Cancelled => "cancelled",
-            Why::Internal(_) => "internal",
-        }
-    }
-
-    /// Whether the user ended the work, with a limit or a request: more of it might have given the answer.
-    pub fn is_limit(&self) -> bool {
-        matches!(self, Why::Time | Why::Memory | Why::States | Why::Cancelled)
-    }
-
-    pub fn span(&self) -> Option<Span> {
-        match self {
-            Why::Bound(span) | Why::Unsupported { span, .. } | Why::MixedSize { span, .. } => Some(*span),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Why::Time => write!(f, "the time limit was reached"),
-            Why::Memory => write!(f, "the memory limit was reached"),
-            Why::States => write!(f, "the limit of states was reached"),
-            Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound; --bound N unrolls more"),
-            Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
-            Why::MixedSize { what, .. } => write!(
-                f,
-                "{what} race with different sizes, so the axioms do not apply; all that is left is that overlapping atomics \
-                 in each other's scope do not interleave"
-            ),
-            Why::Size(what) => write!(f, "too large: {what}"),
-            Why::Undefined => write!(f, "the behaviour is undefined"),
-            Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
-            Why::Cancelled => write!(f, "stopped on request"),
-            Why::Internal(what) => write!(f, "internal check failed: {what}"),
-        }
-    }
-}
-
-impl From<Ended> for Why {
-    fn from(ended: Ended) -> Why {
-        match ended {
-            Ended::Time => Why::Time,
-            Ended::Memory => Why::Memory,
-            Ended::Cancelled => Why::Cancelled,
-        }
     }
 }
 

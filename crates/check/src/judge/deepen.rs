@@ -10,11 +10,13 @@
 
 use std::time::{Duration, Instant};
 
-use fencepost_report::RaceAnswer;
-use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::verdict::Verdict;
+use fencepost_report::why::Why;
 
-use crate::judge::found::Checked;
+use crate::judge::found::{Answers, Aspect};
+use crate::judge::verdict;
 use crate::options::{Deepening, Options};
+use crate::test::Test;
 
 /// After the bound that was given.
 const BOUNDS: [u32; 4] = [3, 4, 6, 8];
@@ -23,14 +25,14 @@ const BOUNDS: [u32; 4] = [3, 4, 6, 8];
 pub const MOST_TIME: Duration = Duration::from_secs(4);
 
 /// Whether a larger bound may give an answer.
-fn is_open(checked: &Checked) -> bool {
-    matches!(checked.report.verdict, Verdict::Unknown(Why::Bound(_)))
+fn is_open(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Unknown(Why::Bound(_)))
 }
 
-/// The check, and the bound that it was made with.
-pub(crate) fn check(options: &Options, check: impl Fn(&Options) -> Checked) -> (Checked, u32) {
+/// The answers, and the bound that they were found with.
+pub(crate) fn check(test: &Test, options: &Options, check: impl Fn(&Options) -> Answers) -> (Answers, u32) {
     let first = check(options);
-    if options.deepening == Deepening::Off || !is_open(&first) {
+    if options.deepening == Deepening::Off || !is_open(&verdict::of_test(test, &first)) {
         return (first, options.bound);
     }
     let begun = Instant::now();
@@ -42,16 +44,16 @@ pub(crate) fn check(options: &Options, check: impl Fn(&Options) -> Checked) -> (
             break;
         }
         let deeper = Options { bound, budget, ..options.clone() };
-        let mut checked = check(&deeper);
-        checked.report.deepened = Some(bound);
-        if !matches!(checked.report.verdict, Verdict::Unknown(_)) {
-            return (checked, bound);
+        let answers = Answers { deepened: Some(bound), ..check(&deeper) };
+        let verdict = verdict::of_test(test, &answers);
+        if !matches!(verdict, Verdict::Unknown(_)) {
+            return (answers, bound);
         }
         // A race is one whatever lies beyond.
-        let races = |checked: &Checked| checked.report.races.answer == RaceAnswer::Found;
-        if is_open(&checked) && races(&checked) && !races(&best.0) {
-            best = (checked, bound);
-        } else if !is_open(&checked) {
+        let races = |answers: &Answers| answers.answer(Aspect::Races).is_yes();
+        if is_open(&verdict) && races(&answers) && !races(&best.0) {
+            best = (answers, bound);
+        } else if !is_open(&verdict) {
             break;
         }
     }

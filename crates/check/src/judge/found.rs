@@ -1,17 +1,25 @@
-//! What a check knows: what was found, before it is written down and after.
+//! What a check knows: answers with their evidence, before they are written down and after.
+//!
+//! Every layer of the judgement takes answers from the one below and gives answers to the one above; a report is written
+//! from them once, at the end ([`crate::write::report`]).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::program::Term;
+use fencepost_program::unfolding::{Hazard, Unfolding};
+use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
-use fencepost_report::verdict::Why;
-use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_report::why::Why;
+use fencepost_report::{Count, Report, UsedReading};
+use fencepost_syntax::Span;
 
+use crate::judge::whole::Whole;
 use crate::look::histogram::Histogram;
 use crate::look::protocol::ProtocolSet;
-use crate::look::race::RaceSet;
+use crate::look::race::{RaceKey, RaceSet};
 use crate::look::race_search::Met;
 use crate::look::search::EngineName;
 use crate::model::load::LoadedModel;
@@ -19,7 +27,7 @@ use crate::options::Options;
 use crate::test::Test;
 
 /// How a layer asks the one below: a test under a model.
-pub type Ask<'a> = &'a dyn Fn(&Test, &LoadedModel, &Options) -> Checked;
+pub type Ask<'a> = &'a dyn Fn(&Test, &LoadedModel, &Options) -> Answers;
 
 /// A report, and what it was written from.
 #[derive(Clone, Debug)]
@@ -38,7 +46,7 @@ pub struct Checked {
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// None where the test was refused before it was unfolded.
-    pub unfolding: Option<Unfolding>,
+    pub unfolding: Option<Arc<Unfolding>>,
     /// Per question: an execution that satisfies its condition (`forall`, `assert`: that breaks it), if one was found.
     pub witnesses: Vec<Option<Execution>>,
     /// A fair execution that never ends, if one was found.
@@ -47,42 +55,106 @@ pub struct Evidence {
     pub races: Vec<((EventId, EventId), Arc<Execution>)>,
     /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
     /// are in it.
-    pub accesses: Option<Unfolding>,
+    pub accesses: Option<Arc<Unfolding>>,
 }
 
-/// Whether something was found, in a way that can be believed.
+/// An execution, and what it is an execution of.
 #[derive(Clone, Debug)]
-pub enum Finding {
-    Found(Box<Execution>),
-    Absent,
-    /// No execution shows it, and it is possible: the behaviour is undefined.
-    Undefined,
-    Unknown(Why),
+pub struct Shown {
+    pub execution: Arc<Execution>,
+    pub of: Arc<Unfolding>,
 }
 
-/// What a check knows before it is written down.
+/// How what a question looks for is possible.
+#[derive(Clone, Debug)]
+pub enum Reached {
+    Shown(Shown),
+    /// No execution shows it: the behaviour is undefined.
+    Undefined,
+}
+
+/// What a question is answered with.
+pub type Finding = Answer<Reached>;
+
+/// Races, and the unfolding that their executions are executions of.
+#[derive(Clone)]
+pub struct Raced {
+    pub set: RaceSet,
+    pub of: Arc<Unfolding>,
+}
+
+/// Broken rules about mbarriers in the same way.
+#[derive(Clone)]
+pub struct Broken {
+    pub set: ProtocolSet,
+    pub of: Arc<Unfolding>,
+}
+
+/// A thing that is answered.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Aspect {
+    Question(usize),
+    Races,
+    Protocol,
+    Termination,
+}
+
+/// What was searched, where that is not the test as it was given.
+#[derive(Clone, Default)]
+pub enum Subject {
+    #[default]
+    AsGiven,
+    /// With initial values that stand for unknown ones.
+    Case(Arc<Test>),
+    /// With locations that are cut into parts.
+    Cut(Arc<Whole>),
+}
+
+/// A race by what is the same under all readings: its flag, and the places of its accesses.
+pub type RacePlace = (String, Span, Span);
+
+/// An answer that rests on whole values though some may be torn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TornWarning {
+    pub name: &'static str,
+    pub span: Span,
+    pub message: String,
+}
+
+/// The answers to a test under a model.
+#[derive(Clone)]
 pub struct Answers {
-    /// Per question; None while nothing is known.
-    pub findings: Vec<Option<Finding>>,
+    pub subject: Subject,
+    /// None where nothing was looked at.
+    pub unfolding: Option<Arc<Unfolding>>,
+    /// The terms of the outcomes, in their order.
+    pub terms: Vec<Term>,
+    /// Per question; not asked while nothing is known.
+    pub findings: Vec<Finding>,
+    /// Per question: how many pairs of an execution and a final state satisfy its condition and how many do not, among
+    /// those that were counted.
+    pub counts: Vec<Option<(u64, u64)>>,
     pub executions: Option<Count>,
     pub outcomes: Histogram,
+    /// The outcomes are those of several searches: they are sorted by name.
+    pub is_merged: bool,
     /// What the counted executions show, before it is believed.
     pub met: Met,
-    pub races: RaceSet,
-    pub race_answer: RaceAnswer,
-    /// Why it is not known.
-    pub race_why: Option<Why>,
+    pub race: Answer,
+    pub races: Vec<Raced>,
     /// The limit that may have kept more races from being found.
     pub race_rest: Option<Why>,
-    /// The races are those of the executions that were counted, though others were to be looked at.
-    pub races_of_counted: bool,
-    pub protocol: ProtocolSet,
-    pub protocol_answer: ProtocolAnswer,
-    /// Its executions are those of the unfolding that keeps failing iterations.
-    pub protocol_of_accesses: bool,
-    pub termination: TerminationAnswer,
-    pub termination_why: Option<Why>,
-    pub stuck: Option<Execution>,
+    /// Only executions of which something is assumed were looked at for races.
+    pub races_assume: bool,
+    pub protocol: Answer,
+    pub broken: Vec<Broken>,
+    /// Whether the program may hang.
+    pub hang: Answer<Shown>,
+    /// No execution ends at all.
+    pub never_ends: bool,
+    /// What the unfolding noticed and no search has decided.
+    pub hazards: Vec<Hazard>,
+    pub torn: Vec<TornWarning>,
     pub engine: Option<EngineName>,
     pub cross_checked: bool,
     /// The flags that make the behaviour undefined, if some do.
@@ -91,31 +163,113 @@ pub struct Answers {
     pub refused: Option<Why>,
     /// The limit or request that ended the count of executions, or the search for races or for executions that never end.
     pub stopped: Option<Why>,
+    /// What becomes of an answer across all readings of the specification, where that is not the answer under the weakest.
+    pub across: BTreeMap<Aspect, Answer>,
+    /// The races under the strongest readings, where they are known: the others are contested.
+    pub agreed: Option<BTreeSet<RacePlace>>,
+    pub readings: Vec<UsedReading>,
+    /// How often loops were unrolled, if more often than was asked for.
+    pub deepened: Option<u32>,
+    /// What this was found under, if not the model as it was given.
+    pub model: Option<Arc<LoadedModel>>,
 }
 
 impl Answers {
-    pub fn new(findings: Vec<Option<Finding>>) -> Answers {
+    pub fn new(findings: Vec<Finding>) -> Answers {
         Answers {
+            subject: Subject::AsGiven,
+            unfolding: None,
+            terms: Vec::new(),
+            counts: vec![None; findings.len()],
             findings,
             executions: None,
-            outcomes: Default::default(),
+            outcomes: Histogram::default(),
+            is_merged: false,
             met: Met { complete: false, executions: Count { count: 0, complete: false }, ..Met::nothing() },
-            races: RaceSet::default(),
-            race_answer: RaceAnswer::NotAsked,
-            race_why: None,
+            race: Answer::NotAsked,
+            races: Vec::new(),
             race_rest: None,
-            races_of_counted: false,
-            protocol: ProtocolSet::default(),
-            protocol_answer: ProtocolAnswer::NotAsked,
-            protocol_of_accesses: false,
-            termination: TerminationAnswer::NotAsked,
-            termination_why: None,
-            stuck: None,
+            races_assume: false,
+            protocol: Answer::NotAsked,
+            broken: Vec::new(),
+            hang: Answer::NotAsked,
+            never_ends: false,
+            hazards: Vec::new(),
+            torn: Vec::new(),
             engine: None,
             cross_checked: false,
             undefined: Vec::new(),
             refused: None,
             stopped: None,
+            across: BTreeMap::new(),
+            agreed: None,
+            readings: Vec::new(),
+            deepened: None,
+            model: None,
         }
     }
+
+    /// The answer across all readings, without its evidence. Of a question, whether what it looks for is possible.
+    pub fn answer(&self, aspect: Aspect) -> Answer {
+        if let Some(answer) = self.across.get(&aspect) {
+            return answer.clone();
+        }
+        match aspect {
+            Aspect::Question(at) => self.findings.get(at).map_or(Answer::NotAsked, Answer::plain),
+            Aspect::Races => self.race.clone(),
+            Aspect::Protocol => self.protocol.clone(),
+            Aspect::Termination => self.hang.plain(),
+        }
+    }
+
+    pub fn aspects(&self) -> impl Iterator<Item = Aspect> + use<> {
+        let questions = (0..self.findings.len()).map(Aspect::Question);
+        questions.chain([Aspect::Races, Aspect::Protocol, Aspect::Termination])
+    }
+
+    /// The execution that answers a question.
+    pub fn witness(&self, question: usize) -> Option<&Shown> {
+        match self.findings.get(question)?.yes()? {
+            Reached::Shown(shown) => Some(shown),
+            Reached::Undefined => None,
+        }
+    }
+
+    /// Every race, and whatever else a flag marks.
+    pub fn flagged(&self) -> impl Iterator<Item = &RaceKey> {
+        self.races.iter().flat_map(|raced| raced.set.races.keys())
+    }
+
+    /// Those that are reported as pairs, in the order of reports.
+    pub fn race_places(&self) -> impl Iterator<Item = RacePlace> {
+        self.flagged().filter(|key| key.is_pair()).map(|key| (key.flag.clone(), key.first, key.second))
+    }
+
+    /// Whether there are more races than are listed.
+    pub fn has_more_races(&self) -> bool {
+        self.races.iter().any(|raced| raced.set.has_more())
+    }
+
+    /// Nothing is said of what was not found. With `Left::Questions`, races and ends do not rest on what was left out.
+    pub fn leave_open(&mut self, why: &Why, left: Left) {
+        self.findings.iter_mut().for_each(|finding| finding.leave_open(why));
+        if self.findings.is_empty() && why.is_limit() {
+            self.stopped.get_or_insert_with(|| why.clone());
+        }
+        if let Some(count) = &mut self.executions {
+            count.complete = false;
+        }
+        if left == Left::All {
+            self.race.leave_open(why);
+            self.protocol.leave_open(why);
+            self.hang.leave_open(why);
+        }
+    }
+}
+
+/// What is not known.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Left {
+    Questions,
+    All,
 }

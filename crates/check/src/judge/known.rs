@@ -7,20 +7,21 @@
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
 use fencepost_program::program::{Condition, LocationRole, Question, Term};
 use fencepost_program::unfold::unfold_accesses;
-use fencepost_program::unfolding::Unfolding;
-use fencepost_report::verdict::{Verdict, Why};
-use fencepost_report::{Count, ProtocolAnswer, RaceAnswer, TerminationAnswer};
-use fencepost_syntax::litmus::QuestionKind;
+use fencepost_program::unfolding::{Hazard, Unfolding};
+use fencepost_report::Count;
+use fencepost_report::answer::Answer;
+use fencepost_report::why::{Undecided, Why};
 
-use crate::judge::found::{Answers, Checked, Evidence, Finding};
+use crate::judge::found::{Answers, Broken, Finding, Raced, Reached, Shown};
 use crate::judge::mixed_size;
-use crate::judge::question::{looked_for, verdict_of};
+use crate::judge::question::looked_for;
 use crate::judge::refusal::{not_unfolded, refusal};
 use crate::judge::undefined;
 use crate::look::collect::{Collector, Target, Totals};
@@ -28,29 +29,27 @@ use crate::look::failing_waits;
 use crate::look::joint_rounds;
 use crate::look::outcome::{self, holds};
 use crate::look::protocol::{Examiner, ProtocolSet};
-use crate::look::race::Flags;
+use crate::look::race::{Flags, hazard_kind};
 use crate::look::race_search::{self, Effort, Met, RaceSearch};
 use crate::look::search::{EngineName, Searcher, why_open};
 use crate::model::load::{LoadedModel, NotConfirmed, Replayer};
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
 use crate::test::Test;
-use crate::write;
 
 mod ends;
 mod witnesses;
 
 /// With the initial values that the program has.
-pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
-    let terms = outcome::terms(&test.program);
+pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
     let unfolding = match refusal(test, model) {
         Some(why) => Err(why),
         None => joint_rounds::unfold(&test.program, model, options).map_err(|error| not_unfolded(test, &error)),
     };
     let (unfolding, limits) = match unfolding {
-        Ok(unfolded) => unfolded,
-        Err(why) => return refused(test, model, options, &terms, why),
+        Ok((unfolding, limits)) => (Arc::new(unfolding), limits),
+        Err(why) => return refused(test, model, options, why),
     };
-    let mut terms = terms;
+    let mut terms = outcome::terms(&test.program);
     if let Some(unmodelled) = &unfolding.unmodelled {
         terms.retain(|term| !unmodelled.terms.contains(term));
     }
@@ -59,7 +58,7 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Check
     let apart = if undefined::asks_races(model, &unfolding, options) && race_search::can_wait(&unfolding) {
         match unfold_accesses(&test.program, &limits) {
             Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
-            Ok(accesses) => Apart::In(Box::new(accesses)),
+            Ok(accesses) => Apart::In(Arc::new(accesses)),
             Err(_) => Apart::TooLarge,
         }
     } else {
@@ -67,43 +66,25 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Check
     };
     let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let answers = job.run();
-    let accesses = match apart {
-        Apart::In(accesses) if !answers.races_of_counted => Some(*accesses),
-        Apart::In(_) | Apart::Same | Apart::TooLarge => None,
-    };
-    let report = write::report::report(test, model, Some(&unfolding), accesses.as_ref(), &terms, &answers);
-    let witnesses = answers.findings.into_iter().map(|finding| match finding {
-        Some(Finding::Found(execution)) => Some(*execution),
-        Some(Finding::Absent | Finding::Undefined | Finding::Unknown(_)) | None => None,
-    });
-    let witnesses = witnesses.collect();
-    let races = answers.races.races.into_iter().filter(|(key, _)| key.is_pair());
-    let races = races.map(|(_, example)| (example.pair, example.execution)).collect();
-    Checked {
-        report,
-        evidence: Evidence { unfolding: Some(unfolding), witnesses, stuck: answers.stuck, races, accesses },
-        model: None,
-        test: None,
-    }
+    Answers { unfolding: Some(unfolding), terms, ..answers }
 }
 
 /// Every answer is unknown for the same reason.
-pub fn refused(test: &Test, model: &LoadedModel, options: &Options, terms: &[Term], why: Why) -> Checked {
-    let findings = test.program.questions.iter().map(|_| Some(Finding::Unknown(why.clone()))).collect();
+pub fn refused(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Answers {
+    let findings = test.program.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
     let mut answers = Answers::new(findings);
     if options.termination.is_yes() {
-        answers.termination = TerminationAnswer::Unknown;
-        answers.termination_why = Some(why.clone());
+        answers.hang = Answer::Unknown(why.clone());
     }
     if options.races.is_yes() {
-        answers.race_answer = RaceAnswer::Unknown;
+        let is_open = model.flags().declare_races();
+        answers.race = if is_open { Answer::Unknown(Why::Size(Undecided::Races)) } else { Answer::NotDefined };
         if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
-            answers.protocol_answer = ProtocolAnswer::Unknown;
+            answers.protocol = Answer::Unknown(why.clone());
         }
     }
     answers.refused = Some(why);
-    let report = write::report::report(test, model, None, None, terms, &answers);
-    Checked { report, evidence: Evidence::default(), model: None, test: None }
+    answers
 }
 
 const UNMODELLED: &str = "a condition that rests on a value without a model";
@@ -112,7 +93,7 @@ const UNMODELLED: &str = "a condition that rests on a value without a model";
 enum Apart {
     /// There are none that matter.
     Same,
-    In(Box<Unfolding>),
+    In(Arc<Unfolding>),
     /// Which leaves the races unknown.
     TooLarge,
 }
@@ -122,7 +103,7 @@ struct Job<'a> {
     model: &'a LoadedModel,
     options: &'a Options,
     terms: &'a [Term],
-    unfolding: &'a Unfolding,
+    unfolding: &'a Arc<Unfolding>,
     apart: &'a Apart,
     searcher: Searcher<'a>,
     replayer: OnceCell<Result<Replayer<'a>, NotConfirmed>>,
@@ -136,9 +117,10 @@ impl Job<'_> {
         let flags = self.model.flags();
         let examiner = Examiner::new(self.unfolding);
         if undefined::asks_races(self.model, self.unfolding, self.options) {
-            answers.race_answer = if flags.is_empty() { RaceAnswer::NotDefined } else { RaceAnswer::Unknown };
+            let open = || Answer::Unknown(Why::Size(Undecided::Races));
+            answers.race = if flags.is_empty() { Answer::NotDefined } else { open() };
             if !examiner.is_idle() {
-                answers.protocol_answer = ProtocolAnswer::Unknown;
+                answers.protocol = open();
             }
         }
         if self.options.questions.is_yes() {
@@ -161,7 +143,7 @@ impl Job<'_> {
         }
         if self.options.termination.is_yes() {
             self.termination(&mut answers);
-            let why = answers.termination_why.clone().filter(Why::is_limit);
+            let why = answers.hang.why().filter(|why| why.is_limit()).cloned();
             answers.stopped = answers.stopped.take().or(why);
         }
         if self.options.questions.is_yes() {
@@ -172,7 +154,50 @@ impl Job<'_> {
         self.count_witnesses(&mut answers);
         mixed_size::apply((self.test, self.model, self.options), self.unfolding, &check_known, &mut answers);
         undefined::apply(self.test, self.model, self.unfolding, &mut answers);
+        self.complete(&mut answers);
         answers
+    }
+
+    /// What is told beside the answers.
+    fn complete(&self, answers: &mut Answers) {
+        let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
+        let flags = self.model.flags();
+        answers.counts = self.counts(answers);
+        answers.races_assume = race_search::is_assuming(self.unfolding, undefined::race_filter(self.test, self.model));
+        // Executions that a filter or an assumption keeps out are not counted, and may end.
+        let none_ends = answers.executions == Some(Count { count: 0, complete: true });
+        answers.never_ends = none_ends && answers.hang.is_yes() && !race_search::is_assuming(self.unfolding, filter);
+        // What was shown, or shown not to happen, needs no warning.
+        let is_decided = answers.race.is_yes() || answers.race.is_no();
+        let is_told = |hazard: &&Hazard| is_decided && hazard_kind(hazard.kind).is_some_and(|kind| flags.knows(kind));
+        answers.hazards = self.unfolding.hazards.iter().filter(|hazard| !is_told(hazard)).cloned().collect();
+        // Its flags may be about anything.
+        if (answers.race.is_no() || answers.race.is_unknown()) && !flags.declare_races() {
+            answers.race = Answer::NotDefined;
+        }
+    }
+
+    /// Per question: how many (execution, final state) pairs satisfy the condition, and how many do not; None if that is
+    /// more than can be said.
+    fn counts(&self, answers: &Answers) -> Vec<Option<(u64, u64)>> {
+        let one = |(question, finding): (&Question, &Finding)| {
+            // Of values without a model there is nothing to count.
+            if answers.executions.is_none() || matches!(finding, Answer::Unknown(Why::Unsupported { .. })) {
+                return None;
+            }
+            let mut counts = (0u64, 0u64);
+            for (state, count) in answers.outcomes.unsorted() {
+                let is_side = holds(&question.condition, self.terms, state);
+                let side = if is_side { &mut counts.0 } else { &mut counts.1 };
+                *side = side.checked_add(count)?;
+            }
+            Some(counts)
+        };
+        self.test.program.questions.iter().zip(&answers.findings).map(one).collect()
+    }
+
+    fn shown(&self, execution: Execution) -> Shown {
+        Shown { execution: Arc::new(execution), of: Arc::clone(self.unfolding) }
     }
 
     /// The executions that are counted do not show all races, or would show them only in part.
@@ -183,19 +208,15 @@ impl Job<'_> {
 
     /// What was not found among the executions that were explored may be in those that are reported.
     fn examine_witnesses(&self, examiner: &Examiner<'_>, answers: &mut Answers) {
-        if answers.protocol_answer != ProtocolAnswer::Unknown {
+        if !answers.protocol.is_unknown() {
             return;
         }
-        let witnesses = answers.findings.iter().filter_map(|finding| match finding {
-            Some(Finding::Found(execution)) => Some(&**execution),
-            _ => None,
-        });
-        let mut found = ProtocolSet::default();
-        witnesses.chain(&answers.stuck).for_each(|execution| examiner.add(execution, &mut found));
-        if found.has_error() {
-            answers.protocol_answer = ProtocolAnswer::Found;
-            answers.protocol = found;
-            answers.protocol_of_accesses = false;
+        let witnesses = (0..answers.findings.len()).filter_map(|at| answers.witness(at));
+        let mut set = ProtocolSet::default();
+        witnesses.chain(answers.hang.yes()).for_each(|shown| examiner.add(&shown.execution, &mut set));
+        if set.has_error() {
+            answers.protocol = Answer::Yes(());
+            answers.broken = vec![Broken { set, of: Arc::clone(self.unfolding) }];
         }
     }
 
@@ -218,7 +239,7 @@ impl Job<'_> {
         let why = Why::Unsupported { span: unmodelled.span, what: UNMODELLED.to_owned() };
         for (question, finding) in self.test.program.questions.iter().zip(&mut answers.findings) {
             if self.is_unmodelled(question) {
-                *finding = Some(Finding::Unknown(why.clone()));
+                *finding = Answer::Unknown(why.clone());
             }
         }
     }
@@ -284,10 +305,10 @@ impl Job<'_> {
         if answers.findings.is_empty() {
             let cut = why == Some(&why_open(Stop::Work));
             let answer = |(target, found): (&Target<'_>, Option<Execution>)| match (found, why) {
-                (Some(execution), _) => Some(self.replayed(execution, target.condition)),
-                (None, None) => Some(Finding::Absent),
-                (None, Some(_)) if cut => None,
-                (None, Some(why)) => Some(Finding::Unknown(why.clone())),
+                (Some(execution), _) => self.replayed(execution, target.condition),
+                (None, None) => Answer::No,
+                (None, Some(_)) if cut => Answer::NotAsked,
+                (None, Some(why)) => Answer::Unknown(why.clone()),
             };
             answers.findings = targets.iter().zip(totals.found).map(answer).collect();
         } else {
@@ -299,20 +320,14 @@ impl Job<'_> {
     }
 
     /// What a search left open may be among the executions that were counted, or they may be all.
-    fn settle(
-        &self,
-        targets: &[Target<'_>],
-        found: Vec<Option<Execution>>,
-        counted: Count,
-        findings: &mut [Option<Finding>],
-    ) {
+    fn settle(&self, targets: &[Target<'_>], found: Vec<Option<Execution>>, counted: Count, findings: &mut [Finding]) {
         for ((target, found), finding) in targets.iter().zip(found).zip(findings) {
-            if !matches!(finding, Some(Finding::Unknown(Why::Time | Why::Memory))) {
+            if !matches!(finding, Answer::Unknown(Why::Time | Why::Memory)) {
                 continue;
             }
             match found {
-                Some(execution) => *finding = Some(self.replayed(execution, target.condition)),
-                None if counted.complete => *finding = Some(Finding::Absent),
+                Some(execution) => *finding = self.replayed(execution, target.condition),
+                None if counted.complete => *finding = Answer::No,
                 None => {}
             }
         }
@@ -320,10 +335,10 @@ impl Job<'_> {
 
     /// Searches for what counting has not answered.
     fn find_missing(&self, targets: &[Target<'_>], answers: &mut Answers) {
-        answers.findings.resize_with(targets.len(), || None);
+        answers.findings.resize_with(targets.len(), || Answer::NotAsked);
         for (target, finding) in targets.iter().zip(&mut answers.findings) {
-            if finding.is_none() {
-                *finding = Some(self.find(target.condition, &mut answers.engine));
+            if matches!(finding, Answer::NotAsked) {
+                *finding = self.find(target.condition, &mut answers.engine);
             }
         }
     }
@@ -335,7 +350,7 @@ impl Job<'_> {
             Outcomes::Capped => Effort::Capped,
             Outcomes::Skip => return,
         };
-        if answers.race_answer != RaceAnswer::Unknown {
+        if !answers.race.is_unknown() {
             return;
         }
         let own = OnceCell::new();
@@ -347,14 +362,14 @@ impl Job<'_> {
                 };
             }
             Apart::Same => (self.unfolding, &self.replayer),
-            Apart::In(accesses) => (&**accesses, &own),
+            Apart::In(accesses) => (accesses, &own),
         };
         let filter = undefined::race_filter(self.test, self.model);
         let searcher = self.searcher.within(unfolding);
         let parts = failing_waits::parts(unfolding);
         let search = RaceSearch { unfolding, model: self.model, filter, searcher, parts: &parts, replayer };
         // An execution that never ends has no final state to pass a filter with.
-        let always_ends = answers.termination == TerminationAnswer::Terminates || filter.is_some();
+        let always_ends = answers.hang.is_no() || filter.is_some();
         let may_hang = !always_ends && race_search::can_wait(unfolding);
         let ends: &[Ends] = if may_hang { &[Ends::Terminating, Ends::Stuck] } else { &[Ends::Terminating] };
         let mut met = std::mem::replace(&mut answers.met, Met::nothing());
@@ -386,15 +401,15 @@ impl Job<'_> {
     }
 
     /// What was met is the answer.
-    fn answer_races(&self, mut met: Met, unfolding: &Unfolding, answers: &mut Answers) {
-        answers.race_answer = race_search::answer(&met.races, self.decided(met.executions, met.complete));
-        answers.race_why = met.why.take();
-        if answers.protocol_answer == ProtocolAnswer::Unknown {
-            answers.protocol_answer = race_search::protocol_answer(&met.protocol, met.executions);
-            answers.protocol_of_accesses = matches!(self.apart, Apart::In(_));
+    fn answer_races(&self, mut met: Met, unfolding: &Arc<Unfolding>, answers: &mut Answers) {
+        let decided = self.decided(met.executions, met.complete);
+        answers.race = race_search::answer(met.races.has_race(), decided, met.why.clone());
+        if answers.protocol.is_unknown() {
+            answers.protocol = race_search::answer(met.protocol.has_error(), met.executions, met.why);
         }
         met.races.settle(unfolding);
-        (answers.races, answers.protocol) = (met.races, met.protocol);
+        answers.races = vec![Raced { set: met.races, of: Arc::clone(unfolding) }];
+        answers.broken = vec![Broken { set: met.protocol, of: Arc::clone(unfolding) }];
     }
 
     /// The user's limit that kept races from being found, if one may have.
@@ -416,11 +431,10 @@ impl Job<'_> {
         if !search.is_confirmed(&counted) {
             return;
         }
-        answers.races_of_counted = true;
-        answers.race_answer = RaceAnswer::Found;
+        answers.race = Answer::Yes(());
         answers.race_rest = limit;
         counted.races.settle(unfolding);
-        answers.races = counted.races;
+        answers.races = vec![Raced { set: counted.races, of: Arc::clone(unfolding) }];
     }
 
     /// What is known of so many executions, where it may be known of those that were not counted too. Every program has an
@@ -445,9 +459,9 @@ impl Job<'_> {
         *engine = Some(found.engine);
         match (found.results, found.exploration) {
             (Some(execution), _) => self.replayed(execution, condition),
-            (None, Exploration::Complete) => Finding::Absent,
-            (None, Exploration::Incomplete(stop)) => Finding::Unknown(why_open(stop)),
-            (None, Exploration::Stopped) => Finding::Unknown(Why::Internal("a search stopped by itself".to_owned())),
+            (None, Exploration::Complete) => Answer::No,
+            (None, Exploration::Incomplete(stop)) => Answer::Unknown(why_open(stop)),
+            (None, Exploration::Stopped) => Answer::Unknown(Why::Internal("a search stopped by itself".to_owned())),
         }
     }
 
@@ -455,11 +469,11 @@ impl Job<'_> {
         let goal = self.goal(Some(condition), Multiplicity::First);
         let states = outcome::Reader::new(self.unfolding, &execution).states(self.terms);
         if !states.iter().any(|state| holds(condition, self.terms, state)) {
-            return Finding::Unknown(Why::Internal("a witness does not satisfy the condition".to_owned()));
+            return Answer::Unknown(Why::Internal("a witness does not satisfy the condition".to_owned()));
         }
         match self.confirmed(&execution, &goal) {
-            Ok(()) => Finding::Found(Box::new(execution)),
-            Err(why) => Finding::Unknown(why),
+            Ok(()) => Answer::Yes(Reached::Shown(self.shown(execution))),
+            Err(why) => Answer::Unknown(why),
         }
     }
 
@@ -490,7 +504,7 @@ impl Job<'_> {
         let Some(engine) = answers.engine.filter(|_| asked) else { return };
         let mut complete = true;
         for (target, finding) in targets.iter().zip(&mut answers.findings) {
-            if !matches!(finding, Some(Finding::Absent)) {
+            if !finding.is_no() {
                 continue;
             }
             let goal = self.goal(Some(target.condition), Multiplicity::First);
@@ -505,19 +519,10 @@ impl Job<'_> {
                 (Some(_), _) => {
                     let (first, second) = (engine.name(), engine.other().name());
                     let message = format!("the engine {first} finds nothing, the engine {second} finds an execution");
-                    *finding = Some(Finding::Unknown(Why::Internal(message)));
+                    *finding = Answer::Unknown(Why::Internal(message));
                 }
             }
         }
         answers.cross_checked = complete;
-    }
-}
-
-/// The verdict of a question, given what was found.
-pub fn verdict(kind: QuestionKind, finding: &Finding) -> Verdict {
-    match finding {
-        Finding::Found(_) | Finding::Undefined => verdict_of(kind, true),
-        Finding::Absent => verdict_of(kind, false),
-        Finding::Unknown(why) => Verdict::Unknown(why.clone()),
     }
 }

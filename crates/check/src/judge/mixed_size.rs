@@ -12,11 +12,11 @@ use fencepost_program::access::overlap_completely;
 use fencepost_program::program::LocationRole;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
-use fencepost_report::verdict::{Verdict, Why};
-use fencepost_report::{Answer, RaceAnswer, TerminationAnswer};
+use fencepost_report::why::{Undecided, Why};
 
-use crate::judge::found::{Answers, Ask, Finding};
+use crate::judge::found::{Answers, Ask, Reached};
 use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes, Wanted};
@@ -32,39 +32,33 @@ pub(crate) fn apply(
     ask: Ask<'_>,
     answers: &mut Answers,
 ) {
-    let raced = answers.races.races.keys().find(|key| key.kind == FindingKind::MixedSizeRace);
+    let raced = answers.flagged().find(|key| key.kind == FindingKind::MixedSizeRace);
     let why = match raced {
         Some(key) => {
             let text = |span| format!("`{}`", test.instruction_text(span));
             Why::MixedSize { span: key.first, what: format!("{} and {}", text(key.first), text(key.second)) }
         }
-        None if answers.race_answer == RaceAnswer::Unknown && may_be_mixed(unfolding) => {
-            Why::Size("whether accesses of different sizes race was not decided".to_owned())
-        }
+        None if answers.race.is_unknown() && may_be_mixed(unfolding) => Why::Size(Undecided::MixedSizes),
         None => return,
     };
-    let is_absent = |finding: &Option<Finding>| matches!(finding, Some(Finding::Absent));
-    let impossible = if answers.findings.iter().any(is_absent) && !tears(unfolding) {
+    let impossible = if answers.findings.iter().any(Answer::is_no) && !tears(unfolding) {
         impossible(test, model, options, ask)
     } else {
         Vec::new()
     };
     for (at, finding) in answers.findings.iter_mut().enumerate() {
         let stands = match finding {
-            Some(Finding::Found(_)) => true,
-            Some(Finding::Absent) => impossible.get(at) == Some(&true),
+            Answer::Yes(Reached::Shown(_)) => true,
+            Answer::No => impossible.get(at) == Some(&true),
             _ => false,
         };
         if !stands {
-            *finding = Some(Finding::Unknown(why.clone()));
+            *finding = Answer::Unknown(why.clone());
         }
     }
-    if answers.termination == TerminationAnswer::Terminates {
-        answers.termination = TerminationAnswer::Unknown;
-        answers.termination_why = Some(why.clone());
-    }
+    answers.hang.leave_open(&why);
     // A test that asks nothing is not known to be fine either.
-    if answers.findings.iter().all(|finding| matches!(finding, Some(Finding::Unknown(_)))) {
+    if answers.findings.iter().all(Answer::is_unknown) {
         answers.refused = Some(why);
     }
 }
@@ -73,9 +67,7 @@ pub(crate) fn apply(
 fn impossible(test: &Test, model: &LoadedModel, options: &Options, ask: Ask<'_>) -> Vec<bool> {
     let Some(left) = model.with_variant(LEFT) else { return Vec::new() };
     let options = Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, ..options.clone() };
-    let checked = ask(test, &left, &options);
-    let is_impossible = |answer: &Answer| !matches!(answer.verdict, Verdict::Unknown(_)) && !answer.is_found();
-    checked.report.questions.iter().map(is_impossible).collect()
+    ask(test, &left, &options).findings.iter().map(Answer::is_no).collect()
 }
 
 /// Whether a mixture of the bytes of two values of a location is a third, or may be: nothing keeps an access whole.

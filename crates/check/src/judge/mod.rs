@@ -13,3 +13,5 @@ pub(crate) mod refusal;
 pub(crate) mod torn;
 pub(crate) mod undefined;
 pub(crate) mod varying_bytes;
+pub mod verdict;
+pub mod whole;

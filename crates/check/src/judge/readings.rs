@@ -7,29 +7,34 @@
 //! the members at their strongest, sets of one point first. The answer is then told under each combination of all values.
 //! Questions, races, termination and protocols are told apart, because they depend on different points.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Goal};
-use fencepost_program::unfolding::TraceEnd;
-use fencepost_report::verdict::{Case, Dependence, Verdict, Why};
-use fencepost_report::{ProtocolAnswer, Race, RaceAnswer, Reason, Report, TerminationAnswer, UsedReading};
+use fencepost_axiom::replay::Judgement;
+use fencepost_report::answer::Answer;
+use fencepost_report::verdict::{Case, Dependence, Verdict};
+use fencepost_report::why::{Undecided, Why};
+use fencepost_report::{Race, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::deepen;
-use crate::judge::found::{Checked, Evidence};
+use crate::judge::found::{Answers, Aspect, Checked, RacePlace, Raced, Shown};
 use crate::judge::known::refused;
-use crate::judge::layers::check_as_read;
-use crate::look::outcome;
+use crate::judge::layers::answers_as_read;
+use crate::judge::verdict;
+use crate::look::{outcome, race_search};
 use crate::model::load::LoadedModel;
 use crate::model::readings::{Point, Settings};
 use crate::options::Options;
 use crate::test::Test;
+use crate::write;
 use crate::write::race_order;
 
 /// Every answer of a test is unknown, for the reason that it was not looked at or not to the end.
 pub fn undecided(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Checked {
-    refused(test, model, options, &outcome::terms(&test.program), why)
+    write::report::checked(test, model, refused(test, model, options, why))
 }
 
 /// Answers one test under one model.
@@ -52,96 +57,95 @@ pub fn enter(options: &Options) -> limits::Entered {
 
 /// The answers, races in the order of the text, and how often loops were unrolled for them.
 pub fn answer(test: &Test, model: &LoadedModel, options: &Options) -> (Checked, u32) {
-    deepen::check(options, |options| check_readings(test, model, options))
+    let (answers, bound) = deepen::check(test, options, |options| check_readings(test, model, options));
+    (write::report::checked(test, model, answers), bound)
 }
 
-fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
     let mut runs = Runs::new(test, model, options);
-    let mut checked = runs.check(&options.readings);
+    let mut answers = runs.answers(&options.readings);
     let touched = |point: &&Point| {
-        let unfolding = checked.evidence.unfolding.as_ref();
         point.is_contested()
             && options.readings.get(&point.name).is_none()
-            && unfolding.is_some_and(|unfolding| point.is_touched(unfolding))
+            && answers.unfolding.as_ref().is_some_and(|unfolding| point.is_touched(unfolding))
     };
     let points: Vec<&Point> = model.points.iter().filter(touched).collect();
-    checked.report.readings = used(model, &options.readings, &points);
+    answers.readings = used(model, &options.readings, &points);
     if points.is_empty() {
-        return checked;
+        return answers;
     }
-    let weakest = Outline::new(&checked.report);
+    let weakest = Outline::new(test, &answers);
     if weakest.is_clean() && points.iter().all(|point| point.id.is_some()) {
-        return checked;
+        return answers;
     }
     runs.done.insert(options.readings.clone(), weakest.clone());
     let is_filtered = test.program.filter.is_some();
-    runs.known = (!is_filtered).then(|| checked.evidence.clone());
+    runs.known = (!is_filtered).then(|| Known::new(&answers));
     let strongest = runs.outline(&set(&options.readings, &points));
-    mark_contested(&mut checked.report, &strongest);
-    for (aspect, answer) in &weakest.answers {
-        let other = strongest.answers.get(aspect);
-        if other == Some(answer) {
+    // Races that the strongest readings do not have are contested.
+    let is_decided = strongest.word(Aspect::Races).is_some_and(|answer| !is_unknown(answer)) && !strongest.more;
+    answers.agreed = is_decided.then(|| strongest.pairs.clone());
+    for (aspect, &answer) in &weakest.answers {
+        let other = strongest.word(*aspect);
+        if other == Some(&answer) {
             continue;
         }
-        let is_open = |answer: Option<&String>| answer.is_none_or(|answer| is_unknown(answer));
-        if !is_open(Some(answer)) && is_open(other) && runs.stands(*aspect, &set(&options.readings, &points)) {
+        let is_open = other.is_none_or(|other| is_unknown(other));
+        if !is_unknown(answer) && is_open && runs.stands(*aspect, &set(&options.readings, &points)) {
             continue;
         }
-        if is_open(Some(answer)) || is_open(other) {
-            leave_open(&mut checked.report, *aspect, strongest.why.as_ref());
-            continue;
-        }
-        let dependence = runs.dependence(*aspect, answer, &points);
-        depend(&mut checked.report, *aspect, dependence);
+        let across = if is_unknown(answer) || is_open {
+            // One end gave no answer, so there is none.
+            let why = answers.answer(*aspect).why().cloned().or_else(|| strongest.why.clone());
+            Answer::Unknown(Why::Size(Undecided::Readings(why.map(Box::new))))
+        } else {
+            Answer::Depends(runs.dependence(*aspect, answer, &points))
+        };
+        answers.across.insert(*aspect, across);
     }
-    conclude(test, &mut checked.report);
-    checked
-}
-
-/// A thing that is answered.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Aspect {
-    Question(usize),
-    Races,
-    Protocol,
-    Termination,
+    answers
 }
 
 /// What a run answered, in words.
 #[derive(Clone, Debug)]
 struct Outline {
-    answers: BTreeMap<Aspect, String>,
+    answers: BTreeMap<Aspect, &'static str>,
     /// Of races.
-    pairs: Vec<Places>,
+    pairs: BTreeSet<RacePlace>,
     /// Those are not all.
     more: bool,
     /// No question has a witness, nothing races, no rule is broken, everything ends.
     is_absent: bool,
     /// Why something is not known, if something is not.
-    why: Option<Reason>,
+    why: Option<Why>,
 }
 
 impl Outline {
-    fn new(report: &Report) -> Outline {
-        let mut answers = BTreeMap::new();
-        for (at, answer) in report.questions.iter().enumerate() {
-            answers.insert(Aspect::Question(at), answer.verdict.word().to_owned());
+    fn new(test: &Test, answers: &Answers) -> Outline {
+        let word = |aspect| (aspect, word(test, aspect, &answers.answer(aspect)));
+        let open = |verdict| match verdict {
+            Verdict::Unknown(why) => Some(why),
+            _ => None,
+        };
+        let why = answers.findings.iter().find_map(Answer::why).cloned();
+        let why = why.or_else(|| open(verdict::of_test(test, answers)));
+        let is_absent = (0..answers.findings.len()).all(|at| answers.witness(at).is_none())
+            && !answers.race.is_yes()
+            && !answers.protocol.is_yes()
+            && !answers.hang.is_yes();
+        Outline {
+            answers: answers.aspects().map(word).collect(),
+            pairs: answers.race_places().collect(),
+            more: answers.has_more_races(),
+            is_absent,
+            why: why.or_else(|| answers.hang.why().cloned()),
         }
-        answers.insert(Aspect::Races, race_word(report.races.answer).to_owned());
-        answers.insert(Aspect::Protocol, protocol_word(report.protocol.answer).to_owned());
-        answers.insert(Aspect::Termination, end_word(report.termination.answer).to_owned());
-        let why = report.questions.iter().find_map(|answer| answer.why.clone());
-        let why = why.or_else(|| report.why.clone()).or_else(|| report.termination.why.clone());
-        let is_absent = report.questions.iter().all(|answer| answer.witness.is_none())
-            && !matches!(report.races.answer, RaceAnswer::Found)
-            && !matches!(report.protocol.answer, ProtocolAnswer::Found)
-            && !matches!(report.termination.answer, TerminationAnswer::MayHang);
-        let pairs = report.races.pairs.iter().map(places).collect();
-        Outline { answers, pairs, more: report.races.more, is_absent, why }
     }
-}
 
-impl Outline {
+    fn word(&self, aspect: Aspect) -> Option<&&'static str> {
+        self.answers.get(&aspect)
+    }
+
     /// Nothing was found, and everything was looked at. A stronger reading of the ISA takes executions and races away and
     /// never adds any: that is what makes it stronger. Of somebody's own readings that is not known.
     fn is_clean(&self) -> bool {
@@ -149,34 +153,24 @@ impl Outline {
     }
 }
 
-fn race_word(answer: RaceAnswer) -> &'static str {
+/// An answer as a dependence tells it.
+fn word(test: &Test, aspect: Aspect, answer: &Answer) -> &'static str {
+    let (yes, no) = match aspect {
+        Aspect::Question(at) => {
+            let kind = test.program.questions.get(at).map_or(QuestionKind::Check, |question| question.kind);
+            return verdict::of_question(kind, answer).word();
+        }
+        Aspect::Races => ("race", "none"),
+        Aspect::Protocol => ("broken", "kept"),
+        Aspect::Termination => ("may hang", "terminates"),
+    };
     match answer {
-        RaceAnswer::None => "none",
-        RaceAnswer::Found => "race",
-        RaceAnswer::Depends => "depends",
-        RaceAnswer::Unknown => "unknown",
-        RaceAnswer::NotDefined => "not defined",
-        RaceAnswer::NotAsked => "not asked",
-    }
-}
-
-fn protocol_word(answer: ProtocolAnswer) -> &'static str {
-    match answer {
-        ProtocolAnswer::None => "kept",
-        ProtocolAnswer::Found => "broken",
-        ProtocolAnswer::Depends => "depends",
-        ProtocolAnswer::Unknown => "unknown",
-        ProtocolAnswer::NotAsked => "not asked",
-    }
-}
-
-fn end_word(answer: TerminationAnswer) -> &'static str {
-    match answer {
-        TerminationAnswer::Terminates => "terminates",
-        TerminationAnswer::MayHang => "may hang",
-        TerminationAnswer::Depends => "depends",
-        TerminationAnswer::Unknown => "unknown",
-        TerminationAnswer::NotAsked => "not asked",
+        Answer::Yes(()) => yes,
+        Answer::No => no,
+        Answer::Depends(_) => "depends",
+        Answer::Unknown(_) => "unknown",
+        Answer::NotDefined => "not defined",
+        Answer::NotAsked => "not asked",
     }
 }
 
@@ -215,8 +209,25 @@ pub struct Runs<'a> {
     pub model: &'a LoadedModel,
     pub options: &'a Options,
     done: BTreeMap<Settings, Outline>,
-    /// The executions behind the first answer.
-    known: Option<Evidence>,
+    known: Option<Known>,
+}
+
+/// The executions behind the first answers.
+struct Known {
+    /// Per question.
+    witnesses: Vec<Option<Shown>>,
+    races: Vec<Shown>,
+}
+
+impl Known {
+    fn new(answers: &Answers) -> Known {
+        let witnesses = (0..answers.findings.len()).map(|at| answers.witness(at).cloned()).collect();
+        let races = answers.races.iter().flat_map(|Raced { set, of }| {
+            let pairs = set.races.iter().filter(|(key, _)| key.is_pair());
+            pairs.map(|(_, example)| Shown { execution: Arc::clone(&example.execution), of: Arc::clone(of) })
+        });
+        Known { witnesses, races: races.collect() }
+    }
 }
 
 impl<'a> Runs<'a> {
@@ -225,17 +236,18 @@ impl<'a> Runs<'a> {
     }
 
     pub fn check(&self, settings: &Settings) -> Checked {
+        write::report::checked(self.test, self.model, self.answers(settings))
+    }
+
+    fn answers(&self, settings: &Settings) -> Answers {
         let options = self.options;
         match self.model.under(settings, self.test.program.version) {
-            Ok(None) => check_as_read(self.test, self.model, options),
+            Ok(None) => answers_as_read(self.test, self.model, options),
             Ok(Some(model)) => {
-                let checked = check_as_read(self.test, &model, options);
-                Checked { model: Some(model), ..checked }
+                let answers = answers_as_read(self.test, &model, options);
+                Answers { model: Some(model), ..answers }
             }
-            Err(error) => {
-                let why = Why::Internal(error.to_string());
-                refused(self.test, self.model, options, &outcome::terms(&self.test.program), why)
-            }
+            Err(error) => refused(self.test, self.model, options, Why::Internal(error.to_string())),
         }
     }
 
@@ -243,16 +255,17 @@ impl<'a> Runs<'a> {
         if let Some(outline) = self.done.get(settings) {
             return outline.clone();
         }
-        let outline = Outline::new(&self.check(settings).report);
+        let outline = Outline::new(self.test, &self.answers(settings));
         self.done.insert(settings.clone(), outline.clone());
         outline
     }
 
-    fn answer(&mut self, aspect: Aspect, settings: &Settings) -> String {
+    fn answer(&mut self, aspect: Aspect, settings: &Settings) -> &'static str {
         if aspect == Aspect::Races && !self.done.contains_key(settings) && self.still_races(settings) {
-            return race_word(RaceAnswer::Found).to_owned();
+            return word(self.test, aspect, &Answer::Yes(()));
         }
-        self.outline(settings).answers.remove(&aspect).unwrap_or_else(|| "unknown".to_owned())
+        let unknown = Answer::Unknown(Why::Size(Undecided::Races));
+        self.outline(settings).word(aspect).copied().unwrap_or_else(|| word(self.test, aspect, &unknown))
     }
 
     /// Whether what was found is there under these readings too, though a search was cut short.
@@ -267,12 +280,10 @@ impl<'a> Runs<'a> {
     /// Whether the witness of a question is consistent under these readings: then it answers the question there too.
     fn still_shows(&self, question: usize, settings: &Settings) -> bool {
         let Some(known) = &self.known else { return false };
-        let (Some(unfolding), Some(Some(witness))) = (&known.unfolding, known.witnesses.get(question)) else {
-            return false;
-        };
+        let Some(Some(Shown { execution, of })) = known.witnesses.get(question) else { return false };
         let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
-        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(unfolding) else { return false };
-        let judged = replayer.judge(witness, &Goal::new(Ends::Terminating));
+        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(of) else { return false };
+        let judged = replayer.judge(execution, &Goal::new(Ends::Terminating));
         judged.is_ok_and(|judged| judged.violated.is_empty())
     }
 
@@ -280,31 +291,30 @@ impl<'a> Runs<'a> {
     /// than a search.
     fn still_races(&self, settings: &Settings) -> bool {
         let Some(known) = &self.known else { return false };
-        let Some(unfolding) = known.accesses.as_ref().or(known.unfolding.as_ref()) else { return false };
         let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
         let model = model.as_deref().unwrap_or(self.model);
-        let Ok(replayer) = model.replayer(unfolding) else { return false };
         let is_race = |name: &str| model.flags().is_race(name);
-        known.races.iter().any(|(_, execution)| {
-            let exits = |trace: &fencepost_program::TraceId| {
-                let end = unfolding.traces.get(trace.index()).map(|trace| trace.end.clone());
-                matches!(end, Some(TraceEnd::Exit | TraceEnd::NotStarted))
-            };
-            let ends = if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck };
-            let judged = replayer.judge(execution, &Goal::new(ends));
-            judged.is_ok_and(|judged| judged.violated.is_empty() && judged.flags.iter().any(|(name, _)| is_race(name)))
+        // Mostly they are all of one unfolding.
+        known.races.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)).any(|races| {
+            let of = &races[0].of;
+            let Ok(replayer) = model.replayer(of) else { return false };
+            races.iter().any(|Shown { execution, .. }| {
+                let judged = replayer.judge(execution, &Goal::new(race_search::ends(of, execution)));
+                let raises = |judged: &Judgement| judged.flags.iter().any(|(name, _)| is_race(name));
+                judged.is_ok_and(|judged| judged.violated.is_empty() && raises(&judged))
+            })
         })
     }
 
     /// The smallest set of points that changes this answer. That all of them together do is known.
-    fn dependence(&mut self, aspect: Aspect, weakest: &str, points: &[&Point]) -> Dependence {
+    fn dependence(&mut self, aspect: Aspect, weakest: &'static str, points: &[&Point]) -> Dependence {
         let mut sets: Vec<u32> = (1..1u32 << points.len().min(16)).collect();
         sets.sort_by_key(|set| (set.count_ones(), *set));
         let mut smallest = points.to_vec();
         for bits in sets {
             let chosen: Vec<&Point> = members(points, bits);
             let answer = self.answer(aspect, &set(&self.options.readings, &chosen));
-            if answer != weakest && !is_unknown(&answer) {
+            if answer != weakest && !is_unknown(answer) {
                 smallest = chosen;
                 break;
             }
@@ -324,8 +334,8 @@ impl<'a> Runs<'a> {
         // Each point at its weakest is what was asked first, whatever time is left.
         let is_weakest = |values: &[String]| values.iter().zip(&smallest).all(|(value, point)| *value == point.default);
         let mut case = |(values, settings): (Vec<String>, Settings)| {
-            let answer = if is_weakest(&values) { weakest.to_owned() } else { self.answer(aspect, &settings) };
-            Case { values, answer }
+            let answer = if is_weakest(&values) { weakest } else { self.answer(aspect, &settings) };
+            Case { values, answer: answer.to_owned() }
         };
         let cases = combinations.into_iter().map(&mut case).collect();
         Dependence { readings: smallest.iter().map(|point| point.name.clone()).collect(), cases }
@@ -334,72 +344,4 @@ impl<'a> Runs<'a> {
 
 fn members<'p>(points: &[&'p Point], bits: u32) -> Vec<&'p Point> {
     points.iter().enumerate().filter(|(at, _)| bits & 1 << at != 0).map(|(_, point)| *point).collect()
-}
-
-/// Races that the strongest readings do not have.
-fn mark_contested(report: &mut Report, strongest: &Outline) {
-    let decided = strongest.answers.get(&Aspect::Races).is_some_and(|answer| !is_unknown(answer));
-    let decided = decided && !strongest.more;
-    for race in &mut report.races.pairs {
-        race.contested = decided && !strongest.pairs.contains(&places(race));
-    }
-}
-
-/// One end gave no answer, so there is none.
-fn leave_open(report: &mut Report, aspect: Aspect, why: Option<&Reason>) {
-    let unknown = || Verdict::Unknown(Why::Size("not decided under every reading of the specification".to_owned()));
-    match aspect {
-        Aspect::Question(at) => {
-            let Some(answer) = report.questions.get_mut(at) else { return };
-            answer.why = answer.why.take().or_else(|| why.cloned());
-            answer.verdict = unknown();
-        }
-        Aspect::Races => report.races.answer = RaceAnswer::Unknown,
-        Aspect::Protocol => report.protocol.answer = ProtocolAnswer::Unknown,
-        Aspect::Termination => {
-            report.termination.answer = TerminationAnswer::Unknown;
-            report.termination.why = report.termination.why.take().or_else(|| why.cloned());
-        }
-    }
-}
-
-fn depend(report: &mut Report, aspect: Aspect, dependence: Dependence) {
-    match aspect {
-        Aspect::Question(at) => {
-            let Some(answer) = report.questions.get_mut(at) else { return };
-            answer.depends = Some(dependence.clone());
-            answer.verdict = Verdict::Depends(dependence);
-        }
-        Aspect::Races => {
-            report.races.answer = RaceAnswer::Depends;
-            report.races.depends = Some(dependence);
-        }
-        Aspect::Protocol => {
-            report.protocol.answer = ProtocolAnswer::Depends;
-            report.protocol.depends = Some(dependence);
-        }
-        Aspect::Termination => {
-            report.termination.answer = TerminationAnswer::Depends;
-            report.termination.depends = Some(dependence);
-        }
-    }
-}
-
-/// The verdict of the test, now that those of its questions are settled.
-fn conclude(test: &Test, report: &mut Report) {
-    let enforced = test.program.questions.iter().zip(&report.questions);
-    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
-    let verdicts: Vec<&Verdict> = enforced.map(|(_, answer)| &answer.verdict).collect();
-    if verdicts.is_empty() {
-        return;
-    }
-    report.verdict = Verdict::worst(verdicts.iter().copied());
-    report.depends = match &report.verdict {
-        Verdict::Depends(dependence) => Some(dependence.clone()),
-        _ => None,
-    };
-    report.why = match &report.verdict {
-        Verdict::Unknown(_) => report.questions.iter().find_map(|answer| answer.why.clone()),
-        _ => None,
-    };
 }

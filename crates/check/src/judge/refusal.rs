@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::Feature;
 use fencepost_program::unfold::UnfoldError;
-use fencepost_report::verdict::Why;
+use fencepost_report::why::{Undecided, Why};
 
 use crate::model::load::LoadedModel;
 use crate::test::Test;
@@ -60,8 +60,8 @@ pub(crate) fn not_unfolded(test: &Test, error: &UnfoldError) -> Why {
     match error.span() {
         Some(span) if !is_limit => Why::Unsupported { span, what: error.to_string() },
         span => {
-            let place = span.map(|span| format!(" (line {})", test.source.position(span.start).line));
-            Why::Size(format!("{error}{}", place.unwrap_or_default()))
+            let line = span.map(|span| test.source.position(span.start).line);
+            Why::Size(Undecided::Unrolling { what: error.to_string(), line })
         }
     }
 }

@@ -12,12 +12,13 @@
 
 use fencepost_program::program::Condition;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::Undefined;
+use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
-use fencepost_report::verdict::Why;
-use fencepost_report::{ProtocolAnswer, RaceAnswer, TerminationAnswer, Undefined};
+use fencepost_report::why::Why;
 
 use crate::judge::contradiction;
-use crate::judge::found::{Answers, Finding};
+use crate::judge::found::{Answers, Reached};
 use crate::model::load::LoadedModel;
 use crate::options::{Options, Outcomes};
 use crate::test::Test;
@@ -46,46 +47,33 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, unfolding: &Unfolding, ans
     if !model.flags().may_undefine(unfolding) {
         return;
     }
-    answers.undefined = answers.races.undefined();
-    let instead = match answers.race_answer {
-        _ if !answers.undefined.is_empty() => Finding::Undefined,
-        RaceAnswer::Unknown => {
-            Finding::Unknown(answers.race_why.clone().unwrap_or_else(|| Why::Size(NOT_DECIDED.to_owned())))
-        }
+    answers.undefined = answers.races.iter().flat_map(|raced| raced.set.undefined()).collect();
+    let instead = match &answers.race {
+        _ if !answers.undefined.is_empty() => Answer::Yes(Reached::Undefined),
+        Answer::Unknown(why) => Answer::Unknown(why.clone()),
         _ => return,
     };
     for (question, finding) in test.program.questions.iter().zip(&mut answers.findings) {
         let is_open = match finding {
-            Some(Finding::Absent) => true,
+            Answer::No => true,
             // A limit ended the search, and nothing is left to find: every outcome is possible.
-            Some(Finding::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled | Why::Bound(_))) => {
-                matches!(instead, Finding::Undefined)
+            Answer::Unknown(Why::Time | Why::Memory | Why::Size(_) | Why::Cancelled | Why::Bound(_)) => {
+                instead.is_yes()
             }
             _ => false,
         };
         // `forall (true)` is true of every state, whatever the program does; none has `x = 1 /\ x = 2`.
         if is_open && !contradiction::is_unanswerable(question) {
-            *finding = Some(instead.clone());
+            *finding = instead.clone();
         }
     }
     // What the model's executions do says nothing of a program that may do anything: not that it ends, nor that it hangs.
-    let is_undefined = matches!(instead, Finding::Undefined);
-    let is_claimed = match answers.termination {
-        TerminationAnswer::Terminates => true,
-        TerminationAnswer::MayHang => is_undefined,
-        _ => false,
-    };
-    if is_claimed {
-        answers.stuck = None;
-        answers.termination = TerminationAnswer::Unknown;
-        answers.termination_why = Some(match instead {
-            Finding::Unknown(why) => why,
-            _ => Why::Undefined,
-        });
+    let why = instead.why().cloned().unwrap_or(Why::Undefined);
+    if answers.hang.is_yes() && instead.is_yes() {
+        answers.hang = Answer::Unknown(why.clone());
     }
-    if answers.protocol_answer == ProtocolAnswer::None {
-        answers.protocol_answer = ProtocolAnswer::Unknown;
-    }
+    answers.hang.leave_open(&why);
+    answers.protocol.leave_open(&why);
 }
 
 /// What these flags of the model make of a program, if there are any.
@@ -99,12 +87,13 @@ pub(crate) fn of(mut flags: Vec<(String, FindingKind)>) -> Option<Undefined> {
     (!flags.is_empty()).then_some(Undefined { flags, kinds, message })
 }
 
-const NOT_DECIDED: &str = "whether a race makes its behaviour undefined was not decided";
-
 #[cfg(test)]
 mod tests {
+    use fencepost_report::answer::Answer;
+    use fencepost_report::why::{Undecided, Why};
     use fencepost_syntax::Source;
 
+    use crate::judge::found::Raced;
     use crate::{Models, Options, check, load};
 
     fn test_of(threads: &str) -> crate::Test {
@@ -120,11 +109,11 @@ mod tests {
     #[test]
     fn an_absence_is_unknown_where_races_were_not_decided() {
         let test = test_of(&format!("{NONE}\n~exists (1:r0 = 5)"));
-        let mut answers = super::Answers::new(vec![Some(super::Finding::Absent)]);
-        answers.race_answer = super::RaceAnswer::Unknown;
+        let mut answers = super::Answers::new(vec![Answer::No]);
+        answers.race = Answer::Unknown(Why::Size(Undecided::Races));
         super::apply(&test, &Models::shipped("rc11-scoped").unwrap(), &super::Unfolding::default(), &mut answers);
         let finding = answers.findings.remove(0);
-        assert!(matches!(finding, Some(super::Finding::Unknown(super::Why::Size(_)))), "{finding:?}");
+        assert!(matches!(finding, Answer::Unknown(Why::Size(Undecided::Races))), "{finding:?}");
     }
 
     /// A limit may end the search for an outcome; that every one is possible is known all the same.
@@ -142,11 +131,13 @@ mod tests {
         let execution = check(&test_of(&format!("{RACE}\nexists (1:r0 = 1)")), &model, &Options::default());
         let execution = std::sync::Arc::new(execution.evidence.witnesses[0].clone().expect("a witness"));
         let pair = (fencepost_program::EventId(0), fencepost_program::EventId(0));
-        let mut answers = super::Answers::new(vec![Some(super::Finding::Unknown(super::Why::Time))]);
-        answers.races.note(flag, || crate::look::race::Example { pair, execution });
-        answers.race_answer = super::RaceAnswer::Found;
+        let mut answers = super::Answers::new(vec![Answer::Unknown(Why::Time)]);
+        let mut set = crate::look::race::RaceSet::default();
+        set.note(flag, || crate::look::race::Example { pair, execution });
+        answers.races = vec![Raced { set, of: Default::default() }];
+        answers.race = Answer::Yes(());
         super::apply(&test, &model, &super::Unfolding::default(), &mut answers);
-        assert!(matches!(answers.findings[0], Some(super::Finding::Undefined)), "{:?}", answers.findings);
+        assert!(matches!(answers.findings[0], Answer::Yes(super::Reached::Undefined)), "{:?}", answers.findings);
     }
 
     #[test]

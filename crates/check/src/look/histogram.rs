@@ -3,7 +3,7 @@
 
 use fencepost_program::value::Value;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Histogram {
     /// The values of every state, one state after the other, as they were met.
     values: Vec<Value>,
@@ -39,6 +39,13 @@ impl Histogram {
         self.counts.push(times);
         self.table[at] = self.counts.len() as u32;
         true
+    }
+
+    /// Counts what another search has met too.
+    pub fn extend(&mut self, other: &Histogram) {
+        other.unsorted().for_each(|(state, count)| {
+            self.add(state, count);
+        });
     }
 
     pub fn contains(&self, state: &[Value]) -> bool {

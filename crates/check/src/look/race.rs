@@ -50,14 +50,14 @@ pub struct Example {
     pub execution: Arc<Execution>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct RaceSet {
     pub races: BTreeMap<RaceKey, Example>,
     /// How many of each flag, and whether there are more than were kept.
     kept: BTreeMap<String, Kept>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Kept {
     number: usize,
     more: bool,

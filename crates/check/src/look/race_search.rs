@@ -16,12 +16,13 @@ use std::sync::Arc;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::CheckId;
-use fencepost_program::EventId;
 use fencepost_program::program::Condition;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{TraceEnd, Unfolding};
-use fencepost_report::verdict::Why;
-use fencepost_report::{Count, ProtocolAnswer, RaceAnswer};
+use fencepost_program::{EventId, TraceId};
+use fencepost_report::Count;
+use fencepost_report::answer::Answer;
+use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
 
 use crate::look::failing_waits::{self, Part};
@@ -115,6 +116,7 @@ impl Places {
 }
 
 /// What the search saw, and how much of what there is.
+#[derive(Clone)]
 pub struct Met {
     pub races: RaceSet,
     /// Those are all races.
@@ -285,17 +287,8 @@ impl RaceSearch<'_, '_> {
             replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
         });
         let Ok(replayer) = replayer.as_ref() else { return false };
-        let ends = |execution: &Execution| {
-            let exits = |trace: &fencepost_program::TraceId| {
-                self.unfolding
-                    .traces
-                    .get(trace.index())
-                    .is_some_and(|trace| matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted))
-            };
-            if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
-        };
         let judge = |execution: &Execution| {
-            let judged = replayer.judge(execution, &self.goal(ends(execution)));
+            let judged = replayer.judge(execution, &self.goal(ends(self.unfolding, execution)));
             judged.ok().filter(|judgement| judgement.violated.is_empty())
         };
         // One execution has many races, and what the judge says of it does not change.
@@ -314,6 +307,15 @@ impl RaceSearch<'_, '_> {
     }
 }
 
+/// Whether every thread of an execution ends.
+pub fn ends(unfolding: &Unfolding, execution: &Execution) -> Ends {
+    let exits = |trace: &TraceId| {
+        let trace = unfolding.traces.get(trace.index());
+        trace.is_some_and(|trace| matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted))
+    };
+    if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
+}
+
 /// Why an exploration has not seen everything.
 fn left_out(exploration: Exploration, capped: bool) -> Option<Why> {
     match exploration {
@@ -323,23 +325,12 @@ fn left_out(exploration: Exploration, capped: bool) -> Option<Why> {
 }
 
 /// What so many executions say. Nothing is said of no execution.
-pub fn answer(races: &RaceSet, executions: Count) -> RaceAnswer {
-    if races.has_race() {
-        RaceAnswer::Found
+pub fn answer(is_found: bool, executions: Count, why: Option<Why>) -> Answer {
+    if is_found {
+        Answer::Yes(())
     } else if executions.complete && executions.count > 0 {
-        RaceAnswer::None
+        Answer::No
     } else {
-        RaceAnswer::Unknown
-    }
-}
-
-/// The same of broken rules about mbarriers.
-pub fn protocol_answer(protocol: &ProtocolSet, executions: Count) -> ProtocolAnswer {
-    if protocol.has_error() {
-        ProtocolAnswer::Found
-    } else if executions.complete && executions.count > 0 {
-        ProtocolAnswer::None
-    } else {
-        ProtocolAnswer::Unknown
+        Answer::Unknown(why.unwrap_or(Why::Size(Undecided::Races)))
     }
 }

@@ -17,7 +17,7 @@ use fencepost_axiom::model::Model;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
-use fencepost_report::verdict::Why;
+use fencepost_report::why::{Undecided, Why};
 
 use crate::look::estimate::Estimate;
 use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
@@ -301,6 +301,6 @@ pub fn why_open(stop: Stop) -> Why {
         Stop::Bound(span) => Why::Bound(span),
         Stop::Outside { span, what } | Stop::Unsupported { span, what } => Why::Unsupported { span, what },
         Stop::ThinAir => Why::ThinAir,
-        Stop::Work => Why::Size("the search was cut".to_owned()),
+        Stop::Work => Why::Size(Undecided::Search),
     }
 }

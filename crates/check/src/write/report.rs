@@ -1,32 +1,34 @@
 //! From answers to a report: names instead of numbers, lines instead of spans.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::program::{Question, Term, Unsupported};
+use fencepost_program::program::{Program, Question, Term, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
 use fencepost_program::value::Value;
-use fencepost_report::verdict::{Verdict, Why};
+use fencepost_report::answer::Answer;
+use fencepost_report::verdict::{Dependence, Verdict};
+use fencepost_report::why::Why;
 use fencepost_report::{
-    Access, Answer, Assignment, Count, EventKind, Form, Number, Outcome, Place, Protocol, ProtocolError, Race,
-    RaceAnswer, Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Witness, WitnessEvent,
+    Access, Assignment, EventKind, Form, Number, Outcome, Place, Protocol, ProtocolAnswer, ProtocolError,
+    QuestionAnswer, Race, RaceAnswer, Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Witness,
+    WitnessEvent,
 };
 use fencepost_syntax::litmus::QuestionKind;
 use fencepost_syntax::{Source, Span};
 
-use crate::judge::found::{Answers, Finding};
-use crate::judge::known::verdict;
-use crate::judge::undefined;
-use crate::look::histogram::Histogram;
+use crate::judge::found::{
+    Answers, Aspect, Broken, Checked, Evidence, Finding, RacePlace, Raced, Reached, Shown, Subject,
+};
+use crate::judge::whole::Whole;
+use crate::judge::{undefined, verdict};
 use crate::look::outcome::{Reader, State, holds};
-use crate::look::protocol::{self, Key, ProtocolSet};
+use crate::look::protocol::{self, Key};
 use crate::look::proxy::Proxy;
 use crate::look::race::{Example, RaceKey};
-use crate::look::race_search::is_assuming;
 use crate::model::load::LoadedModel;
 use crate::phrase::{self, Notation};
 use crate::test::Test;
@@ -34,164 +36,203 @@ use crate::write::stuck::stuck;
 use crate::write::timeline::timeline;
 use crate::write::warnings;
 
-pub fn report(
-    test: &Test,
-    model: &LoadedModel,
-    unfolding: Option<&Unfolding>,
-    accesses: Option<&Unfolding>,
-    terms: &[Term],
-    answers: &Answers,
-) -> Report {
-    let names: Vec<Arc<str>> =
-        terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
-    let writer = Writer { test, unfolding, terms, names: &names, example: RefCell::default() };
-    let racing = Writer { unfolding: accesses.or(unfolding), example: RefCell::default(), ..writer };
-    let unanswered = Finding::Unknown(Why::Internal("a question was not answered".to_owned()));
-    let questions: Vec<Answer> = test
-        .program
-        .questions
-        .iter()
-        .zip(&answers.findings)
-        .map(|(question, finding)| writer.answer(question, finding.as_ref().unwrap_or(&unanswered), answers))
-        .collect();
-    let verdict = overall(test, &questions, answers);
-    let why = match &verdict {
-        Verdict::Unknown(why) => Some(Reason::new(why, &test.source)),
+/// Answers written down, with the executions behind them.
+pub fn checked(test: &Test, model: &LoadedModel, answers: Answers) -> Checked {
+    let report = report(test, model, &answers);
+    let races = answers.races.iter().flat_map(|raced| raced.set.races.iter().filter(|(key, _)| key.is_pair()));
+    let races = races.map(|(_, example)| (example.pair, Arc::clone(&example.execution))).collect();
+    let accesses = answers.races.first().map(|raced| &raced.of);
+    let accesses = accesses.filter(|of| answers.unfolding.as_ref().is_none_or(|own| !Arc::ptr_eq(own, of))).cloned();
+    let execution = |shown: Shown| Arc::unwrap_or_clone(shown.execution);
+    let stuck = match answers.hang {
+        Answer::Yes(shown) => Some(execution(shown)),
         _ => None,
     };
-    let filter = test.program.filter.as_ref().map(|filter| &filter.node);
-    let assuming = |filter| unfolding.is_some_and(|unfolding| is_assuming(unfolding, filter));
+    let witness = |finding: Finding| match finding {
+        Answer::Yes(Reached::Shown(shown)) => Some(execution(shown)),
+        _ => None,
+    };
+    // Nothing was looked at: there is not even an execution that was not found.
+    let findings = if answers.unfolding.is_some() { answers.findings } else { Vec::new() };
+    let witnesses = findings.into_iter().map(witness).collect();
+    let cut = match answers.subject {
+        Subject::Cut(whole) => Some(Arc::clone(&whole.cut)),
+        Subject::AsGiven | Subject::Case(_) => None,
+    };
+    let evidence = Evidence { unfolding: answers.unfolding, witnesses, stuck, races, accesses };
+    Checked { report, evidence, model: answers.model, test: cut }
+}
+
+/// The report of a test, of which something else may have been searched.
+fn report(given: &Test, model: &LoadedModel, answers: &Answers) -> Report {
+    let (test, whole) = match &answers.subject {
+        Subject::AsGiven => (given, None),
+        Subject::Case(test) => (&**test, None),
+        Subject::Cut(whole) => (&*whole.cut, Some(&**whole)),
+    };
+    let names: Vec<Arc<str>> =
+        answers.terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
+    let writer = Writer { test, whole, terms: &answers.terms, names: &names };
+    // What a person asked for is told in the words that were used.
+    let asked = if whole.is_some() { given } else { test };
+    let questions = test.program.questions.iter().zip(&asked.program.questions).take(answers.findings.len());
+    let questions = questions.enumerate();
+    let verdict = verdict::of_test(test, answers);
+    let Program { name, unsupported, .. } = &test.program;
     Report {
         schema: SCHEMA,
-        test: test.program.name.clone(),
+        test: name.clone(),
         file: test.source.name.clone(),
         row: test.row,
         arch: phrase::arch(test.program.arch).to_owned(),
         model: model.name.clone(),
         hash: test.hash().to_owned(),
+        why: writer.open(&verdict),
+        depends: depends(&verdict),
         verdict,
-        why,
-        depends: None,
         undefined: undefined::of(answers.undefined.clone()),
-        readings: Vec::new(),
-        unsupported: forms(&test.program.unsupported, &test.source),
-        questions,
+        readings: answers.readings.clone(),
+        unsupported: forms(unsupported, &test.source),
+        questions: questions
+            .map(|(at, (question, asked_question))| QuestionAnswer {
+                condition: phrase::condition(&asked.program, &asked_question.condition, Notation::Named),
+                ..writer.answer(at, question, answers)
+            })
+            .collect(),
         executions: answers.executions,
-        outcomes: answers.outcomes.iter().map(|(state, count)| writer.outcome(state, count)).collect(),
+        outcomes: writer.outcomes(answers),
         unlisted: 0,
-        races: racing.races(model, answers, assuming(undefined::race_filter(test, model))),
-        protocol: Protocol {
-            answer: answers.protocol_answer,
-            errors: if answers.protocol_of_accesses { &racing } else { &writer }.protocol(&answers.protocol),
-            depends: None,
-        },
-        termination: writer.termination(answers, assuming(filter)),
-        warnings: warnings::gather(test, model, unfolding, answers),
+        races: writer.races(answers),
+        protocol: writer.protocol(answers),
+        termination: writer.termination(answers),
+        warnings: warnings::gather(test, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
-        deepened: None,
+        deepened: answers.deepened,
     }
 }
 
-/// The worst of the questions that can be broken.
-fn overall(test: &Test, questions: &[Answer], answers: &Answers) -> Verdict {
-    let enforced = test.program.questions.iter().zip(questions);
-    let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
-    // A test that asks nothing asks for everything: its executions, races and hangs.
-    let stopped = answers.stopped.as_ref().filter(|_| test.program.questions.is_empty());
-    match (Verdict::worst(enforced.map(|(_, answer)| &answer.verdict)), answers.refused.as_ref().or(stopped)) {
-        // A test that asks nothing still has not been looked at.
-        (Verdict::Holds, Some(why)) => Verdict::Unknown(why.clone()),
-        (verdict, _) => verdict,
+/// What a verdict depends on.
+fn depends(verdict: &Verdict) -> Option<Dependence> {
+    match verdict {
+        Verdict::Depends(on) => Some(on.clone()),
+        _ => None,
+    }
+}
+
+/// The word for an answer about races, and what it depends on.
+fn race_word(answer: Answer) -> (RaceAnswer, Option<Dependence>, Option<Why>) {
+    match answer {
+        Answer::No => (RaceAnswer::None, None, None),
+        Answer::Yes(()) => (RaceAnswer::Found, None, None),
+        Answer::Depends(on) => (RaceAnswer::Depends, Some(on), None),
+        Answer::Unknown(why) => (RaceAnswer::Unknown, None, Some(why)),
+        Answer::NotDefined => (RaceAnswer::NotDefined, None, None),
+        Answer::NotAsked => (RaceAnswer::NotAsked, None, None),
+    }
+}
+
+/// The same of rules about mbarriers.
+fn protocol_word(answer: Answer) -> (ProtocolAnswer, Option<Dependence>) {
+    match answer {
+        Answer::No => (ProtocolAnswer::None, None),
+        Answer::Yes(()) => (ProtocolAnswer::Found, None),
+        Answer::Depends(on) => (ProtocolAnswer::Depends, Some(on)),
+        Answer::Unknown(_) => (ProtocolAnswer::Unknown, None),
+        Answer::NotDefined | Answer::NotAsked => (ProtocolAnswer::NotAsked, None),
+    }
+}
+
+/// The same of whether a program may hang.
+fn termination_word(answer: Answer) -> (TerminationAnswer, Option<Dependence>, Option<Why>) {
+    match answer {
+        Answer::No => (TerminationAnswer::Terminates, None, None),
+        Answer::Yes(()) => (TerminationAnswer::MayHang, None, None),
+        Answer::Depends(on) => (TerminationAnswer::Depends, Some(on), None),
+        Answer::Unknown(why) => (TerminationAnswer::Unknown, None, Some(why)),
+        Answer::NotDefined | Answer::NotAsked => (TerminationAnswer::NotAsked, None, None),
     }
 }
 
 struct Writer<'a> {
+    /// What was searched.
     test: &'a Test,
-    unfolding: Option<&'a Unfolding>,
+    /// What its parts were before it was cut, if it was.
+    whole: Option<&'a Whole>,
     terms: &'a [Term],
     /// What each of them is called.
     names: &'a [Arc<str>],
-    /// The example of the last race that was written: one execution has many, and may be large.
-    example: RefCell<Option<(Arc<Execution>, Witness)>>,
 }
 
 impl Writer<'_> {
-    /// Executions that a filter or an assumption keeps out are not counted, and may end.
-    fn termination(&self, answers: &Answers, assuming: bool) -> Termination {
-        let none_ends = answers.executions == Some(Count { count: 0, complete: true }) && !assuming;
+    fn reason(&self, why: &Why) -> Option<Reason> {
+        why.told().map(|why| Reason::new(why, &self.test.source))
+    }
+
+    /// Why a verdict is not known, if it is not.
+    fn open(&self, verdict: &Verdict) -> Option<Reason> {
+        match verdict {
+            Verdict::Unknown(why) => self.reason(why),
+            _ => None,
+        }
+    }
+
+    fn termination(&self, answers: &Answers) -> Termination {
+        let (answer, depends, why) = termination_word(answers.answer(Aspect::Termination));
+        let shown = answers.hang.yes();
         Termination {
-            answer: answers.termination,
-            never_ends: none_ends && answers.termination == TerminationAnswer::MayHang,
-            why: answers.termination_why.as_ref().map(|why| Reason::new(why, &self.test.source)),
-            witness: answers.stuck.as_ref().and_then(|execution| self.witness(execution, None)),
-            stuck: answers
-                .stuck
-                .as_ref()
-                .zip(self.unfolding)
-                .map_or(Vec::new(), |(execution, unfolding)| stuck(self.test, unfolding, execution)),
+            answer,
+            never_ends: answers.never_ends,
+            why: why.and_then(|why| self.reason(&why)),
+            witness: shown.map(|shown| self.witness(&shown.of, &shown.execution, None)),
+            stuck: shown.map_or(Vec::new(), |shown| stuck(self.test, &shown.of, &shown.execution)),
             cause: String::new(),
             missing: Vec::new(),
-            depends: None,
+            depends,
         }
     }
 
-    fn races(&self, model: &LoadedModel, answers: &Answers, assuming: bool) -> Races {
-        let pairs = answers.races.races.iter().filter(|(key, _)| key.is_pair());
+    fn races(&self, answers: &Answers) -> Races {
+        let (answer, depends, why) = race_word(answers.answer(Aspect::Races));
+        let mut pairs = Vec::new();
+        for Raced { set, of } in &answers.races {
+            // The example of the last race that was written: one execution has many, and may be large.
+            let mut last = None;
+            let races = set.races.iter().filter(|(key, _)| key.is_pair());
+            for (key, example) in races {
+                pairs.extend(self.race(of, (key, example), answers.agreed.as_ref(), &mut last));
+            }
+        }
         Races {
-            answer: match answers.race_answer {
-                // Its flags may be about anything.
-                RaceAnswer::None | RaceAnswer::Unknown if !model.flags().declare_races() => RaceAnswer::NotDefined,
-                answer => answer,
-            },
-            assuming,
-            pairs: pairs.filter_map(|(key, example)| self.race(key, example)).collect(),
-            more: answers.races.has_more(),
+            answer,
+            assuming: answers.races_assume,
+            pairs,
+            more: answers.has_more_races(),
             undiagnosed: 0,
-            depends: None,
-            rest: answers.race_rest.as_ref().map(|why| Reason::new(why, &self.test.source)),
-            why: answers.race_why.clone().filter(|_| answers.race_answer == fencepost_report::RaceAnswer::Unknown),
+            depends,
+            rest: answers.race_rest.as_ref().and_then(|why| self.reason(why)),
+            why,
         }
     }
 
-    fn answer(&self, question: &Question, finding: &Finding, answers: &Answers) -> Answer {
-        let verdict = verdict(question.kind, finding);
-        let why = match &verdict {
-            Verdict::Unknown(why) => Some(Reason::new(why, &self.test.source)),
-            _ => None,
-        };
-        let witness = match finding {
-            Finding::Found(execution) => self.witness(execution, Some(question)),
-            Finding::Absent | Finding::Undefined | Finding::Unknown(_) => None,
-        };
-        // Of values without a model there is nothing to count.
-        let is_counted = !matches!(finding, Finding::Unknown(Why::Unsupported { .. }));
-        let counts = answers.executions.filter(|_| is_counted).and_then(|_| self.counts(question, &answers.outcomes));
-        Answer {
+    fn answer(&self, at: usize, question: &Question, answers: &Answers) -> QuestionAnswer {
+        let verdict = verdict::of_question(question.kind, &answers.answer(Aspect::Question(at)));
+        let counts = answers.counts.get(at).copied().flatten();
+        let is_undefined = |finding: &Finding| matches!(finding, Answer::Yes(Reached::Undefined));
+        QuestionAnswer {
             kind: phrase::question_kind(question.kind).to_owned(),
             name: question.name.clone(),
-            condition: phrase::condition(&self.test.program, &question.condition, Notation::Named),
+            condition: String::new(),
             line: self.test.source.position(question.span.start).line,
+            why: self.open(&verdict),
+            depends: depends(&verdict),
             verdict,
-            why,
-            depends: None,
-            undefined: matches!(finding, Finding::Undefined),
+            undefined: answers.findings.get(at).is_some_and(is_undefined),
             positive: counts.map(|(positive, _)| positive),
             negative: counts.map(|(_, negative)| negative),
-            witness,
+            witness: answers.witness(at).map(|shown| self.witness(&shown.of, &shown.execution, Some(question))),
             cause: None,
         }
-    }
-
-    /// How many (execution, final state) pairs satisfy the condition, and how many do not; None if that is more than can
-    /// be said.
-    fn counts(&self, question: &Question, outcomes: &Histogram) -> Option<(u64, u64)> {
-        let mut counts = (0u64, 0u64);
-        for (state, count) in outcomes.unsorted() {
-            let side = if holds(&question.condition, self.terms, state) { &mut counts.0 } else { &mut counts.1 };
-            *side = side.checked_add(count)?;
-        }
-        Some(counts)
     }
 
     fn assignment(&self, state: &[Value]) -> Assignment {
@@ -204,12 +245,23 @@ impl Writer<'_> {
         named.map_or(Number::Known(value.0), |(_, name)| Number::Unknown(name.clone()))
     }
 
-    fn outcome(&self, state: &[Value], executions: u64) -> Outcome {
-        Outcome { values: self.assignment(state), executions }
+    /// The distinct final states, ascending: by the values that were searched, or by the names of those that are told.
+    fn outcomes(&self, answers: &Answers) -> Vec<Outcome> {
+        let outcome = |(state, executions)| Outcome { values: self.assignment(state), executions };
+        let outcomes = answers.outcomes.iter().map(outcome);
+        if self.whole.is_none() && !answers.is_merged {
+            return outcomes.collect();
+        }
+        let mut told: BTreeMap<Assignment, u64> = BTreeMap::new();
+        for Outcome { values, executions } in outcomes {
+            let values = self.whole.map_or_else(|| values.clone(), |whole| whole.assemble(&values));
+            let count = told.entry(values).or_default();
+            *count = count.checked_add(executions).unwrap_or(*count);
+        }
+        told.into_iter().map(|(values, executions)| Outcome { values, executions }).collect()
     }
 
-    fn witness(&self, execution: &Execution, question: Option<&Question>) -> Option<Witness> {
-        let unfolding = self.unfolding?;
+    fn witness(&self, unfolding: &Unfolding, execution: &Execution, question: Option<&Question>) -> Witness {
         let reader = Reader::new(unfolding, execution);
         let state = question.and_then(|question| {
             let negated = matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert);
@@ -220,8 +272,13 @@ impl Writer<'_> {
             };
             reader.states(self.terms).into_iter().find(wanted)
         });
+        let state = state.map_or(Assignment::default(), |state| self.assignment(&state));
+        let state = match self.whole.filter(|_| question.is_some()) {
+            Some(whole) => whole.assemble(&state),
+            None => state,
+        };
         let pairs = |pairs: &[(EventId, EventId)]| pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
-        Some(Witness {
+        Witness {
             events: execution.events.iter().filter_map(|&event| self.event(unfolding, &reader, event)).collect(),
             rf: pairs(&execution.rf),
             co: pairs(&execution.co),
@@ -232,8 +289,8 @@ impl Writer<'_> {
                 .iter()
                 .map(|group| group.iter().map(|event| event.0).collect())
                 .collect(),
-            state: state.map_or(Assignment::default(), |state| self.assignment(&state)),
-        })
+            state,
+        }
     }
 
     fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, id: EventId) -> Option<WitnessEvent> {
@@ -273,58 +330,60 @@ impl Writer<'_> {
         }
     }
 
-    fn race(&self, key: &RaceKey, example: &Example) -> Option<Race> {
-        let unfolding = self.unfolding?;
+    fn race(
+        &self,
+        unfolding: &Unfolding,
+        (key, example): (&RaceKey, &Example),
+        agreed: Option<&BTreeSet<RacePlace>>,
+        last: &mut Option<(Arc<Execution>, Witness)>,
+    ) -> Option<Race> {
         let first = unfolding.events.get(example.pair.0.index())?;
         let second = unfolding.events.get(example.pair.1.index())?;
+        let location = self.location(first).or_else(|| self.location(second));
+        let place = || (key.flag.clone(), key.first, key.second);
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, &example.execution));
+        let (_, written) = last
+            .insert(known.unwrap_or_else(|| {
+                (Arc::clone(&example.execution), self.witness(unfolding, &example.execution, None))
+            }));
         Some(Race {
             flag: key.flag.clone(),
             kind: key.kind,
-            first: self.access(unfolding, first, key.first),
-            second: self.access(unfolding, second, key.second),
-            location: self.location(first).or_else(|| self.location(second)),
-            contested: false,
+            first: access(self.test, unfolding, first, key.first),
+            second: access(self.test, unfolding, second, key.second),
+            location: location.map(|name| self.whole.map_or_else(|| name.clone(), |whole| whole.address(name.clone()))),
+            contested: agreed.is_some_and(|agreed| !agreed.contains(&place())),
             diagnosis: None,
-            example: self.example(&example.execution)?,
+            example: written.clone(),
         })
     }
 
-    fn example(&self, execution: &Arc<Execution>) -> Option<Witness> {
-        let mut last = self.example.borrow_mut();
-        match last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, execution)) {
-            Some((_, written)) => Some(written.clone()),
-            None => {
-                let written = self.witness(execution, None)?;
-                *last = Some((Arc::clone(execution), written.clone()));
-                Some(written)
-            }
-        }
-    }
-
-    fn protocol(&self, set: &ProtocolSet) -> Vec<ProtocolError> {
-        let Some(unfolding) = self.unfolding else { return Vec::new() };
-        let error = |(key, example): (&Key, &protocol::Example)| {
-            let event = unfolding.events.get(example.event.index())?;
-            let location = unfolding.locations.get(key.location.index())?;
-            Some(ProtocolError {
-                kind: key.kind.name().to_owned(),
-                mbarrier: location.name.clone(),
-                message: example.message.clone(),
-                section: key.kind.section().to_owned(),
-                access: self.access(unfolding, event, key.span),
-                timeline: timeline(self.test, unfolding, &example.execution, key.location, example.event),
-            })
-        };
+    fn protocol(&self, answers: &Answers) -> Protocol {
+        let (answer, depends) = protocol_word(answers.answer(Aspect::Protocol));
         // The same in words, of several operations any of which may come last, is one error.
         let mut told = BTreeSet::new();
-        let is_news = |(key, example): &(&Key, &protocol::Example)| {
-            !key.kind.is_of_the_whole_life() || told.insert((key.location, key.kind, example.message.clone()))
-        };
-        set.errors.iter().filter(|(key, _)| key.kind.is_error()).filter(is_news).filter_map(error).collect()
+        let mut errors = Vec::new();
+        for Broken { set, of } in &answers.broken {
+            let is_news = |(key, example): &(&Key, &protocol::Example)| {
+                !key.kind.is_of_the_whole_life() || told.insert((key.location, key.kind, example.message.clone()))
+            };
+            let found = set.errors.iter().filter(|(key, _)| key.kind.is_error()).filter(is_news);
+            errors.extend(found.filter_map(|(key, example)| self.error(of, key, example)));
+        }
+        Protocol { answer, errors, depends }
     }
 
-    fn access(&self, unfolding: &Unfolding, event: &unfolding::Event, span: Span) -> Access {
-        access(self.test, unfolding, event, span)
+    fn error(&self, unfolding: &Unfolding, key: &Key, example: &protocol::Example) -> Option<ProtocolError> {
+        let event = unfolding.events.get(example.event.index())?;
+        let location = unfolding.locations.get(key.location.index())?;
+        Some(ProtocolError {
+            kind: key.kind.name().to_owned(),
+            mbarrier: location.name.clone(),
+            message: example.message.clone(),
+            section: key.kind.section().to_owned(),
+            access: access(self.test, unfolding, event, key.span),
+            timeline: timeline(self.test, unfolding, &example.execution, key.location, example.event),
+        })
     }
 }
 

@@ -3,23 +3,17 @@
 
 use fencepost_program::program::Lint;
 use fencepost_program::sections;
-use fencepost_program::unfolding::{Hazard, HazardKind, Unfolding};
+use fencepost_program::unfolding::HazardKind;
 use fencepost_report::finding::FindingKind;
-use fencepost_report::{Place, RaceAnswer, Warning};
+use fencepost_report::{Place, Warning};
 use fencepost_syntax::Span;
 
 use crate::judge::found::Answers;
-use crate::look::race::{RaceKey, hazard_kind};
-use crate::model::load::LoadedModel;
+use crate::look::race::RaceKey;
 use crate::test::Test;
 
 /// In the order of the text, each once.
-pub(crate) fn gather(
-    test: &Test,
-    model: &LoadedModel,
-    unfolding: Option<&Unfolding>,
-    answers: &Answers,
-) -> Vec<Warning> {
+pub(crate) fn gather(test: &Test, answers: &Answers) -> Vec<Warning> {
     let place = |span: Span| {
         let position = test.source.position(span.start);
         Place { line: position.line, column: position.column }
@@ -33,11 +27,7 @@ pub(crate) fn gather(
     for lint in &test.program.lints {
         warnings.push(warning(lint.name, (lint.span, lint.span), lint.message.clone(), lint.section));
     }
-    // What was shown, or shown not to happen, needs no warning.
-    let is_decided = matches!(answers.race_answer, RaceAnswer::Found | RaceAnswer::None);
-    let is_told =
-        |hazard: &Hazard| is_decided && hazard_kind(hazard.kind).is_some_and(|kind| model.flags().knows(kind));
-    for hazard in unfolding.into_iter().flat_map(|unfolding| &unfolding.hazards).filter(|hazard| !is_told(hazard)) {
+    for hazard in &answers.hazards {
         let (name, message, section) = match hazard.kind {
             HazardKind::Misaligned { address, wanted } => {
                 let address = test.program.addresses.get(address.index());
@@ -50,14 +40,18 @@ pub(crate) fn gather(
         };
         warnings.push(warning(name, (hazard.first, hazard.second), message, section));
     }
-    for key in answers.races.races.keys().filter(|key| !key.is_pair()) {
+    for key in answers.flagged().filter(|key| !key.is_pair()) {
         let (message, section) = flag(key);
         warnings.push(warning(&key.flag, (key.first, key.second), message, section));
     }
-    for (key, example) in answers.protocol.errors.iter().filter(|(key, _)| !key.kind.is_error()) {
+    let errors = answers.broken.iter().flat_map(|broken| &broken.set.errors);
+    for (key, example) in errors.filter(|(key, _)| !key.kind.is_error()) {
         let name = test.program.locations.get(key.location.index()).map_or("an mbarrier", |found| found.name.as_str());
         let message = format!("{name} {}", example.message);
         warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
+    }
+    for torn in &answers.torn {
+        warnings.push(warning(torn.name, (torn.span, torn.span), torn.message.clone(), sections::ATOMICITY_AXIOM));
     }
     warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
     warnings.dedup();

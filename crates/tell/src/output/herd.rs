@@ -13,7 +13,7 @@ use fencepost_check::phrase::{self, Notation};
 use fencepost_check::test::Test;
 use fencepost_program::program::Program;
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Answer, Report};
+use fencepost_report::{QuestionAnswer, Report};
 
 pub fn log(test: &Test, report: &Report) -> String {
     let mut text = String::new();
@@ -45,7 +45,7 @@ pub fn log(test: &Test, report: &Report) -> String {
     text
 }
 
-fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str) {
+fn answer(text: &mut String, report: &Report, question: &QuestionAnswer, condition: &str) {
     let word = match &question.verdict {
         _ if report.undefined.is_some() => "Undef",
         Verdict::Holds => "Ok",
@@ -73,7 +73,7 @@ fn answer(text: &mut String, report: &Report, question: &Answer, condition: &str
 }
 
 /// What the verdict and the executions that were counted tell, where not all of them were.
-fn observed_in_part(question: &Answer) -> &'static str {
+fn observed_in_part(question: &QuestionAnswer) -> &'static str {
     match (herd_kind(&question.kind), &question.verdict) {
         ("exists", Verdict::Violated) | ("~exists", Verdict::Holds) => "Never",
         ("forall", Verdict::Holds) => "Always",
@@ -83,7 +83,7 @@ fn observed_in_part(question: &Answer) -> &'static str {
     }
 }
 
-fn kind(question: &Answer) -> &'static str {
+fn kind(question: &QuestionAnswer) -> &'static str {
     match herd_kind(&question.kind) {
         "~exists" => "Forbidden",
         "forall" => "Required",

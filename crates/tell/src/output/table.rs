@@ -7,7 +7,7 @@ use fencepost_check::expect::requirement;
 use fencepost_check::phrase;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Answer, Count, ProtocolAnswer, RaceAnswer, Report, TerminationAnswer};
+use fencepost_report::{Count, ProtocolAnswer, QuestionAnswer, RaceAnswer, Report, TerminationAnswer};
 
 use super::details;
 use super::width::{Width, shortened, wrapped};
@@ -444,7 +444,7 @@ fn lacking(text: &mut String, report: &Report) {
     }
 }
 
-fn sentence(report: &Report, answer: &Answer) -> String {
+fn sentence(report: &Report, answer: &QuestionAnswer) -> String {
     let found = match (&answer.verdict, answer.kind.as_str()) {
         (_, kind) if answer.undefined => undefined(kind),
         _ if report.is_vacuous(answer) => "no execution terminates (or passes the filter), so this holds vacuously",

@@ -157,7 +157,7 @@ fn undefined(checked: &Checked) -> Option<String> {
 /// The example of the first race that was found.
 fn racing<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked, unfolding: &'a Unfolding) -> Option<Chosen<'a>> {
     let (_, execution) = checked.evidence.races.first()?;
-    let unfolding = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
+    let unfolding = checked.evidence.accesses.as_deref().unwrap_or(unfolding);
     let races = races_in(model, checked, unfolding, execution);
     let caption = races_told(test, unfolding, &races).into_iter().chain(undefined(checked)).collect();
     let races = races.into_iter().take(MOST_RACES).collect();

@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Condition;
-use fencepost_report::verdict::Why;
-use fencepost_report::{Count, TerminationAnswer};
+use fencepost_report::Count;
+use fencepost_report::answer::Answer;
+use fencepost_report::why::Why;
 
 use super::Job;
-use crate::judge::found::{Answers, Finding};
+use crate::judge::found::Answers;
 use crate::look::race_search;
 use crate::look::search::why_open;
 
@@ -18,11 +19,11 @@ impl Job<'_> {
     /// What no execution breaks may hold because there is none. Where they were not counted, one is looked for.
     pub(super) fn vacuity(&self, answers: &mut Answers) {
         let is_known = answers.executions.is_some_and(|counted| counted.complete || counted.count > 0);
-        let is_asked = answers.findings.iter().any(|finding| matches!(finding, Some(Finding::Absent)));
+        let is_asked = answers.findings.iter().any(Answer::is_no);
         if is_known || !is_asked || !self.may_have_none() {
             return;
         }
-        if matches!(self.find(&Condition::And(Vec::new()), &mut None), Finding::Absent) {
+        if self.find(&Condition::And(Vec::new()), &mut None).is_no() {
             answers.executions = Some(Count { count: 0, complete: true });
         }
     }
@@ -44,7 +45,7 @@ impl Job<'_> {
     pub(super) fn termination(&self, answers: &mut Answers) {
         let none_ends = answers.executions == Some(Count { count: 0, complete: true });
         if !(self.searcher.estimate.may_not_exit || none_ends && self.is_unassuming()) {
-            answers.termination = TerminationAnswer::Terminates;
+            answers.hang = Answer::No;
             return;
         }
         // A filter speaks of final states, which an execution that never ends does not have.
@@ -58,26 +59,20 @@ impl Job<'_> {
             },
         );
         answers.engine.get_or_insert(found.engine);
-        let (answer, why) = match (found.results, found.exploration) {
+        answers.hang = match (found.results, found.exploration) {
             (Some(execution), _) => match self.confirmed(&execution, &goal) {
-                Ok(()) => {
-                    answers.stuck = Some(execution);
-                    (TerminationAnswer::MayHang, None)
-                }
-                Err(why) => (TerminationAnswer::Unknown, Some(why)),
+                Ok(()) => Answer::Yes(self.shown(execution)),
+                Err(why) => Answer::Unknown(why),
             },
             // No execution ends and none was found that never does: what the threads wait for cannot come (a kernel that
             // starts after this one), which is no spinning on a final value.
             (None, Exploration::Complete) if none_ends && self.is_unassuming() => {
                 let what = "no execution ends: a thread waits for what cannot come before it has ended".to_owned();
-                let why = Why::Unsupported { span: self.test.litmus.span(), what };
-                (TerminationAnswer::Unknown, Some(why))
+                Answer::Unknown(Why::Unsupported { span: self.test.litmus.span(), what })
             }
-            (None, Exploration::Complete) => (TerminationAnswer::Terminates, None),
-            (None, Exploration::Incomplete(stop)) => (TerminationAnswer::Unknown, Some(why_open(stop))),
-            (None, Exploration::Stopped) => (TerminationAnswer::Unknown, None),
+            (None, Exploration::Complete) => Answer::No,
+            (None, Exploration::Incomplete(stop)) => Answer::Unknown(why_open(stop)),
+            (None, Exploration::Stopped) => Answer::Unknown(Why::Internal("a search stopped by itself".to_owned())),
         };
-        answers.termination = answer;
-        answers.termination_why = why;
     }
 }

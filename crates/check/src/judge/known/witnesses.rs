@@ -4,25 +4,26 @@
 use fencepost_report::Count;
 
 use super::Job;
-use crate::judge::found::{Answers, Finding};
+use crate::judge::found::{Answers, Shown};
 use crate::look::outcome::{self, holds};
 
 impl Job<'_> {
     /// A witness that is not among the executions that were counted is one more.
     pub(super) fn count_witnesses(&self, answers: &mut Answers) {
-        let Some(executions) = answers.executions.as_mut().filter(|executions| !executions.complete) else { return };
+        let Some(mut executions) = answers.executions.filter(|executions| !executions.complete) else { return };
         let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-        for finding in answers.findings.iter().flatten() {
-            let Finding::Found(execution) = finding else { continue };
-            let states = outcome::Reader::new(self.unfolding, execution).states(self.terms);
+        let found: Vec<Shown> = (0..answers.findings.len()).filter_map(|at| answers.witness(at).cloned()).collect();
+        for Shown { execution, of } in &found {
+            let states = outcome::Reader::new(of, execution).states(self.terms);
             let states = states.iter().filter(|state| filter.is_none_or(|filter| holds(filter, self.terms, state)));
             let states: Vec<_> = states.filter(|state| !answers.outcomes.contains(state)).collect();
             if !states.is_empty() {
-                *executions = executions.plus(Count { count: 1, complete: false });
+                executions = executions.plus(Count { count: 1, complete: false });
             }
             for state in states {
                 answers.outcomes.add(state, 1);
             }
         }
+        answers.executions = Some(executions);
     }
 }

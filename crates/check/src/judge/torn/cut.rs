@@ -3,20 +3,20 @@
 //! The text is lowered again with the cuts, so that every rule about accesses to several locations is that of accesses of
 //! different sizes (`lower::cut`). What is asked is translated: it need not be what the text asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fencepost_program::LocationId;
 use fencepost_program::initial::unknowns;
 use fencepost_program::lower::{lower, lower_cut};
-use fencepost_program::program::{Condition, Location, Program, Question, Space, Term, Unsupported};
+use fencepost_program::program::{Address, Condition, Location, Program, Question, Space, Term, Unsupported};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::{Type, Value};
-use fencepost_report::{Assignment, Number, Outcome, Report};
 use fencepost_syntax::litmus::{Comparison, Dialect};
 use fencepost_syntax::{Span, Spanned};
 
 use super::Torn;
+use crate::judge::whole::{Part, Whole, WholeTerm};
 use crate::look::outcome;
 use crate::phrase::{self, Notation};
 use crate::test::Test;
@@ -89,82 +89,41 @@ impl Cut {
         Ok(Cut { test: test.with_program(program), parts })
     }
 
-    /// Conditions, outcomes and names of locations as the whole test has them.
-    pub(super) fn restore(&self, test: &Test, whole: &Report, report: &mut Report) {
-        let names = self.names(test);
-        for (answer, whole) in report.questions.iter_mut().zip(&whole.questions) {
-            answer.condition.clone_from(&whole.condition);
-            if let Some(witness) = &mut answer.witness {
-                witness.state = assembled(&names, &witness.state);
-            }
-        }
-        let mut outcomes: BTreeMap<Assignment, u64> = BTreeMap::new();
-        for outcome in std::mem::take(&mut report.outcomes) {
-            let count = outcomes.entry(assembled(&names, &outcome.values)).or_default();
-            *count = count.checked_add(outcome.executions).unwrap_or(*count);
-        }
-        report.outcomes = outcomes.into_iter().map(|(values, executions)| Outcome { values, executions }).collect();
-        for race in &mut report.races.pairs {
-            let whole = race.location.as_ref().and_then(|name| self.whole_name(test, name));
-            race.location = whole.or_else(|| race.location.take());
-        }
+    /// What the parts were before the cut.
+    pub(super) fn whole(self, test: &Test) -> Whole {
+        let terms = outcome::terms(&test.program).iter().map(|term| self.term(test, term)).collect();
+        let own = &self.test.program.addresses;
+        let addresses = own.iter().filter_map(|address| Some((address.name.clone(), whole_name(test, address)?)));
+        Whole { terms, addresses: addresses.collect(), cut: Arc::new(self.test) }
     }
 
-    /// The terms of the whole test: what each is called, and the parts it is now, with the type of the whole.
-    fn names(&self, test: &Test) -> Vec<(Arc<str>, Vec<Part>, Type)> {
-        let name = |program: &Program, term: &Term| -> Arc<str> { phrase::term(program, term, Notation::Named).into() };
-        let told = |term: &Term| {
-            let own = name(&test.program, term);
-            match term {
-                Term::Memory(location) => {
-                    let part = |id: &LocationId| Part {
-                        name: name(&self.test.program, &Term::Memory(*id)),
-                        bits: u32::from(self.test.program.locations[id.index()].ty.bits),
-                    };
-                    let ty = test.program.locations[location.index()].ty;
-                    (own, self.parts[location.index()].iter().map(part).collect(), ty)
-                }
-                _ => (Arc::clone(&own), vec![Part { name: own, bits: 0 }], Type::UNTYPED),
+    /// A term of the whole test.
+    fn term(&self, test: &Test, term: &Term) -> WholeTerm {
+        let named =
+            |program: &Program, term: &Term| -> Arc<str> { phrase::term(program, term, Notation::Named).into() };
+        let name = named(&test.program, term);
+        match term {
+            Term::Memory(location) => {
+                let part = |id: &LocationId| Part {
+                    name: named(&self.test.program, &Term::Memory(*id)),
+                    bits: u32::from(self.test.program.locations[id.index()].ty.bits),
+                };
+                let ty = test.program.locations[location.index()].ty;
+                WholeTerm { name, parts: self.parts[location.index()].iter().map(part).collect(), ty }
             }
-        };
-        outcome::terms(&test.program).iter().map(told).collect()
-    }
-
-    /// What an address of a part is called in the whole test.
-    fn whole_name(&self, test: &Test, name: &str) -> Option<String> {
-        let part = self.test.program.addresses.iter().find(|address| address.name == name)?;
-        let addresses = &test.program.addresses;
-        let holds = |at: &&fencepost_program::program::Address| {
-            let start = at.value.0 - at.within;
-            let bytes = test.program.locations[at.location.index()].bytes;
-            (start..start + i128::from(bytes)).contains(&part.value.0)
-        };
-        addresses.iter().find(holds).map(|address| address.name.clone())
+            _ => WholeTerm { name: Arc::clone(&name), parts: vec![Part { name, bits: 0 }], ty: Type::UNTYPED },
+        }
     }
 }
 
-/// What a part is called in reports, and how wide it is.
-struct Part {
-    name: Arc<str>,
-    bits: u32,
-}
-
-fn assembled(names: &[(Arc<str>, Vec<Part>, Type)], state: &Assignment) -> Assignment {
-    let value = |name: &str| state.0.iter().find(|(own, _)| **own == *name).map(|(_, value)| value.clone());
-    let whole = |(name, parts, ty): &(Arc<str>, Vec<Part>, Type)| {
-        if let [only] = parts.as_slice() {
-            return Some((Arc::clone(name), value(&only.name)?));
-        }
-        let (mut bits, mut at) = (0i128, 0);
-        for part in parts {
-            let Number::Known(value) = value(&part.name)? else { return None };
-            let unsigned = value & (1i128.checked_shl(part.bits).map_or(-1, |end| end.wrapping_sub(1)));
-            bits |= unsigned.checked_shl(at).unwrap_or(0);
-            at += part.bits;
-        }
-        Some((Arc::clone(name), Number::Known(ty.wrap(Value(bits)).0)))
+/// What an address of a part is called in the whole test.
+fn whole_name(test: &Test, part: &Address) -> Option<String> {
+    let holds = |at: &&Address| {
+        let start = at.value.0 - at.within;
+        let bytes = test.program.locations[at.location.index()].bytes;
+        (start..start + i128::from(bytes)).contains(&part.value.0)
     };
-    Assignment(names.iter().filter_map(whole).collect())
+    test.program.addresses.iter().find(holds).map(|address| address.name.clone())
 }
 
 /// What the text decides of a program.

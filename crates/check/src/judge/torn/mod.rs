@@ -14,23 +14,22 @@ mod cut;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use fencepost_axiom::engine::written_values;
 use fencepost_program::access::same_scope;
 use fencepost_program::initial::unknowns;
 use fencepost_program::program::LocationRole;
-use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
-use fencepost_report::verdict::{Verdict, Why};
-use fencepost_report::{RaceAnswer, Report, TerminationAnswer, Warning};
+use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::{Span, limits};
 
-use crate::judge::found::{Ask, Checked};
-use crate::judge::initial_values::{self, Left};
+use crate::judge::found::{Answers, Ask, Finding, Left, Raced, Subject, TornWarning};
 use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
@@ -41,7 +40,6 @@ use cut::Cut;
 const MAY_BE: &str = "may-be-torn";
 /// An answer that a torn value gives.
 const IS: &str = "torn-value";
-const SECTION: &str = sections::ATOMICITY_AXIOM;
 /// The axiom of a model that says which reads are whole. A model without it takes all for whole.
 const AXIOM: &str = "single-copy-atomicity";
 /// More cuts than this are not tried.
@@ -60,13 +58,13 @@ struct Torn {
 /// What became of the search for torn values.
 enum Searched {
     /// And what could not be cut besides, if something could not.
-    Cut(Box<(Cut, Checked)>, Option<String>),
+    Cut(Box<(Cut, Answers)>, Option<String>),
     Refused(String),
     Open(Why),
 }
 
 /// The answers with torn values, given those of a search that takes every access for whole.
-pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Checked, ask: Ask<'_>) -> Checked {
+pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Answers, ask: Ask<'_>) -> Answers {
     if !model.model.checks.iter().any(|check| check.name == AXIOM) {
         return whole;
     }
@@ -79,16 +77,16 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
     let place = (first.span, name.clone());
     match search(test, (model, options, ask), &whole, torn) {
         Searched::Refused(why) => warned(test, whole, &place, (races, &why)),
-        Searched::Open(why) => opened(test, whole, &why),
+        Searched::Open(why) => opened(whole, &why),
         Searched::Cut(found, rest) => {
-            let (cut, checked) = *found;
-            if let Some(why) = loss(&whole.report, &checked.report) {
-                return opened(test, whole, &why);
+            let (cut, answers) = *found;
+            if let Some(why) = loss(&whole, &answers) {
+                return opened(whole, &why);
             }
-            let checked = told(test, &whole, cut, checked, &place);
+            let answers = told(test, &whole, cut, answers, &place);
             match rest {
-                Some(why) => warned(test, checked, &place, (races, &why)),
-                None => checked,
+                Some(why) => warned(test, answers, &place, (races, &why)),
+                None => answers,
             }
         }
     }
@@ -98,14 +96,14 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
 fn search(
     test: &Test,
     (model, options, ask): (&LoadedModel, &Options, Ask<'_>),
-    whole: &Checked,
+    whole: &Answers,
     mut torn: Vec<Torn>,
 ) -> Searched {
     let mut cuts: BTreeSet<Value> = BTreeSet::new();
-    let mut last: Option<(Cut, Checked)> = None;
+    let mut last: Option<(Cut, Answers)> = None;
     while !torn.is_empty() {
-        let (of, checked) = last.as_ref().map_or((test, whole), |(cut, checked)| (&cut.test, checked));
-        let Some(unfolding) = &checked.evidence.unfolding else { break };
+        let (of, answers) = last.as_ref().map_or((test, whole), |(cut, answers)| (&cut.test, answers));
+        let Some(unfolding) = &answers.unfolding else { break };
         let before = cuts.len();
         for torn in &torn {
             match cut::edges(of, unfolding, torn) {
@@ -114,7 +112,7 @@ fn search(
             }
         }
         if cuts.len() == before || cuts.len() > MOST_CUTS {
-            return Searched::Open(Why::Size("values may be torn in too many places".to_owned()));
+            return Searched::Open(Why::Size(Undecided::TornPlaces));
         }
         let cut = Cut::new(test, &cuts);
         if let Some(ended) = limits::ended() {
@@ -127,16 +125,15 @@ fn search(
         if options.budget.is_late() {
             return Searched::Open(Why::Time);
         }
-        let checked = ask(&cut.test, model, options);
+        let answers = ask(&cut.test, model, options);
         if let Some(ended) = limits::ended() {
             return Searched::Open(ended.into());
         }
-        if checked.evidence.unfolding.is_none() {
-            let why = checked.report.why.map_or_else(String::new, |why| why.message);
-            return refused(last, why);
+        if answers.unfolding.is_none() {
+            return refused(last, answers.refused.map_or_else(String::new, |why| why.to_string()));
         }
-        torn = found(&checked);
-        last = Some((cut, checked));
+        torn = found(&answers);
+        last = Some((cut, answers));
     }
     match last {
         Some(found) => Searched::Cut(Box::new(found), None),
@@ -145,7 +142,7 @@ fn search(
 }
 
 /// What was cut before is searched, and shows what it shows.
-fn refused(last: Option<(Cut, Checked)>, why: String) -> Searched {
+fn refused(last: Option<(Cut, Answers)>, why: String) -> Searched {
     match last {
         Some(found) => Searched::Cut(Box::new(found), Some(why)),
         None => Searched::Refused(why),
@@ -153,17 +150,15 @@ fn refused(last: Option<(Cut, Checked)>, why: String) -> Searched {
 }
 
 /// What may be torn though an answer takes it for whole.
-fn found(checked: &Checked) -> Vec<Torn> {
-    let Some(unfolding) = &checked.evidence.unfolding else { return Vec::new() };
-    let races = &checked.report.races;
-    let questions = &checked.report.questions;
-    // Where the axioms do not apply, an answer may be left open because of torn values alone (`crate::mixed`).
-    let is_open = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(why) if !matches!(why, Why::MixedSize { .. }));
-    let says_nothing = !questions.is_empty() && questions.iter().all(|answer| is_open(&answer.verdict));
-    if says_nothing || matches!(races.answer, RaceAnswer::None | RaceAnswer::NotDefined) {
+fn found(answers: &Answers) -> Vec<Torn> {
+    let Some(unfolding) = &answers.unfolding else { return Vec::new() };
+    // Where the axioms do not apply, an answer may be left open because of torn values alone (`crate::judge::mixed_size`).
+    let is_open = |finding: &Finding| finding.why().is_some_and(|why| !matches!(why, Why::MixedSize { .. }));
+    let says_nothing = !answers.findings.is_empty() && answers.findings.iter().all(is_open);
+    if says_nothing || matches!(answers.race, Answer::No | Answer::NotDefined) {
         return Vec::new();
     }
-    let raced = raced(checked, unfolding);
+    let raced = raced(answers, unfolding);
     if raced.is_empty() {
         return Vec::new();
     }
@@ -171,31 +166,29 @@ fn found(checked: &Checked) -> Vec<Torn> {
 }
 
 /// Whether an example of a race is about this location.
-fn is_seen(checked: &Checked, location: LocationId) -> bool {
-    let evidence = &checked.evidence;
-    let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return false };
-    let own = |id: EventId| unfolding.events.get(id.index()).and_then(|event| event.location());
-    evidence.races.iter().any(|(pair, _)| own(pair.0) == Some(location))
+fn is_seen(answers: &Answers, location: LocationId) -> bool {
+    answers.races.iter().any(|Raced { set, of }| {
+        let own = |id: EventId| of.events.get(id.index()).and_then(|event| event.location());
+        let mut pairs = set.races.iter().filter(|(key, _)| key.is_pair());
+        pairs.any(|(_, example)| own(example.pair.0) == Some(location))
+    })
 }
 
 /// The locations of racing accesses: those that were found, or where not all were looked for, those that may race.
-fn raced(checked: &Checked, unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
-    let races = &checked.report.races;
-    if races.answer != RaceAnswer::Found || races.more || races.rest.is_some() {
+fn raced(answers: &Answers, unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
+    if !answers.race.is_yes() || answers.has_more_races() || answers.race_rest.is_some() {
         return may_race(unfolding);
     }
-    let events = &checked.evidence.accesses.as_ref().unwrap_or(unfolding).events;
-    let touched = |span: Span| -> BTreeSet<LocationId> {
-        events.iter().filter(|event| event.span == span).filter_map(|event| event.location()).collect()
-    };
     let mut raced = BTreeMap::new();
-    let pairs = races.pairs.iter().zip(&checked.evidence.races).filter(|(race, _)| race.kind == FindingKind::DataRace);
-    for (_, (pair, _)) in pairs {
-        let span = |id: EventId| events.get(id.index()).map(|event| event.span).unwrap_or_default();
-        let (first, second) = (span(pair.0), span(pair.1));
-        touched(first).intersection(&touched(second)).for_each(|location| {
-            raced.entry(*location).or_insert(first);
-        });
+    for Raced { set, of } in &answers.races {
+        let touched = |span: Span| -> BTreeSet<LocationId> {
+            of.events.iter().filter(|event| event.span == span).filter_map(|event| event.location()).collect()
+        };
+        for key in set.races.keys().filter(|key| key.is_pair() && key.kind == FindingKind::DataRace) {
+            touched(key.first).intersection(&touched(key.second)).for_each(|location| {
+                raced.entry(*location).or_insert(key.first);
+            });
+        }
     }
     raced
 }
@@ -247,93 +240,61 @@ fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<To
 }
 
 /// Why the cut search knows less than the whole one, if it does.
-fn loss(whole: &Report, cut: &Report) -> Option<Why> {
-    let is_open = |verdict: &Verdict| matches!(verdict, Verdict::Unknown(_));
-    let lost = whole.questions.iter().zip(&cut.questions).find_map(|(whole, cut)| match &cut.verdict {
-        Verdict::Unknown(why) if !is_open(&whole.verdict) && whole.is_found() => Some(why.clone()),
-        _ => None,
-    });
-    let size = |what: &str| Some(Why::Size(format!("{what} with torn values were not decided")));
-    match () {
-        () if lost.is_some() => lost,
-        () if whole.races.answer == RaceAnswer::Found && cut.races.answer != RaceAnswer::Found => size("races"),
-        () if whole.termination.answer == TerminationAnswer::MayHang
-            && cut.termination.answer == TerminationAnswer::Unknown =>
-        {
-            size("executions that never end")
-        }
-        () => None,
+fn loss(whole: &Answers, cut: &Answers) -> Option<Why> {
+    let lost = whole.findings.iter().zip(&cut.findings).find_map(|(whole, cut)| cut.why().filter(|_| whole.is_yes()));
+    match lost {
+        Some(why) => Some(why.clone()),
+        None if whole.race.is_yes() && !cut.race.is_yes() => Some(Why::Size(Undecided::TornRaces)),
+        None if whole.hang.is_yes() && cut.hang.is_unknown() => Some(Why::Size(Undecided::TornHangs)),
+        None => None,
     }
 }
 
 /// Nothing is said of what was not found.
-fn opened(test: &Test, mut whole: Checked, why: &Why) -> Checked {
-    initial_values::leave_open(test, &mut whole.report, why, Left::All);
-    initial_values::conclude(test, &mut whole.report);
+fn opened(mut whole: Answers, why: &Why) -> Answers {
+    whole.leave_open(why, Left::All);
     whole
 }
 
 /// What was found stands; what was not may need a torn value, and is not known.
-fn warned(test: &Test, mut whole: Checked, (span, location): &(Span, String), (races, why): (&str, &str)) -> Checked {
-    let rests = test.program.questions.iter().zip(&whole.report.questions).any(|(question, answer)| {
-        let is_open = matches!(answer.verdict, Verdict::Unknown(_));
-        !is_open && !answer.is_found() && !question.condition.terms().is_empty()
-    });
-    if rests {
-        let message = format!(
-            "{location} {races}, and only a morally strong read is promised a whole value: mixtures of the bytes of several \
-             were not searched ({why})"
-        );
-        warn(test, &mut whole.report, MAY_BE, *span, message);
-        // Unknown initial values vary in every byte: nothing would be left that is known. Their tests keep the whole answer.
-        if unknowns(&test.program).is_empty() {
-            let why = Why::Size(format!("a torn value of {location} was not looked for"));
-            initial_values::leave_open(test, &mut whole.report, &why, Left::Questions);
-            initial_values::conclude(test, &mut whole.report);
-        }
+fn warned(test: &Test, mut whole: Answers, (span, location): &(Span, String), (races, why): (&str, &str)) -> Answers {
+    let mut questions = test.program.questions.iter().zip(&whole.findings);
+    if !questions.any(|(question, finding)| finding.is_no() && !question.condition.terms().is_empty()) {
+        return whole;
+    }
+    let message = format!(
+        "{location} {races}, and only a morally strong read is promised a whole value: mixtures of the bytes of several \
+         were not searched ({why})"
+    );
+    whole.torn.push(TornWarning { name: MAY_BE, span: *span, message });
+    // Unknown initial values vary in every byte: nothing would be left that is known. Their tests keep the whole answer.
+    if unknowns(&test.program).is_empty() {
+        whole.leave_open(&Why::Size(Undecided::TornValue(location.clone())), Left::Questions);
     }
     whole
 }
 
-/// The answers of the cut program in whole values, and which of them need a torn one.
-fn told(test: &Test, whole: &Checked, cut: Cut, mut checked: Checked, place: &(Span, String)) -> Checked {
-    let news = whole.report.questions.iter().zip(&checked.report.questions).map(|(whole, cut)| {
-        let is_decided = !matches!(whole.verdict, Verdict::Unknown(_));
-        is_decided && !whole.is_found() && cut.is_found() && !cut.undefined
-    });
-    let news: Vec<bool> = news.collect();
-    for (_, witness) in news.into_iter().zip(&checked.evidence.witnesses).filter(|(is_news, _)| *is_news) {
-        let mixture = witness.as_ref().zip(checked.evidence.unfolding.as_ref());
-        let mixture = mixture.and_then(|(execution, unfolding)| words::mixture(&cut.test, unfolding, execution));
+/// The answers of the cut program, and which of them need a torn value.
+fn told(test: &Test, whole: &Answers, cut: Cut, mut answers: Answers, place: &(Span, String)) -> Answers {
+    for (at, before) in whole.findings.iter().enumerate() {
+        let Some(shown) = answers.witness(at).filter(|_| before.is_no()) else { continue };
+        let mixture = words::mixture(&cut.test, &shown.of, &shown.execution);
         let (span, how) = mixture.unwrap_or_else(|| {
             (place.0, format!("the final value of {} is put together of the bytes of several writes", place.1))
         });
         let message = format!("the outcome needs a torn value: {how}; only morally strong accesses are whole");
-        warn(test, &mut checked.report, IS, span, message);
+        answers.torn.push(TornWarning { name: IS, span, message });
     }
-    cut.restore(test, &whole.report, &mut checked.report);
-    Checked { test: Some(std::sync::Arc::new(cut.test)), ..checked }
-}
-
-fn warn(test: &Test, report: &mut Report, name: &str, span: Span, message: String) {
-    let position = test.source.position(span.start);
-    let warning = Warning {
-        name: name.to_owned(),
-        message,
-        section: SECTION.to_owned(),
-        line: position.line,
-        column: position.column,
-        other: None,
-    };
-    report.warnings.push(warning);
-    report.warnings.sort_by(|a, b| (a.line, a.column, &a.message).cmp(&(b.line, b.column, &b.message)));
-    report.warnings.dedup();
+    Answers { subject: Subject::Cut(Arc::new(cut.whole(test))), ..answers }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Models;
+    use crate::write::report::checked;
+    use fencepost_report::verdict::Verdict;
+    use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
     use fencepost_syntax::Source;
     use std::time::Duration;
 
@@ -346,7 +307,8 @@ mod tests {
         let model = Models::shipped("ptx").expect("a model");
         let whole = crate::judge::known::check_known(&tests[0], &model, &Options::default());
         let options = Options { budget: crate::Budget::of_time(Duration::ZERO), ..Options::default() };
-        settle(&tests[0], &model, &options, whole, &crate::judge::known::check_known).report
+        let answers = settle(&tests[0], &model, &options, whole, &crate::judge::known::check_known);
+        checked(&tests[0], &model, answers).report
     }
 
     #[test]

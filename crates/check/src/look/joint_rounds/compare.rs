@@ -16,6 +16,7 @@ use crate::look::joint_rounds;
 use crate::model::load::{LoadedModel, Models};
 use crate::options::{Deepening, Options, Outcomes};
 use crate::test::Test;
+use crate::write::report::checked;
 
 /// Programs in `cargo test`; `FENCEPOST_JOINT=N` for more.
 const PROGRAMS: u64 = 120;
@@ -139,7 +140,7 @@ fn report(test: &Test, model: &LoadedModel, bound: u32) -> Report {
         budget: crate::Budget::new(None, Some(MEMORY)),
         ..Options::default()
     };
-    check_known(test, model, &options).report
+    checked(test, model, check_known(test, model, &options)).report
 }
 
 fn outcomes(report: &Report) -> BTreeSet<String> {
