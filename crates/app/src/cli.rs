@@ -22,11 +22,18 @@ pub(crate) struct Arguments {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 as expected (without an expectation: the condition holds),
-1 violated, depending on a reading or not as expected, 2 bad input, 3 unknown. Over several files: the first of 2, 1, 3 that occurs.
+Exit codes:
+  0  as expected; without an expectation file: the condition holds
+  1  violated, dependent on a reading, or not as expected
+  2  bad input
+  3  unknown
+With several files the exit code is the first of 2, 1, 3 that occurs.
 
-Try:  fencepost check corpus
-      fencepost check mp.litmus --model ptx-7.5 --explain";
+Examples:
+  fencepost check examples/tma-ring.litmus           check one test
+  fencepost check mp.litmus --explain                explain the answer step by step
+  fencepost check corpus                             check every test below a folder
+  fencepost COMMAND --help                           more examples";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
@@ -40,32 +47,34 @@ pub(crate) enum Command {
     Expect(Deferred<Expect>),
     /// Run tests on an operational model: every reachable state, or step by step
     Machine(Deferred<Machine>),
-    /// Check a compiler mapping from scoped C/C++: for given tests, or for all race-free programs up to a bound
+    /// Check a compiler mapping from scoped C/C++, for given tests or for all race-free programs up to a bound
     Map(Deferred<map::Map>),
     /// List the shipped memory models, or show one
     Models(Deferred<Models>),
     /// Parse tests and print them in their canonical form
     Print(Deferred<Print>),
-    /// List the points that specifications leave open, and how each can be read
+    /// List the points that specifications leave open, with the possible readings of each
     Readings(Deferred<Readings>),
 }
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fencepost check corpus                       every test below a folder: what is not as expected, and counts
+  fencepost check corpus                       every test below a folder: surprises, and counts per folder
   fencepost check corpus --list                the same with a row for every check
   fencepost check mp.litmus                    one test, under the default model of its architecture
   fencepost check mp.litmus --models           one test, all models
   fencepost check mp.litmus --all              every outcome with the number of its executions
-  fencepost check mp.litmus --explain          the execution told as a story, or why there is none
+  fencepost check mp.litmus --explain          the execution step by step, or why there is none
   fencepost check mp.litmus --graph mp.svg     a picture of the execution (.svg or .dot)
   fencepost check a.litmus b.litmus --graph out.svg   one picture per check: out-A-1.svg, out-B-2.svg
   fencepost check mp.litmus --model my.cat     a memory model of your own
   fencepost check tma.litmus --reading async-fence=on-path
-                                               with a contested point of the ISA decided (`fencepost readings`)
+                                               choose a reading of an open point (`fencepost readings`)
   fencepost check - --json < mp.litmus         one JSON object per test
   fencepost check corpus --junit results.xml   for continuous integration
+  fencepost check kernel.litmus --require race-free,terminates
+                                               fail on a race or a hang, whatever the condition says
 
 A file NAME.expect beside NAME.litmus says what is expected; `--refresh` (re)writes it.")]
 pub(crate) struct Check {
@@ -76,15 +85,15 @@ pub(crate) struct Check {
     /// beside the test, else x86-tso, rc11-scoped for C, cmm for mixed tests, ptx for PTX that needs it, ptx-7.5]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
-    /// Check under every shipped model that speaks of the test's architecture
+    /// Check under every shipped model for the test's architecture
     #[arg(long, conflicts_with = "model")]
     pub(crate) models: bool,
-    /// Decide a point the specification leaves open (see `fencepost readings`); may be repeated [default: both ends of
-    /// each contested point that matters are tried]
+    /// Choose a reading of a point that the specification leaves open (see `fencepost readings`); may be repeated
+    /// [default: try the weakest and the strongest reading of each contested point that matters]
     #[arg(long = "reading", value_name = "NAME=VALUE")]
     pub(crate) reading: Vec<String>,
-    /// Beside the condition, require of every test that it is so: a race, a hang or a misused mbarrier makes the exit
-    /// code 1, what is not decided 3; several with commas
+    /// Require this of every test besides its condition: a race, a hang or a misused mbarrier gives exit code 1, an
+    /// undecided property 3; separate several with commas
     #[arg(long, value_name = "PROPERTY", value_delimiter = ',')]
     pub(crate) require: Vec<Property>,
     /// Print one JSON object per check (docs/schema/report.schema.json)
@@ -96,23 +105,23 @@ pub(crate) struct Check {
     /// Also write a JUnit XML file (`-`: print it instead of the table)
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Explain each answer: the execution as a story, or the axiom and the cycle that rule it out
+    /// Explain each answer: the execution step by step, or the axiom and the cycle that forbid it
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Draw the execution behind the answer into this file (.svg or .dot); of several checks, each into a file of its own,
-    /// named after the test and the check's number in the output: out-MP-1.svg, out-MP-2.svg
+    /// Draw the execution behind the answer into this file (.svg or .dot). Several checks get a file each, named after
+    /// the test and the number of the check: out-MP-1.svg, out-MP-2.svg
     #[arg(long, value_name = "FILE", value_parser = picture)]
     pub(crate) graph: Option<Picture>,
-    /// Of a folder, print a row for every check; without it those that are as expected are counted, folder by folder
+    /// Print a row for every check of a folder [default: checks that are as expected are only counted]
     #[arg(long)]
     pub(crate) list: bool,
-    /// Every outcome with the number of its executions, as far as the limits allow
+    /// List every outcome with the number of its executions, as far as the limits allow
     #[arg(long)]
     pub(crate) all: bool,
-    /// How many outcomes --all and --json list at most; all are counted [default: 100000]
+    /// The most outcomes that --all and --json list; all are counted [default: 100000]
     #[arg(long, value_name = "N")]
     pub(crate) outcomes: Option<usize>,
-    /// Write what was found into the expectation files beside the tests
+    /// Write the answers into the expectation files beside the tests
     #[arg(long)]
     pub(crate) refresh: bool,
     #[command(flatten)]
@@ -124,19 +133,19 @@ pub(crate) struct Limits {
     /// Time for each check, in seconds (or 500ms, 2m); after it the answer is Unknown
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) time_limit: Option<Duration>,
-    /// Memory that Fencepost may hold (500M, 2G); beyond it answers are Unknown [default: half of the machine's]
+    /// Memory that the process may hold (500M, 2G); beyond it answers are Unknown [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub(crate) memory_limit: Option<u64>,
     /// How many checks run at once [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Start the checks in an order shuffled by this number, to even out the load; answers and their order stay the same
+    /// Shuffle the order in which checks start by this seed, to balance the load; the output stays the same
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// How often a loop is unrolled; spin loops need no unrolling [default: 2, and more where that leaves the answer open]
+    /// How often a loop is unrolled; spin loops need no unrolling [default: 2, and more if that leaves the answer open]
     #[arg(long, value_name = "N")]
     pub(crate) bound: Option<u32>,
-    /// Which engine searches; the answer is the same
+    /// The search engine; all give the same answers
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: Engine,
 }
@@ -148,7 +157,7 @@ pub(crate) enum Property {
     RaceFree,
     /// Every fair execution ends
     Terminates,
-    /// The rules of mbarriers are kept
+    /// No rule of mbarriers is broken
     Protocol,
     /// All of these
     All,
@@ -156,7 +165,7 @@ pub(crate) enum Property {
 
 #[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Engine {
-    /// By the size of the test, with a fall-over to the other
+    /// Chosen by the size of the test, with the other as a fallback
     #[default]
     Auto,
     /// Every execution, one by one
@@ -167,8 +176,8 @@ pub(crate) enum Engine {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A model is the name of a shipped model, a .cat file, or a machine; readings and options follow it: cmm:chain=closed,
-coherence:swmr=off. An outcome is a value of every register and every location; see --observe.
+A and B are shipped models, .cat files or machines. Readings and options follow the name: cmm:chain=closed,
+coherence:swmr=off. An outcome is a value of every register and every location; --observe changes that.
 
 Examples:
   fencepost compare store-buffer x86-tso corpus/x86
@@ -186,10 +195,10 @@ pub(crate) struct Compare {
     /// Test files, folders (searched for .litmus and .test files), or `-`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// What of a final state counts
+    /// Which part of a final state is compared
     #[arg(long, value_enum, default_value_t)]
     pub(crate) observe: Observe,
-    /// For each test that differs, how the one model gets where the other does not: a trace, or an execution
+    /// For each difference show how one model reaches the outcome: a trace, or an execution
     #[arg(long)]
     pub(crate) explain: bool,
     /// Print one JSON object per test, and one for all (docs/schema/compare.schema.json)
@@ -212,14 +221,15 @@ pub(crate) enum Observe {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-DIR/expected.csv has rows `file,model,property,pass`; a model is as in `compare`, property is `condition`, `termination` or
-`seen` (by hardware or a simulator: a model may allow what was not seen, and it is said), pass is 1 or 0.
-A file in the neutral form (a .json file, or DIR/tests.json) has verdicts of axiomatic models and of LOST-POP.
-Without either every .test file below DIR is checked under ptx-7.5: its permit and assert rows are the expectation.
-Prints each disagreement and, last, `N of M agree`; exit 1 if there is any disagreement.
+The published answers come from one of these:
+  DIR/expected.csv            rows `file,model,property,pass`. The model is written as in `compare`; pass is 1 or 0; the
+                              property is `condition`, `termination` or `seen` (by hardware or a simulator: a model may
+                              allow more, and the output says so)
+  a .json file, DIR/tests.json   tests in the neutral form, with verdicts of axiomatic models and of LOST-POP
+  .test files below DIR       their permit and assert rows, checked under ptx-7.5
+Prints each disagreement and, last, `N of M agree`. Exit code 1 if there is a disagreement.
 
-Example:
-  fencepost conform shared/corpora/dat3m-ptx
+Examples:
   fencepost conform corpus/neutral/tests.json
   fencepost conform corpus/gem5                tables 1 and 2 of \"Compound Memory Models\"")]
 pub(crate) struct Conform {
@@ -243,20 +253,20 @@ pub(crate) struct Conform {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fencepost expect corpus                      compare, like `check`, and print what would change
+  fencepost expect corpus                      print what would change in the .expect files
   fencepost expect --refresh corpus            rewrite the .expect files
   fencepost expect --refresh new.litmus --model ptx-6.0 --model ptx-7.5")]
 pub(crate) struct Expect {
     /// Test files or folders
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Rewrite the files
+    /// Rewrite the expectation files
     #[arg(long)]
     pub(crate) refresh: bool,
     /// Models to write lines for [default: those the file has, else every shipped model of the architecture]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
-    /// Decide a point the specification leaves open (see `fencepost readings`); may be repeated
+    /// Choose a reading of a point that the specification leaves open (see `fencepost readings`); may be repeated
     #[arg(long = "reading", value_name = "NAME=VALUE")]
     pub(crate) reading: Vec<String>,
     #[command(flatten)]
@@ -269,8 +279,8 @@ Examples:
   fencepost machine --list                                   the machines and their options
   fencepost machine lost-pop corpus/compound                 every test below a folder, as a table
   fencepost machine store-buffer sb.litmus --all             every reachable outcome
-  fencepost machine lost-pop mp.litmus --trace               a shortest way to what the test asks for
-  fencepost machine lost-pop mp.litmus --trace='x = 2'       or to any other outcome
+  fencepost machine lost-pop mp.litmus --trace               a shortest trace to the state the test asks for
+  fencepost machine lost-pop mp.litmus --trace='x = 2'       a shortest trace to another outcome
   fencepost machine coherence --swmr off mp1.litmus          the gem5 study's protocol, without its invariant
   fencepost machine lost-pop --arch xc --option between=appendix mp.litmus
   fencepost machine lost-pop mp.litmus --step                by hand: list, take, undo
@@ -278,7 +288,7 @@ Examples:
 
 Exit codes are those of `check`: 0 the condition holds, 1 violated, 2 bad input, 3 unknown.")]
 pub(crate) struct Machine {
-    /// lost-pop, store-buffer or coherence, with options if you like: coherence:swmr=off
+    /// lost-pop, store-buffer or coherence, with or without options: coherence:swmr=off
     #[arg(value_name = "MACHINE", required_unless_present = "list")]
     pub(crate) machine: Option<String>,
     /// Test files, folders (searched for .litmus and .test files), or `-`
@@ -290,22 +300,22 @@ pub(crate) struct Machine {
     /// An option of the machine (see --list); may be repeated
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub(crate) option: Vec<String>,
-    /// Whose threads these are, if not as they are written: sc, xc (of GPU threads), arm
+    /// Run the threads as another architecture than they are written in: sc, xc (GPU threads only), arm
     #[arg(long, value_name = "ARCH")]
     pub(crate) arch: Option<String>,
-    /// Of the coherence protocol: whether it keeps single-writer-multiple-reader
+    /// Coherence protocol only: keep the single-writer-multiple-reader invariant or not
     #[arg(long, value_name = "on|off")]
     pub(crate) swmr: Option<String>,
-    /// Every reachable outcome with the number of final states that show it
+    /// List every reachable outcome with the number of its final states
     #[arg(long)]
     pub(crate) all: bool,
-    /// A shortest way to what the test asks for, or to another outcome
+    /// Print a shortest trace to the state the test asks for, or to another outcome
     #[arg(long, value_name = "CONDITION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) trace: Option<String>,
     /// Step through one test by hand
     #[arg(long, conflicts_with_all = ["all", "trace", "json", "steps", "states", "time_limit", "memory_limit", "jobs"])]
     pub(crate) step: bool,
-    /// Take these steps: numbers of transitions, u to undo, l to list, s to show the state, h for the way here
+    /// Take these steps: numbers of transitions, u to undo, l to list, s to show the state, h for the steps so far
     #[arg(long, value_name = "STEPS", conflicts_with_all = ["all", "trace", "json", "states", "time_limit", "memory_limit", "jobs"])]
     pub(crate) steps: Option<String>,
     /// Print one JSON object per test (docs/schema/machine.schema.json)
@@ -326,7 +336,7 @@ pub(crate) struct MachineLimits {
     /// The most states a search may see; beyond it the answer is Unknown [default: 20000000]
     #[arg(long, value_name = "N")]
     pub(crate) states: Option<u64>,
-    /// How many tests are run at once, or of one test how many threads explore it [default: the number of cores]
+    /// How many tests run at once; a single test is explored by this many threads [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// How often a loop is unrolled; spin loops need no unrolling
@@ -340,7 +350,8 @@ pub(crate) struct MachineLimits {
     after_help = "\
 Examples:
   fencepost models                             the shipped models
-  fencepost models ptx-7.5                     the cat text of one (`models show ptx-7.5` is the same)"
+  fencepost models ptx-7.5                     the cat text of one model
+  fencepost models show ptx > mine.cat         a copy to change; use it with `check --model mine.cat`"
 )]
 pub(crate) struct Models {
     /// Print the cat text of this model
@@ -361,9 +372,13 @@ pub(crate) enum ModelsAction {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The first value of a reading of PTX is the weakest: it promises least; of other models it is the default. Of a contested point that matters to a test both ends are
-tried, and an answer that changes is `Depends`; `check --reading NAME=VALUE` decides it. The other points are settled by
-practice and keep their default until somebody says otherwise.")]
+For PTX the first value is the weakest reading: it promises least. For other models the first value is the default.
+`check` tries the weakest and the strongest reading of each contested point that matters to a test; an answer that
+changes is `Depends`. Settled points keep their default. `check --reading NAME=VALUE` chooses a reading.
+
+Examples:
+  fencepost readings                                          all points
+  fencepost check tma.litmus --reading async-fence=on-path    choose a reading")]
 pub(crate) struct Readings {
     /// Print one JSON array
     #[arg(long)]
@@ -373,7 +388,7 @@ pub(crate) struct Readings {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  fencepost print mp.litmus
+  fencepost print mp.litmus                                              one test in its canonical form
   fencepost print corpus/neutral/tests.json --test host-mp > mp.litmus   one test of a JSON file, as litmus text")]
 pub(crate) struct Print {
     /// Test files, folders, or `-`

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Examples:
   fencepost map --to ptx --scheme leading --show            the mapping, as a table
-  fencepost map --to ptx --scheme leading corpus/c11        C tests: is every outcome of the compiled test one of the source?
+  fencepost map --to ptx --scheme leading corpus/c11        C tests: does the source allow every outcome of the compiled test?
   fencepost map --to cmm --scheme trailing mp.litmus --emit out   the compiled tests too, one for each assignment of threads
   fencepost map --to cmm --scheme trailing --bound 4        every race-free program of up to 4 events
   fencepost map --to cmm --scheme trailing --bound 6 --state six.json
@@ -17,11 +17,11 @@ Examples:
   fencepost map --to ptx --scheme leading,trailing --bound 4   threads compiled by different schemes
   fencepost map --to ptx --scheme leading --bound 4 --json  one JSON object for the whole check
 
-For cmm, a test whose threads are placed (`P0@cta 0, gpu 0`) is compiled as it is placed: those threads for the device,
-the others for the host. A test without placements is compiled for every assignment of its threads to both.
+For cmm, threads with a placement (`P0@cta 0, gpu 0`) are compiled for the device, the others for the host.
+A test without placements is compiled for every assignment of its threads to host and device.
 
-An event is an access or a fence; a read-modify-write is two. Exit code 1: some behaviour of the compiled code is none
-of the source's.")]
+An event is an access or a fence; a read-modify-write is two events. Exit code 1: the compiled code has a behaviour
+that the source does not have.")]
 pub(crate) struct Map {
     /// C tests: files, folders, or `-`
     #[arg(value_name = "PATH", required_unless_present_any = ["bound", "show"], conflicts_with_all = ["bound", "show"])]
@@ -29,14 +29,13 @@ pub(crate) struct Map {
     /// The memory model of the source
     #[arg(long, value_enum, default_value_t)]
     pub(crate) from: From,
-    /// What code is made for: a model, or x86; for cmm threads run where the test places them, and those of a test
-    /// without placements on the host and on the device in turn
+    /// The target of the compilation; for cmm see below
     #[arg(long, value_enum)]
     pub(crate) to: To,
-    /// Where fences stand; with several, each thread may be compiled by either
+    /// Where the mapping puts fences; with several schemes each thread may use any of them
     #[arg(long, value_enum, required = true, value_delimiter = ',')]
     pub(crate) scheme: Vec<Scheme>,
-    /// Where fences stand in threads of the host, if not as in those of the device; with `--to cmm` only
+    /// The scheme of host threads, if it is another one; with `--to cmm` only
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SCHEME")]
     pub(crate) host: Vec<Scheme>,
     /// Print the mapping
