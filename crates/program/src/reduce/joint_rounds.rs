@@ -159,7 +159,7 @@ impl<'a> Group<'a> {
         group.barriers = meeting.len();
         for id in &all {
             let thread = &program.threads[id.index()];
-            let flow = Flow::new(program, *id, crate::unfold::Dependencies::Syntactic);
+            let flow = Flow::new(program, *id, crate::unfold::options::Dependencies::Syntactic);
             let [(head, last)] = loops(thread, &flow).into_iter().collect::<Vec<_>>()[..] else { return None };
             group.bodies.insert(*id, thread.code[head..=last].iter().map(|instruction| instruction.span).collect());
         }
