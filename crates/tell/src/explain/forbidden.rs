@@ -1,6 +1,6 @@
 //! Why an outcome is unreachable. Candidates for it are found with the model's axioms left out; the whole model is then
 //! asked what it has against each, and the answer is told that says most of the outcome, of those the shortest
-//! ([`super::relevance`]). Candidates with the same answer are told once.
+//! ([`crate::explain::derivation::relevance`]). Candidates with the same answer are told once.
 //!
 //! Axioms that demand coherence edges stay at first: without them coherence would be empty, and "the edge is missing"
 //! explains nothing. Only if no candidate is left they go too, and the answer is why the wanted final value is
@@ -23,10 +23,11 @@ use fencepost_program::sections;
 use fencepost_syntax::cat::CheckRole;
 
 use super::name::value;
-use super::relevance::{Asked, Relevance};
-use super::steps::{self, Step};
-use super::words::{self, Family, Telling};
-use super::{Context, Explanation, Line, Rejected, Rounds, chain};
+use super::{Context, Explanation, Line, Rejected, Rounds};
+use crate::explain::derivation::chain;
+use crate::explain::derivation::relevance::{Asked, Relevance};
+use crate::explain::derivation::steps::{self, Step};
+use crate::explain::vocabulary::{self, Family, Telling};
 use crate::render::HighlightedEdge;
 
 /// How far to look, and how much to tell.
@@ -219,7 +220,7 @@ impl Found {
 
 /// Where no execution ends, nothing rules an outcome out: there is none. What the threads wait for is the story of the
 /// execution that never ends.
-pub(super) fn never_ends(subject: Subject) -> Explanation {
+pub(crate) fn never_ends(subject: Subject) -> Explanation {
     Explanation { summary: without_end(subject.name()), lines: Vec::new(), rejected: Vec::new(), remark: None }
 }
 
@@ -327,7 +328,7 @@ fn rejection(
     let path = steps::of_explanation(explanation, context.model);
     let mut steps: Vec<&Step> = Vec::new();
     chain::tellable(context, &path, &mut steps);
-    let told = |step: &&Step| words::relation(&step.name).map(|entry| entry.telling);
+    let told = |step: &&Step| vocabulary::relation(&step.name).map(|entry| entry.telling);
     if is_closed(&explanation.shape) {
         // The contradiction comes last: what a read returned although the chain says otherwise.
         let communicates = |telling: Telling| steps.iter().rposition(|step| told(step) == Some(telling));
@@ -347,7 +348,7 @@ fn rejection(
     let highlight = highlight.collect();
     Rejected {
         axiom: explanation.check_name.clone(),
-        called: words::axiom_title(&explanation.check_name, context.family(), context.is_specified()),
+        called: vocabulary::axiom_title(&explanation.check_name, context.family(), context.is_specified()),
         section: context.axiom_section(&explanation.check_name),
         lines,
         candidates: 1,
@@ -372,7 +373,7 @@ fn conclusion(
     last: Option<&Step>,
 ) -> Line {
     let name = explanation.check_name.as_str();
-    let telling = last.and_then(|step| words::relation(&step.name)).map(|entry| entry.telling);
+    let telling = last.and_then(|step| vocabulary::relation(&step.name)).map(|entry| entry.telling);
     let text = match (name, &explanation.shape, last, telling) {
         (_, shape, last, _) if !context.is_specified() => own_conclusion(context, name, shape, last),
         // The compound order goes through from-read too: what it leads to is the same under each of its axioms.
@@ -406,7 +407,7 @@ fn conclusion(
         ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
             format!("so {} would come before itself", last.map_or(String::new(), |step| context.called(step.to)))
         }
-        _ => match words::axiom(name, context.family()) {
+        _ => match vocabulary::axiom(name, context.family()) {
             Some(axiom) => format!("but {}", axiom.rule),
             None => format!("which the axiom `{name}` forbids"),
         },

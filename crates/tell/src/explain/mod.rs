@@ -1,31 +1,24 @@
 //! Explanations in words: an execution told as a story, what rules every candidate for an outcome out, why two accesses
 //! race, why a thread never ends.
 //!
-//! `story` tells an allowed execution, `forbidden` looks for candidates under a weakened model and says what the whole
-//! model has against them, `interleave` and `order` find an order to tell an execution in that `happened` allows, `facts` checks reasons against the
-//! model's relations, `steps` and `chain` turn a derivation into sentences, `words` is the one table of what the names of a
-//! model mean and which section of the ISA defines them, `relevance` which reason comes first, `apart` and `proxies` say why two accesses are not ordered, `beside` tells of
-//! asynchronous operations and mbarriers.
+//! `story` tells an allowed execution, in an `order` that what has happened before what allows; `forbidden` looks for
+//! candidates under a weakened model and says what the whole model has against them; `derivation` turns a reason of the
+//! model into sentences; `vocabulary` is the one table of what the names of a model mean and which section of the ISA
+//! defines them; `asynchronous` tells of asynchronous operations and mbarriers.
 //!
 //! Everything is data first ([`Explanation`]); the text is one way to print it. An explanation is never the verdict: it
 //! is found after the engines have answered, and says so where it had to stop looking.
 
-mod apart;
-mod beside;
-mod chain;
+mod asynchronous;
+mod derivation;
 mod forbidden;
-mod happened;
-mod interleave;
 mod name;
 mod order;
-mod proxies;
 mod race;
-mod relevance;
 mod report;
-mod steps;
 mod story;
 mod stuck;
-mod words;
+mod vocabulary;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -104,7 +97,7 @@ pub struct Rejected {
     #[serde(skip)]
     pub highlight: Vec<HighlightedEdge>,
     #[serde(skip)]
-    pub(crate) relevance: relevance::Relevance,
+    pub(crate) relevance: derivation::relevance::Relevance,
 }
 
 impl Rejected {
@@ -117,7 +110,7 @@ impl Rejected {
 
 impl Explanation {
     /// Says under which model and readings it is told.
-    pub(super) fn under(mut self, label: &str) -> Explanation {
+    pub(crate) fn under(mut self, label: &str) -> Explanation {
         let verdicts = [
             "is allowed",
             "is forbidden",

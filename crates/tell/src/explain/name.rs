@@ -10,20 +10,20 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 use fencepost_syntax::litmus::Arch;
 
-use super::words::{Family, axiom_section};
 use super::{Context, Line};
+use crate::explain::vocabulary::{Family, axiom_section};
 
 impl<'a> Context<'a> {
-    pub(super) fn event(&self, id: EventId) -> Option<&'a Event> {
+    pub(crate) fn event(&self, id: EventId) -> Option<&'a Event> {
         self.unfolding.events.get(id.index())
     }
 
     /// Whether the model's names are those of its specification.
-    pub(super) fn is_specified(&self) -> bool {
+    pub(crate) fn is_specified(&self) -> bool {
         self.vocabulary.assumptions.contains(&Assumption::SpecifiedNames)
     }
 
-    pub(super) fn family(&self) -> Family {
+    pub(crate) fn family(&self) -> Family {
         match self.program.arch {
             Arch::C => Family::C,
             _ if self.model.features.iter().any(|feature| feature == "mixed") => Family::Compound,
@@ -33,67 +33,67 @@ impl<'a> Context<'a> {
     }
 
     /// Whether a thread of x86 does it.
-    pub(super) fn is_x86(&self, id: EventId) -> bool {
+    pub(crate) fn is_x86(&self, id: EventId) -> bool {
         let thread = self.event(id).and_then(|event| self.program.threads.get(event.thread?.index()));
         thread.is_some_and(|thread| matches!(thread.arch, Arch::X86 | Arch::X86_64))
     }
 
-    pub(super) fn thread(&self, id: EventId) -> Option<&'a str> {
+    pub(crate) fn thread(&self, id: EventId) -> Option<&'a str> {
         let thread = self.event(id)?.thread?;
         Some(self.unfolding.threads.get(thread.index())?.name.as_str())
     }
 
-    pub(super) fn line_number(&self, id: EventId) -> Option<u32> {
+    pub(crate) fn line_number(&self, id: EventId) -> Option<u32> {
         let event = self.event(id)?;
         event.thread.map(|_| self.source.position(event.span.start).line)
     }
 
-    pub(super) fn location_of(&self, id: EventId) -> Option<LocationId> {
+    pub(crate) fn location_of(&self, id: EventId) -> Option<LocationId> {
         match self.event(id)?.kind {
             EventKind::Read { location, .. } | EventKind::Write { location, .. } => Some(location),
             _ => None,
         }
     }
 
-    pub(super) fn location_name(&self, id: EventId) -> &'a str {
+    pub(crate) fn location_name(&self, id: EventId) -> &'a str {
         let location = self.location_of(id).and_then(|location| self.unfolding.locations.get(location.index()));
         location.map_or("memory", |location| location.name.as_str())
     }
 
-    pub(super) fn is_init(&self, id: EventId) -> bool {
+    pub(crate) fn is_init(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| event.thread.is_none())
     }
 
-    pub(super) fn is_read(&self, id: EventId) -> bool {
+    pub(crate) fn is_read(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Read { .. }))
     }
 
-    pub(super) fn is_write(&self, id: EventId) -> bool {
+    pub(crate) fn is_write(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Write { .. }))
     }
 
-    pub(super) fn is_fence(&self, id: EventId) -> bool {
+    pub(crate) fn is_fence(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Fence))
     }
 
-    pub(super) fn is_proxy_fence(&self, id: EventId) -> bool {
+    pub(crate) fn is_proxy_fence(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| event.tags.has(Tag::ProxyFence))
     }
 
     /// `st.release.gpu flag, 1`.
-    pub(super) fn instruction(&self, id: EventId) -> String {
+    pub(crate) fn instruction(&self, id: EventId) -> String {
         let Some(event) = self.event(id) else { return String::new() };
         (self.text)(event.span).trim_end_matches(';').trim().to_owned()
     }
 
     /// "P0's `st.release.gpu flag, 1`", in a loop with the iteration.
-    pub(super) fn called(&self, id: EventId) -> String {
+    pub(crate) fn called(&self, id: EventId) -> String {
         let name = self.called_plain(id);
         self.rounds.name(id).map_or(name.clone(), |iteration| format!("{name} ({iteration})"))
     }
 
     /// Without the iteration.
-    pub(super) fn called_plain(&self, id: EventId) -> String {
+    pub(crate) fn called_plain(&self, id: EventId) -> String {
         match self.thread(id) {
             Some(_) if self.issue(id).is_some() => self.called_strand(id),
             Some(thread) => {
@@ -109,7 +109,7 @@ impl<'a> Context<'a> {
     }
 
     /// With its line, and its proxy where that is not the other's: "P0's `st.shared.u64 [s], 1` (line 4, generic proxy)".
-    pub(super) fn placed(&self, id: EventId, other: EventId) -> String {
+    pub(crate) fn placed(&self, id: EventId, other: EventId) -> String {
         let line = self.line_number(id).filter(|_| self.issue(id).is_none()).map(|line| format!("line {line}"));
         let proxy = |id: EventId| self.event(id).map(|event| Proxy::of(event).name());
         let through = proxy(id).filter(|own| Some(*own) != proxy(other)).map(str::to_owned);
@@ -118,7 +118,7 @@ impl<'a> Context<'a> {
         if places.is_empty() { name } else { format!("{name} ({})", places.join(", ")) }
     }
 
-    pub(super) fn line(&self, id: EventId, text: String) -> Line {
+    pub(crate) fn line(&self, id: EventId, text: String) -> Line {
         Line {
             text,
             thread: self.thread(id).map(str::to_owned),
@@ -129,13 +129,13 @@ impl<'a> Context<'a> {
     }
 
     /// A section of the PTX ISA, for programs it is about and models that follow it.
-    pub(super) fn section(&self, section: &str) -> Option<String> {
+    pub(crate) fn section(&self, section: &str) -> Option<String> {
         let cites = self.family() == Family::Ptx && self.is_specified();
         (cites && !section.is_empty()).then(|| section.to_owned())
     }
 
     /// The same for a sentence about these events: beside threads of the host, the ISA speaks of those of the device only.
-    pub(super) fn section_about(&self, events: &[EventId], section: &str) -> Option<String> {
+    pub(crate) fn section_about(&self, events: &[EventId], section: &str) -> Option<String> {
         let is_device = self.program.arch == Arch::Ptx && events.iter().all(|event| !self.is_x86(*event));
         match self.family() {
             Family::Compound if is_device && self.is_specified() && !section.is_empty() => {
@@ -145,17 +145,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    pub(super) fn axiom_section(&self, name: &str) -> Option<String> {
+    pub(crate) fn axiom_section(&self, name: &str) -> Option<String> {
         self.section(axiom_section(name, self.family())?)
     }
 }
 
-pub(super) fn value(execution: &Execution, id: EventId) -> Option<Value> {
+pub(crate) fn value(execution: &Execution, id: EventId) -> Option<Value> {
     let at = execution.events.binary_search(&id).ok()?;
     execution.values.get(at).copied().flatten()
 }
 
-pub(super) fn scope_name(scope: Scope) -> &'static str {
+pub(crate) fn scope_name(scope: Scope) -> &'static str {
     match scope {
         Scope::Cta => ".cta",
         Scope::Cluster => ".cluster",
@@ -164,7 +164,7 @@ pub(super) fn scope_name(scope: Scope) -> &'static str {
     }
 }
 
-pub(super) fn capitalised(text: &str) -> String {
+pub(crate) fn capitalised(text: &str) -> String {
     let mut characters = text.chars();
     match characters.next() {
         // A thread's name stays as the author wrote it.

@@ -13,10 +13,10 @@ use fencepost_report::finding::FindingKind;
 use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::litmus::Arch;
 
-use super::apart::Apart;
 use super::name::capitalised;
-use super::words::Family;
 use super::{Context, Explanation, Line, Rounds};
+use crate::explain::derivation::unordered::Apart;
+use crate::explain::vocabulary::Family;
 
 /// Two events and an execution in which they raise a flag.
 #[derive(Copy, Clone, Debug)]
@@ -76,7 +76,7 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
 }
 
 /// The same with what is missing, and whether the diagnosis alone says as much: only rounds of loops are more.
-pub(super) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> (Explanation, bool) {
+pub(crate) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis: &Diagnosis) -> (Explanation, bool) {
     let rounds = Rounds::new(context.unfolding, example.execution);
     let accesses = [(example.pair.0, &diagnosis.first), (example.pair.1, &diagnosis.second)];
     let told = |(id, access): (EventId, &RacingAccess)| {

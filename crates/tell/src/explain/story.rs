@@ -15,12 +15,13 @@ use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 
-use super::apart::{Apart, Because};
-use super::happened::Happened;
-use super::interleave::{Finals, Interleaving, interleaving};
 use super::name::value;
-use super::order::{Moment, Odd, by_communication, overwriting, told};
-use super::{Context, Explanation, Line, Rounds, beside};
+use super::{Context, Explanation, Line, Rounds};
+use crate::explain::asynchronous;
+use crate::explain::derivation::unordered::{Apart, Because};
+use crate::explain::order::happened::Happened;
+use crate::explain::order::interleave::{Finals, Interleaving, interleaving};
+use crate::explain::order::{Moment, Odd, by_communication, overwriting, told};
 
 /// Tells the execution. `wanted` is what it is a witness of.
 pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Condition>) -> Explanation {
@@ -33,7 +34,7 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let happened = Happened::new(&facts, execution);
     let (summary, order) = match interleaving(context, execution, &finals, &happened) {
         Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
-        Interleaving::Impossible if !beside::has_elements(context, execution) => (
+        Interleaving::Impossible if !asynchronous::has_elements(context, execution) => (
             "This execution is allowed. No single interleaving explains it; what does not fit the order told here is marked.",
             by_communication(context, execution, &happened),
         ),
@@ -57,7 +58,7 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
             while let Some(next) = rest.next_if(same) {
                 run.push(next);
             }
-            let text = beside::accesses(context, execution, &run);
+            let text = asynchronous::accesses(context, execution, &run);
             let events = run.iter().map(|moment| moment.event.0).collect();
             lines.push(Line { events, ..context.line(moment.event, text) });
             let mut told = Vec::new();
@@ -128,12 +129,14 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
     let value = context.value_text(execution, id);
     let location = context.location_name(id);
     let mut text = match context.event(id).map(|event| &event.kind) {
-        _ if context.is_mbarrier(id) => beside::mbarrier(context, execution, id, written.map(|written| written.event)),
-        _ if context.event(id).is_some_and(|event| event.call.is_some()) => beside::host_call(context, id),
+        _ if context.is_mbarrier(id) => {
+            asynchronous::mbarrier(context, execution, id, written.map(|written| written.event))
+        }
+        _ if context.event(id).is_some_and(|event| event.call.is_some()) => asynchronous::host_call(context, id),
         _ if context.event(id).is_some_and(|event| event.tags.has(Tag::Exit)) => {
             "exits, which lets the next kernel start".to_owned()
         }
-        Some(EventKind::Issue) => beside::start(context, execution, id),
+        Some(EventKind::Issue) => asynchronous::start(context, execution, id),
         Some(EventKind::Read { .. }) => {
             let (through, source) = (through(context, id), source(context, execution, id));
             format!("`{instruction}` reads {location} = {value}{through}, {source}")

@@ -1,8 +1,7 @@
 //! Pictures of executions: a thread-per-column SVG with a layout of its own, and the same content as DOT.
 //!
-//! `composition` decides *what* is drawn, a `scene` (`boxes` with their `text`, edges, those of strands in `beyond`); `rows`,
-//! `plan` and `arrangement` where the boxes are, a `layout`; `route` and `labels` how the edges run between them; `svg`,
-//! `shapes` and `dot` only write. Graphviz was not used for the layout: it is not
+//! `scene` is *what* is drawn (boxes with their text, edges, marks of proxies); `layout` is where it is (rows, columns,
+//! the ways of the edges, their names); `write` only writes. Graphviz was not used for the layout: it is not
 //! on every machine, it does not keep threads in columns, and its output changes between versions. Coordinates are sums
 //! of constants over ordered data, rounded when written: the same execution gives the same bytes.
 //!
@@ -14,27 +13,10 @@
 //! Elements of an array that one instruction accesses share a box and its edges. An asynchronous operation is a strand: a
 //! lane beside its thread, with an edge from its issue and edges to what waits for it. A proxy fence is a gate.
 
-mod arrangement;
-mod beyond;
-mod boxes;
-mod composition;
-mod dot;
-mod escape;
-mod geometry;
-mod labels;
 mod layout;
-mod legend;
-mod marks;
-mod markup;
-mod palette;
 mod picture;
-mod plan;
-mod route;
-mod rows;
 mod scene;
-mod shapes;
-mod svg;
-mod text;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -98,10 +80,10 @@ pub struct HighlightedEdge {
 pub fn svg(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> String {
     let scene = scene::Scene::new(unfolding, text, execution, options);
     let layout = layout::Layout::new(&scene);
-    svg::write(&scene, &layout)
+    write::svg::write(&scene, &layout)
 }
 
 /// The execution as a DOT graph, threads as clusters inside their CTA's and GPU's.
 pub fn dot(unfolding: &Unfolding, text: &Instructions<'_>, execution: &Execution, options: &Options) -> String {
-    dot::write(&scene::Scene::new(unfolding, text, execution, options))
+    write::dot::write(&scene::Scene::new(unfolding, text, execution, options))
 }

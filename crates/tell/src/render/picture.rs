@@ -21,7 +21,9 @@ use fencepost_report::Assignment;
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::{Options, RacingPair, marks, text};
+use super::{Options, RacingPair};
+use crate::render::scene::proxy_marks;
+use crate::render::scene::text;
 
 /// More racing pairs than these are in the report, not in the picture, which would show nothing but them.
 const MOST_RACES: usize = 12;
@@ -202,7 +204,7 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
     let event = |id: EventId| unfolding.events.get(id.index());
     // Where nothing goes through another proxy there is nothing to say of proxies.
     let is_generic =
-        |id: EventId| event(id).is_none_or(|event| event.has(Tag::Exit) || marks::proxy(event) == "generic");
+        |id: EventId| event(id).is_none_or(|event| event.has(Tag::Exit) || proxy_marks::proxy(event) == "generic");
     let generic = is_generic(race.first) && is_generic(race.second);
     let side = |id: EventId| {
         let Some(event) = event(id) else { return "?".to_owned() };
@@ -211,7 +213,7 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
         if event.has(Tag::Exit) {
             return format!("{thread}'s exit");
         }
-        let proxy = match marks::proxy(event) {
+        let proxy = match proxy_marks::proxy(event) {
             _ if generic => String::new(),
             name @ "tensor memory" => format!(", {name}"),
             name => format!(", {name} proxy"),

@@ -1,0 +1,40 @@
+//! What the model says has happened before what: base causality order (PTX ISA 8.9.5), which proxies do not break, and the
+//! order of kernels. A story is told in this order; that a write is earlier in it does not mean that a read sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_axiom::execution::Execution;
+use fencepost_check::model::facts::Facts;
+use fencepost_program::EventId;
+
+/// The relations of the shipped models that are such an order; other models have none of these names.
+const ORDERS: [&str; 2] = ["base-causality", "kernel-order"];
+
+pub(crate) struct Happened {
+    before: BTreeMap<EventId, BTreeSet<EventId>>,
+}
+
+impl Happened {
+    pub(crate) fn new(facts: &Facts<'_>, execution: &Execution) -> Happened {
+        let mut before: BTreeMap<EventId, BTreeSet<EventId>> = BTreeMap::new();
+        for from in &execution.events {
+            for to in ORDERS.iter().filter_map(|order| facts.after(order, *from)).flatten() {
+                before.entry(to).or_default().insert(*from);
+            }
+        }
+        // Fence-SC order is guessed, and may run against the rest where no access depends on it: then there is no order.
+        let leads = |from: EventId, to: EventId| before.get(&to).is_some_and(|earlier| earlier.contains(&from));
+        let one_way = |(to, earlier): (&EventId, &BTreeSet<EventId>)| {
+            (*to, earlier.iter().copied().filter(|from| from != to && !leads(*to, *from)).collect())
+        };
+        Happened { before: before.iter().map(one_way).collect() }
+    }
+
+    pub(crate) fn before(&self, from: EventId, to: EventId) -> bool {
+        self.before.get(&to).is_some_and(|earlier| earlier.contains(&from))
+    }
+
+    pub(crate) fn all_before(&self, to: EventId) -> impl Iterator<Item = EventId> {
+        self.before.get(&to).into_iter().flatten().copied()
+    }
+}
