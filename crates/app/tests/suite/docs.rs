@@ -137,3 +137,17 @@ fn commands_in_the_documentation_print_what_it_says() {
     }
     assert!(commands >= 5, "the README has a tour");
 }
+
+#[test]
+fn the_help_of_every_command_has_an_example() {
+    let overview = run("fencepost --help");
+    let (_, list) = overview.split_once("Commands:\n").expect("a list of commands");
+    let commands = list.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    let mut count = 0;
+    for command in commands.filter(|command| *command != "help") {
+        let help = run(&format!("fencepost {command} --help"));
+        assert!(help.contains(&format!("\n  fencepost {command} ")), "{help}");
+        count += 1;
+    }
+    assert!(count >= 9, "{overview}");
+}
