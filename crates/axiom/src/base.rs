@@ -108,7 +108,7 @@ impl Candidate {
             BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
             BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
             BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations => {}
-            beside => self.fill_beside(unfolding, beside, out),
+            other => self.fill_other(unfolding, other, out),
         }
     }
 

@@ -13,8 +13,8 @@ use crate::model::BaseRelation;
 type Omitted<'a> = (EventId, &'a OmittedWrite);
 
 impl Candidate {
-    /// The relations of this file; the others give the empty one.
-    pub(super) fn fill_beside(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
+    /// The relations of this file; those of [`Candidate::fill_relation`] give the empty one.
+    pub(super) fn fill_other(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
         match which {
             BaseRelation::Issue => self.fill_sources(unfolding, out, |event| match &event.strand {
                 Some(strand) => std::slice::from_ref(&strand.issue),
@@ -57,7 +57,12 @@ impl Candidate {
                 let is_read = event.is_read() && event.location() == Some(write.location);
                 is_read && unfolding.event(omitted).thread.is_some_and(is_about)
             }),
-            _ => {}
+            BaseRelation::Id | BaseRelation::Po | BaseRelation::Int | BaseRelation::Ext => {}
+            BaseRelation::Loc | BaseRelation::Vloc | BaseRelation::Rmw | BaseRelation::Amo => {}
+            BaseRelation::Addr | BaseRelation::Data | BaseRelation::Ctrl => {}
+            BaseRelation::Sr | BaseRelation::Scta => {}
+            BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
+            BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations => {}
         }
     }
 

@@ -7,7 +7,7 @@
 use fencepost_syntax::Span;
 
 use crate::hash;
-use crate::model::ir::{BaseRelation, BaseSet, FileId, NodeId, NodeKind, Operator};
+use crate::model::ir::{BaseSet, FileId, NodeId, NodeKind, Operator};
 
 /// Where an expression stands.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -149,7 +149,7 @@ impl Graph {
         let inner = match operator {
             Inverse(a) => match *self.operator(a) {
                 Inverse(inner) => Some(inner),
-                BaseRelation(relation) if is_symmetric(relation) => Some(a),
+                BaseRelation(relation) if relation.is_symmetric() => Some(a),
                 _ => None,
             },
             Complement(a) => match *self.operator(a) {
@@ -178,23 +178,6 @@ impl Graph {
 enum Simplified {
     Node(NodeId),
     Operator(Operator),
-}
-
-fn is_symmetric(relation: BaseRelation) -> bool {
-    matches!(
-        relation,
-        BaseRelation::Id
-            | BaseRelation::Loc
-            | BaseRelation::Vloc
-            | BaseRelation::Int
-            | BaseRelation::Ext
-            | BaseRelation::Sr
-            | BaseRelation::Scta
-            | BaseRelation::Scluster
-            | BaseRelation::Sgpu
-            | BaseRelation::Complete
-            | BaseRelation::Sameop
-    )
 }
 
 fn kind_of(operator: &Operator) -> NodeKind {

@@ -45,8 +45,17 @@ impl RelationGroup {
     }
 }
 
+/// What the compiler of models and the engines ask of a relation.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum Mark {
+    /// It is its own inverse.
+    Symmetric,
+    /// An execution chooses it; the others follow from the events.
+    Chosen,
+}
+
 macro_rules! base_relations {
-    ($($name:ident = $cat:literal in $group:ident: $meaning:literal,)*) => {
+    ($($name:ident = $cat:literal in $group:ident $([$mark:ident])?: $meaning:literal,)*) => {
         #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
         pub enum BaseRelation {
             $(#[doc = $meaning] $name,)*
@@ -68,6 +77,12 @@ macro_rules! base_relations {
                 }
             }
 
+            fn mark(self) -> Option<Mark> {
+                match self {
+                    $(BaseRelation::$name => [$(Mark::$mark)?].first().copied(),)*
+                }
+            }
+
             /// What it relates, in one sentence.
             pub fn meaning(self) -> &'static str {
                 match self {
@@ -78,20 +93,32 @@ macro_rules! base_relations {
     };
 }
 
+impl BaseRelation {
+    /// Whether it is its own inverse.
+    pub fn is_symmetric(self) -> bool {
+        self.mark() == Some(Mark::Symmetric)
+    }
+
+    /// Whether an execution chooses it. The others follow from the events.
+    pub fn is_chosen(self) -> bool {
+        self.mark() == Some(Mark::Chosen)
+    }
+}
+
 // The order is that of the compiled models: a new relation goes last.
 base_relations! {
-    Id = "id" in Order: "Every event to itself.",
+    Id = "id" in Order [Symmetric]: "Every event to itself.",
     Po = "po" in Order:
         "Program order: main events of one thread, without an order among the elements of one vector access; \
          events of strands are not in it.",
-    Loc = "loc" in Place: "Events on the same physical location (accesses, and writes that are not made); reflexive.",
-    Vloc = "vloc" in Place:
+    Loc = "loc" in Place [Symmetric]: "Events on the same physical location (accesses, and writes that are not made); reflexive.",
+    Vloc = "vloc" in Place [Symmetric]:
         "Events on the same generic virtual address, so that two aliases of a location are not related; \
          reflexive.",
-    Int = "int" in Place: "Events of one thread, strands included; initial writes are related to none.",
-    Ext = "ext" in Place: "Events of different threads; initial writes are related to the events of every thread.",
-    Rf = "rf" in Communication: "A write to each read that returns its value.",
-    Co = "co" in Communication:
+    Int = "int" in Place [Symmetric]: "Events of one thread, strands included; initial writes are related to none.",
+    Ext = "ext" in Place [Symmetric]: "Events of different threads; initial writes are related to the events of every thread.",
+    Rf = "rf" in Communication [Chosen]: "A write to each read that returns its value.",
+    Co = "co" in Communication [Chosen]:
         "Coherence order: writes to one location, as a total order or as a partial one that the axioms ask \
          for.",
     Rmw = "rmw" in Communication: "The read half of a read-modify-write to its write half.",
@@ -101,11 +128,11 @@ base_relations! {
         "A read to the event whose value depends on its value, and the issue of a `wgmma.mma_async` to the \
          uses of its registers.",
     Ctrl = "ctrl" in Dependency: "A read to the events that come after a branch on its value.",
-    Sr = "sr" in Scope:
+    Sr = "sr" in Scope [Symmetric]:
         "Events of two threads (or of one) that both have a scope, each of which includes the other's thread.",
-    Scta = "scta" in Scope: "Events of threads in the same CTA of the same GPU.",
-    Scluster = "scluster" in Scope: "Events of threads in the same cluster of the same GPU.",
-    Sgpu = "sgpu" in Scope: "Events of threads on the same GPU.",
+    Scta = "scta" in Scope [Symmetric]: "Events of threads in the same CTA of the same GPU.",
+    Scluster = "scluster" in Scope [Symmetric]: "Events of threads in the same cluster of the same GPU.",
+    Sgpu = "sgpu" in Scope [Symmetric]: "Events of threads on the same GPU.",
     Issue = "issue" in Strand: "The start of an asynchronous operation to each event of its strand.",
     So = "so" in Strand:
         "Strand order: an event of a strand to those that come after it, also in another strand that tells of \
@@ -116,8 +143,8 @@ base_relations! {
         "Events of two `tcgen05` operations that form a pipeline if they are issued in this order, whoever \
          issues them.",
     Covers = "covers" in Place: "A fence to the accesses that it is about.",
-    Complete = "complete" in Place: "Accesses of operations that access exactly the same bytes; reflexive.",
-    Sameop = "sameop" in Place: "Accesses that are parts of one scalar operation; reflexive.",
+    Complete = "complete" in Place [Symmetric]: "Accesses of operations that access exactly the same bytes; reflexive.",
+    Sameop = "sameop" in Place [Symmetric]: "Accesses that are parts of one scalar operation; reflexive.",
     Launch = "launch" in Launch: "Events of a kernel to those of a kernel that starts after its end.",
     Gridwait = "gridwait" in Launch:
         "Events of a kernel to each `griddepcontrol.wait` of a kernel that depends on it.",
@@ -125,13 +152,13 @@ base_relations! {
         "A `griddepcontrol.launch_dependents`, or the end of a thread, to the events of a kernel that depends \
          on its kernel; also a host's wait that missed a launch to that launch.",
     Home = "home" in Place: "An access to the shared memory of a CTA to the main events of that CTA's threads.",
-    Syncbar = "syncbar" in Barrier: "Barrier operations that met, each to those of them that wait.",
-    Exitbar = "exitbar" in Barrier:
+    Syncbar = "syncbar" in Barrier [Chosen]: "Barrier operations that met, each to those of them that wait.",
+    Exitbar = "exitbar" in Barrier [Chosen]:
         "Events of a thread that has exited to the waits at barriers that completed without it.",
-    SyncFence = "sync_fence" in Communication:
+    SyncFence = "sync_fence" in Communication [Chosen]:
         "Fence-SC order: one orientation of each pair of `fence.sc` in `sr`, and in compound programs of \
          x86's `mfence` and reads; acyclic.",
-    Generations = "generations" in Barrier:
+    Generations = "generations" in Barrier [Chosen]:
         "The operations of one generation of a barrier to those of later generations, where their order is a \
          choice.",
     Decides = "decides" in Omitted:
