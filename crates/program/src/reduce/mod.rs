@@ -6,7 +6,7 @@
 //! the program decides. The head of each file argues why it is sound. Each can be turned off ([`UnfoldOptions`]), and the
 //! tests compare outcomes and verdicts with it and without (`crates/axiom/tests/suite/reductions.rs`).
 //!
-//! [`UnfoldOptions`]: crate::unfold::UnfoldOptions
+//! [`UnfoldOptions`]: crate::unfold::options::UnfoldOptions
 
 pub(crate) mod alike_elements;
 pub(crate) mod compact;
