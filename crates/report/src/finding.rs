@@ -26,8 +26,8 @@ pub enum FindingKind {
     ClusterArriveTwice,
     /// One that waits there without having arrived.
     ClusterWaitAlone,
-    /// An asynchronous operation whose destination or mbarrier lies in a CTA where it must not (PTX ISA 9.7.10.13, 9.7.15.8,
-    /// 9.7.10.28.4.1, 9.7.10.28.5.2).
+    /// An asynchronous operation whose destination or mbarrier lies in a CTA where it must not (PTX ISA 9.7.10.12, 9.7.15.7,
+    /// 9.7.10.28.4.1, 9.7.10.28.5.3).
     MisplacedOperand,
     /// An access that says `.shared::cta` and goes to the memory of another CTA (PTX ISA 5.1.7).
     OutsideWindow,
@@ -36,7 +36,7 @@ pub enum FindingKind {
     UnallocatedAccessRace,
     /// Tensor memory that is deallocated twice (PTX ISA 9.7.18.7.1).
     DeallocatedTwiceRace,
-    /// A request to cancel a launch behind a refusal (PTX ISA 9.7.15.18.1).
+    /// A request to cancel a launch behind a refusal (PTX ISA 9.7.15.18).
     CancelAfterRefusal,
     /// An allocation of tensor memory after another thread gave up the right to it (PTX ISA 9.7.18.7.1).
     AllocAfterRelinquish,

@@ -94,7 +94,7 @@ pub struct Arrive {
 pub enum Told {
     /// Everything the thread started before.
     Everything,
-    /// That the products have read their left factors in shared memory, and nothing more (PTX ISA 9.7.18.11.1).
+    /// That the products have read their left factors in shared memory, and nothing more (PTX ISA 9.7.18.12.1).
     LeftFactorsRead,
 }
 
@@ -285,7 +285,7 @@ pub enum Valid {
     Mask(Operand),
 }
 
-/// How `cp.reduce`, `red.async` combine (PTX ISA 9.7.10.28.5.2).
+/// How `cp.reduce`, `red.async` combine (PTX ISA 9.7.10.28.5.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Combine {
     pub how: How,

@@ -315,7 +315,7 @@ pub enum Operation {
         tags: Tags,
         scope: Option<Scope>,
     },
-    /// `atom.v2`, `red.v4`: one read-modify-write per element, each atomic by itself, in no order (PTX ISA 8.2.4, 9.7.15.6).
+    /// `atom.v2`, `red.v4`: one read-modify-write per element, each atomic by itself, in no order (PTX ISA 8.2.4, 9.7.15.5).
     VectorUpdate(Box<VectorUpdate>),
     /// `multimem.*`: one scalar operation per replica, in no order (PTX ISA 8.2.3).
     Multimem(Box<Multimem>),
@@ -493,7 +493,7 @@ pub enum Operand {
     Address(AddressId),
 }
 
-/// How an RMW computes what it writes (PTX ISA 9.7.15.6 `atom`, x86 locked operations).
+/// How an RMW computes what it writes (PTX ISA 9.7.15.5 `atom`, x86 locked operations).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Update {
     Exchange(Operand),

@@ -119,7 +119,7 @@ const NEEDS: &[Row] = &[
     (&["mbarrier"], "shared::cluster", Need::Least(90), sections::MBARRIER),
     (&["tensormap", "replace"], "", Need::Specific(90, u16::MAX), sections::TENSORMAP_REPLACE),
     (&["tensormap", "cp_fenceproxy"], "", Need::Least(90), sections::TENSORMAP_CP_FENCEPROXY),
-    (&["clusterlaunchcontrol"], "", Need::Least(100), sections::CLUSTERLAUNCHCONTROL),
+    (&["clusterlaunchcontrol"], "", Need::Least(100), sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL),
     (&["setmaxnreg"], "", Need::Specific(90, u16::MAX), sections::SETMAXNREG),
     (&["stmatrix"], "", Need::Least(90), sections::STMATRIX),
     (&["wgmma"], "", Need::Specific(90, 91), sections::WGMMA),

@@ -1,5 +1,5 @@
-//! In which CTAs of a cluster the destination and the mbarrier of an asynchronous operation may lie (PTX ISA 9.7.10.13,
-//! 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2). Elsewhere the behaviour is undefined.
+//! In which CTAs of a cluster the destination and the mbarrier of an asynchronous operation may lie (PTX ISA 9.7.10.12,
+//! 9.7.15.7, 9.7.10.28.4.1, 9.7.10.28.5.3). Elsewhere the behaviour is undefined.
 //!
 //! The instruction tables say what an instruction demands; where its operands lie is known when it is unfolded. The issue
 //! of an operation that breaks its rule gets [`Tag::Stray`], so that a model can flag the executions that reach it. An access

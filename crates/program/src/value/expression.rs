@@ -177,7 +177,7 @@ impl BinaryOperator {
             BinaryOperator::And => a & b,
             BinaryOperator::Or => a | b,
             BinaryOperator::Xor => a ^ b,
-            // The amount is unsigned and clamped to the width (PTX ISA 9.7.8, shl and shr).
+            // The amount is unsigned and clamped to the width (PTX ISA 9.7.9, shl and shr).
             BinaryOperator::ShiftLeft => a.checked_shl(shift_amount(ty, right)).unwrap_or(0),
             BinaryOperator::ShiftRight => a >> shift_amount(ty, right).min(127),
             BinaryOperator::Minimum => a.min(b),

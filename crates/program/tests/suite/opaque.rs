@@ -61,7 +61,7 @@ fn a_question_that_rests_on_one_can_be_noted() {
     assert!(unfolded(&[&sum, "st.f32 [x], %f1;"], "filter (x = 1)\nexists (y = 1)").is_err());
 }
 
-/// PTX ISA 9.7.18.10.9.1: lanes whose bit of `disable-output-lane` is set keep what they held.
+/// PTX ISA 9.7.18.10.10.1: lanes whose bit of `disable-output-lane` is set keep what they held.
 #[test]
 fn masks_that_are_known_to_be_empty_leave_no_lane_out() {
     let is_opaque = |first: &str| {

@@ -122,7 +122,7 @@ fn a_request_to_cancel_is_granted_or_refused() {
     assert!(unfolding.hazards.iter().all(|hazard| hazard.kind != HazardKind::MixedCtaGroup));
 }
 
-/// Where destinations and mbarriers may lie (PTX ISA 9.7.10.13, 9.7.15.8, 9.7.10.28.4.1, 9.7.10.28.5.2).
+/// Where destinations and mbarriers may lie (PTX ISA 9.7.10.12, 9.7.15.7, 9.7.10.28.4.1, 9.7.10.28.5.3).
 #[test]
 fn operands_in_the_wrong_cta_are_hazards() {
     let declarations = ".global .b64 g[2] = 7; .global .tensormap t = g; .shared .b64 s[2]; .shared .b64 d[2]; \

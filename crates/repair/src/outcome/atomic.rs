@@ -1,5 +1,5 @@
 //! Outcomes that interleavings of the threads have: no fence rules them out. What is missing makes one of several: one access
-//! for the elements of a vector (PTX ISA 8.2.4), one read-modify-write for a look and what is done about it (9.7.15.6).
+//! for the elements of a vector (PTX ISA 8.2.4), one read-modify-write for a look and what is done about it (9.7.15.5).
 
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;

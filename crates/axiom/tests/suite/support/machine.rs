@@ -263,7 +263,7 @@ impl Cursor<'_, '_> {
         self.state.memory[at] = wrap(self.program.locations[at].ty, value);
     }
 
-    /// PTX ISA 9.7.15.6 `atom`.
+    /// PTX ISA 9.7.15.5 `atom`.
     fn modify(&mut self, destination: Option<RegisterId>, at: usize, update: &Update, ty: Type) {
         let old = wrap(ty, self.state.memory[at]);
         let new = match update {

@@ -292,7 +292,7 @@ impl Walk<'_> {
         }
     }
 
-    /// PTX ISA 9.7.15.6 `atom`.
+    /// PTX ISA 9.7.15.5 `atom`.
     fn modify(
         &mut self,
         place: Place,

@@ -1,4 +1,4 @@
-//! Bytes that do not match what was expected, where nobody hangs for them (PTX ISA 9.7.15.16.4): a phase that expects bytes
+//! Bytes that do not match what was expected, where nobody hangs for them (PTX ISA 9.7.15.16.8): a phase that expects bytes
 //! when every thread has ended, and bytes that come to a phase that expects none, because the one they were meant for was
 //! over without them. The tx-count may be off on the way, because an expect-tx may follow its copy; only where nothing more
 //! can come, at the end of the program or at `mbarrier.inval`, it must be 0.

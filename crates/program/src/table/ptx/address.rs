@@ -1,4 +1,4 @@
-//! Addresses in a cluster's shared memory (PTX ISA 9.7.10.24 `mapa`, 9.7.10.25 `getctarank`, 9.7.10.20 `isspacep`). The
+//! Addresses in a cluster's shared memory (PTX ISA 9.7.10.26 `mapa`, 9.7.10.27 `getctarank`, 9.7.10.22 `isspacep`). The
 //! rank of a CTA is part of the address (see `lower::memory::layout`), so that these are arithmetic.
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};

@@ -56,7 +56,7 @@ pub(crate) struct Row {
 const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile, Sem::Mmio];
 const ST: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Release, Sem::Volatile, Sem::Mmio];
 const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
-/// PTX ISA 9.7.15.7 `red`; Dartagnan also takes the acquiring ones.
+/// PTX ISA 9.7.15.6 `red`; Dartagnan also takes the acquiring ones.
 const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
 
 const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Vector, Class::Bits, Class::Hint];

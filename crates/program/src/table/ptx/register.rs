@@ -1,4 +1,4 @@
-//! PTX instructions that touch registers and control only (PTX ISA 9.7.1, 9.7.6 to 9.7.8, 9.7.10, 9.7.14).
+//! PTX instructions that touch registers and control only (PTX ISA 9.7.1, 9.7.7 to 9.7.9, 9.7.10, 9.7.14).
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::{Comparison, Dialect};
@@ -192,7 +192,7 @@ fn set_predicate(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modi
     let (left, right) = (context.value(left)?, context.value(right)?);
     let other = other.map(|(boolean, other)| Ok((boolean, predicate(context, other)?))).transpose()?;
     let compared = LocalValue::Binary(operator(comparison), left, right);
-    // `%p|%q`: the second gets the same of the comparison's opposite (PTX ISA 9.7.6.2).
+    // `%p|%q`: the second gets the same of the comparison's opposite (PTX ISA 9.7.7.2).
     let (first, second) = match &destination.node {
         TreeOperand::Pair(first, second) => (&**first, Some(&**second)),
         _ => (destination, None),

@@ -500,7 +500,7 @@ fn operand_of(update: &Update) -> Operand {
     }
 }
 
-/// What an RMW writes (PTX ISA 9.7.15.6 atom).
+/// What an RMW writes (PTX ISA 9.7.15.5 atom).
 fn updated(update: &Update, ty: Type, old: Expression, operand: Expression) -> Expression {
     use BinaryOperator as Op;
     let constant = Expression::constant;

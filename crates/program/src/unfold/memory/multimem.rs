@@ -55,7 +55,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// `atom.v2` and `red.v4`: a read-modify-write per element, each atomic by itself (PTX ISA 9.7.15.6, 9.7.15.7).
+    /// `atom.v2` and `red.v4`: a read-modify-write per element, each atomic by itself (PTX ISA 9.7.15.5, 9.7.15.6).
     pub(crate) fn vector_update(
         &mut self,
         mut state: State,

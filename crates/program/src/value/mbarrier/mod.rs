@@ -256,7 +256,7 @@ impl State {
         }
     }
 
-    /// The phase is over when no arrival and no byte is missing; the next one begins at once (PTX ISA 9.7.15.16.4).
+    /// The phase is over when no arrival and no byte is missing; the next one begins at once (PTX ISA 9.7.15.16.8).
     fn settle(&mut self, completing: Completing) {
         if self.pending != 0 || self.tx != 0 {
             return;

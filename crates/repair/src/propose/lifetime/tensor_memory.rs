@@ -40,7 +40,7 @@ pub(crate) fn why(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventI
         FindingKind::CancelAfterRefusal => {
             let (asks, saw) = if scene.has(first, Tag::Cancel) { (first, second) } else { (second, first) };
             Some(format!(
-                "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
+                "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18)",
                 words::place(scene, asks),
                 words::place(scene, saw)
             ))

@@ -1,4 +1,4 @@
-//! Bit fields, bit counts (PTX ISA 9.7.1, 9.7.8) and `mov` between a register and its parts (9.7.10.4).
+//! Bit fields, bit counts (PTX ISA 9.7.1, 9.7.9) and `mov` between a register and its parts (9.7.10.4).
 
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};

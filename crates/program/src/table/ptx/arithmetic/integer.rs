@@ -1,5 +1,5 @@
-//! Integer arithmetic beyond the table of `ptx`: carries (PTX ISA 9.7.2), funnel shifts (9.7.8.8), absolute values, small
-//! products, masks and searches of bits (9.7.1), comparisons that give numbers (9.7.6, 9.7.7). Everything is made of the
+//! Integer arithmetic beyond the table of `ptx`: carries (PTX ISA 9.7.2), funnel shifts (9.7.9.7), absolute values, small
+//! products, masks and searches of bits (9.7.1), comparisons that give numbers (9.7.7, 9.7.8). Everything is made of the
 //! operators there are; the carry is a register of its own, `%CC.CF`.
 
 use fencepost_syntax::Spanned;

@@ -1,4 +1,4 @@
-//! How asynchronous reductions combine what they bring with what is there (PTX ISA 9.7.10.28.4.2, 9.7.15.8).
+//! How asynchronous reductions combine what they bring with what is there (PTX ISA 9.7.10.28.4.2, 9.7.15.7).
 
 use crate::program::asynchronous::{Combine, How};
 use crate::table::form::{Slot, Words};

@@ -1,4 +1,4 @@
-//! Asynchronous stores and reductions of registers (`st.async`, `red.async`, PTX ISA 9.7.10.13 and 9.7.15.8), and the
+//! Asynchronous stores and reductions of registers (`st.async`, `red.async`, PTX ISA 9.7.10.12 and 9.7.15.7), and the
 //! request to cancel the launch of a cluster (9.7.15.18). The stores go through the generic proxy, the answer to the
 //! request comes through the async proxy.
 

@@ -397,7 +397,7 @@ pub(crate) fn red(
     Ok(())
 }
 
-/// `atom.v2.f32.add` and `red.add.v4.f32`: of floating point in global memory only (PTX ISA 9.7.15.6, 9.7.15.7).
+/// `atom.v2.f32.add` and `red.add.v4.f32`: of floating point in global memory only (PTX ISA 9.7.15.5, 9.7.15.6).
 fn vector(
     context: &mut Context<'_>,
     tree: &Instruction,

@@ -1,4 +1,4 @@
-//! Instructions about caches and resources (PTX ISA 9.7.10.14 to 9.7.10.19, 9.7.22): most have no effect on values or
+//! Instructions about caches and resources (PTX ISA 9.7.10.14 to 9.7.10.21, 9.7.21): most have no effect on values or
 //! order. `discard` has: what it leaves is undefined, as if it had been written over. `st.bulk` is an ordinary store of many
 //! zeros.
 

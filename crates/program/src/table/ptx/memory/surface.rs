@@ -1,5 +1,5 @@
-//! Surfaces and textures as compilers write them: `suld.b`, `sust.b` and `sured.b` (PTX ISA 9.7.11.2 to 9.7.11.4) and `tex`
-//! (9.7.11.1) with coordinates. A surface or texture is a name of its proxy (`s @ surface aliases x`), or a register that
+//! Surfaces and textures as compilers write them: `suld.b`, `sust.b` and `sured.b` (PTX ISA 9.7.13.1 to 9.7.13.3) and `tex`
+//! (9.7.12.3) with coordinates. A surface or texture is a name of its proxy (`s @ surface aliases x`), or a register that
 //! holds the address of one. The first coordinate counts bytes of a surface and elements of a texture, the second rows: of
 //! an array of two dimensions, what its first index counts. What a coordinate outside does is `Unknown`, whatever the clamp
 //! mode says. Integer coordinates of a texture mean one element, unfiltered: its first channel, and no others that are known.
