@@ -73,7 +73,7 @@ fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report)
         answer.cause = other.cause.filter(|_| forbids(answer) && report.races.pairs.is_empty());
     }
     if hangs && found.termination.answer == TerminationAnswer::MayHang {
-        report.termination.cause = found.termination.cause;
+        report.termination.reasons = found.termination.reasons;
         report.termination.missing = found.termination.missing;
     }
 }

@@ -6,6 +6,7 @@ use fencepost_check::judge::found::Checked;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
+use fencepost_report::reason::Reason;
 use fencepost_report::{Missing, TerminationAnswer};
 
 use crate::edit::Edit;
@@ -14,14 +15,14 @@ use crate::propose::phase;
 use crate::scene::{self, Scene};
 use crate::verify::{Verifier, rounds};
 
-/// A cause, and what is missing.
-pub(crate) type Told = (String, Vec<Missing>);
+/// Why, and what is missing.
+pub(crate) type Told = (Vec<Reason>, Vec<Missing>);
 
 /// What leaves no race leaves nothing to wait for in vain either; else the wait has its own.
 pub(crate) fn told(checked: &mut Checked, told: Option<Told>) {
     let termination = &mut checked.report.termination;
-    if let (TerminationAnswer::MayHang, Some((cause, missing))) = (termination.answer, told) {
-        (termination.cause, termination.missing) = (cause, missing);
+    if let (TerminationAnswer::MayHang, Some((reasons, missing))) = (termination.answer, told) {
+        (termination.reasons, termination.missing) = (reasons, missing);
     }
 }
 
@@ -53,7 +54,7 @@ pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
         false => verifier.ends(&[*edit], stages),
     };
     match guesses.iter().find(helps) {
-        Some(edit) => Some((edit.reason.clone(), vec![edit.missing(&scene)])),
-        None => never_set::why(&scene).map(|cause| (cause, Vec::new())),
+        Some(edit) => Some((edit.reason.iter().cloned().collect(), vec![edit.missing(&scene)])),
+        None => never_set::why(&scene).map(|reason| (vec![reason], Vec::new())),
     }
 }

@@ -16,8 +16,8 @@ mod outcome;
 mod propose;
 mod scene;
 mod search;
+mod unordered;
 mod verify;
-pub(crate) mod words;
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::model::load::LoadedModel;
@@ -27,6 +27,7 @@ use fencepost_check::test::Test;
 use fencepost_program::EventId;
 use fencepost_report::Diagnosis;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::reason::{Ordering, Reason};
 
 pub use crate::advise::advise;
 pub use crate::outcome::MOST_QUESTIONS;
@@ -137,8 +138,15 @@ fn diagnose(
     cures: &mut Cures,
 ) -> Option<Diagnosis> {
     let (first, second) = (scene.access(pair.0)?, scene.access(pair.1)?);
-    let mut diagnosis =
-        Diagnosis { first, second, why: String::new(), missing: Vec::new(), confirmed: false, under: None };
+    let mut diagnosis = Diagnosis {
+        first,
+        second,
+        why: String::new(),
+        reasons: Vec::new(),
+        missing: Vec::new(),
+        confirmed: false,
+        under: None,
+    };
     let apart = told_apart(scene, kind, pair, &mut diagnosis);
     // Of accesses in each other's scope one width is all that is lacking; others are ordered like any two.
     if kind == FindingKind::MixedSizeRace && scene.holds("related-by-scope", pair.0, pair.1) {
@@ -168,14 +176,14 @@ fn diagnose(
         Outcome::Unsolved => {
             let told = proxy_fence::by_proxies(scene, pair);
             if told.is_none() {
-                diagnosis.why = words::unsolved(scene, pair, verifier.is_late());
-                diagnosis.missing = vec![words::order(scene, pair)];
+                diagnosis.reasons = vec![unordered::unsolved(scene, pair, verifier.is_late()).into()];
+                diagnosis.missing = vec![unordered::order(scene, pair)];
             }
             told
         }
         Outcome::Nothing => {
-            diagnosis.why = words::nothing(scene, pair);
-            diagnosis.missing = words::pair(scene, pair).into_iter().collect();
+            diagnosis.reasons = vec![unordered::nothing(scene, pair).into()];
+            diagnosis.missing = unordered::pair(scene, pair).into_iter().collect();
             None
         }
     };
@@ -183,34 +191,37 @@ fn diagnose(
         tell(scene, &mut diagnosis, (from, to), &edits, is_apart);
     }
     // With other races, those may be why.
-    diagnosis.why.push_str(remark(is_against, is_wrong && verifier.is_of_one_race()));
+    diagnosis.reasons.extend(remark(is_against, is_wrong && verifier.is_of_one_race()).map(Reason::from));
     if cures.told.is_none() && cures.clean > 0 {
-        cures.told = Some((diagnosis.why.clone(), diagnosis.missing.clone()));
+        cures.told = Some((diagnosis.reasons.clone(), diagnosis.missing.clone()));
     }
     Some(diagnosis)
 }
 
 /// What a cure leaves to be said.
-fn remark(is_against: bool, is_wrong: bool) -> &'static str {
+fn remark(is_against: bool, is_wrong: bool) -> Option<Ordering> {
     match (is_against, is_wrong) {
-        (true, _) => "; in this order of the two no execution has the outcome that the test asks for",
-        (false, true) => "; a question is answered wrongly then too",
-        (false, false) => "",
+        (true, _) => Some(Ordering::OutcomeRuledOut),
+        (false, true) => Some(Ordering::AnswerStillWrong),
+        (false, false) => None,
     }
 }
 
-/// What is no matter of order keeps its own words before those of the repair.
+/// What is no matter of order keeps its own reason before those of the repair.
 fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), edits: &[Edit], is_apart: bool) {
-    let why = words::why(scene, way, edits);
-    match (is_apart, why.is_empty()) {
-        (false, _) => diagnosis.why = why,
-        (true, true) => {}
-        (true, false) => diagnosis.why = format!("{}; {why}", diagnosis.why),
+    if !is_apart {
+        diagnosis.reasons.clear();
     }
+    let reasons = Edit::reasons(edits);
+    if scene.holds("base-causality", way.0, way.1) && !reasons.is_empty() {
+        let first = Ordering::ComesFirst { first: scene.site(way.0), proxy: scene.proxy(way.0) };
+        diagnosis.reasons.push(first.into());
+    }
+    diagnosis.reasons.extend(reasons);
     diagnosis.missing = Edit::all_missing(edits, scene);
 }
 
-/// What is no matter of order between two accesses has its own words and its own plans.
+/// What is no matter of order between two accesses has its own reason and its own plans.
 fn told_apart(
     scene: &Scene<'_>,
     kind: FindingKind,
@@ -223,12 +234,12 @@ fn told_apart(
         FindingKind::WgmmaRegisterInFlight => Some(wgmma::diagnose(scene, pair, diagnosis)),
         FindingKind::WgmmaNoFence => Some(wgmma::unfenced(scene, pair, diagnosis)),
         FindingKind::MixedSizeRace => {
-            diagnosis.why = words::mixed(scene, pair);
-            diagnosis.missing = vec![words::one_width(scene, pair)];
+            diagnosis.reasons = vec![unordered::mixed(scene, pair).into()];
+            diagnosis.missing = vec![unordered::one_width(scene, pair)];
             Some(Vec::new())
         }
         _ => {
-            diagnosis.why = tensor_memory::why(scene, kind, pair)?;
+            diagnosis.reasons = vec![tensor_memory::why(scene, kind, pair)?.into()];
             Some(Vec::new())
         }
     }

@@ -4,6 +4,9 @@
 pub mod answer;
 mod count;
 pub mod finding;
+pub mod piece;
+pub mod reason;
+pub mod site;
 pub mod verdict;
 pub mod why;
 
@@ -15,6 +18,8 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use fencepost_syntax::Source;
 
 use finding::FindingKind;
+use piece::Piece;
+use site::Act;
 use verdict::{Dependence, Verdict, Why};
 
 pub use count::Count;
@@ -379,8 +384,11 @@ pub struct Race {
 pub struct Diagnosis {
     pub first: RacingAccess,
     pub second: RacingAccess,
-    /// Why nothing orders the two, in words.
+    /// Why nothing orders the two, in words; empty until `tell` has put the report into words.
     pub why: String,
+    /// The same as data.
+    #[serde(skip_serializing)]
+    pub reasons: Vec<reason::Reason>,
     /// Together they order the two accesses; empty where no small change does.
     pub missing: Vec<Missing>,
     /// The test was checked again with the missing pieces, and this race was gone and no other came.
@@ -392,8 +400,11 @@ pub struct Diagnosis {
 /// An access of a race in plain words; all elements of one instruction are one access.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct RacingAccess {
-    /// `reads s`, `writes s`, `updates s`.
+    /// `reads s`, `writes s`, `updates s`; empty until the report is put into words.
     pub what: String,
+    /// The same as data.
+    #[serde(skip_serializing)]
+    pub act: Act,
     /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`; `none` of an exit.
     pub proxy: String,
     /// Part of an asynchronous operation of the thread.
@@ -403,8 +414,11 @@ pub struct RacingAccess {
 /// A piece of synchronisation that is not there.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Missing {
-    /// What and where: "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9".
+    /// What and where: "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9"; empty until the report is put into words.
     pub text: String,
+    /// The same as data.
+    #[serde(skip_serializing)]
+    pub what: Piece,
     pub thread: String,
     /// The instruction beside which it belongs, or which is to change.
     pub line: u32,
@@ -514,8 +528,12 @@ pub struct Termination {
     pub witness: Option<Witness>,
     /// The threads that are stuck in it, and where.
     pub stuck: Vec<Stuck>,
-    /// Why they wait for good, in words; empty where no small change is known that makes every fair execution end.
+    /// Why they wait for good, in words; empty where no small change is known that makes every fair execution end, and until the
+    /// report is put into words.
     pub cause: String,
+    /// The same as data.
+    #[serde(skip_serializing)]
+    pub reasons: Vec<reason::Reason>,
     /// That change: the test was checked again with it. Where the test has races too, what leaves none and makes it end.
     pub missing: Vec<Missing>,
     /// Where the answer is `depends`.

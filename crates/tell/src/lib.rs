@@ -1,9 +1,10 @@
 //! Reports for people and programs: explanations in words, pictures, tables, JSON.
 //!
 //! [`mod@explain`] tells an execution as a story and says what rules an outcome out, [`render`] draws an execution, and
-//! [`output`] turns reports into text.
+//! [`output`] turns reports into text. [`words`] makes the sentences of reports.
 
 pub mod explain;
 pub mod output;
 pub mod render;
 mod rounds;
+pub mod words;

@@ -13,6 +13,7 @@ use fencepost_syntax::limits::{self, Ended};
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
 use fencepost_tell::output::Row;
+use fencepost_tell::words;
 
 use super::library::Library;
 use crate::diagnostics;
@@ -190,7 +191,8 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options, library: 
         let budget = options.budget.less(std::mem::take(&mut spent));
         desk.begin(budget.time());
         let options = Options { readings, budget, ..options.clone() };
-        let checked = fencepost_repair::advise(&tests[test], &model, &options);
+        let mut checked = fencepost_repair::advise(&tests[test], &model, &options);
+        words::put_into_words(&mut checked.report);
         let mut file = locked(&desk.file);
         locked(&desk.pending).pop_front();
         file.push(test, model, checked);

@@ -3,6 +3,7 @@
 use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
+use fencepost_report::site::Operation;
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Proxy {
@@ -42,28 +43,28 @@ impl Proxy {
     }
 }
 
-/// What an asynchronous operation is called: "the bulk copy".
-pub fn operation_name(event: &Event, instruction: &str) -> &'static str {
+/// Which asynchronous operation an event is part of.
+pub fn operation(event: &Event, instruction: &str) -> Operation {
     let has = |tag| event.tags.has(tag);
     let tensor = event.strand.as_ref().and_then(|strand| strand.tensor).map(|tensor| tensor.kind);
     match tensor {
-        Some(TensorKind::Mma) => return "the tcgen05.mma",
-        Some(TensorKind::Cp { .. }) => return "the tcgen05.cp",
-        Some(TensorKind::Shift) => return "the tcgen05.shift",
-        Some(TensorKind::Ld) => return "the tcgen05.ld",
-        Some(TensorKind::St) => return "the tcgen05.st",
+        Some(TensorKind::Mma) => return Operation::Tcgen05Mma,
+        Some(TensorKind::Cp { .. }) => return Operation::Tcgen05Cp,
+        Some(TensorKind::Shift) => return Operation::Tcgen05Shift,
+        Some(TensorKind::Ld) => return Operation::Tcgen05Ld,
+        Some(TensorKind::St) => return Operation::Tcgen05St,
         None => {}
     }
     match () {
-        () if has(Tag::Wgmma) => "the wgmma",
-        () if has(Tag::Tcgen05) => "the tcgen05 operation",
-        () if instruction.contains("cp.reduce") => "the bulk reduction",
-        () if instruction.contains(".tensor") => "the tensor copy",
-        () if instruction.contains("cp.async.bulk") => "the bulk copy",
-        () if instruction.contains("try_cancel") => "the cluster launch request",
-        () if instruction.contains("st.async") => "the asynchronous store",
-        () if instruction.contains("red.async") => "the asynchronous reduction",
-        () if has(Tag::CpAsync) => "the cp.async",
-        () => "the asynchronous operation",
+        () if has(Tag::Wgmma) => Operation::Wgmma,
+        () if has(Tag::Tcgen05) => Operation::Tcgen05,
+        () if instruction.contains("cp.reduce") => Operation::BulkReduction,
+        () if instruction.contains(".tensor") => Operation::TensorCopy,
+        () if instruction.contains("cp.async.bulk") => Operation::BulkCopy,
+        () if instruction.contains("try_cancel") => Operation::ClusterLaunchRequest,
+        () if instruction.contains("st.async") => Operation::AsynchronousStore,
+        () if instruction.contains("red.async") => Operation::AsynchronousReduction,
+        () if has(Tag::CpAsync) => Operation::CpAsync,
+        () => Operation::Other,
     }
 }

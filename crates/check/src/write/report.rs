@@ -187,6 +187,7 @@ impl Writer<'_> {
             witness: shown.map(|shown| self.witness(&shown.of, &shown.execution, None)),
             stuck: shown.map_or(Vec::new(), |shown| stuck(self.test, &shown.of, &shown.execution)),
             cause: String::new(),
+            reasons: Vec::new(),
             missing: Vec::new(),
             depends,
         }

@@ -1,15 +1,18 @@
-//! What an edit says to people: the piece that is missing, where it belongs, and the section of the ISA.
+//! What an edit is as a missing piece: where it belongs, and the section of the ISA.
 
 use fencepost_program::ThreadId;
 use fencepost_report::Missing;
+use fencepost_report::piece::{self, Piece};
+use fencepost_report::reason::Reason;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::edit::apply::{Work, counted};
-use crate::edit::{Change, Edit, End, Semantics, scope_word, semantics_word};
+use crate::edit::{Change, Edit, End, Semantics};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
+use crate::scene::site::{self, number};
 
 impl Edit {
     /// What all of them bring. A release and an acquire on one instruction are one word.
@@ -24,12 +27,26 @@ impl Edit {
         };
         let told = edits.iter().filter(|edit| !both(edit, Semantics::Acquire, Semantics::Release));
         let one = |edit: &Edit| {
-            let missing = edit.missing(scene);
-            let whole = both(edit, Semantics::Release, Semantics::Acquire);
-            let text = if whole { missing.text.replacen("`.release", "`.acq_rel", 1) } else { missing.text };
-            Missing { text, ..missing }
+            let mut missing = edit.missing(scene);
+            if let (Piece::Strengthened { semantics, .. }, true) =
+                (&mut missing.what, both(edit, Semantics::Release, Semantics::Acquire))
+            {
+                *semantics = Some(piece::Semantics::AcqRel);
+            }
+            missing
         };
         told.map(one).collect()
+    }
+
+    /// The reasons of all pieces, each once.
+    pub(crate) fn reasons(edits: &[Edit]) -> Vec<Reason> {
+        let mut reasons: Vec<Reason> = Vec::new();
+        for reason in edits.iter().filter_map(|edit| edit.reason.as_ref()) {
+            if !reasons.contains(reason) {
+                reasons.push(reason.clone());
+            }
+        }
+        reasons
     }
 
     pub(crate) fn missing(&self, scene: &Scene<'_>) -> Missing {
@@ -53,94 +70,84 @@ impl Edit {
         .map_or((String::new(), 0), |(thread, span)| {
             (scene.thread_name(thread).to_owned(), scene.test.source.position(span.start).line)
         });
-        Missing { text: self.words(scene), thread, line, section: self.section.to_owned() }
+        Missing { text: String::new(), what: self.piece(scene), thread, line, section: self.section.to_owned() }
     }
 
-    pub(crate) fn words(&self, scene: &Scene<'_>) -> String {
-        let line = |span: &Span| scene.test.source.position(span.start).line;
-        let text = |span: &Span| scene.test.instruction_text(*span).trim_end_matches(';').trim().to_owned();
+    fn piece(&self, scene: &Scene<'_>) -> Piece {
         match &self.change {
             Change::Insert { at } => inserted(scene, at),
-            Change::Declare { text } => format!("`{text}` in the declarations"),
+            Change::Declare { text } => Piece::Declared { text: text.clone() },
             Change::Append { to, end, text } => appended(scene, to, *end, text),
-            Change::Poll { at, wait, .. } => {
-                format!("a loop around `{}` {}", wait.replace('\n', " "), scene.place_words(at))
-            }
-            Change::Alternate(alternate) => alternate.words(scene),
-            Change::Again(again) => again.words(scene),
-            Change::Start { thread, register, value } => {
-                format!("`{}:{register} = {value}` in the declarations", scene.thread_name(*thread))
-            }
-            Change::Remove { thread, span } => {
-                format!("{}'s `{}` (line {}) has to go", scene.thread_name(*thread), text(span), line(span))
-            }
+            Change::Poll { at, wait, .. } => Piece::Loop { wait: one_line(wait), place: scene.spot(at) },
+            Change::Alternate(alternate) => alternate.piece(scene),
+            Change::Again(again) => again.piece(scene),
+            Change::Start { thread, register, value } => Piece::Started {
+                thread: scene.thread_name(*thread).to_owned(),
+                register: register.clone(),
+                value: number(*value),
+            },
+            Change::Remove { thread, span } => Piece::Removed { at: scene.site_at(*thread, *span) },
             Change::Strengthen { thread, span, semantics, scope } => {
-                let semantics = semantics.map(|semantics| whole_word(semantics, &text(span))).into_iter();
-                let words: Vec<String> =
-                    semantics.chain(scope.map(scope_word)).map(|word| format!(".{word}")).collect();
-                let name = scene.thread_name(*thread);
-                format!("`{}` on {name}'s `{}` (line {})", words.concat(), text(span), line(span))
+                let at = scene.site_at(*thread, *span);
+                let semantics = semantics.map(|semantics| whole_word(semantics, &at.text));
+                Piece::Strengthened { at, semantics, scope: scope.map(site::scope) }
             }
             Change::Wait { thread, span, .. } => {
                 let by = changed(scene, self, *thread, *span).unwrap_or_default();
-                format!("`{by}` in {} instead of line {}", scene.thread_name(*thread), line(span))
+                Piece::WaitReplaced { at: scene.site_at(*thread, *span), by }
             }
             Change::Replace { thread, span, by } => {
-                let by = by.trim_end_matches(';').replace('\n', " ");
-                format!("`{by}` in {} instead of `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
+                let by = one_line(by.trim_end_matches(';'));
+                Piece::Replaced { at: scene.site_at(*thread, *span), by }
             }
-            Change::Return { thread, span } => {
-                format!("`atom` instead of {}'s `{}` (line {})", scene.thread_name(*thread), text(span), line(span))
-            }
-            Change::Move { span, to, .. } => moved(scene, *span, to),
+            Change::Return { thread, span } => Piece::Returning { at: scene.site_at(*thread, *span) },
+            Change::Move { span, to, .. } => Piece::Moved {
+                at: scene.site_at(to.thread, *span),
+                side: side(to.side),
+                to: scene.site_at(to.thread, to.span),
+            },
             Change::Hand { thread, span, to } => {
-                let (name, other) = (scene.thread_name(*thread), scene.thread_name(to.thread));
-                let (what, from, behind) = (text(span), line(span), line(&to.span));
-                format!("{name}'s `{what}` (line {from}) belongs into {other} behind line {behind}")
+                Piece::Handed { at: scene.site_at(*thread, *span), behind: scene.site_at(to.thread, to.span) }
             }
-            Change::Count { name, by, inits } => {
-                let place = inits.first().map_or(String::new(), |(_, span)| format!(" in line {}", line(span)));
-                let count = counted(scene, name, inits).unwrap_or_default() + by;
-                // All of an array are declared with one count.
-                let name = if inits.is_empty() { name.split('[').next().unwrap_or(name) } else { name };
-                format!("an initial count of {count} for the mbarrier {name}{place}")
-            }
+            Change::Count { name, by, inits } => counted_piece(scene, name, *by, inits),
         }
     }
 }
 
-/// "P1's `fence.proxy.async` (line 16) belongs before line 15".
-fn moved(scene: &Scene<'_>, span: Span, to: &Anchor) -> String {
-    let line = |span: Span| scene.test.source.position(span.start).line;
-    let text = |span: Span| scene.test.instruction_text(span).trim_end_matches(';').trim().to_owned();
-    let name = scene.thread_name(to.thread);
-    let side = if to.side == Side::After { "behind" } else { "before" };
-    let place = if line(span) == line(to.span) {
-        format!("`{}` of the same line", text(to.span))
-    } else {
-        format!("line {}", line(to.span))
-    };
-    format!("{name}'s `{}` (line {}) belongs {side} {place}", text(span), line(span))
+fn one_line(text: &str) -> String {
+    text.replace('\n', " ")
 }
 
-/// "`bar.sync 0` in P0 between lines 4 and 5 and in P1 before line 9".
-fn inserted(scene: &Scene<'_>, at: &[(Anchor, String)]) -> String {
-    let what = at.first().map_or("", |(_, what)| what.trim_end_matches(';'));
-    let places: Vec<String> = at.iter().map(|(anchor, _)| scene.place_words(anchor)).collect();
-    let places: Vec<&str> = places.iter().map(String::as_str).collect();
-    format!("`{}` {}", what.replace('\n', " "), fencepost_check::phrase::listed(&places))
+pub(crate) fn side(side: Side) -> piece::Side {
+    match side {
+        Side::Before => piece::Side::Before,
+        Side::After => piece::Side::Behind,
+    }
 }
 
-fn appended(scene: &Scene<'_>, to: &[ThreadId], end: End, text: &str) -> String {
-    let names: Vec<&str> = to.iter().map(|thread| scene.thread_name(*thread)).collect();
-    let names = fencepost_check::phrase::listed(&names);
-    let place = match end {
-        End::First => "beginning",
-        End::Last => "end",
+fn counted_piece(scene: &Scene<'_>, name: &str, by: i128, inits: &[(ThreadId, Span)]) -> Piece {
+    let line = inits.first().map(|(_, span)| scene.test.source.position(span.start).line);
+    let count = number(counted(scene, name, inits).unwrap_or_default() + by);
+    // All of an array are declared with one count.
+    let name = if inits.is_empty() { name.split('[').next().unwrap_or(name) } else { name };
+    Piece::Counted { mbarrier: name.to_owned(), count, line }
+}
+
+fn inserted(scene: &Scene<'_>, at: &[(Anchor, String)]) -> Piece {
+    let text = one_line(at.first().map_or("", |(_, what)| what.trim_end_matches(';')));
+    Piece::Inserted { text, places: at.iter().map(|(anchor, _)| scene.spot(anchor)).collect() }
+}
+
+fn appended(scene: &Scene<'_>, to: &[ThreadId], end: End, text: &str) -> Piece {
+    let threads = to.iter().map(|thread| scene.thread_name(*thread).to_owned()).collect();
+    let end = match end {
+        End::First => piece::End::Beginning,
+        End::Last => piece::End::End,
     };
+    // A label: the rest is the wait and the branch back.
     match text.split_once(": ").and_then(|(_, rest)| rest.split_once(';')) {
-        Some((wait, _)) => format!("a loop around `{wait}` at the {place} of {names}"),
-        None => format!("`{}` at the {place} of {names}", text.trim_end_matches(';').replace('\n', " ")),
+        Some((wait, _)) => Piece::LoopAppended { wait: wait.to_owned(), end, threads },
+        None => Piece::Appended { text: one_line(text.trim_end_matches(';')), end, threads },
     }
 }
 
@@ -171,12 +178,14 @@ fn spelled(instruction: &Instruction) -> String {
 }
 
 /// With the half that the instruction has.
-fn whole_word(semantics: Semantics, text: &str) -> &'static str {
+fn whole_word(semantics: Semantics, text: &str) -> piece::Semantics {
     let has = |word: &str| text.split([' ', '.']).any(|own| own == word);
     match semantics {
-        Semantics::Release if has("acquire") => "acq_rel",
-        Semantics::Acquire if has("release") => "acq_rel",
-        _ => semantics_word(semantics),
+        Semantics::Release if has("acquire") => piece::Semantics::AcqRel,
+        Semantics::Acquire if has("release") => piece::Semantics::AcqRel,
+        Semantics::Release => piece::Semantics::Release,
+        Semantics::Acquire => piece::Semantics::Acquire,
+        Semantics::Relaxed => piece::Semantics::Relaxed,
     }
 }
 

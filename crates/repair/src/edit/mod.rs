@@ -6,6 +6,7 @@ pub(crate) mod describe;
 
 use fencepost_program::ThreadId;
 use fencepost_program::program::Scope;
+use fencepost_report::reason::Reason;
 use fencepost_syntax::Span;
 
 use crate::scene::anchor::Anchor;
@@ -13,8 +14,8 @@ use crate::scene::anchor::Anchor;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Edit {
     pub(crate) change: Change,
-    /// Why it is needed: half a sentence.
-    pub(crate) reason: String,
+    /// Why it is needed; None where the diagnosis says so by itself.
+    pub(crate) reason: Option<Reason>,
     /// Of the PTX ISA.
     pub(crate) section: &'static str,
     pub(crate) cost: u32,
@@ -186,8 +187,18 @@ impl Edit {
     /// The size of a change of one word.
     pub(crate) const WORD: u32 = 2;
 
-    pub(crate) fn insert(anchor: Anchor, text: &str, reason: String, section: &'static str, cost: u32) -> Edit {
-        Edit { change: Change::Insert { at: vec![(anchor, format!("{text};"))] }, reason, section, cost }
+    pub(crate) fn insert(
+        anchor: Anchor,
+        text: &str,
+        reason: impl Into<Reason>,
+        section: &'static str,
+        cost: u32,
+    ) -> Edit {
+        Edit::new(Change::Insert { at: vec![(anchor, format!("{text};"))] }, reason, section, cost)
+    }
+
+    pub(crate) fn new(change: Change, reason: impl Into<Reason>, section: &'static str, cost: u32) -> Edit {
+        Edit { change, reason: Some(reason.into()), section, cost }
     }
 
     /// How much of the text changes: a word, an instruction that goes elsewhere, one that comes, several. Of two cures the

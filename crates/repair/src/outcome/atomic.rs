@@ -6,12 +6,14 @@ use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::{Outcome, Reason};
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{Change, Edit, SCOPES, scope_word};
 use crate::outcome::{Told, cycle};
 use crate::scene::Scene;
-use crate::words;
+use crate::unordered;
 
 const COST: u32 = 0;
 const TORN: &str = "torn-vector";
@@ -33,14 +35,14 @@ pub(crate) fn told(
     }
     for (pair, edits) in updates(scene, &missed) {
         if mends(&edits) {
-            let (why, missing) =
+            let (reasons, missing) =
                 (story(scene, pair, is_interleaving()), edits.iter().map(|edit| edit.missing(scene)).collect());
-            return Some(Told { kind: SEVERAL, pair, why, missing, confirmed: true });
+            return Some(Told { kind: SEVERAL, pair, reasons, missing, confirmed: true });
         }
     }
     let Some(pair) = missed.into_iter().max_by_key(|pair| rank(scene, *pair)) else { return interleaved(scene) };
-    let why = story(scene, pair, is_interleaving());
-    Some(Told { kind: SEVERAL, pair, why, missing: vec![general(scene, pair)], confirmed: false })
+    let reasons = story(scene, pair, is_interleaving());
+    Some(Told { kind: SEVERAL, pair, reasons, missing: vec![general(scene, pair)], confirmed: false })
 }
 
 /// Read-modify-writes instead of looks: of one thread, or of all that look at the location.
@@ -76,36 +78,25 @@ fn interleaved(scene: &Scene<'_>) -> Option<Told> {
     let apart =
         |(from, to): &&(EventId, EventId)| !scene.event(*from).is_init() && scene.thread(*from) != scene.thread(*to);
     let (write, other) = *scene.execution.rf.iter().chain(&scene.execution.co).find(apart)?;
-    let (first, second) = (words::place(scene, write), words::place(scene, other));
-    let why =
-        format!("{first} may come before {second}: the accesses are in order, and interleavings of the threads end so");
-    let text = format!("what keeps {first} from coming before {second}: a barrier or a wait");
-    let (thread, line) = (scene.name(write).to_owned(), scene.line(write));
-    let missing = vec![Missing { text, thread, line, section: "8.9.4, 9.7.15".to_owned() }];
-    Some(Told { kind: "interleaving", pair: (write, other), why, missing, confirmed: false })
+    let (first, second) = (scene.site(write), scene.site(other));
+    let reasons = vec![Outcome::MayComeBefore { first: first.clone(), second: second.clone() }.into()];
+    let missing = vec![scene.missing(write, Piece::KeptBefore { first, second }, "8.9.4, 9.7.15")];
+    Some(Told { kind: "interleaving", pair: (write, other), reasons, missing, confirmed: false })
 }
 
-/// "P0's `ld` (line 7) looks at top before P1's `atom` (line 15) changes it, and P0 goes on with what it has seen; …".
-fn story(scene: &Scene<'_>, (read, write): (EventId, EventId), is_interleaving: bool) -> String {
-    let (first, second, name) = (words::place(scene, read), words::place(scene, write), scene.name(read));
-    let story = format!("{first} is over before {second}, and {name} goes on with what it has seen");
-    match is_interleaving {
-        true => format!("{story}; runs in which the threads take turns end so too, and no fence helps"),
-        false => format!("{story}; nothing makes it wait"),
-    }
+/// The read is over before the write, and why that may be.
+fn story(scene: &Scene<'_>, (read, write): (EventId, EventId), is_interleaving: bool) -> Vec<Reason> {
+    let story = Outcome::OverBefore { read: scene.site(read), write: scene.site(write) };
+    let why = if is_interleaving { Outcome::EndsSoInTurns } else { Outcome::NothingMakesItWait };
+    vec![story.into(), why.into()]
 }
 
 /// What is missing where no change is known that brings it.
 fn general(scene: &Scene<'_>, (read, write): (EventId, EventId)) -> Missing {
     if scene.has(read, Tag::Mbarrier) || !scene.is_main(read) || !scene.is_main(write) {
-        return words::order(scene, (read, write));
+        return unordered::order(scene, (read, write));
     }
-    let (name, line, variable) = (scene.name(read), scene.line(read), scene.variable(read));
-    let text = format!(
-        "one atomic operation (`atom.cas`, `atom.exch`, `atom.add`) on {variable} in {name} instead of line {line} and what \
-         depends on it, or another look at {variable} before the value is used"
-    );
-    Missing { text, thread: name.to_owned(), line, section: ATOM.to_owned() }
+    scene.missing(read, Piece::OneAtomic { read: scene.site(read), location: scene.variable(read) }, ATOM)
 }
 
 /// Which of several missed writes the story is about: a read on which more depends, one that is no part of an update.
@@ -129,36 +120,22 @@ fn is_torn(scene: &Scene<'_>, read: EventId, write: EventId) -> bool {
 
 fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> bool) -> Told {
     let (read, write) = pair;
-    let why = format!(
-        "{} sees one element of {} and misses another: the elements of a vector are accesses of their own, in no order",
-        scene.called(read),
-        scene.called(write)
-    );
+    let reasons = vec![Outcome::TornVector { read: scene.site(read), write: scene.site(write) }.into()];
     let scope = scene.common(read, write);
     let both: Option<Vec<Edit>> = [write, read].into_iter().map(|id| whole(scene, id, scope)).collect();
     if let Some(edits) = both.filter(|edits| mends(edits)) {
         return Told {
             kind: TORN,
             pair,
-            why,
+            reasons,
             missing: edits.iter().map(|edit| edit.missing(scene)).collect(),
             confirmed: true,
         };
     }
-    let (name, line, variable) = (scene.name(write).to_owned(), scene.line(write), scene.variable(write));
-    let text = format!(
-        "one scalar access for what belongs together in {variable} ({} and {}), or a release and an acquire between the \
-         elements",
-        words::place(scene, write),
-        words::place(scene, read)
-    );
-    Told {
-        kind: TORN,
-        pair,
-        why,
-        missing: vec![Missing { text, thread: name, line, section: ATOMICITY.to_owned() }],
-        confirmed: false,
-    }
+    let (at, location) = (scene.site(write), scene.variable(write));
+    let what = Piece::OneScalarAccess { write: at, read: scene.site(read), location };
+    let missing = vec![scene.missing(write, what, ATOMICITY)];
+    Told { kind: TORN, pair, reasons, missing, confirmed: false }
 }
 
 /// An instruction's words and operands.
@@ -241,9 +218,9 @@ fn whole(scene: &Scene<'_>, id: EventId, scope: Scope) -> Option<Edit> {
             packs.reverse();
         }
     }
-    let reason = format!("{} is several accesses", scene.called(id));
+    let reason = Outcome::SeveralAccesses { at: scene.site(id) };
     let change = Change::Replace { thread: scene.thread(id)?, span: scene.event(id).span, by: packs.join("\n") };
-    Some(Edit { change, reason, section: ATOMICITY, cost: COST })
+    Some(Edit::new(change, reason, ATOMICITY, COST))
 }
 
 fn value(scene: &Scene<'_>, id: EventId) -> Option<i128> {
@@ -265,9 +242,9 @@ fn same_update(scene: &Scene<'_>, (read, write): (EventId, EventId)) -> Option<V
     };
     let (register, _) = load.operands.split_once(',')?;
     let by = format!("{} {}, {}, {operands};", update.words.join("."), register.trim(), load.address()?);
-    let reason = format!("{} only looks", scene.called(read));
+    let reason = Outcome::OnlyLooks { at: scene.site(read) };
     let change = Change::Replace { thread: scene.thread(read)?, span: scene.event(read).span, by };
-    Some(vec![Edit { change, reason, section: ATOM, cost: COST }])
+    Some(vec![Edit::new(change, reason, ATOM, COST)])
 }
 
 /// The load and the store of a thread on one location, the store behind the load.
@@ -302,10 +279,10 @@ impl Update {
 
     /// This in place of the load, and nothing in place of the store.
     fn edits(&self, scene: &Scene<'_>, read: EventId, by: String) -> Option<Vec<Edit>> {
-        let reason = format!("{} and {} are two accesses", scene.called(read), scene.called(self.write));
+        let reason = Outcome::TwoAccesses { first: scene.site(read), second: scene.site(self.write) };
         let one = Change::Replace { thread: scene.thread(read)?, span: scene.event(read).span, by };
         let gone = Change::Remove { thread: scene.thread(read)?, span: scene.event(self.write).span };
-        let edit = |change: Change| Edit { change, reason: reason.clone(), section: ATOM, cost: COST };
+        let edit = |change: Change| Edit::new(change, reason.clone(), ATOM, COST);
         Some(vec![edit(one), edit(gone)])
     }
 }

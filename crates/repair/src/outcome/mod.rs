@@ -16,20 +16,21 @@ use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::report;
 use fencepost_program::EventId;
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::{Communication, CycleStep, NamedBy, NamedSite, Outcome, Reason};
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Cause, Diagnosis, Missing};
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::edit::{self, Change, Edit};
 use crate::outcome::cycle::{Cycle, Step};
-use crate::outcome::orders::Strength;
+use crate::outcome::orders::Measure;
 use crate::propose::way;
 use crate::scene::statement;
 use crate::scene::{self, Scene};
 use crate::search;
 use crate::verify::rounds;
 use crate::verify::{Shown, Verifier};
-use crate::words;
 
 /// Questions of one test that are diagnosed, cycles of one execution that are looked at, and how often fences are put in.
 pub const MOST_QUESTIONS: usize = 4;
@@ -71,7 +72,7 @@ fn forbids(kind: QuestionKind) -> bool {
 struct Told {
     kind: &'static str,
     pair: (EventId, EventId),
-    why: String,
+    reasons: Vec<Reason>,
     missing: Vec<Missing>,
     confirmed: bool,
 }
@@ -82,7 +83,8 @@ impl Told {
         let diagnosis = Diagnosis {
             first: scene.access(first)?,
             second: scene.access(second)?,
-            why: self.why,
+            why: String::new(),
+            reasons: self.reasons,
             missing: self.missing,
             confirmed: self.confirmed,
             under: None,
@@ -130,7 +132,7 @@ impl Search<'_, '_> {
     /// No small change orders anything: several accesses have to be one, or nothing is known.
     fn other(&self, scene: &Scene<'_>, cycles: &[Cycle]) -> Option<Cause> {
         let Some(shortest) = cycles.first() else { return self.atomic(scene) };
-        let Some(Left::Interleaving(edits, shown)) = self.repeated(scene, shortest, Strength::Sequential) else {
+        let Some(Left::Interleaving(edits, shown)) = self.repeated(scene, shortest, Measure::Sequential) else {
             return told(scene, shortest, &[])?.cause(scene);
         };
         let mut test = scene.test.clone();
@@ -144,7 +146,7 @@ impl Search<'_, '_> {
         if let Some(found) = self.single(scene, cycles) {
             return Some(found);
         }
-        for strength in [Strength::Messages, Strength::Sequential] {
+        for strength in [Measure::Messages, Measure::Sequential] {
             if let Some(Left::Nothing(mut edits)) = self.repeated(scene, shortest, strength) {
                 self.cut(scene, &mut edits);
                 return Some((shortest, edits));
@@ -154,7 +156,7 @@ impl Search<'_, '_> {
     }
 
     /// Orders all pairs of a cycle, then those of a cycle of what is left, and so on.
-    fn repeated(&self, scene: &Scene<'_>, first: &Cycle, strength: Strength) -> Option<Left> {
+    fn repeated(&self, scene: &Scene<'_>, first: &Cycle, strength: Measure) -> Option<Left> {
         let mut edits = orders::all(scene, first, strength);
         for _ in 0..ROUNDS {
             if edits.is_empty() {
@@ -256,10 +258,9 @@ fn is_new(made: &[Edit], edit: &Edit) -> bool {
 
 /// A read and a write that it misses, with what the search for races has found.
 fn missed(scene: &Scene<'_>, pair: (EventId, EventId), edits: &[Edit]) -> Told {
-    let story = format!("{} misses {}", words::place(scene, pair.0), words::place(scene, pair.1));
-    let reasons = words::reasons(edits);
-    let why = if reasons.is_empty() { story } else { format!("{story}: {reasons}") };
-    Told { kind: "missed-write", pair, why, missing: pieces(scene, edits), confirmed: true }
+    let story = Outcome::Misses { read: scene.site(pair.0), write: scene.site(pair.1) };
+    let reasons = [story.into()].into_iter().chain(Edit::reasons(edits)).collect();
+    Told { kind: "missed-write", pair, reasons, missing: pieces(scene, edits), confirmed: true }
 }
 
 fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
@@ -272,45 +273,42 @@ fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {
 fn told(scene: &Scene<'_>, cycle: &Cycle, edits: &[Edit]) -> Option<Told> {
     let (kind, pair) = cycle.pair(scene)?;
     let step = |edge: &cycle::Edge| {
-        let (from, to) = (named(scene, cycle, edge.from), named(scene, cycle, edge.to));
-        match edge.step {
-            Step::Misses => format!("{from} misses {to}"),
-            Step::Overwritten => format!("{to} comes behind {from}"),
-            Step::Seen => format!("{to} sees {from}"),
-            Step::Synchronizes | Step::Program => String::new(),
-        }
+        let step = match edge.step {
+            Step::Misses => Communication::Misses,
+            Step::Overwritten => Communication::Overwritten,
+            Step::Seen => Communication::Seen,
+            Step::Synchronizes | Step::Program => return None,
+        };
+        Some(CycleStep { step, from: named(scene, cycle, edge.from), to: named(scene, cycle, edge.to) })
     };
     let mut steps: Vec<&cycle::Edge> = cycle.communication().collect();
     steps.sort_by_key(|edge| edge.step);
-    let steps: Vec<String> = steps.into_iter().map(step).collect();
-    let story = steps.join(", and ");
-    let reasons = words::reasons(edits);
+    let steps = steps.into_iter().filter_map(step).collect();
+    let mut reasons = vec![Outcome::CriticalCycle { steps }.into()];
     if edits.is_empty() {
-        let why = format!("{story}: no interleaving does that, and no small change that was tried rules it out");
+        reasons.push(Outcome::NothingRulesOut.into());
         let (ordered, open): (Vec<_>, Vec<_>) =
             cycle.delays(scene).into_iter().partition(|pair| orders::is_ordered(scene, *pair));
         let between = if open.is_empty() { ordered } else { open };
         let between = between.into_iter().map(|pair| unordered(scene, pair)).collect();
-        return Some(Told { kind, pair, why, missing: between, confirmed: false });
+        return Some(Told { kind, pair, reasons, missing: between, confirmed: false });
     }
-    Some(Told { kind, pair, why: format!("{story}: {reasons}"), missing: pieces(scene, edits), confirmed: true })
+    reasons.extend(Edit::reasons(edits));
+    Some(Told { kind, pair, reasons, missing: pieces(scene, edits), confirmed: true })
 }
 
 /// By its line, where nothing else of the cycle stands in it.
-fn named(scene: &Scene<'_>, cycle: &Cycle, id: EventId) -> String {
+fn named(scene: &Scene<'_>, cycle: &Cycle, id: EventId) -> NamedSite {
     let beside = |other: EventId| {
         let same = scene.thread(other) == scene.thread(id) && scene.line(other) == scene.line(id);
         same && scene.event(other).span != scene.event(id).span
     };
-    match cycle.edges.iter().any(|edge| beside(edge.from)) {
-        true => scene.called(id),
-        false => words::place(scene, id),
-    }
+    let by = if cycle.edges.iter().any(|edge| beside(edge.from)) { NamedBy::Text } else { NamedBy::Line };
+    NamedSite { at: scene.site(id), by }
 }
 
 /// What is missing where no change is known that brings it.
 fn unordered(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Missing {
-    let text =
-        format!("an order between lines {} and {} of {}", scene.line(first), scene.line(second), scene.name(first));
-    Missing { text, thread: scene.name(first).to_owned(), line: scene.line(first), section: "8.8, 8.9.3".to_owned() }
+    let what = Piece::OrderOfLines { first: scene.site(first), second: scene.site(second) };
+    scene.missing(first, what, "8.8, 8.9.3")
 }

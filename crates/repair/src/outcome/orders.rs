@@ -5,6 +5,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_report::reason::{Scoping, Strength};
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{self, Change, Edit, SCOPES, Semantics, scope_word};
@@ -47,19 +48,19 @@ pub(crate) fn rank(scene: &Scene<'_>, set: &[Edit]) -> (u32, usize) {
 
 /// The same for every pair at once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Strength {
+pub(crate) enum Measure {
     /// Releases and acquires, and fences where there is nothing that could have them.
     Messages,
     /// `fence.sc` between the two: there is nothing stronger.
     Sequential,
 }
 
-pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<Edit> {
+pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Measure) -> Vec<Edit> {
     let scope = scope(scene, cycle);
     let one = |pair: (EventId, EventId)| match strength {
-        Strength::Messages if is_ordered(scene, pair) => Vec::new(),
+        Measure::Messages if is_ordered(scene, pair) => Vec::new(),
         // Too many rather than too few: what is not needed is left out again, words on data first.
-        Strength::Messages => {
+        Measure::Messages => {
             let mut words = words(scene, cycle, pair, scope);
             words.sort_by_key(|edit| !is_of_flag(scene, edit));
             if words.is_empty() {
@@ -68,7 +69,7 @@ pub(crate) fn all(scene: &Scene<'_>, cycle: &Cycle, strength: Strength) -> Vec<E
                 words
             }
         }
-        Strength::Sequential => {
+        Measure::Sequential => {
             let there = standing(scene, pair, scope).into_iter().rev().find(|edit| edit.section != NARROW);
             let fence = there.or_else(|| put(scene, pair, Side::Before, (Fence::Sequential, scope)));
             fence.into_iter().collect()
@@ -126,12 +127,11 @@ fn options(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Edi
     found
 }
 
-/// "nothing keeps P1's `ld` (line 8) before P1's `ld` (line 9)".
-fn reason(scene: &Scene<'_>, (first, second): (EventId, EventId), fence: Fence) -> String {
-    let (first, second) = (scene.called(first), scene.called(second));
+fn reason(scene: &Scene<'_>, (first, second): (EventId, EventId), fence: Fence) -> Strength {
+    let (first, second) = (scene.site(first), scene.site(second));
     match fence {
-        Fence::Both => format!("nothing keeps {first} before {second}"),
-        Fence::Sequential => format!("no fence.sc stands between {first} and {second}"),
+        Fence::Both => Strength::NothingKeeps { first, second },
+        Fence::Sequential => Strength::NoFenceScBetween { first, second },
     }
 }
 
@@ -175,18 +175,16 @@ fn standing(scene: &Scene<'_>, pair: (EventId, EventId), scope: Scope) -> Vec<Ed
             continue;
         }
         let span = fence.span();
-        let name = called(scene, pair.0, fence);
+        let at = scene.site_at(thread, span);
         let narrow = own_scope(fence).is_some_and(|own| own < scope);
         if narrow {
             let change = Change::Strengthen { thread, span, semantics: None, scope: Some(scope) };
-            let reason = format!("the scope of {name} does not include the other thread");
-            found.push(Edit { change, reason, section: NARROW, cost: COST });
+            found.push(Edit::new(change, Scoping::ScopeExcludes { at: at.clone() }, NARROW, COST));
         }
         if !has("sc") {
             let by = format!("fence.sc.{};", scope_word(own_scope(fence).unwrap_or(scope).max(scope)));
-            let reason = format!("{name} is not sequentially consistent");
             let change = Change::Replace { thread, span, by };
-            found.push(Edit { change, reason, section: "8.9.3, 9.7.15.4", cost: COST });
+            found.push(Edit::new(change, Strength::NotSequentiallyConsistent { at }, "8.9.3, 9.7.15.4", COST));
         }
     }
     found
@@ -200,9 +198,10 @@ fn wider_membar(scene: &Scene<'_>, beside: EventId, fence: &Instruction, scope: 
         Scope::Sys if has("cta") || has("gl") => "membar.sys;",
         _ => return None,
     };
-    let reason = format!("the scope of {} does not include the other thread", called(scene, beside, fence));
-    let change = Change::Replace { thread: scene.thread(beside)?, span: fence.span(), by: by.to_owned() };
-    Some(Edit { change, reason, section: NARROW, cost: COST })
+    let thread = scene.thread(beside)?;
+    let reason = Scoping::ScopeExcludes { at: scene.site_at(thread, fence.span()) };
+    let change = Change::Replace { thread, span: fence.span(), by: by.to_owned() };
+    Some(Edit::new(change, reason, NARROW, COST))
 }
 
 fn restricted(word: &fencepost_syntax::Spanned<String>) -> bool {
@@ -212,12 +211,6 @@ fn restricted(word: &fencepost_syntax::Spanned<String>) -> bool {
 fn own_scope(fence: &Instruction) -> Option<Scope> {
     let word = fence.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
     [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].into_iter().find(|scope| scope_word(*scope) == word.node)
-}
-
-fn called(scene: &Scene<'_>, beside: EventId, instruction: &Instruction) -> String {
-    let text = scene.test.instruction_text(instruction.span());
-    let line = scene.test.source.position(instruction.span().start).line;
-    format!("{}'s `{}` (line {line})", scene.name(beside), text.trim_end_matches(';').trim())
 }
 
 /// A release or an acquire on the instruction itself.
@@ -239,15 +232,16 @@ fn word(scene: &Scene<'_>, id: EventId, semantics: Semantics, scope: Scope) -> O
         return None;
     }
     let volatile = event.tags.has(Tag::Volatile);
+    let at = scene.site(id);
     let reason = match () {
-        () if volatile => format!("{} is only volatile", scene.called(id)),
-        () if has("release") => format!("{} releases and acquires nothing", scene.called(id)),
-        () if has("acquire") => format!("{} acquires and releases nothing", scene.called(id)),
-        () => format!("{} is relaxed", scene.called(id)),
+        () if volatile => Strength::OnlyVolatile { at },
+        () if has("release") => Strength::AcquiresNothing { at },
+        () if has("acquire") => Strength::ReleasesNothing { at },
+        () => Strength::Relaxed { at },
     };
     let narrow = event.scope.is_some_and(|own| own < scope);
     let scope = Some(scope).filter(|_| volatile || narrow);
     let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics: Some(semantics), scope };
     let section = if mbarrier { "9.7.15.16, 8.8" } else { sections::PATTERNS };
-    Some(Edit { change, reason, section, cost: COST })
+    Some(Edit::new(change, reason, section, COST))
 }

@@ -5,10 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_check::look::proxy::Proxy;
-use fencepost_program::program::{Scope, Space};
+use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Arriving, Fencing, Meeting, Parity, Position, Reason, Scoping, Strength, Waiting};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
@@ -16,9 +17,9 @@ use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use crate::propose::{proxy_fence, tcgen05};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
+use crate::scene::site;
 use crate::scene::slots::{self, Stop, course};
-use crate::scene::statement::{Here, Role, all, called, role, section, spelled};
-use crate::words;
+use crate::scene::statement::{Here, Role, all, role, section, spelled};
 
 /// Changes of each kind that are tried for one race.
 const MOST: usize = 32;
@@ -61,12 +62,11 @@ fn arriving<'s>(scene: &Scene<'s>) -> BTreeMap<&'s str, BTreeSet<ThreadId>> {
 /// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
 fn counts(scene: &Scene<'_>) -> Vec<Edit> {
     let edits = |(name, threads): (&str, BTreeSet<ThreadId>)| {
-        let names: Vec<&str> = threads.iter().map(|thread| scene.thread_name(*thread)).collect();
-        let all = names.join(" and ");
-        let reason = format!("{all} arrive on {name}, and a phase of {name} is over without one of these arrivals");
+        let arriving = threads.iter().map(|thread| scene.thread_named(*thread)).collect();
+        let reason = Arriving::PhaseOverWithoutArrival { threads: arriving, mbarrier: name.to_owned() };
         let one = |by: usize| {
             let change = Change::Count { name: name.to_owned(), by: by as i128, inits: inits(scene, name) };
-            Edit { change, reason: reason.clone(), section: sections::MBARRIER, cost: COST }
+            Edit::new(change, reason.clone(), sections::MBARRIER, COST)
         };
         (1..threads.len().min(MOST_MORE)).map(one).collect::<Vec<_>>()
     };
@@ -101,9 +101,9 @@ fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let path = ["nc", "proxy::readonly"].into_iter().find(|word| here.opcode() == "ld" && here.has(word))?;
     let text = scene.test.instruction_text(here.span());
     let by = format!("{};", text.trim_end_matches(';').trim().replacen(&format!(".{path}"), "", 1));
-    let reason = format!("{} is for memory that nothing writes while the kernel runs", called(scene, here));
+    let reason = Strength::ReadOnly { at: here.site(scene) };
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: sections::LD_GLOBAL_NC, cost: COST })
+    Some(Edit::new(change, reason, sections::LD_GLOBAL_NC, COST))
 }
 
 fn speaks(here: Here<'_>) -> bool {
@@ -135,7 +135,7 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
         true => Change::Replace { thread, span, by: widened(&scene.test.instruction_text(span), &own.node, common) },
         false => Change::Strengthen { thread, span, semantics: None, scope: Some(common) },
     };
-    Some(Edit { change, reason, section: if is_half { "9.7.15.4, 8.5" } else { section }, cost: COST })
+    Some(Edit::new(change, reason, if is_half { "9.7.15.4, 8.5" } else { section }, COST))
 }
 
 /// Asynchronous stores and reductions of the two threads whose scope is too narrow for them.
@@ -162,18 +162,16 @@ pub(crate) fn too_narrow(
     thread: ThreadId,
     span: Span,
     common: Scope,
-) -> Option<(String, &'static str)> {
+) -> Option<(Reason, &'static str)> {
     let at = position(&scene.test.litmus, thread, span)?;
     let instruction = instruction(scene.test.litmus.threads.get(thread.index())?.body.get(at)?)?;
     let own = instruction.modifiers.iter().find(|word| SCOPES.contains(&word.node.as_str()))?;
-    let reason = format!(
-        "the scope of {} is .{}, and the two threads share only {}",
-        called(scene, Here { thread, at, instruction }),
-        own.node,
-        words::shared(common)
-    );
+    let scope = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys].into_iter().find(|it| scope_word(*it) == own.node);
+    let here = Here { thread, at, instruction };
+    let reason =
+        Scoping::ScopeTooNarrow { at: here.site(scene), scope: scope.map(site::scope), shared: site::scope(common) };
     let section = if instruction.opcode.node == "mbarrier" { "9.7.15.16, 8.5" } else { sections::SCOPE };
-    Some((reason, section))
+    Some((reason.into(), section))
 }
 
 /// Release and acquire that an operation of a flag or a lock could have.
@@ -202,20 +200,15 @@ fn semantics(scene: &Scene<'_>, here: Here<'_>) -> Vec<Edit> {
         _ => sections::PATTERNS,
     };
     let one = |half: &Semantics| {
+        let at = here.site(scene);
         let reason = match half {
-            Semantics::Acquire if here.has("release") => {
-                format!("{} releases and acquires nothing", called(scene, here))
-            }
-            Semantics::Release if here.has("acquire") => {
-                format!("{} acquires and releases nothing", called(scene, here))
-            }
-            _ if here.opcode() == "barrier" => {
-                format!("{} is relaxed, so the barrier orders no memory", called(scene, here))
-            }
-            _ => format!("{} is relaxed", called(scene, here)),
+            Semantics::Acquire if here.has("release") => Strength::AcquiresNothing { at },
+            Semantics::Release if here.has("acquire") => Strength::ReleasesNothing { at },
+            _ if here.opcode() == "barrier" => Strength::RelaxedBarrier { at },
+            _ => Strength::Relaxed { at },
         };
         let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics: Some(*half), scope: None };
-        Edit { change, reason, section, cost: COST }
+        Edit::new(change, reason, section, COST)
     };
     halves.iter().filter(lacks).map(one).collect()
 }
@@ -244,19 +237,16 @@ fn proxy(scene: &Scene<'_>, here: Here<'_>, pair: (EventId, EventId)) -> Vec<Edi
     wanted.dedup();
     let text = scene.test.instruction_text(here.span()).trim_end_matches(';').trim().to_owned();
     let one = |by: String| {
+        let fence = here.site(scene);
         let reason = if here.has("alias") {
-            format!("{} is about virtual aliases, not about the async proxy", called(scene, here))
+            Fencing::FenceOfAliases { fence }
         } else if here.has("async") {
-            let space = match scene.space(pair.0) {
-                Space::Shared => "shared memory",
-                _ => "global memory",
-            };
-            format!("{} is not about this access to {space}", called(scene, here))
+            Fencing::FenceOfOtherMemory { fence, memory: scene.memory(pair.0) }
         } else {
-            format!("{} is about another proxy", called(scene, here))
+            Fencing::FenceOfOtherProxy { fence }
         };
         let change = Change::Replace { thread: here.thread, span: here.span(), by: format!("{by};") };
-        Edit { change, reason, section: sections::FENCE, cost: COST }
+        Edit::new(change, reason, sections::FENCE, COST)
     };
     wanted.into_iter().filter(|by| *by != text).map(one).collect()
 }
@@ -267,17 +257,17 @@ fn tensor_wait(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
         return None;
     }
     let text = scene.test.instruction_text(here.span());
-    let (by, what) = if here.has("wait::ld") {
-        (text.replace("wait::ld", "wait::st"), "stores")
+    let wait = here.site(scene);
+    let (by, reason) = if here.has("wait::ld") {
+        (text.replace("wait::ld", "wait::st"), Waiting::WaitsForNoStores { wait })
     } else if here.has("wait::st") {
-        (text.replace("wait::st", "wait::ld"), "loads")
+        (text.replace("wait::st", "wait::ld"), Waiting::WaitsForNoLoads { wait })
     } else {
         return None;
     };
-    let reason = format!("{} does not wait for {what}", called(scene, here));
     let by = format!("{};", by.trim_end_matches(';').trim());
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST })
+    Some(Edit::new(change, reason, sections::TCGEN05_PATTERNS, COST))
 }
 
 /// A wait for the other phase than that which is meant.
@@ -288,10 +278,10 @@ pub(crate) fn parity(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
     let text = scene.test.instruction_text(here.span());
     let (head, _) = text.trim_end_matches(';').rsplit_once(',')?;
     let guard = here.instruction.guard.is_some();
-    let reason = format!("{} asks for the phase before: its answer is about another round", called(scene, here));
+    let reason = Parity::AsksForPhaseBefore { wait: here.site(scene) };
     let by = format!("{head}, {};", (1 - parity).rem_euclid(2));
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    (!guard).then_some(Edit { change, reason, section: sections::MBARRIER, cost: COST })
+    (!guard).then(|| Edit::new(change, reason, sections::MBARRIER, COST))
 }
 
 /// `bar.arrive` at a barrier that nobody waits at: one of those that arrive is to wait (PTX ISA 9.7.15.1).
@@ -305,10 +295,9 @@ pub(crate) fn only_arriving(scene: &Scene<'_>) -> Vec<Edit> {
     };
     let one = |here: &Here<'_>| {
         let by = format!("{};", spelled(scene, *here).replacen(".arrive", ".sync", 1));
-        let name = scene.thread_name(here.thread);
-        let reason = format!("{} only arrives: {name} does not wait for the others there", called(scene, *here));
+        let reason = Meeting::OnlyArrives { at: here.site(scene) };
         let change = Change::Replace { thread: here.thread, span: here.span(), by };
-        Edit { change, reason, section: sections::BAR, cost: COST }
+        Edit::new(change, reason, sections::BAR, COST)
     };
     let mut found: Vec<&Here<'_>> = barriers.iter().filter(|here| here.has("arrive")).collect();
     found.sort_by_key(|here| awaited(here));
@@ -380,20 +369,16 @@ fn crossed<'s>(
 }
 
 fn moved(scene: &Scene<'_>, here: Here<'_>, role: Role, stop: &Stop, crossed: Here<'_>) -> Edit {
-    let (own, other) = (called(scene, here), called(scene, crossed));
+    let (at, other) = (here.site(scene), crossed.site(scene));
     let reason = match (role, stop.anchor.side) {
-        (Role::Tells, Side::After) if crossed.has("expect_tx") => {
-            format!("{own} comes before {other}, and the phase may be over before the bytes are announced")
-        }
-        (Role::Tells, Side::After) => format!("{own} comes before {other} and tells nothing of it"),
-        (Role::Announces, Side::Before) => {
-            format!("{own} comes after {other}, and the phase may be over before the bytes are announced")
-        }
-        (_, Side::After) => format!("{own} comes before {other} and does not cover it"),
-        (_, Side::Before) => format!("{own} comes after {other}, too late for it"),
+        (Role::Tells, Side::After) if crossed.has("expect_tx") => Position::TellsBeforeBytes { at, other },
+        (Role::Tells, Side::After) => Position::TellsTooEarly { at, other },
+        (Role::Announces, Side::Before) => Position::AnnouncesTooLate { at, other },
+        (_, Side::After) => Position::CoversTooEarly { at, other },
+        (_, Side::Before) => Position::TooLate { at, other },
     };
     let change = Change::Move { span: here.span(), to: stop.anchor, what: Moved::Synchronisation };
-    Edit { change, reason, section: section(here.instruction), cost: COST }
+    Edit::new(change, reason, section(here.instruction), COST)
 }
 
 /// One half of the fence between the generic and the async proxy where the other stands (PTX ISA 9.7.15.4): the releasing
@@ -420,11 +405,7 @@ pub(crate) fn halves(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         };
         for access in [pair.0, pair.1] {
             let Some(thread) = scene.thread(access).filter(|thread| *thread != here.thread) else { continue };
-            let reason = format!(
-                "{} is one half of a proxy fence, and {} lacks the other",
-                called(scene, here),
-                scene.thread_name(thread)
-            );
+            let reason = Fencing::HalfFence { fence: here.site(scene), lacking: scene.thread_named(thread) };
             let Some(anchor) = scene.anchor(scene.at(access), side) else { continue };
             let places = [anchor].into_iter().chain(slots::near(&scene.test.litmus, &anchor, FAR));
             found.extend(places.map(|place| Edit::insert(place, &text, reason.clone(), sections::FENCE, COST)));
@@ -446,14 +427,9 @@ pub(crate) fn handed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             if here.thread == thread || here.opcode() != "tcgen05" || !here.has("commit") {
                 continue;
             }
-            let reason = format!(
-                "{} is about operations that {} started, not about {}",
-                called(scene, here),
-                scene.thread_name(here.thread),
-                words::operation(scene, access)
-            );
+            let reason = Waiting::CommitsOwnOperations { commit: here.site(scene), operation: scene.site(access) };
             let change = Change::Hand { thread: here.thread, span: here.span(), to };
-            found.push(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST });
+            found.push(Edit::new(change, reason, sections::TCGEN05_PATTERNS, COST));
         }
     }
     found.truncate(MOST);

@@ -13,6 +13,8 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::{EventId, KernelId, ThreadId};
+use fencepost_report::reason::{Announcing, Reason, Scoping, Strength, Waiting};
+use fencepost_report::site::ThreadName;
 use fencepost_syntax::instruction::Operand;
 
 use crate::edit::{Change, Edit, Semantics, scope_word};
@@ -37,8 +39,8 @@ pub(crate) fn plans(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Plan> {
     all.filter(|plan| !plan.edits.is_empty()).collect()
 }
 
-fn edit(change: Change, reason: &str, section: &'static str) -> Edit {
-    Edit { change, reason: reason.to_owned(), section, cost: COST }
+fn edit(change: Change, reason: impl Into<Reason>, section: &'static str) -> Edit {
+    Edit::new(change, reason, section, COST)
 }
 
 /// The operation tells an mbarrier of more bytes than were announced: the number, or the announcement, is wrong.
@@ -79,12 +81,8 @@ fn bytes(scene: &Scene<'_>, access: EventId) -> Vec<Edit> {
         return Vec::new();
     };
     let Some(thread) = scene.thread(id) else { return Vec::new() };
-    let reason = format!("{} announces {missing} bytes less than are copied", scene.called(id));
-    vec![edit(
-        Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") },
-        &reason,
-        sections::MBARRIER,
-    )]
+    let reason = Announcing::AnnouncesLess { at: scene.site(id), bytes: missing.into() };
+    vec![edit(Change::Replace { thread, span: scene.event(id).span, by: format!("{by};") }, reason, sections::MBARRIER)]
 }
 
 /// Bytes that are announced by a thread that does not arrive: the phase may be over before they are (PTX ISA 9.7.15.16). Who
@@ -100,11 +98,10 @@ fn announced(scene: &Scene<'_>) -> Vec<Edit> {
         let (_, operands) = text.split_once(' ')?;
         let by = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, {};", operands.trim());
         let inits = adjust::inits(scene, &name);
-        let reason =
-            format!("a phase of {name} may be over before {} announces its bytes", statement::called(scene, here));
+        let reason = Announcing::OverBeforeAnnounced { at: here.site(scene), mbarrier: name.clone() };
         let change = Change::Replace { thread: here.thread, span: here.span(), by };
         let count = Change::Count { name, by: 1, inits };
-        Some([edit(change, &reason, sections::MBARRIER), edit(count, &reason, sections::MBARRIER)])
+        Some([edit(change, reason.clone(), sections::MBARRIER), edit(count, reason, sections::MBARRIER)])
     };
     statement::all(scene).into_iter().filter(announces).find_map(one).map(Vec::from).unwrap_or_default()
 }
@@ -125,11 +122,11 @@ fn kernel(scene: &Scene<'_>, id: EventId) -> Option<KernelId> {
 fn kernels(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<Edit>> {
     let mut found = Vec::new();
     for (from, to) in [pair, (pair.1, pair.0)] {
-        let reason = format!("nothing orders {}'s kernel before {}", scene.name(from), scene.name(to));
+        let reason = Waiting::KernelsUnordered { kernel: scene.named(from), before: scene.named(to) };
         match (kernel(scene, from), kernel(scene, to)) {
             (Some(KernelId(first)), Some(KernelId(second))) if first != second => {
                 let text = format!(".launch {first} -> {second}");
-                found.push(vec![edit(Change::Declare { text }, &reason, sections::MEMORY_SYNCHRONIZATION)]);
+                found.push(vec![edit(Change::Declare { text }, reason, sections::MEMORY_SYNCHRONIZATION)]);
             }
             (Some(KernelId(kernel)), None) if scene.place(to) == Place::Host => {
                 let anchor = scene.anchor(scene.at(to), Side::Before);
@@ -162,7 +159,7 @@ fn awaited(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         let waits = main.iter().any(|id| scene.has(*id, Tag::GridWait));
         let anchor = main.first().filter(|_| dependent.is_some() && !waits);
         let anchor = anchor.and_then(|first| scene.anchor(*first, Side::Before));
-        let reason = format!("{} does not wait for the kernel before its own", thread.name);
+        let reason = Waiting::NoWaitForKernel { thread: ThreadName(thread.name.clone()) };
         edits.extend(anchor.map(|at| Edit::insert(at, "griddepcontrol.wait", reason, sections::GRIDDEPCONTROL, COST)));
     }
     edits
@@ -200,15 +197,15 @@ pub(crate) fn wider(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
         strong && scene.event(id).scope.is_some_and(|own| own < common)
     };
     let one = |(id, thread): (EventId, ThreadId)| {
-        let reason = format!("the scope of {} is too narrow", scene.called(id));
+        let reason = Scoping::ScopeNarrow { at: scene.site(id) };
         // An operation on an mbarrier that spells no scope spells no semantics either.
         let spelled = adjust::too_narrow(scene, thread, scene.event(id).span, common);
         let own = if scene.has(id, Tag::MbarrierWait) { Semantics::Acquire } else { Semantics::Release };
         let semantics = (scene.has(id, Tag::Mbarrier) && spelled.is_none()).then_some(own);
         let change = Change::Strengthen { thread, span: scene.event(id).span, semantics, scope: Some(common) };
         match spelled {
-            Some((reason, section)) => edit(change, &reason, section),
-            None => edit(change, &reason, "9.7.15.16, 8.5"),
+            Some((reason, section)) => edit(change, reason, section),
+            None => edit(change, reason, "9.7.15.16, 8.5"),
         }
     };
     let spoken = told(scene, pair, narrow).into_iter().map(one);
@@ -242,9 +239,9 @@ pub(crate) fn stronger(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit>
         };
         let scope = event.scope.filter(|own: &Scope| *own < common).map(|_| common);
         for half in halves {
-            let reason = format!("{} is relaxed", scene.called(id));
+            let reason = Strength::Relaxed { at: scene.site(id) };
             let change = Change::Strengthen { thread, span: event.span, semantics: Some(*half), scope };
-            edits.push(edit(change, &reason, "8.8, 8.9.4"));
+            edits.push(edit(change, reason, "8.8, 8.9.4"));
         }
     }
     edits
@@ -259,7 +256,7 @@ fn fences(scene: &Scene<'_>, (from, to): (EventId, EventId)) -> Vec<Edit> {
         return Vec::new();
     }
     let put = |id: EventId, side: Side| {
-        let reason = format!("{} orders nothing by itself", scene.called(id));
+        let reason = Strength::OrdersNothing { at: scene.site(id) };
         scene.anchor(id, side).map(|at| Edit::insert(at, &text, reason, "8.8, 9.7.15.4", COST))
     };
     let main = |thread| scene.main_events(thread).into_iter().filter(|id| is_strong(scene, *id));
@@ -271,20 +268,20 @@ fn fences(scene: &Scene<'_>, (from, to): (EventId, EventId)) -> Vec<Edit> {
 /// `fence.sc` in both threads: for those that write one flag and read another.
 fn sequential(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let text = format!("fence.sc.{}", scope_word(scene.common(pair.0, pair.1)));
-    let reason = "each thread writes and then reads what the other writes: only fence.sc orders that both ways";
+    let reason = Strength::WritesThenReads;
     let mut edits = Vec::new();
     let threads: BTreeSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
     for thread in threads {
         let main = scene.main_events(thread);
         if let Some(fence) = main.iter().find(|id| is_fence(scene, **id)) {
             let change = Change::Replace { thread, span: scene.event(*fence).span, by: format!("{text};") };
-            edits.push(edit(change, reason, "8.9.3, 9.7.15.4"));
+            edits.push(edit(change, reason.clone(), "8.9.3, 9.7.15.4"));
             continue;
         }
         let write = main.iter().find(|id| is_strong(scene, **id) && scene.has(**id, Tag::Write));
         let read = main.iter().find(|id| is_strong(scene, **id) && scene.has(**id, Tag::Read) && Some(*id) > write);
         let anchor = write.and(read).and_then(|read| scene.anchor(*read, Side::Before));
-        edits.extend(anchor.map(|at| Edit::insert(at, &text, reason.to_owned(), "8.9.3, 9.7.15.4", COST)));
+        edits.extend(anchor.map(|at| Edit::insert(at, &text, reason.clone(), "8.9.3, 9.7.15.4", COST)));
     }
     edits
 }
@@ -303,11 +300,7 @@ fn data(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let one = |(id, thread): (EventId, ThreadId)| {
         let semantics = Some(Semantics::Relaxed);
         let change = Change::Strengthen { thread, span: scene.event(id).span, semantics, scope };
-        edit(
-            change,
-            &format!("{} is weak, and may happen while the other does", scene.called(id)),
-            sections::MORALLY_STRONG,
-        )
+        edit(change, Strength::WeakMeanwhile { at: scene.site(id) }, sections::MORALLY_STRONG)
     };
     // All that the two threads share in this way: one alone may leave the rest torn.
     let accesses = told(scene, pair, is_plain);

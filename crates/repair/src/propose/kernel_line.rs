@@ -6,6 +6,7 @@
 use fencepost_check::look::proxy::Proxy;
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Meeting, Position};
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{self, Change, Edit, Moved};
@@ -80,7 +81,7 @@ fn fences(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             let Some(thread) = scene.thread(from) else { continue };
             let anchor = Anchor { thread, span, side };
             let text = proxy_fence::async_fence(scene, from, anchor);
-            let reason = proxy_fence::apart(scene, from, to);
+            let reason = proxy_fence::apart(scene, (from, to), None);
             found.push(Edit::insert(anchor, &text, reason, "9.7.15.4, 9.7.10.28.2", COST));
         }
     }
@@ -106,10 +107,9 @@ pub(crate) fn together(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Vec<E
             continue;
         }
         let one = |it: &&Instruction| {
-            let line = scene.test.source.position(it.span().start).line;
-            let reason = format!("{}'s line {line} comes before the access it should tell of", scene.name(access));
+            let reason = Position::LineTooEarly { at: scene.site_at(thread, it.span()) };
             let change = Change::Move { span: it.span(), to, what: Moved::Synchronisation };
-            Edit { change, reason, section: statement::section(it), cost: COST }
+            Edit::new(change, reason, statement::section(it), COST)
         };
         found.push(before.iter().rev().map(one).collect());
     }
@@ -131,9 +131,8 @@ fn met(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Edit> {
         loops::tail(litmus, thread, Some(*own)).map(|anchor| (anchor, "bar.sync 0;".to_owned()))
     };
     let at = threads.map(tail).collect::<Option<Vec<_>>>()?;
-    let (one, other) = (scene.name(pair.0), scene.name(pair.1));
-    let reason = format!("nothing synchronises {one} with {other} before the next round");
-    Some(Edit { change: Change::Insert { at }, reason, section: sections::BAR, cost: COST })
+    let reason = Meeting::NotBeforeNextRound { thread: scene.named(pair.0), with: scene.named(pair.1) };
+    Some(Edit::new(Change::Insert { at }, reason, sections::BAR, COST))
 }
 
 /// An access before the wait that it needs: behind the next waits of its round.
@@ -148,10 +147,10 @@ fn late(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             let near = body.iter().filter(|(next, it)| (*its..*its + NEAR).contains(next) && it.opcode.node == "bra");
             let behind = near.map(|(_, it)| it.span()).next().unwrap_or(wait.span());
             let to = Anchor { thread, span: behind, side: Side::After };
-            let line = scene.test.source.position(wait.span().start).line;
-            let reason = format!("{} comes before the wait for it in line {line}", scene.called(scene.at(access)));
+            let (early, wait) = (scene.site(scene.at(access)), scene.site_at(thread, wait.span()));
+            let reason = Position::BeforeWaitOfLine { access: early, wait };
             let change = Change::Move { span: own, to, what: Moved::Access };
-            found.push(Edit { change, reason, section: sections::MBARRIER, cost: COST });
+            found.push(Edit::new(change, reason, sections::MBARRIER, COST));
         }
     }
     found

@@ -7,13 +7,13 @@ use fencepost_program::access::covers;
 use fencepost_program::program::{Place, Space};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_report::reason::{FenceRemark, Fencing};
 use fencepost_syntax::instruction::Operand;
 
 use crate::edit::{Change, Edit, scope_word};
 use crate::propose::way::link::{Kind, Link, Node, Plan, end};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side};
-use crate::words;
 
 const FENCE: u32 = 1000;
 /// Two halves come after two whole fences: they are about shared memory only, and of newer versions of the ISA.
@@ -37,9 +37,9 @@ pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
     let leave = leaving(scene, from, to, links);
     let enter = scene.anchor(scene.at(to), Side::Before);
     let (Some(leave), Some(enter)) = (leave, enter) else { return gates };
-    let apart = apart(scene, from, to);
-    let put = |anchor: Anchor, text: &str, reason: &str, section: &'static str| {
-        Edit::insert(anchor, text, reason.to_owned(), section, FENCE)
+    let apart = |remark: Option<FenceRemark>| apart(scene, (from, to), remark);
+    let put = |anchor: Anchor, text: &str, reason: Fencing, section: &'static str| {
+        Edit::insert(anchor, text, reason, section, FENCE)
     };
     match (proxy(scene, from), proxy(scene, to)) {
         (Proxy::Generic, Proxy::Async) if told_by_copies(scene, from).is_some() => {
@@ -47,44 +47,42 @@ pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Lin
         }
         (Proxy::Generic, Proxy::Async) => {
             let text = async_fence(scene, from, leave);
-            let reason = format!("{apart}{}", beside(scene, from, leave));
-            gates.leaving.push(put(leave, &text, &reason, "9.7.15.4, 9.7.10.28.2"));
+            let reason = apart(beside(scene, from, leave));
+            gates.leaving.push(put(leave, &text, reason, "9.7.15.4, 9.7.10.28.2"));
             gates.entering.extend(in_cta(scene, from, to, enter));
         }
         // The completion of bulk operations and of `wgmma` carries the fence.
         (Proxy::Async, Proxy::Generic) if !scene.has(from, Tag::Tcgen05) => {}
         (Proxy::Async, Proxy::Generic) => {
             gates.leaving.extend(in_cta(scene, from, to, leave));
-            gates.entering.push(put(enter, &async_fence(scene, to, enter), &apart, sections::FENCE));
+            gates.entering.push(put(enter, &async_fence(scene, to, enter), apart(None), sections::FENCE));
         }
         (Proxy::Async, Proxy::Async) if scene.place(from) != scene.place(to) => {
-            let reason = "the async proxies of two CTAs are two proxies";
+            let reason = Fencing::AsyncProxiesOfTwoCtas;
             if scene.has(from, Tag::Tcgen05) && is_in(scene, leave, from) {
-                gates.leaving.push(put(leave, &async_fence(scene, from, leave), reason, "9.7.15.4, 8.6"));
+                gates.leaving.push(put(leave, &async_fence(scene, from, leave), reason.clone(), "9.7.15.4, 8.6"));
             }
             gates.entering.push(put(enter, &async_fence(scene, to, enter), reason, "9.7.15.4, 8.6"));
         }
         (Proxy::Generic | Proxy::Async, Proxy::TensorMap) => {
             let scope = scope_word(scene.common(from, to));
             let release = format!("fence.proxy.tensormap::generic.release.{scope}");
-            gates.leaving.push(put(leave, &release, &apart, sections::FENCE));
+            gates.leaving.push(put(leave, &release, apart(None), sections::FENCE));
             let acquire = format!("fence.proxy.tensormap::generic.acquire.{scope} [{}], 128", map(scene, to));
-            gates.entering.push(put(enter, &acquire, &apart, "9.7.15.4, 8.9.4"));
+            gates.entering.push(put(enter, &acquire, apart(None), "9.7.15.4, 8.9.4"));
         }
         (Proxy::TensorMemory, Proxy::TensorMemory) => tensor(scene, from, to, (leave, enter), &mut gates),
         (Proxy::Generic, Proxy::Generic) if !scene.same_address(from, to) => {
-            let reason = "they use two virtual addresses of one location";
-            gates.entering.push(put(enter, "fence.proxy.alias", reason, "9.7.15.4, 8.6"));
+            gates.entering.push(put(enter, "fence.proxy.alias", Fencing::TwoVirtualAddresses, "9.7.15.4, 8.6"));
         }
         // The mixed-proxy model has fences of these proxies; the ISA does not (8.6).
         (first, second) => {
-            let apart =
-                format!("{apart} (the mixed-proxy model has one; in the ISA itself only the end of a kernel is)");
+            let reason = apart(Some(FenceRemark::OfMixedProxyModel));
             if let Some(kind) = kind(first) {
-                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
+                gates.leaving.push(put(leave, &format!("fence.proxy.{kind}"), reason.clone(), sections::PROXIES));
             }
             if let Some(kind) = kind(second) {
-                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), &apart, sections::PROXIES));
+                gates.entering.push(put(enter, &format!("fence.proxy.{kind}"), reason, sections::PROXIES));
             }
         }
     }
@@ -101,11 +99,7 @@ fn in_cta(scene: &Scene<'_>, from: EventId, to: EventId, at: Anchor) -> Option<E
     if scene.place(access) == scene.place(other) || !is_in(scene, at, access) {
         return None;
     }
-    let reason = format!(
-        "for {}, of another CTA, a fence in the CTA of {} is needed too (`async-fence=non-generic-cta`)",
-        scene.name(other),
-        scene.name(access)
-    );
+    let reason = Fencing::FenceInCtaToo { other: scene.named(other), access: scene.named(access) };
     Some(Edit::insert(at, &async_fence(scene, access, at), reason, "9.7.15.4, 8.6", FENCE))
 }
 
@@ -127,10 +121,9 @@ fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
     let mbarrier = text.split_once('[')?.1.split(']').next()?;
     let fence = async_fence(scene, from, at);
     let by = format!("cp.async.wait_all; {fence}; mbarrier.arrive.shared::cta.b64 _, [{mbarrier}];");
-    let reason =
-        format!("`{COPIES_ARRIVE}` (line {}) tells of it without a fence to the async proxy", scene.line(arrival));
+    let reason = Fencing::CopiesArriveUnfenced { arrival: scene.site(arrival) };
     let change = Change::Replace { thread, span, by };
-    Some(Edit { change, reason, section: "9.7.15.4, 9.7.10.28.2", cost: FENCE })
+    Some(Edit::new(change, reason, "9.7.15.4, 9.7.10.28.2", FENCE))
 }
 
 /// Two accesses that are ordered, the first through the generic proxy and the second through the async one: the proxies
@@ -143,7 +136,7 @@ pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<
     let (from, to) = [pair, (pair.1, pair.0)].into_iter().find(is_ordered)?;
     let at = scene.anchor(scene.at(from), Side::After)?;
     let fence = async_fence(scene, from, at);
-    let edit = Edit::insert(at, &fence, apart(scene, from, to), "9.7.15.4, 9.7.10.28.2", FENCE);
+    let edit = Edit::insert(at, &fence, apart(scene, (from, to), None), "9.7.15.4, 9.7.10.28.2", FENCE);
     let entering = scene.anchor(scene.at(to), Side::Before).and_then(|enter| in_cta(scene, from, to, enter));
     Some((from, to, std::iter::once(edit).chain(entering).collect()))
 }
@@ -157,10 +150,9 @@ pub(crate) fn kind(proxy: Proxy) -> Option<&'static str> {
     }
 }
 
-pub(crate) fn apart(scene: &Scene<'_>, from: EventId, to: EventId) -> String {
-    let (first, second) = (Proxy::of(scene.event(from)).name(), Proxy::of(scene.event(to)).name());
-    let place = |id: EventId| words::place(scene, id);
-    format!("no fence leads from the {first} of {} to the {second} of {}", place(from), place(to))
+pub(crate) fn apart(scene: &Scene<'_>, (from, to): (EventId, EventId), remark: Option<FenceRemark>) -> Fencing {
+    let (from_proxy, to_proxy) = (scene.proxy(from), scene.proxy(to));
+    Fencing::NoProxyFence { from: scene.site(from), from_proxy, to: scene.site(to), to_proxy, remark }
 }
 
 /// Tensor memory: a thread hands over between two fences (PTX ISA 9.7.18.6.4).
@@ -168,11 +160,11 @@ fn tensor(scene: &Scene<'_>, from: EventId, to: EventId, (leave, enter): (Anchor
     let section = sections::TCGEN05_PATTERNS;
     // A commit that tells of the end of the operation implies it: then there is no place for it in the thread.
     if scene.thread(from) != scene.thread(to) && scene.thread(from) == Some(leave.thread) {
-        let reason = format!("{}'s tcgen05 operations are not ordered before its synchronisation", scene.name(from));
+        let reason = Fencing::NotOrderedBeforeSynchronisation { thread: scene.named(from) };
         gates.leaving.push(Edit::insert(leave, "tcgen05.fence::before_thread_sync", reason, section, FENCE));
     }
     if !scene.is_main(to) {
-        let reason = format!("{}'s tcgen05 operations are not ordered after its synchronisation", scene.name(to));
+        let reason = Fencing::NotOrderedAfterSynchronisation { thread: scene.named(to) };
         gates.entering.push(Edit::insert(enter, "tcgen05.fence::after_thread_sync", reason, section, FENCE));
     }
 }
@@ -227,7 +219,7 @@ pub(crate) fn halves_plan(scene: &Scene<'_>, from: EventId, to: EventId) -> Opti
         threads && *one > from && *other < scene.at(to) && scene.has(*one, Tag::BarrierCluster)
     };
     let (one, _) = scene.execution.barriers.synchronises.iter().find(met)?;
-    let reason = apart(scene, from, to);
+    let reason = apart(scene, (from, to), None);
     let (leave, enter) = (scene.anchor(*one, Side::Before)?, scene.anchor(scene.at(to), Side::Before)?);
     let release = "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster";
     let acquire = "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster";
@@ -264,35 +256,27 @@ fn map(scene: &Scene<'_>, read: EventId) -> String {
 }
 
 /// What is the matter with a fence that is there but does not do it.
-fn beside(scene: &Scene<'_>, access: EventId, leave: Anchor) -> String {
+fn beside(scene: &Scene<'_>, access: EventId, leave: Anchor) -> Option<FenceRemark> {
     let events = scene.execution.events.iter().copied();
     let fences: Vec<EventId> = events.filter(|id| scene.has(*id, Tag::ProxyFence) && !halves(scene, *id)).collect();
     let own = |id: &&EventId| scene.thread(**id) == scene.thread(access);
-    let at = |id: EventId| format!("the `{}` of line {}", scene.text(id), scene.line(id));
     let start = scene.at(access);
     if let Some(alias) = fences.iter().filter(own).find(|id| scene.has(**id, Tag::Alias) && **id > start) {
-        return format!("; {} is about virtual aliases, not about the async proxy", at(*alias));
+        return Some(FenceRemark::OfAliases { fence: scene.site(*alias) });
     }
     let gates: Vec<EventId> = fences.into_iter().filter(|id| scene.has(*id, Tag::Async)).collect();
-    let space = match scene.space(access) {
-        Space::Shared => "shared memory",
-        _ => "global memory",
-    };
     if let Some(gate) = gates.iter().filter(own).find(|id| **id > start && !covers(scene.unfolding, **id, access)) {
-        return format!("; {} is not about this access to {space}", at(*gate));
+        return Some(FenceRemark::OfOtherMemory { fence: scene.site(*gate), memory: scene.memory(access) });
     }
     if let Some(gate) = gates.iter().filter(own).find(|id| **id > start) {
         let line = scene.test.source.position(leave.span.start).line;
-        return format!("; {} comes after {} has synchronised (line {line})", at(*gate), scene.name(access));
+        let (fence, thread) = (scene.site(*gate), scene.named(access));
+        return Some(FenceRemark::AfterSynchronisation { fence, thread, line });
     }
     if let Some(gate) = gates.iter().find(|id| scene.thread(**id) != scene.thread(access)) {
-        let whose = scene.name(*gate);
-        return format!("; {} orders the accesses of {whose}, not those of {}", at(*gate), scene.name(access));
+        return Some(FenceRemark::OfOtherThread { fence: scene.site(*gate), thread: scene.named(access) });
     }
-    match gates.iter().find(|id| own(id)) {
-        Some(gate) => format!("; {} comes before the access", at(*gate)),
-        None => String::new(),
-    }
+    gates.iter().find(own).map(|gate| FenceRemark::BeforeAccess { fence: scene.site(*gate) })
 }
 
 fn halves(scene: &Scene<'_>, id: EventId) -> bool {

@@ -3,6 +3,7 @@
 
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Meeting, Reason, Waiting};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
@@ -12,6 +13,7 @@ use crate::propose::wait;
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::loops::{self, is_quiet};
+use crate::scene::site::number;
 use crate::scene::statement::{self, Role};
 
 const COST: u32 = 0;
@@ -91,14 +93,14 @@ impl Alike {
         found.filter(|(thread, span)| position(litmus, *thread, *span) == Some(at)).collect()
     }
 
-    fn put(&self, scene: &Scene<'_>, (at, side): (usize, Side), text: &str, why: (&str, &'static str)) -> Vec<Edit> {
+    fn put(&self, scene: &Scene<'_>, (at, side): (usize, Side), text: &str, why: (&Reason, &'static str)) -> Vec<Edit> {
         let spans = self.spans(scene, at);
         if spans.len() < self.threads.len() {
             return Vec::new();
         }
         let anchor = |(thread, span)| (Anchor { thread, span, side }, format!("{text};"));
         let change = Change::Insert { at: spans.into_iter().map(anchor).collect() };
-        vec![Edit { change, reason: why.0.to_owned(), section: why.1, cost: COST }]
+        vec![Edit::new(change, why.0.clone(), why.1, COST)]
     }
 
     /// Waits that leave fewer groups in flight.
@@ -110,18 +112,15 @@ impl Alike {
             let Some(Operand::Integer(newest)) = own.operands.last().map(|it| &it.node).filter(|_| waits) else {
                 continue;
             };
-            let line = scene.test.source.position(own.span().start).line;
-            let name = scene.thread_name(thread);
+            let wait = scene.site_at(thread, own.span());
             let reason = |whole: Whole| match whole {
-                Whole::AsIs => format!("{name}'s wait in line {line} leaves {newest} groups in flight"),
-                Whole::Everything => format!("{name}'s wait in line {line} waits only until its copies have read"),
+                Whole::AsIs => Waiting::LeavesGroups { wait: wait.clone(), groups: number(*newest) },
+                Whole::Everything => Waiting::WaitsForReads { wait: wait.clone() },
             };
             for (left, whole) in self.covered(own, *newest) {
-                let one = |(thread, span)| Edit {
-                    change: Change::Wait { thread, span, newest: left, whole },
-                    reason: reason(whole),
-                    section: statement::section(own),
-                    cost: COST,
+                let one = |(thread, span)| {
+                    let change = Change::Wait { thread, span, newest: left, whole };
+                    Edit::new(change, reason(whole), statement::section(own), COST)
                 };
                 found.push(self.spans(scene, at).into_iter().map(one).collect());
             }
@@ -147,9 +146,7 @@ impl Alike {
             if next.is_some_and(goes_on) {
                 continue;
             }
-            let line = scene.test.source.position(own.span().start).line;
-            let name = scene.thread_name(thread);
-            let reason = format!("no commit puts {name}'s copy of line {line} into a group that could be waited for");
+            let reason = Waiting::Uncommitted { copy: scene.site_at(thread, own.span()) }.into();
             found.push(self.put(scene, (*at, Side::After), group.commit, (&reason, group.section)));
         }
         found
@@ -168,11 +165,9 @@ impl Alike {
         let Some(group) = all.iter().find_map(|(_, it)| wait::group_of(it)) else { return Vec::new() };
         let meets = |it: &Instruction| matches!(statement::role(it), Some(Role::Meets | Role::Tells));
         let places = all.iter().filter(|(at, it)| meets(it) || Some(*at) == racing && wait::group_of(it).is_none());
-        let name = scene.thread_name(thread);
         let mut found = Vec::new();
         for (at, own) in places.take(PLACES) {
-            let line = scene.test.source.position(own.span().start).line;
-            let reason = format!("{name} does not wait for its copies before line {line}");
+            let reason = Waiting::CopiesNotAwaited { before: scene.site_at(thread, own.span()) }.into();
             for left in (0..=MOST_LEFT).rev() {
                 let text = format!("{} {left}", group.waits_until(scene.event(copy).is_write()));
                 found.push(self.put(scene, (*at, Side::Before), &text, (&reason, group.section)));
@@ -196,11 +191,8 @@ impl Alike {
             Some(_) => return Vec::new(),
             None => "bar.sync 0".to_owned(),
         };
-        let names: Vec<&str> = self.threads.iter().map(|thread| scene.thread_name(*thread)).collect();
-        let names = fencepost_check::phrase::listed(&names);
-        let line = scene.line(access);
-        let reason =
-            format!("nothing synchronises {names} between the access of line {line} and the other in each round");
+        let threads = self.threads.iter().map(|thread| scene.thread_named(*thread)).collect();
+        let reason = Meeting::NotSynchronisedInRound { threads, access: scene.site(access) }.into();
         let inside = |at: &usize| within.is_none_or(|within| within.contains(thread, *at));
         let mut places: Vec<(usize, Side)> = all
             .iter()

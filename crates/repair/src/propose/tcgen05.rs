@@ -3,13 +3,14 @@
 use fencepost_program::EventId;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_report::reason::Waiting;
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{Change, Edit, Moved};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::slots::Stop;
-use crate::scene::statement::{Here, Role, all, called, role, spelled};
+use crate::scene::statement::{Here, Role, all, role, spelled};
 
 const COST: u32 = 0;
 
@@ -23,10 +24,10 @@ pub(crate) fn freed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let leaves = |here: &&Here<'_>| matches!(here.opcode(), "ret" | "exit");
     let last = own.iter().skip(at + 1).take_while(|here| !leaves(here)).last();
     let edit = |last: &Here<'_>| {
-        let reason = format!("{} comes before the columns are done with", called(scene, own[at]));
+        let reason = Waiting::DeallocatesTooEarly { deallocation: own[at].site(scene) };
         let to = Anchor { thread: last.thread, span: last.span(), side: Side::After };
         let change = Change::Move { span: own[at].span(), to, what: Moved::Synchronisation };
-        Edit { change, reason, section: sections::TCGEN05_ALLOC, cost: COST }
+        Edit::new(change, reason, sections::TCGEN05_ALLOC, COST)
     };
     last.map(edit).into_iter().collect()
 }
@@ -38,9 +39,9 @@ pub(crate) fn restricted(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
         return None;
     }
     let by = format!("{};", spelled(scene, here).replacen(&format!(".{}", word.node), "", 1));
-    let reason = format!("{} tells only that factors have been read", called(scene, here));
+    let reason = Waiting::TellsOfReadsOnly { commit: here.site(scene) };
     let change = Change::Replace { thread: here.thread, span: here.span(), by };
-    Some(Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost: COST })
+    Some(Edit::new(change, reason, sections::TCGEN05_PATTERNS, COST))
 }
 
 /// Whether a commit would take the place of an arrive behind `tcgen05.fence::before_thread_sync`: such an arrive hands over what

@@ -8,6 +8,7 @@ use fencepost_program::program::{Place, Scope};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
+use fencepost_report::reason::{Arriving, Waiting};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::{Change, Edit, Polled, Whole, scope_word};
@@ -16,7 +17,7 @@ use crate::propose::way::issue_order;
 use crate::propose::way::link::{Kind, Link, Node, end};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side};
-use crate::words;
+use crate::scene::site::number as number_of;
 
 const COUNT: u32 = 1500;
 const WAIT: u32 = 2000;
@@ -126,15 +127,11 @@ pub(crate) fn arrivals(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Lin
         for event in scene.main_events(waiter).into_iter().filter(|id| own && *id <= scene.at(to)) {
             let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
             let wait = poll(scene, (arrive, event), name, parity);
-            let reason = format!(
-                "{} does not wait for {}'s arrival on {name} in line {}",
-                scene.name(event),
-                scene.name(arrive),
-                scene.line(arrive)
-            );
+            let (waiter, arrival) = (scene.named(event), scene.site(arrive));
+            let reason = Arriving::NoWaitForArrival { waiter, arrival, mbarrier: name.to_owned() };
             let polled = phase::polled(scene, &anchor);
             let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", event.0), polled };
-            let edit = Edit { change, reason, section: sections::MBARRIER, cost: MBARRIER };
+            let edit = Edit::new(change, reason, sections::MBARRIER, MBARRIER);
             let (start, end) = (Node::Event(write), Node::Event(event));
             links.push(Link { from: start, to: end, kind: Kind::Arrival(write), cost: MBARRIER, edits: vec![edit] });
         }
@@ -151,10 +148,6 @@ fn in_groups(scene: &Scene<'_>, from: EventId) -> bool {
         || !statement.modifiers.iter().any(|word| word.node.starts_with("mbarrier"))
 }
 
-fn unfinished(scene: &Scene<'_>, from: EventId) -> String {
-    format!("nothing waits for {}", words::operation(scene, from))
-}
-
 /// A wait put in before each later point of the thread.
 fn inserted(
     scene: &Scene<'_>,
@@ -169,7 +162,7 @@ fn inserted(
     let points = points.chain([(Node::End(thread), end(scene, thread), None)]);
     let link = |(to, anchor, before): (Node, Option<Anchor>, Option<EventId>)| {
         let change = Change::Insert { at: vec![(anchor?, text(before))] };
-        let edit = Edit { change, reason: unfinished(scene, from), section, cost: WAIT };
+        let edit = Edit::new(change, Waiting::NothingWaitsFor { operation: scene.site(from) }, section, WAIT);
         Some(Link { from: Node::Event(from), to, kind: Kind::Wait, cost: WAIT, edits: vec![edit] })
     };
     points.filter_map(link).collect()
@@ -214,23 +207,18 @@ fn counts(scene: &Scene<'_>, from: EventId, group: &Group) -> Vec<Link> {
             if number == *newest && whole == Whole::AsIs {
                 continue;
             }
-            let left = words::operation(scene, from);
-            let reason = if reads_only {
-                format!("{} waits only until {left} has read", scene.called(wait))
-            } else {
-                format!("{} leaves {} in flight, {left} among them", scene.called(wait), groups(*newest))
+            let (operation, at) = (scene.site(from), scene.site(wait));
+            let reason = match reads_only {
+                true => Waiting::WaitsUntilRead { wait: at, operation },
+                false => Waiting::LeavesInFlight { wait: at, groups: number_of(*newest), operation },
             };
             let change = Change::Wait { thread, span: event.span, newest: number, whole };
-            let edit = Edit { change, reason, section: group.section, cost: COUNT };
+            let edit = Edit::new(change, reason, group.section, COUNT);
             let (start, end) = (Node::Event(from), Node::Event(wait));
             links.push(Link { from: start, to: end, kind: Kind::Message(from, wait), cost: COUNT, edits: vec![edit] });
         }
     }
     links
-}
-
-fn groups(number: i128) -> String {
-    if number == 1 { "the newest group".to_owned() } else { format!("the {number} newest groups") }
 }
 
 /// The source text of the operand that is an mbarrier.
@@ -258,9 +246,9 @@ fn commits(scene: &Scene<'_>, from: EventId, cost: u32) -> Vec<Link> {
             let commit =
                 format!("tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 {operand};");
             let by = format!("{guard}{commit}");
-            let reason = format!("{} does not wait for {}", scene.called(write), words::operation(scene, from));
+            let reason = Waiting::ArrivesWithout { arrival: scene.site(write), operation: scene.site(from) };
             let change = Change::Replace { thread, span: event.span, by };
-            let edit = Edit { change, reason, section: sections::TCGEN05_PATTERNS, cost };
+            let edit = Edit::new(change, reason, sections::TCGEN05_PATTERNS, cost);
             let (start, end) = (Node::Event(from), Node::Event(read));
             links.push(Link { from: start, to: end, kind: Kind::Move(write), cost, edits: vec![edit] });
         }
@@ -292,11 +280,11 @@ fn mbarrier_waits(scene: &Scene<'_>, from: EventId) -> Vec<Link> {
         let Some(anchor) = scene.anchor(event, Side::Before) else { continue };
         let label = format!("WAIT{}", event.0);
         let wait = poll(scene, (completion, event), name, parity);
-        let what = words::operation(scene, from);
-        let reason = format!("{} does not wait until {what} is complete at {name}", scene.name(event));
+        let (waiter, operation) = (scene.named(event), scene.site(from));
+        let reason = Arriving::NoWaitForCompletion { waiter, operation, mbarrier: name.to_owned() };
         let polled = polled(scene, from, (event, &anchor), completion);
         let change = Change::Poll { at: anchor, wait, label, polled };
-        let edit = Edit { change, reason, section: sections::MBARRIER, cost: MBARRIER };
+        let edit = Edit::new(change, reason, sections::MBARRIER, MBARRIER);
         let (start, end) = (Node::Event(from), Node::Event(event));
         links.push(Link { from: start, to: end, kind: Kind::Wait, cost: MBARRIER, edits: vec![edit] });
     }

@@ -4,7 +4,9 @@
 use fencepost_program::EventId;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
-use fencepost_report::{Diagnosis, Missing};
+use fencepost_report::Diagnosis;
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::Ordering;
 
 use crate::scene::Scene;
 
@@ -19,18 +21,9 @@ pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Di
     met.sort_by_key(|id| scene.line(*id));
     met.dedup_by_key(|id| scene.line(*id));
     let at = *met.first()?;
-    let lines: Vec<String> = met.iter().map(|id| scene.line(*id).to_string()).collect();
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let lines = fencepost_check::phrase::listed(&lines);
-    let why = format!(
-        "bar.warp.sync (lines {lines}) is on the way between them; whether it orders the asynchronous operations of its lanes \
-         too, and not only their accesses, is the reading {READING} (PTX ISA {SECTION})"
-    );
-    let text =
-        "a barrier that orders them under every reading instead of `bar.warp.sync`: `bar.sync`, or an arrive on an \
-                mbarrier and a wait"
-            .to_owned();
-    let thread = scene.name(at).to_owned();
-    let missing = vec![Missing { text, thread, line: scene.line(at), section: SECTION.to_owned() }];
-    Some(Diagnosis { first, second, why, missing, confirmed: false, under: None })
+    let lines = met.iter().map(|id| scene.line(*id)).collect();
+    let reason = Ordering::WarpBarrier { lines, reading: READING.to_owned(), section: SECTION.to_owned() };
+    let missing = vec![scene.missing(at, Piece::OtherWarpBarrier, SECTION)];
+    let reasons = vec![reason.into()];
+    Some(Diagnosis { first, second, why: String::new(), reasons, missing, confirmed: false, under: None })
 }

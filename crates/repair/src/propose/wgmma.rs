@@ -5,6 +5,8 @@
 use fencepost_program::EventId;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_report::reason::Lifetime;
+use fencepost_report::site::Act;
 use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
@@ -22,21 +24,21 @@ const COMMIT: &str = "wgmma.commit_group.sync.aligned;";
 pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
     // Of a loop the use may stand before the product.
     let (product, early) = if scene.has(pair.0, Tag::InFlight) { (pair.1, pair.0) } else { pair };
-    let said = |what: &str| RacingAccess { what: what.to_owned(), proxy: "none".to_owned(), asynchronous: false };
-    let (of_product, of_use) =
-        (said("starts a product that has its registers until a wait covers it"), said("uses one of these registers"));
+    let (of_product, of_use) = (does(Act::StartsProductInFlight), does(Act::UsesRegister));
     (diagnosis.first, diagnosis.second) = if product == pair.0 { (of_product, of_use) } else { (of_use, of_product) };
-    diagnosis.why = format!(
-        "no wgmma.wait_group between them covers the wgmma.mma_async of line {}: its registers have no value yet and must \
-         not get another (PTX ISA {SECTION})",
-        scene.line(product)
-    );
+    let reason = Lifetime::ProductInFlight { product: scene.site(product), section: SECTION.to_owned() };
+    diagnosis.reasons = vec![reason.into()];
     let waits = plans(scene, product, early);
     // Two products that share registers in another way than is allowed lack a fence too, and are one pair of places.
     let fence = fence(scene, early);
     let both = waits.iter().filter_map(|wait| Some(vec![wait.clone(), fence.clone()?]));
     let all = waits.iter().map(|wait| vec![wait.clone()]).chain(both);
     all.map(|edits| plan(pair, edits)).collect()
+}
+
+/// What is done to registers goes through no proxy.
+fn does(act: Act) -> RacingAccess {
+    RacingAccess { what: String::new(), act, proxy: "none".to_owned(), asynchronous: false }
 }
 
 fn plan(pair: (EventId, EventId), edits: Vec<Edit>) -> Plan {
@@ -47,34 +49,26 @@ fn plan(pair: (EventId, EventId), edits: Vec<Edit>) -> Plan {
 fn fence(scene: &Scene<'_>, product: EventId) -> Option<Edit> {
     let anchor = scene.anchor(product, Side::Before)?;
     position(&scene.test.litmus, anchor.thread, anchor.span)?;
-    Some(Edit::insert(anchor, FENCE, String::new(), FENCE_SECTION, COST))
+    let change = Change::Insert { at: vec![(anchor, format!("{FENCE};"))] };
+    Some(Edit { change, reason: None, section: FENCE_SECTION, cost: COST })
 }
 
 /// No fence stands between an access to registers and a product that uses them.
 pub(crate) fn unfenced(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &mut Diagnosis) -> Vec<Plan> {
     let (product, earlier) = if scene.has(pair.0, Tag::Unfenced) { (pair.1, pair.0) } else { pair };
-    let said = |what: &str| RacingAccess { what: what.to_owned(), proxy: "none".to_owned(), asynchronous: false };
-    let (of_product, of_access) =
-        (said("starts a product"), said("accesses a register that the product uses, with no wgmma.fence between"));
+    let (of_product, of_access) = (does(Act::StartsProduct), does(Act::AccessesRegister));
     let is_first = scene.event(product).span == scene.event(earlier).span;
     (diagnosis.first, diagnosis.second) = match () {
-        () if is_first => (said("starts the first product, with no wgmma.fence before it"), of_product),
+        () if is_first => (does(Act::StartsFirstProduct), of_product),
         () if product == pair.0 => (of_product, of_access),
         () => (of_access, of_product),
     };
-    let line = scene.line(product);
-    diagnosis.why = if is_first {
-        format!(
-            "no wgmma.fence comes before the wgmma.mma_async of line {line}, which is the first: the product need not find \
-             in its registers what is there (PTX ISA {FENCE_SECTION})"
-        )
-    } else {
-        format!(
-            "no wgmma.fence comes between line {} and the wgmma.mma_async of line {line}, which uses the same register: \
-             the product is not ordered behind that access (PTX ISA {FENCE_SECTION})",
-            scene.line(earlier)
-        )
+    let (at, section) = (scene.site(product), FENCE_SECTION.to_owned());
+    let reason = match is_first {
+        true => Lifetime::NoFenceBeforeFirstProduct { product: at, section },
+        false => Lifetime::NoFenceBeforeProduct { earlier: scene.site(earlier), product: at, section },
     };
+    diagnosis.reasons = vec![reason.into()];
     let Some(fence) = fence(scene, product) else { return Vec::new() };
     // Where the other is a product as well, one that is in flight, it must be complete too.
     let both = plans(scene, earlier, product).into_iter().map(|wait| vec![wait, fence.clone()]);
@@ -87,7 +81,7 @@ fn plans(scene: &Scene<'_>, product: EventId, early: EventId) -> Vec<Edit> {
     let is_inside = position(&scene.test.litmus, thread, scene.event(early).span).is_some();
     let between = scene.between(product, is_inside.then_some(early));
     let commits = between.iter().filter(|found| is(found, "commit_group")).count() as i128;
-    let edit = |change: Change| Edit { change, reason: String::new(), section: SECTION, cost: COST };
+    let edit = |change: Change| Edit { change, reason: None, section: SECTION, cost: COST };
     let mut plans = Vec::new();
     if let Some((at, wait)) = between.iter().enumerate().rev().find(|(_, found)| is(found, "wait_group")) {
         let committed = between.iter().take(at).filter(|found| is(found, "commit_group")).count() as i128;

@@ -3,6 +3,7 @@
 pub(crate) mod anchor;
 pub(crate) mod loops;
 pub(crate) mod mbarrier_uses;
+pub(crate) mod site;
 pub(crate) mod slots;
 pub(crate) mod statement;
 
@@ -119,11 +120,6 @@ impl<'a> Scene<'a> {
 
     pub(crate) fn text(&self, id: EventId) -> String {
         self.test.instruction_text(self.event(id).span).trim_end_matches(';').trim().to_owned()
-    }
-
-    /// "P0's `ld.shared.u32 %r1, [s]` (line 8)".
-    pub(crate) fn called(&self, id: EventId) -> String {
-        format!("{}'s `{}` (line {})", self.name(id), self.text(id), self.line(id))
     }
 
     /// The variable an access is about, without the element.

@@ -2,6 +2,7 @@
 //! loop that waits is passed as a whole, any other label or branch is not passed.
 
 use fencepost_program::ThreadId;
+use fencepost_report::piece::{self, Gap, Spot};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
 
@@ -174,30 +175,28 @@ pub(crate) fn near(litmus: &Litmus, from: &Anchor, most: usize) -> Vec<Anchor> {
 }
 
 impl Scene<'_> {
-    /// "in P0 between lines 8 and 9", "in P0 behind line 9", "in P0 behind the label `L` of line 5".
-    pub(crate) fn place_words(&self, anchor: &Anchor) -> String {
-        let thread = self.thread_name(anchor.thread);
+    /// Between which lines of a thread a place lies.
+    pub(crate) fn spot(&self, anchor: &Anchor) -> Spot {
         let litmus = &self.test.litmus;
         let own = self.test.source.position(anchor.span.start).line;
-        let side = if anchor.side == Side::Before { "before" } else { "behind" };
+        let side = if anchor.side == Side::Before { piece::Side::Before } else { piece::Side::Behind };
         let body = litmus.threads.get(anchor.thread.index()).map(|thread| &thread.body);
+        let spot = |at: Gap| Spot { thread: self.thread_name(anchor.thread).to_owned(), at };
         let (Some(body), Some((at, settled))) = (body, settled(litmus, anchor)) else {
-            return format!("in {thread} {side} line {own}");
+            return spot(Gap::Line { side, line: own });
         };
         let gap = at + usize::from(settled == Side::After);
         let (before, after) = (gap.checked_sub(1).and_then(|at| body.get(at)), body.get(gap));
-        match (before.map(|it| self.line_of(it)), after.map(|it| self.line_of(it))) {
-            (Some(above), Some(below)) if above != below => format!("in {thread} between lines {above} and {below}"),
+        spot(match (before.map(|it| self.line_of(it)), after.map(|it| self.line_of(it))) {
+            (Some(above), Some(below)) if above != below => Gap::Between { above, below },
             (Some(line), Some(_)) => match before {
-                Some(Statement::Label(label)) => {
-                    format!("in {thread} behind the label `{}` of line {line}", label.node)
-                }
-                _ => format!("in {thread} {side} `{}` of line {own}", self.test.instruction_text(anchor.span)),
+                Some(Statement::Label(label)) => Gap::BehindLabel { label: label.node.clone(), line },
+                _ => Gap::Beside { side, text: self.test.instruction_text(anchor.span), line: own },
             },
-            (None, Some(line)) => format!("in {thread} before line {line}"),
-            (Some(line), None) => format!("in {thread} behind line {line}"),
-            (None, None) => format!("in {thread}"),
-        }
+            (None, Some(line)) => Gap::Line { side: piece::Side::Before, line },
+            (Some(line), None) => Gap::Line { side: piece::Side::Behind, line },
+            (None, None) => Gap::Anywhere,
+        })
     }
 
     pub(crate) fn line_of(&self, statement: &Statement) -> u32 {

@@ -2,6 +2,7 @@
 
 use fencepost_program::ThreadId;
 use fencepost_program::sections;
+use fencepost_report::site::Site;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
 use fencepost_syntax::litmus::Statement;
@@ -42,6 +43,10 @@ impl Here<'_> {
     pub(crate) fn span(&self) -> Span {
         self.instruction.span()
     }
+
+    pub(crate) fn site(&self, scene: &Scene<'_>) -> Site {
+        scene.site_at(self.thread, self.span())
+    }
 }
 
 fn has(instruction: &Instruction, word: &str) -> bool {
@@ -63,13 +68,6 @@ pub(crate) fn all<'s>(scene: &'s Scene<'_>) -> Vec<Here<'s>> {
 fn position_is(scene: &Scene<'_>, thread: ThreadId, body: &[Statement], at: usize) -> bool {
     let span = body.get(at).and_then(instruction).map(Instruction::span);
     span.is_some_and(|span| position(&scene.test.litmus, thread, span) == Some(at))
-}
-
-/// "P0's `atom.relaxed.cta.add.u32 %o, [c], 1` (line 9)".
-pub(crate) fn called(scene: &Scene<'_>, here: Here<'_>) -> String {
-    let text = scene.test.instruction_text(here.span());
-    let line = scene.test.source.position(here.span().start).line;
-    format!("{}'s `{}` (line {line})", scene.thread_name(here.thread), text.trim_end_matches(';').trim())
 }
 
 pub(crate) fn role(instruction: &Instruction) -> Option<Role> {

@@ -5,6 +5,7 @@
 pub(crate) mod twin_threads;
 
 use fencepost_program::EventId;
+use fencepost_report::reason::{Reason, Strength};
 
 use crate::Cures;
 use crate::edit::{Change, Edit, Moved, Polled, size};
@@ -459,7 +460,7 @@ impl Search<'_, '_> {
                 let Some((reason, section)) = adjust::too_narrow(self.scene, *thread, *span, *scope) else {
                     return Vec::new();
                 };
-                let wider = Edit { change: one(None, Some(*scope)), reason, section, cost: edit.cost };
+                let wider = Edit::new(one(None, Some(*scope)), reason, section, edit.cost);
                 vec![wider, Edit { change: one(Some(*semantics), None), ..edit.clone() }]
             }
             Change::Insert { at } if at.len() == 1 => {
@@ -570,7 +571,8 @@ impl Search<'_, '_> {
     /// The same word in threads of the same text that speak for those of the race: the leaders of their CTAs with a lock.
     fn alike(&mut self) {
         let mut all = kernel_line::said_alike(self.scene, &adjust::words(self.scene, self.pair));
-        all.sort_by_key(|edits| !edits.iter().all(|edit| edit.reason.ends_with("is relaxed")));
+        let is_relaxed = |edit: &Edit| matches!(edit.reason, Some(Reason::Strength(Strength::Relaxed { .. })));
+        all.sort_by_key(|edits| !edits.iter().all(is_relaxed));
         for edits in all {
             let plan = Plan { from: self.pair.0, to: self.pair.1, edits, cost: 0 };
             let found = self.check(&plan.edits);

@@ -1,6 +1,7 @@
 //! The same mistake in threads with the same text: what was told of one is what is tried first of the other, in its lines.
 
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::site::{Located, Relocate, Site, ThreadName};
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Statement;
 
@@ -82,34 +83,39 @@ fn mirrored(scene: &Scene<'_>, edit: &Edit, (of, own): (ThreadId, ThreadId)) -> 
         Change::Count { .. } | Change::Declare { .. } => {}
         _ => return None,
     }
-    Some(Edit { change, reason: told(scene, &edit.reason, (of, own)), ..edit.clone() })
+    let mut reason = edit.reason.clone();
+    reason.relocate(&mut Twins { scene, threads: [(of, own), (own, of)] });
+    Some(Edit { change, reason, ..edit.clone() })
 }
 
-/// The words of one thread in the lines of the other.
-fn told(scene: &Scene<'_>, reason: &str, (of, own): (ThreadId, ThreadId)) -> String {
-    let line = |span: Span| scene.test.source.position(span.start).line.to_string();
-    let spans = |thread: ThreadId| {
-        let all = body(scene, thread).iter().map(|it| instruction(it).map(|it| it.span()));
-        all.collect::<Vec<_>>()
-    };
-    let both = spans(of).into_iter().zip(spans(own)).filter_map(|(one, other)| Some((line(one?), line(other?))));
-    let lines: Vec<(String, String)> =
-        both.flat_map(|(one, other)| [(one.clone(), other.clone()), (other, one)]).collect();
-    let names = [(of, own), (own, of)].map(|(one, other)| (scene.thread_name(one), scene.thread_name(other)));
-    let mut last = "";
-    let mut words = Vec::new();
-    for word in reason.split(' ') {
-        let number: String = word.chars().take_while(char::is_ascii_digit).collect();
-        let rest =
-            |name: &str| word.strip_prefix(name).filter(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()));
-        let named = names.iter().find_map(|(one, other)| rest(one).map(|rest| format!("{other}{rest}")));
-        let moved = lines.iter().find(|(one, _)| *one == number).filter(|_| last.ends_with("line"));
-        words.push(match (moved, named) {
-            (Some((_, other)), _) => format!("{other}{}", &word[number.len()..]),
-            (None, Some(named)) => named,
-            (None, None) => word.to_owned(),
-        });
-        last = word;
+/// The places of one thread as those of the other: the two change places.
+struct Twins<'s, 'a> {
+    scene: &'s Scene<'a>,
+    threads: [(ThreadId, ThreadId); 2],
+}
+
+impl Twins<'_, '_> {
+    fn twin(&self, name: &ThreadName) -> Option<(ThreadId, ThreadId)> {
+        self.threads.into_iter().find(|(of, _)| self.scene.thread_name(*of) == name.0)
     }
-    words.join(" ")
+}
+
+impl Relocate for Twins<'_, '_> {
+    fn site(&mut self, site: &mut Site) {
+        let Some((of, own)) = self.twin(&site.thread) else { return };
+        let at = position(&self.scene.test.litmus, of, Span::new(site.start, site.end));
+        let twin = at.and_then(|at| body(self.scene, own).get(at)).and_then(instruction);
+        match twin {
+            Some(twin) => {
+                *site = Site { operation: site.operation, ..self.scene.site_at(own, twin.span()) };
+            }
+            None => site.thread = self.scene.thread_named(own),
+        }
+    }
+
+    fn thread(&mut self, thread: &mut ThreadName) {
+        if let Some((_, own)) = self.twin(thread) {
+            *thread = self.scene.thread_named(own);
+        }
+    }
 }

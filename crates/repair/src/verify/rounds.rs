@@ -3,6 +3,7 @@
 //! grows with the number of rounds by far more than they do.
 
 use fencepost_program::sections;
+use fencepost_report::reason::Parity;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Litmus, Statement};
@@ -12,6 +13,7 @@ use crate::scene::Scene;
 use crate::scene::anchor::instruction;
 use crate::scene::loops::{self, Loop, inside, is};
 use crate::scene::mbarrier_uses::Uses;
+use crate::scene::site::number;
 
 /// How many mbarriers a ring of the test has.
 pub(crate) fn stages(scene: &Scene<'_>) -> i128 {
@@ -47,16 +49,15 @@ pub(crate) fn apart(scene: &Scene<'_>) -> Vec<Edit> {
         let text = scene.test.instruction_text(compares.span());
         let Some((head, _)) = text.rsplit_once(',') else { continue };
         for other in others {
-            let (name, its) = (scene.thread_name(thread), scene.thread_name(other.own.thread));
-            let reason = format!(
-                "{name}'s loop counts to {} (line {}), and {its}'s to {}",
-                end.number,
-                scene.test.source.position(compares.span().start).line,
-                other.number
-            );
+            let reason = Parity::LoopsCountApart {
+                counts: scene.site_at(thread, compares.span()),
+                number: number(end.number),
+                other: scene.thread_named(other.own.thread),
+                its: number(other.number),
+            };
             let by = format!("{head}, {};", other.number);
             let change = Change::Replace { thread, span: compares.span(), by };
-            found.push(Edit { change, reason, section: sections::MBARRIER, cost: 0 });
+            found.push(Edit::new(change, reason, sections::MBARRIER, 0));
         }
     }
     found

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Cause, Report};
 use fencepost_syntax::Source;

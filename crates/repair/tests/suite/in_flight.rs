@@ -1,8 +1,8 @@
 //! What is said of a register of a `wgmma.mma_async` that is used before a wait covers it (PTX ISA 9.7.17.5.2), of one that no
 //! `wgmma.fence` separates from another access (9.7.17.7.1), and of a race that is one only if `bar.warp.sync` does not order asynchronous operations.
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::Report;
 use fencepost_syntax::Source;
 

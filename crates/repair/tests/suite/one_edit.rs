@@ -1,8 +1,8 @@
 //! Kernels with one mistake: a line that is missing, a word or a number that is wrong. Each has the line named that mends it, in
 //! the thread and at the place where it belongs, in its races and in its waits that never end.
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{Report, TerminationAnswer};
 use fencepost_syntax::Source;
 

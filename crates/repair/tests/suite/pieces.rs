@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::Report;
 use fencepost_syntax::Source;
 

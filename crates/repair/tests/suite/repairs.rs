@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::Diagnosis;
 use fencepost_syntax::Source;
 

@@ -1,7 +1,7 @@
 //! What is said of tensor memory that is used outside its life.
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::Report;
 use fencepost_syntax::Source;
 

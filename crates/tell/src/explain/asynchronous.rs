@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::look::proxy::{Proxy, operation_name};
+use fencepost_check::look::proxy::{Proxy, operation};
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};
@@ -46,8 +46,7 @@ impl Context<'_> {
     /// "P1's bulk copy of line 13", "the completion of P1's bulk copy of line 13 at full".
     pub(crate) fn called_strand(&self, id: EventId) -> String {
         let Some(event) = self.event(id) else { return String::new() };
-        let name = operation_name(event, &self.instruction(id));
-        let name = name.strip_prefix("the ").unwrap_or(name);
+        let name = operation(event, &self.instruction(id)).name();
         let (thread, line) = (self.thread(id).unwrap_or_default(), self.line_number(id).unwrap_or_default());
         let whole = format!("{thread}'s {name} of line {line}");
         if event.tags.has(Tag::Completion) {
@@ -114,8 +113,13 @@ fn change(before: State, after: State) -> String {
 
 /// "the bulk copy", in a loop "the bulk copy of iteration 2": it is told beside its thread.
 fn asynchronous(context: &Context<'_>, id: EventId) -> String {
-    let name = context.event(id).map_or("", |event| operation_name(event, &context.instruction(id)));
-    context.rounds.name(id).map_or(name.to_owned(), |iteration| format!("{name} of {iteration}"))
+    let name = context
+        .event(id)
+        .map_or(String::new(), |event| format!("the {}", operation(event, &context.instruction(id)).name()));
+    match context.rounds.name(id) {
+        Some(iteration) => format!("{name} of {iteration}"),
+        None => name,
+    }
 }
 
 /// Neighbouring accesses of one asynchronous operation.
@@ -165,7 +169,7 @@ pub(crate) fn start(context: &Context<'_>, execution: &Execution, id: EventId) -
     let strand = execution.events.iter().copied().find(|event| context.issue(*event) == Some(id));
     match strand.and_then(|event| context.event(event)) {
         Some(event) if !event.tags.has(Tag::Completion) => {
-            format!("`{instruction}` starts {}", operation_name(event, &instruction))
+            format!("`{instruction}` starts the {}", operation(event, &instruction).name())
         }
         _ => format!("`{instruction}`"),
     }

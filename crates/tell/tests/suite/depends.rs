@@ -1,9 +1,9 @@
 //! Answers that depend on how a contested point of the specification is read.
 
+use super::check;
 use fencepost_check::expect::expectation::{self, Comparison, Expectation};
 use fencepost_check::model::readings::Settings;
 use fencepost_check::{LoadedModel, Models, Options, Test, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, json, table};

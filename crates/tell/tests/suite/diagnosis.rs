@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{Diagnosis, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::explain;

@@ -1,10 +1,10 @@
 //! Accesses to the shared memory of a CTA that may have exited, or may not have started: the pair, what is missing, and what
 //! is clean.
 
+use super::check;
 use fencepost_check::expect::expectation::{Comparison, parse};
 use fencepost_check::model::readings::Settings;
 use fencepost_check::{Models, Options, Test, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{Race, RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, Status, herd, table};

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
+use super::check;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, load};
-use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::explain;
 use fencepost_tell::render::{self, Format};

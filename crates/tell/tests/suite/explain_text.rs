@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use super::check;
 use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_check::{Models, Options, Test, load};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
-use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::explain::{self, Context, Search, Subject};
 use fencepost_tell::render::{self, Format};

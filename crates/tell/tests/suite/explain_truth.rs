@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::explain;
 

@@ -21,3 +21,12 @@ mod render_support;
 mod sizes;
 mod torn;
 mod undefined;
+
+use fencepost_check::{Checked, LoadedModel, Options, Test};
+
+/// A test checked, with what it lacks, in words.
+fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
+    let mut checked = fencepost_repair::advise(test, model, options);
+    fencepost_tell::words::put_into_words(&mut checked.report);
+    checked
+}

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::check as advise;
 use fencepost_check::{LoadedModel, Models, Options, load};
-use fencepost_repair::advise;
 use fencepost_syntax::Source;
 use fencepost_tell::explain::explain;
 

@@ -1,8 +1,8 @@
 //! Rules about mbarriers that some execution breaks, each with the life of the mbarrier.
 
+use super::check;
 use fencepost_check::expect::expectation::{Comparison, Expectation};
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{ProtocolAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, table};

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::check;
 use fencepost_check::{Models, Options, Test, load};
-use fencepost_repair::advise as check;
 use fencepost_syntax::Source;
 use fencepost_tell::render::{self, Format};
 

@@ -1,8 +1,8 @@
 //! Accesses of different sizes that overlap in part, values without a model, which races are listed and in which order, and
 //! warnings that need no execution.
 
+use super::check;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{RaceAnswer, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, table};

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use super::check;
 use fencepost_check::options::Outcomes;
 use fencepost_check::{Models, Options, load};
-use fencepost_repair::advise as check;
 use fencepost_report::{Number, RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::explain::explain;

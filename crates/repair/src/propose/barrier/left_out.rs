@@ -3,6 +3,7 @@
 
 use fencepost_program::program::{Place, Scope};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Meeting;
 
 use crate::edit::Edit;
 use crate::propose::way::link;
@@ -36,11 +37,7 @@ fn tried(scene: &Scene<'_>, pair: (EventId, EventId), of_each: usize, of_all: us
     let mut found = Vec::new();
     for (thread, anchor) in meeting(scene, pair) {
         for (other, text) in left_out(scene, &meets, thread) {
-            let reason = format!(
-                "{} does not take part in the barrier of line {}",
-                scene.thread_name(thread),
-                scene.test.source.position(other.span().start).line
-            );
+            let reason = Meeting::BarrierLeftOut { thread: scene.thread_named(thread), barrier: other.site(scene) };
             let mut places: Vec<Anchor> =
                 if text.starts_with("barrier.cluster.wait") { unawaited(&meets, thread) } else { Vec::new() };
             places.push(anchor);

@@ -4,15 +4,15 @@
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Meeting, Reason};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::edit::{Edit, scope_word};
-use crate::propose::flag::unread::bits;
+use crate::propose::flag::unread::{bits, space_word};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
-use crate::words;
 
 const COST: u32 = 0;
 /// How far behind a read its result is compared.
@@ -42,25 +42,20 @@ pub(crate) fn likely(scene: &Scene<'_>) -> Vec<Edit> {
     spins.iter().flat_map(|spin| spin.reads.iter().flat_map(|read| writes(scene, &stuck, *read))).collect()
 }
 
-/// Why such a loop does not end, in words.
-pub(crate) fn why(scene: &Scene<'_>) -> Option<String> {
+/// Why such a loop does not end.
+pub(crate) fn why(scene: &Scene<'_>) -> Option<Reason> {
     let unwritten = |read: &EventId| !scene.has(*read, Tag::Mbarrier) && !others_write(scene, *read);
     for spin in spins(scene) {
         if let Some(read) = spin.reads.iter().copied().find(unwritten) {
-            return Some(reason(scene, read));
+            return Some(reason(scene, read).into());
         }
         let guard = at(scene, spin.thread, spin.branch).and_then(|(_, it)| it.guard.as_ref());
         if let (true, Some(guard)) = (spin.reads.is_empty(), guard) {
-            let (name, line) = (scene.thread_name(spin.thread), line(scene, spin.branch));
-            let register = &guard.register.node;
-            return Some(format!("{name} goes back in line {line} for ever: nothing in its loop computes {register}"));
+            let (branch, register) = (scene.site_at(spin.thread, spin.branch), guard.register.node.clone());
+            return Some(Meeting::GoesRoundForGood { branch, register }.into());
         }
     }
     None
-}
-
-fn line(scene: &Scene<'_>, span: Span) -> u32 {
-    scene.test.source.position(span.start).line
 }
 
 fn at<'s>(scene: &'s Scene<'_>, thread: ThreadId, span: Span) -> Option<(usize, &'s Instruction)> {
@@ -68,9 +63,8 @@ fn at<'s>(scene: &'s Scene<'_>, thread: ThreadId, span: Span) -> Option<(usize, 
     Some((at, instruction(scene.test.litmus.threads.get(thread.index())?.body.get(at)?)?))
 }
 
-fn reason(scene: &Scene<'_>, read: EventId) -> String {
-    let (name, flag) = (scene.name(read), scene.variable(read));
-    format!("{name} waits for {flag} in line {}, and nobody writes what it waits for", scene.line(read))
+fn reason(scene: &Scene<'_>, read: EventId) -> Meeting {
+    Meeting::FlagNeverSet { read: scene.site(read), flag: scene.variable(read) }
 }
 
 /// Whether another thread writes there, in this execution.
@@ -136,7 +130,7 @@ fn release(scene: &Scene<'_>, read: EventId, writer: EventId, value: i128) -> Op
     // Registers are the other thread's own.
     let name = address.trim_start_matches('[').trim_start();
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_').then_some(())?;
-    let space = words::space(scene.space(read))?;
+    let space = space_word(scene.space(read))?;
     let near = scene.location(read)?.owner.is_none_or(|owner| owner == scene.place(writer));
     let scope = scope_word(scene.common(read, writer));
     near.then(|| format!("st.release.{scope}.{space}.u{bits} {address}, {value}"))

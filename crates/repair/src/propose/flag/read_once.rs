@@ -6,6 +6,8 @@ use fencepost_program::program::Term;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::{Meeting, Strength};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::{Span, Spanned};
@@ -45,17 +47,16 @@ impl Again {
         work.put(&self.anchor(), parsed(&format!("{compares}{} bra {own};", self.guard))?)
     }
 
-    pub(crate) fn words(&self, scene: &Scene<'_>) -> String {
-        let line = scene.test.source.position(self.access.start).line;
+    pub(crate) fn piece(&self, scene: &Scene<'_>) -> Piece {
         let body = scene.test.litmus.threads.get(self.thread.index()).map_or(&[][..], |own| own.body.as_slice());
         let at = position(&scene.test.litmus, self.thread, self.access).unwrap_or_default();
         let compares = self.compares.as_ref().map_or(String::new(), |compares| format!("{compares}; "));
-        let branch = match label(body, at) {
-            Some(label) => format!("`{compares}{} bra {label}`", self.guard),
-            None => format!("`{compares}{} bra` back to it", self.guard),
-        };
-        let place = scene.place_words(&self.anchor());
-        format!("a loop around `{}` (line {line}): {branch} {place}", spelled(scene, self.access))
+        Piece::Repeated {
+            access: scene.site_at(self.thread, self.access),
+            branch: format!("{compares}{} bra", self.guard),
+            label: label(body, at),
+            place: scene.spot(&self.anchor()),
+        }
     }
 }
 
@@ -65,10 +66,6 @@ fn label(body: &[Statement], at: usize) -> Option<String> {
         Statement::Label(label) => Some(label.node.clone()),
         Statement::Instruction { .. } | Statement::C(_) => None,
     }
-}
-
-fn spelled(scene: &Scene<'_>, span: Span) -> String {
-    scene.test.instruction_text(span).trim_end_matches(';').trim().to_owned()
 }
 
 /// Each with both ways to decide whether to try again, the likelier first; those of the two threads before others.
@@ -102,15 +99,14 @@ fn guards(compared: &Instruction, predicate: &str) -> [String; 2] {
 }
 
 fn edit(scene: &Scene<'_>, here: Here<'_>, compared: &Instruction, guard: String) -> Edit {
-    let (name, text) = (scene.thread_name(here.thread), spelled(scene, here.span()));
-    let line = scene.test.source.position(here.span().start).line;
+    let at = here.site(scene);
     let reason = match here.opcode() {
-        "ld" => format!("{name} goes on whatever its `{text}` (line {line}) returns, and need not observe the release"),
-        _ => format!("{name} goes on whether its `{text}` (line {line}) has succeeded or not"),
+        "ld" => Meeting::FlagReadOnce { read: at },
+        _ => Meeting::LockTriedOnce { attempt: at },
     };
     let (thread, access, compared) = (here.thread, here.span(), compared.span());
     let again = Again { thread, access, compared, compares: None, guard };
-    Edit { change: Change::Again(again), reason, section: sections::PATTERNS, cost: COST }
+    Edit::new(Change::Again(again), reason, sections::PATTERNS, COST)
 }
 
 /// Flags that are read once, and nothing looks at what was read. A read that is no acquire is to become one too: what stands
@@ -148,12 +144,8 @@ fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
     let write = scene.execution.events.iter().copied().find(tells)?;
     let awaited = value(scene, unread::awaited(scene, write, here.thread)?)?;
     let bits = here.instruction.modifiers.iter().rev().find_map(|word| unread::bits(&word.node))?;
-    let (name, text) = (scene.thread_name(here.thread), spelled(scene, here.span()));
-    let line = scene.test.source.position(here.span().start).line;
-    let (teller, told) = (scene.name(write), scene.line(write));
-    let reason = format!(
-        "{name} goes on whatever its `{text}` (line {line}) returns: nothing looks at {result} for what {teller} tells in line {told}"
-    );
+    let (own, told) = (here.site(scene), scene.site(write));
+    let reason = Meeting::ResultNotCompared { read: own.clone(), register: result.clone(), write: told };
     let again = Again {
         thread: here.thread,
         access: here.span(),
@@ -161,13 +153,12 @@ fn unseen(scene: &Scene<'_>, here: Here<'_>) -> Option<Vec<Edit>> {
         compares: Some(format!("setp.ne.u{bits} %again, {result}, {awaited}")),
         guard: "@%again".to_owned(),
     };
-    let mut edits = vec![Edit { change: Change::Again(again), reason, section: sections::PATTERNS, cost: COST }];
+    let mut edits = vec![Edit::new(Change::Again(again), reason, sections::PATTERNS, COST)];
     if !here.has("acquire") {
         let (semantics, scope) = (Some(Semantics::Acquire), Some(scene.common(write, read)));
         let change = Change::Strengthen { thread: here.thread, span: here.span(), semantics, scope };
-        let kind = if is_strong(&here) { "relaxed" } else { "weak" };
-        let reason = format!("{name}'s `{text}` (line {line}) is {kind}");
-        edits.push(Edit { change, reason, section: sections::PATTERNS, cost: COST });
+        let reason = if is_strong(&here) { Strength::Relaxed { at: own } } else { Strength::Weak { at: own } };
+        edits.push(Edit::new(change, reason, sections::PATTERNS, COST));
     }
     Some(edits)
 }

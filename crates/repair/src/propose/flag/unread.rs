@@ -1,8 +1,9 @@
 //! A flag that one thread releases and the other never looks at (PTX ISA 8.8, 8.9.4): a loop that acquires it is missing.
 
-use fencepost_program::program::LocationRole;
+use fencepost_program::program::{LocationRole, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Meeting;
 use fencepost_syntax::instruction::Operand;
 
 use crate::edit::{Change, Edit, Polled, scope_word};
@@ -10,7 +11,6 @@ use crate::propose::wait::value;
 use crate::propose::way::link::{Kind, Link, Node};
 use crate::scene::Scene;
 use crate::scene::anchor::Side;
-use crate::words;
 
 const POLL: u32 = 2300;
 
@@ -85,17 +85,24 @@ fn poll(scene: &Scene<'_>, write: EventId, before: EventId) -> Option<Edit> {
     // Registers are the other thread's own.
     let name = address.trim_start_matches('[').trim_start();
     name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_').then_some(())?;
-    let space = words::space(scene.space(write))?;
+    let space = space_word(scene.space(write))?;
     let last = value(scene, awaited(scene, write, scene.thread(before)?)?)?;
     let scope = scope_word(scene.common(write, before));
     let load = format!("ld.acquire.{scope}.{space}.u{bits} %seen, {address}");
     let wait = format!("{load};\nsetp.eq.u{bits} %waited, %seen, {last}");
-    let (reader, teller) = (scene.name(before), scene.name(write));
-    let flag = scene.variable(write);
-    let reason =
-        format!("{reader} never looks at {flag}, by which {teller} tells that it is done (line {})", scene.line(write));
+    let (reader, flag) = (scene.named(before), scene.variable(write));
+    let reason = Meeting::FlagNotRead { reader, flag, write: scene.site(write) };
     let change = Change::Poll { at: anchor, wait, label: format!("WAIT{}", before.0), polled: Polled::Once };
-    Some(Edit { change, reason, section: "8.8, 8.9.4", cost: POLL })
+    Some(Edit::new(change, reason, "8.8, 8.9.4", POLL))
+}
+
+/// The state space of a load or store that others can see.
+pub(crate) fn space_word(space: Space) -> Option<&'static str> {
+    match space {
+        Space::Global => Some("global"),
+        Space::Shared => Some("shared"),
+        _ => None,
+    }
 }
 
 /// Of the type of a load or a store.

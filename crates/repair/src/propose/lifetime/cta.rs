@@ -9,12 +9,13 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::finding::FindingKind;
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::Lifetime;
 use fencepost_report::{Diagnosis, Missing};
 
 use crate::edit::{Change, Edit, End};
 use crate::propose::way::link::Plan;
 use crate::scene::Scene;
-use crate::words;
 
 const CLUSTER: &str = "barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;";
 const SECTION: &str = sections::BARRIER_CLUSTER;
@@ -24,12 +25,12 @@ pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &
     let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
     let owner = scene.location(access).and_then(|location| location.owner);
     let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
-    let what = words::access(scene, access);
-    diagnosis.why = if scene.place(access) == owner {
-        format!("{what}, and nothing keeps the CTA from exiting before that is done")
-    } else {
-        format!("{what} in the shared memory of CTA {cta}, and nothing keeps CTA {cta} from exiting before that")
+    let at = scene.access_site(access);
+    let reason = match scene.place(access) == owner {
+        true => Lifetime::OwnCtaMayExit { access: at },
+        false => Lifetime::CtaMayExit { access: at, cta },
     };
+    diagnosis.reasons = vec![reason.into()];
     let plan = |edits: Vec<Edit>| Plan { from: pair.0, to: pair.1, edits, cost: COST };
     plans(scene, access, owner).into_iter().map(plan).collect()
 }
@@ -39,32 +40,24 @@ pub(crate) fn before_start(scene: &Scene<'_>, pair: (EventId, EventId), diagnosi
     let access = pair.0;
     let owner = scene.location(access).and_then(|location| location.owner);
     let Some(owner @ Place::Gpu { cta, .. }) = owner else { return Vec::new() };
-    let what = words::access(scene, access);
-    diagnosis.why = format!("{what} in the shared memory of CTA {cta}, and nothing shows that CTA {cta} has started");
+    diagnosis.reasons = vec![Lifetime::CtaMayNotHaveStarted { access: scene.access_site(access), cta }.into()];
     let threads = scene.unfolding.threads.iter().enumerate().filter(|(_, thread)| same_cluster(thread.place, owner));
     let to = threads.map(|(at, _)| ThreadId(at as u32)).collect();
     let change = Change::Append { to, end: End::First, text: CLUSTER.to_owned() };
-    let edits = vec![Edit { change, reason: String::new(), section: SECTION, cost: COST }];
+    let edits = vec![Edit { change, reason: None, section: SECTION, cost: COST }];
     vec![Plan { from: pair.0, to: pair.1, edits, cost: COST }]
 }
 
 /// What is missing where no change is known that brings it.
 pub(crate) fn general(scene: &Scene<'_>, kind: FindingKind, pair: (EventId, EventId)) -> Option<Missing> {
     let access = if scene.has(pair.0, Tag::Exit) { pair.1 } else { pair.0 };
-    let place = words::place(scene, access);
-    let text = match kind {
-        FindingKind::ExitBeforeAccess => format!(
-            "what keeps the CTA there until {place} is done: a `barrier.cluster` that all its threads and those of the CTA \
-             pass last, or a wait for it"
-        ),
-        FindingKind::AccessBeforeStart => format!(
-            "what shows that the CTA has started before {place}: a `barrier.cluster` that all threads of the cluster pass \
-             first, or a message from one of its threads"
-        ),
+    let at = scene.site(access);
+    let what = match kind {
+        FindingKind::ExitBeforeAccess => Piece::CtaKept { access: at },
+        FindingKind::AccessBeforeStart => Piece::CtaStarted { access: at },
         _ => return None,
     };
-    let (thread, line) = (scene.name(access).to_owned(), scene.line(access));
-    Some(Missing { text, thread, line, section: SECTION.to_owned() })
+    Some(scene.missing(access, what, SECTION))
 }
 
 /// The smallest first.
@@ -75,7 +68,7 @@ fn plans(scene: &Scene<'_>, access: EventId, owner: Place) -> Vec<Vec<Edit>> {
     };
     let put = |to: Vec<ThreadId>, text: &str, section: &'static str| Edit {
         change: Change::Append { to, end: End::Last, text: text.to_owned() },
-        reason: String::new(),
+        reason: None,
         section,
         cost: COST,
     };

@@ -1,128 +1,113 @@
-//! Tensor memory that is used outside its life (PTX ISA 9.7.18.7): no synchronisation makes that right.
+//! Tensor memory that is used outside its life (PTX ISA 9.7.18.7), and other mistakes that no synchronisation makes right.
 
 use fencepost_program::EventId;
-use fencepost_program::placement;
+use fencepost_program::placement::{self, Misplaced};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::Missing;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::piece::Piece;
+use fencepost_report::reason::{AddressOrigin, Lifetime, OperandRule};
 
 use crate::scene::Scene;
-use crate::words;
 
 /// Why, where the two are about columns that are not the program's at the time.
-pub(crate) fn why(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventId, EventId)) -> Option<String> {
-    let freed = |id: EventId| scene.has(id, Tag::Deallocation);
-    match kind {
+pub(crate) fn why(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventId, EventId)) -> Option<Lifetime> {
+    Some(match kind {
         FindingKind::UnallocatedAccessRace => {
-            let place = words::place(scene, first);
-            let how = origin(scene, first);
-            Some(format!("{place} goes through an address that no tcgen05.alloc gave{how} (PTX ISA 9.7.18.7.1)"))
+            Lifetime::NoAllocation { access: scene.site(first), origin: origin(scene, first) }
         }
-        FindingKind::ClusterArriveTwice => Some(format!(
-            "{} arrives again before the thread has waited: a thread arrives once per phase (PTX ISA 9.7.15.3)",
-            words::place(scene, second)
-        )),
-        FindingKind::ClusterWaitAlone => Some(format!(
-            "{} waits for no phase: the thread has not arrived since its last wait (PTX ISA 9.7.15.3)",
-            words::place(scene, second)
-        )),
+        FindingKind::ClusterArriveTwice => Lifetime::ArrivesTwice { at: scene.site(second) },
+        FindingKind::ClusterWaitAlone => Lifetime::WaitsAlone { at: scene.site(second) },
         FindingKind::MisplacedOperand => {
-            let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
-            Some(format!("{} {} (PTX ISA {section})", words::place(scene, second), rule.words()))
+            let (rule, section) = misplaced(scene, second)?;
+            Lifetime::OperandMisplaced { at: scene.site(second), rule, section: section.to_owned() }
         }
-        FindingKind::OutsideWindow => Some(format!(
-            "{} reaches {} of another CTA as `.shared::cta`, which is the window of its own CTA: say `.shared::cluster`, or \
-             leave the state space out of a generic address (PTX ISA 5.1.7)",
-            words::place(scene, second),
-            scene.variable(second)
-        )),
+        FindingKind::OutsideWindow => {
+            Lifetime::OutsideOwnWindow { at: scene.site(second), location: scene.variable(second) }
+        }
         FindingKind::CancelAfterRefusal => {
             let (asks, saw) = if scene.has(first, Tag::Cancel) { (first, second) } else { (second, first) };
-            Some(format!(
-                "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18)",
-                words::place(scene, asks),
-                words::place(scene, saw)
-            ))
+            Lifetime::AsksAfterRefusal { asks: scene.site(asks), saw: scene.site(saw) }
         }
-        FindingKind::DeallocatedTwiceRace => Some("the columns are deallocated twice (PTX ISA 9.7.18.7.1)".to_owned()),
-        _ => {
-            let (dealloc, other) = match (freed(first), freed(second)) {
-                (true, false) => (first, second),
-                (false, true) => (second, first),
-                (true, true) => {
-                    let (one, other) = (words::place(scene, first), words::place(scene, second));
-                    let why = format!("{one} and {other} both deallocate the columns: one may (PTX ISA 9.7.18.7.1)");
-                    return Some(why);
-                }
-                (false, false) => return None,
-            };
-            let is_after = scene.holds("base-of-threads", dealloc, scene.at(other));
-            is_after.then(|| {
-                format!(
-                    "{} comes after the columns are deallocated: they may be another CTA's then (PTX ISA 9.7.18.7.1)",
-                    words::place(scene, other)
-                )
-            })
+        FindingKind::DeallocatedTwiceRace => Lifetime::DeallocatedTwice,
+        _ => return deallocated(scene, (first, second)),
+    })
+}
+
+/// A use of columns and their deallocation, or two of these.
+fn deallocated(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option<Lifetime> {
+    let freed = |id: EventId| scene.has(id, Tag::Deallocation);
+    let (dealloc, other) = match (freed(first), freed(second)) {
+        (true, false) => (first, second),
+        (false, true) => (second, first),
+        (true, true) => {
+            return Some(Lifetime::BothDeallocate { first: scene.site(first), second: scene.site(second) });
         }
-    }
+        (false, false) => return None,
+    };
+    let is_after = scene.holds("base-of-threads", dealloc, scene.at(other));
+    is_after.then(|| Lifetime::UsedAfterDeallocation { at: scene.site(other) })
+}
+
+fn misplaced(scene: &Scene<'_>, id: EventId) -> Option<(OperandRule, &'static str)> {
+    let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, id)?;
+    let rule = match rule {
+        Misplaced::Alone => OperandRule::Alone,
+        Misplaced::NotOwn => OperandRule::NotOwn,
+        Misplaced::Own => OperandRule::Own,
+        Misplaced::Apart => OperandRule::Apart,
+        Misplaced::NoPair => OperandRule::NoPair,
+        Misplaced::NotOfPair => OperandRule::NotOfPair,
+        Misplaced::Unsaid => OperandRule::Unsaid,
+    };
+    Some((rule, section))
 }
 
 /// Where the address came from: what a load behind it has read.
-fn origin(scene: &Scene<'_>, access: EventId) -> String {
+fn origin(scene: &Scene<'_>, access: EventId) -> Option<AddressOrigin> {
     let behind = |id: EventId| scene.event(id).address_deps.clone();
     let reads = behind(access).into_iter().chain(behind(scene.at(access)));
     let mut sources =
         reads.filter_map(|read| scene.execution.rf.iter().find(|(_, to)| *to == read)).map(|(from, _)| *from);
-    let Some(source) = sources.next() else { return String::new() };
+    let source = sources.next()?;
     let opcode = scene.statement(source).map(|statement| statement.opcode.node.as_str());
-    match scene.thread(source) {
-        None => ": it was read before the allocation wrote it".to_owned(),
-        Some(_) if opcode == Some("tcgen05") => {
-            format!(": it is beyond the columns that {} was given", words::place(scene, source))
-        }
-        Some(_) => format!(": {} wrote it", words::place(scene, source)),
-    }
+    Some(match scene.thread(source) {
+        None => AddressOrigin::BeforeAllocation,
+        Some(_) if opcode == Some("tcgen05") => AddressOrigin::BeyondColumns { allocation: scene.site(source) },
+        Some(_) => AddressOrigin::Written { write: scene.site(source) },
+    })
 }
 
 /// What is missing, where it can be said without a change that was checked.
 pub(crate) fn lacks(scene: &Scene<'_>, kind: FindingKind, (first, second): (EventId, EventId)) -> Option<Missing> {
     let asks = if scene.has(first, Tag::Cancel) { first } else { second };
-    let (at, text, section) = match kind {
+    let one = |id: EventId, piece: fn(fencepost_report::site::Site) -> Piece| (id, piece(scene.site(id)));
+    let ((id, what), section) = match kind {
         FindingKind::UnallocatedAccessRace => {
-            (first, "an address that `tcgen05.alloc` has written, read behind it".to_owned(), sections::TCGEN05_ALLOC)
+            (one(first, |at| Piece::AllocatedAddress { at }), sections::TCGEN05_ALLOC)
         }
-        FindingKind::DeallocatedTwiceRace => {
-            (second, "one `tcgen05.dealloc` of the columns has to go".to_owned(), sections::TCGEN05_ALLOC)
-        }
-        FindingKind::ClusterArriveTwice => {
-            (second, "`barrier.cluster.wait` between the two arrives".to_owned(), sections::BARRIER_CLUSTER)
-        }
-        FindingKind::ClusterWaitAlone => {
-            (second, "`barrier.cluster.arrive` before the wait".to_owned(), sections::BARRIER_CLUSTER)
-        }
+        FindingKind::DeallocatedTwiceRace => (one(second, |at| Piece::OneDeallocation { at }), sections::TCGEN05_ALLOC),
+        FindingKind::ClusterArriveTwice => (one(second, |at| Piece::ClusterWait { at }), sections::BARRIER_CLUSTER),
+        FindingKind::ClusterWaitAlone => (one(second, |at| Piece::ClusterArrive { at }), sections::BARRIER_CLUSTER),
         FindingKind::MisplacedOperand => {
-            let (rule, section) = placement::misplaced(&scene.test.program, scene.unfolding, second)?;
-            (second, format!("another operand: this one {}", rule.words()), section)
+            let (rule, section) = misplaced(scene, second)?;
+            ((second, Piece::OtherOperand { at: scene.site(second), rule }), section)
         }
-        FindingKind::OutsideWindow => {
-            (second, "`.shared::cluster` instead of `.shared::cta`".to_owned(), sections::SHARED_SPACE)
+        FindingKind::OutsideWindow => (one(second, |at| Piece::ClusterWindow { at }), sections::SHARED_SPACE),
+        FindingKind::CancelAfterRefusal => {
+            (one(asks, |at| Piece::BranchAroundRequest { at }), sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL)
         }
-        FindingKind::CancelAfterRefusal => (
-            asks,
-            "a branch that leaves the request out where the answer was a refusal".to_owned(),
-            sections::CLUSTERLAUNCHCONTROL_TRY_CANCEL,
-        ),
         _ => {
             let dealloc = [first, second].into_iter().find(|id| scene.has(*id, Tag::Deallocation))?;
             let other = if dealloc == first { second } else { first };
-            let text = match scene.has(other, Tag::Deallocation) {
-                true => "one `tcgen05.dealloc` of the columns has to go".to_owned(),
-                false => format!("the deallocation belongs behind {}", words::place(scene, other)),
+            let (at, other_at) = (scene.site(dealloc), scene.site(other));
+            let what = match scene.has(other, Tag::Deallocation) {
+                true => Piece::OneDeallocation { at },
+                false => Piece::DeallocationBehind { at, other: other_at },
             };
-            (dealloc, text, sections::TCGEN05_ALLOC)
+            ((dealloc, what), sections::TCGEN05_ALLOC)
         }
     };
-    let (thread, line) = (scene.name(at).to_owned(), scene.line(at));
-    Some(Missing { text: format!("{text} ({})", words::place(scene, at)), thread, line, section: section.to_owned() })
+    Some(scene.missing(id, what, section))
 }

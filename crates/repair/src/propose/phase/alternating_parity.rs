@@ -2,6 +2,7 @@
 //! wait asks with that phase's parity, and phases alternate between 0 and 1 (PTX ISA 9.7.15.16).
 
 use fencepost_program::ThreadId;
+use fencepost_report::piece::{AlternatingWait, ParityRegister, Piece};
 use fencepost_syntax::Span;
 
 use crate::edit::apply::{Work, parsed};
@@ -44,27 +45,22 @@ impl Alternate {
         Some(())
     }
 
-    /// "a loop around `mbarrier.try_wait… [empty], %phase` in P0 between lines 6 and 7, `mov.u32 %phase, 1` before the loop
-    /// and `xor.b32 %phase, %phase, 1` at its end, behind line 9".
-    pub(crate) fn words(&self, scene: &Scene<'_>) -> String {
-        let (text, before) = match &self.place {
+    pub(crate) fn piece(&self, scene: &Scene<'_>) -> Piece {
+        let (wait, before) = match &self.place {
             Placed::New { at, before, wait, .. } => {
-                (format!("a loop around `{wait}` {}", scene.place_words(at)), before)
+                (AlternatingWait::New { wait: wait.clone(), place: scene.spot(at) }, before)
             }
             Placed::Instead { at, before, by } => {
-                let line = scene.test.source.position(at.span.start).line;
-                let old = scene.test.instruction_text(at.span);
-                let old = old.trim_end_matches(';').trim();
-                (format!("`{by}` in {} instead of `{old}` (line {line})", scene.thread_name(at.thread)), before)
+                (AlternatingWait::Instead { at: scene.site_at(at.thread, at.span), by: by.clone() }, before)
             }
         };
         let lines: Vec<&str> = before.lines().collect();
-        let text = match lines.is_empty() {
-            true => text,
-            false => format!("{text}, and before it `{}`", lines.join(" ").trim_end_matches(';')),
-        };
-        let Some(own) = &self.own else { return text };
-        let line = scene.test.source.position(own.tail.span.start).line;
-        format!("{text}, with `{}` before the loop and `{}` in each round behind line {line}", own.set(), own.turn())
+        let before = (!lines.is_empty()).then(|| lines.join(" ").trim_end_matches(';').to_owned());
+        let register = self.own.as_ref().map(|own| ParityRegister {
+            set: own.set(),
+            turn: own.turn(),
+            line: scene.test.source.position(own.tail.span.start).line,
+        });
+        Piece::Alternating { wait, before, register }
     }
 }

@@ -6,6 +6,7 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::LocationInfo;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Arriving;
 use fencepost_syntax::litmus::Statement;
 
 use crate::edit::{Change, Edit, scope_word};
@@ -75,8 +76,8 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, location: &LocationInfo) 
         }
         edits.push(gate);
     }
-    let reason =
-        format!("{} waits at {name}, and {} never arrives there when it is done", scene.name(to), scene.name(from));
+    let (waiter, user) = (scene.named(to), scene.named(from));
+    let reason = Arriving::NeverArrives { waiter, user, mbarrier: name.clone() };
     let own = scene.place(from);
     let text = match (location.owner.unwrap_or(own), own) {
         (owner, own) if owner == own => format!("mbarrier.arrive.shared::cta.b64 _, [{name}]"),
@@ -90,12 +91,8 @@ fn plan(scene: &Scene<'_>, from: EventId, to: EventId, location: &LocationInfo) 
         (Place::Host, _) => return None,
     };
     edits.push(Edit::insert(anchor, &text, reason.clone(), SECTION, COST));
-    edits.push(Edit {
-        change: Change::Count { inits: adjust::inits(scene, &name), name, by: 1 },
-        reason,
-        section: SECTION,
-        cost: COST,
-    });
+    let count = Change::Count { inits: adjust::inits(scene, &name), name, by: 1 };
+    edits.push(Edit::new(count, reason, SECTION, COST));
     edits.extend(gates.entering);
     Some(Plan { from, to, edits, cost: COST })
 }

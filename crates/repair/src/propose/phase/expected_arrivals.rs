@@ -6,6 +6,7 @@ use fencepost_program::program::Place;
 use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Announcing, Arriving, Reason};
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::apply::counted;
@@ -16,6 +17,7 @@ use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side};
 use crate::scene::loops::{self, Loop, innermost, inside};
 use crate::scene::mbarrier_uses::{Kind, Use, Uses, address, is_wait, name_of};
+use crate::scene::site::number;
 
 const SECTION: &str = sections::MBARRIER;
 const COST: u32 = 0;
@@ -91,8 +93,8 @@ fn arrivals<'s>(scene: &'s Scene<'_>, part: Part, operand: &str) -> Vec<&'s Inst
     all.filter(|it| arrives_on(scene, it, operand)).collect()
 }
 
-fn edit(change: Change, reason: String) -> Edit {
-    Edit { change, reason, section: SECTION, cost: COST }
+fn edit(change: Change, reason: impl Into<Reason>) -> Edit {
+    Edit::new(change, reason, SECTION, COST)
 }
 
 /// Arrivals that are there and say too little: without the bytes of the round, or before its `cp.async` are done.
@@ -114,21 +116,20 @@ pub(crate) fn mistaken(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
 fn announced(scene: &Scene<'_>, part: Part, own: &Instruction, bytes: i128) -> Option<Edit> {
     let text = scene.test.instruction_text(own.span());
     let text = text.trim_end_matches(';').trim();
-    let line = scene.test.source.position(own.span().start).line;
+    let (at, copied) = (scene.site_at(part.thread, own.span()), number(bytes));
     let (by, reason) = match own.operands.last().map(|operand| &operand.node) {
         _ if own.guard.is_some() => return None,
         Some(Operand::Integer(told)) if has(own, "expect_tx") && *told != bytes => {
             let (head, _) = text.rsplit_once(',')?;
-            (format!("{head}, {bytes};"), format!("line {line} announces {told} bytes, and {bytes} are copied"))
+            (format!("{head}, {bytes};"), Announcing::AnnouncesOther { at, announced: number(*told), copied })
         }
         Some(Operand::Address(_)) if !has(own, "expect_tx") && has(own, "arrive") => {
             let by = text.replacen("mbarrier.arrive", "mbarrier.arrive.expect_tx", 1);
-            (format!("{by}, {bytes};"), format!("line {line} announces none of the {bytes} bytes that are copied"))
+            (format!("{by}, {bytes};"), Announcing::AnnouncesNone { at, copied })
         }
         _ => return None,
     };
-    let name = scene.thread_name(part.thread);
-    Some(edit(Change::Replace { thread: part.thread, span: own.span(), by }, format!("{name}'s {reason}")))
+    Some(edit(Change::Replace { thread: part.thread, span: own.span(), by }, reason))
 }
 
 /// A plain arrive behind `cp.async` does not wait for them.
@@ -144,9 +145,7 @@ fn told_too_early(scene: &Scene<'_>, uses: &Uses, part: Part) -> Vec<Edit> {
             own.opcode.node == "mbarrier" && has(own, "arrive") && !has(own, "expect_tx") && own.guard.is_none();
         let known = uses.all.iter().any(|it| it.thread == part.thread && it.at == *at && it.kind == Kind::Arrive);
         let (true, Some(operand)) = (plain && known, address(scene, own)) else { continue };
-        let line = scene.test.source.position(own.span().start).line;
-        let name = scene.thread_name(part.thread);
-        let reason = format!("{name}'s arrive in line {line} does not wait for its cp.async");
+        let reason = Arriving::ArrivesBeforeCopies { arrival: scene.site_at(part.thread, own.span()) };
         let by = format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{operand}];");
         found.push(edit(Change::Replace { thread: part.thread, span: own.span(), by }, reason));
     }
@@ -184,8 +183,8 @@ pub(crate) fn bytes(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
             let Some(Operand::Integer(told)) = it.operands.last().map(|it| &it.node) else { continue };
             let (text, bytes) = (scene.test.instruction_text(it.span()), *told - i128::from(left));
             let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',').filter(|_| bytes > 0) else { continue };
-            let (line, thread) = (scene.test.source.position(it.span().start).line, scene.thread_name(own.thread));
-            let reason = format!("{thread}'s line {line} announces {told} bytes, and {bytes} come");
+            let at = scene.site_at(own.thread, it.span());
+            let reason = Announcing::AnnouncesMore { at, announced: number(*told), come: number(bytes) };
             let change = Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {bytes};") };
             found.push(edit(change, reason));
         }
@@ -220,12 +219,8 @@ fn wider_mask(scene: &Scene<'_>, own: &Use, waiter: EventId) -> Option<Edit> {
     let wider = mask | 1_i128.checked_shl(buffer_release::rank(scene, cta) as u32)?;
     let text = scene.test.instruction_text(it.span());
     let (head, _) = text.trim_end_matches(';').rsplit_once(',').filter(|_| wider != mask)?;
-    let line = scene.test.source.position(it.span().start).line;
-    let reason = format!(
-        "the mask of {}'s multicast in line {line} leaves CTA {cta} out, where {} waits for it",
-        scene.thread_name(own.thread),
-        scene.name(waiter)
-    );
+    let copy = scene.site_at(own.thread, it.span());
+    let reason = Announcing::MulticastLeavesOut { copy, cta, waiter: scene.named(waiter) };
     Some(edit(Change::Replace { thread: own.thread, span: it.span(), by: format!("{head}, {wider};") }, reason))
 }
 
@@ -242,7 +237,7 @@ pub(crate) fn counts(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
         if !arrives || pending == 0 || counted(scene, whole, &inits).is_none_or(|count| count + by < 1) {
             continue;
         }
-        let reason = format!("a phase of {name} waits for more arrivals than come");
+        let reason = Arriving::CountTooLarge { mbarrier: name.to_owned() };
         found.push(edit(Change::Count { name: whole.to_owned(), by, inits }, reason));
     }
     found
@@ -252,7 +247,7 @@ pub(crate) fn counts(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
 pub(crate) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     let (mut found, mut last) = (Vec::new(), Vec::new());
     for (waiter, name, _) in awaited(scene) {
-        let reason = format!("{} waits for a phase of {name}, and too few arrive there", scene.thread_name(waiter));
+        let reason = Arriving::TooFewArrive { waiter: scene.thread_named(waiter), mbarrier: name.to_owned() };
         for part in parts(scene) {
             if uses.has(name, Kind::Arrive, part.thread, part.within) {
                 found.extend(repeated(scene, uses, (part, name), &reason));
@@ -283,7 +278,7 @@ pub(crate) fn missing(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
 }
 
 /// A thread without loops that arrives once too few: the same again, before one of its waits or at its end.
-fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: &str) -> Vec<Edit> {
+fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: &Arriving) -> Vec<Edit> {
     let all = inside(&scene.test.litmus, part.thread, part.within);
     let own = |kind: Kind, at: usize, name: Option<&str>| {
         let is = |it: &Use| it.thread == part.thread && it.at == at && name.is_none_or(|name| it.name == name);
@@ -296,7 +291,7 @@ fn repeated(scene: &Scene<'_>, uses: &Uses, (part, name): (Part, &str), reason: 
     let end = all.last().map(|(_, it)| (it.span(), Side::After));
     let put = |(span, side)| {
         let at = Anchor { thread: part.thread, span, side };
-        Edit::insert(at, text.trim_end_matches(';').trim(), reason.to_owned(), SECTION, COST)
+        Edit::insert(at, text.trim_end_matches(';').trim(), reason.clone(), SECTION, COST)
     };
     waits.chain(end).map(put).collect()
 }
@@ -317,20 +312,18 @@ fn unannounced(scene: &Scene<'_>, part: Part, operand: &str) -> Option<Edit> {
     let (_, first, bytes) = copied(scene, part).into_iter().find(|(own, ..)| own == operand)?;
     let at = Anchor { thread: part.thread, span: first.span(), side: Side::Before };
     let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [{operand}], {bytes}");
-    let line = scene.test.source.position(first.span().start).line;
-    let name = scene.thread_name(part.thread);
-    let reason =
-        format!("nobody announces the {bytes} bytes of {name}'s copy in line {line} to {operand}, or arrives for it");
+    let copy = scene.site_at(part.thread, first.span());
+    let reason = Announcing::UnannouncedByThread { copy, bytes: number(bytes), mbarrier: operand.to_owned() };
     Some(Edit::insert(at, &text, reason, SECTION, COST))
 }
 
 /// `cp.async` whose end no mbarrier is told of.
-fn untold(scene: &Scene<'_>, part: Part, operand: &str, reason: &str) -> Option<Edit> {
+fn untold(scene: &Scene<'_>, part: Part, operand: &str, reason: &Arriving) -> Option<Edit> {
     let all = inside(&scene.test.litmus, part.thread, part.within);
     let copies =
         |it: &Instruction| it.opcode.node == "cp" && has(it, "async") && !has(it, "bulk") && !has(it, "mbarrier");
     let (_, last) = all.into_iter().rfind(|(_, it)| copies(it) && it.operands.len() > 1)?;
     let at = Anchor { thread: part.thread, span: last.span(), side: Side::After };
     let text = format!("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [{operand}]");
-    Some(Edit::insert(at, &text, reason.to_owned(), SECTION, COST))
+    Some(Edit::insert(at, &text, reason.clone(), SECTION, COST))
 }

@@ -15,6 +15,7 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd};
 use fencepost_program::{EventId, LocationId, ThreadId};
+use fencepost_report::reason::{Announcing, Arriving};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Statement};
 
@@ -22,6 +23,7 @@ use crate::edit::Edit;
 use crate::propose::phase::buffer_release;
 use crate::scene::anchor::{Anchor, Side, instruction, position};
 use crate::scene::mbarrier_uses::{address, is_wait};
+use crate::scene::site::number;
 use crate::scene::slots::{Unit, UnitKind, units};
 use crate::scene::statement::{Role, role};
 use crate::scene::{Scene, loops};
@@ -169,7 +171,7 @@ fn announcements(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
             if !within(body, &stretch).iter().any(announces) {
                 let bytes = here.iter().map(|copy| copy.bytes).sum();
                 let at = Anchor { thread, span: first.span(), side: Side::Before };
-                found.push(announced(scene, at, (&operand, bytes), first));
+                found.push(announced(scene, at, (&operand, bytes), (thread, first)));
             }
         }
     }
@@ -179,16 +181,21 @@ fn announcements(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
         && let Some(first) = self::body(scene, copy.thread).get(copy.at).and_then(instruction)
     {
         let bytes = copies.iter().filter(|it| it.thread == copy.thread).map(|it| it.bytes).sum();
-        found.push(announced(scene, at, (&operand, bytes), &Instruction { guard: None, ..first.clone() }));
+        let bare = Instruction { guard: None, ..first.clone() };
+        found.push(announced(scene, at, (&operand, bytes), (copy.thread, &bare)));
     }
     found
 }
 
-fn announced(scene: &Scene<'_>, at: Anchor, (operand, bytes): (&str, i128), copy: &Instruction) -> Edit {
+fn announced(
+    scene: &Scene<'_>,
+    at: Anchor,
+    (operand, bytes): (&str, i128),
+    (thread, copy): (ThreadId, &Instruction),
+) -> Edit {
     let text = format!("{}mbarrier.arrive.expect_tx.shared::cta.b64 _, [{operand}], {bytes}", guard(copy));
-    let line = scene.test.source.position(copy.span().start).line;
-    let reason =
-        format!("nobody announces the {bytes} bytes of the copy in line {line} to {operand}, or arrives for it");
+    let (copy, mbarrier) = (scene.site_at(thread, copy.span()), operand.to_owned());
+    let reason = Announcing::Unannounced { copy, bytes: number(bytes), mbarrier };
     Edit::insert(at, &text, reason, SECTION, COST)
 }
 
@@ -228,14 +235,11 @@ fn commits(scene: &Scene<'_>, own: &Awaited, told: Told) -> Vec<Edit> {
                 "{}tcgen05.commit.cta_group::{group}.mbarrier::arrive::one.shared::cluster.b64 [{operand}]",
                 guard(operation)
             );
-            let reason = format!(
-                "nothing tells {} when {}'s `{}` (line {}) is done, and {} waits for that",
-                name(scene, own.location),
-                scene.thread_name(thread),
-                scene.test.instruction_text(operation.span()).trim_end_matches(';').trim(),
-                scene.test.source.position(operation.span().start).line,
-                scene.thread_name(own.waiter)
-            );
+            let reason = Arriving::NothingTells {
+                operation: scene.site_at(thread, operation.span()),
+                waiter: scene.thread_named(own.waiter),
+                mbarrier: name(scene, own.location).to_owned(),
+            };
             let at = Anchor { thread, span: operation.span(), side: Side::After };
             found.push(Edit::insert(at, &text, reason, sections::TCGEN05_PATTERNS, COST));
         }
@@ -298,7 +302,7 @@ fn mapped(scene: &Scene<'_>, thread: ThreadId, name: &str) -> Option<String> {
 fn arrives(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
     let mut found: Vec<(bool, Edit)> = Vec::new();
     let name = name(scene, own.location);
-    let reason = format!("{} waits for a phase of {name}, and too few arrive there", scene.thread_name(own.waiter));
+    let reason = Arriving::TooFewArrive { waiter: scene.thread_named(own.waiter), mbarrier: name.to_owned() };
     for thread in (0..scene.unfolding.threads.len() as u32).map(ThreadId).filter(|it| *it != own.waiter) {
         let near = owner(scene, own.location).map_or(Scope::Cta, |it| narrowest_common(it, place(scene, thread)));
         let (Some((operand, made)), true) = (operand(scene, own.location, thread), near <= Scope::Cluster) else {

@@ -8,6 +8,7 @@ use fencepost_program::program::LocationRole;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, LocationId, ThreadId};
+use fencepost_report::reason::Arriving;
 use fencepost_syntax::Span;
 
 use crate::edit::{Change, Edit};
@@ -42,16 +43,12 @@ fn missing(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
             let widest = arrivals.iter().copied().max_by_key(|id| scene.common(*id, access));
             let (Some(told), true, false) = (widest, own, tells) else { continue };
             let at = scene.at(access);
-            let reason = format!(
-                "nobody waits for the arrivals on {name}, such as {}'s in line {}",
-                scene.name(told),
-                scene.line(told)
-            );
+            let reason = Arriving::NobodyWaits { arrival: scene.site(told), mbarrier: name.to_owned() };
             for place in places(scene, at) {
                 let wait = poll(scene, (told, at), name, 0);
                 let polled = phase::polled(scene, &place);
                 let change = Change::Poll { at: place, wait, label: format!("WAIT{}", at.0), polled };
-                found.push(Edit { change, reason: reason.clone(), section: sections::MBARRIER, cost: COST });
+                found.push(Edit::new(change, reason.clone(), sections::MBARRIER, COST));
             }
         }
     }
@@ -69,10 +66,9 @@ fn own(scene: &Scene<'_>, told: EventId, name: &str) -> Option<Edit> {
     }
     let at = scene.anchor(commit, Side::After)?;
     let wait = poll(scene, (told, commit), name, 0);
-    let reason =
-        format!("{} does not wait at {name} for what it has committed in line {}", scene.name(told), scene.line(told));
+    let reason = Arriving::NoWaitForCommit { commit: scene.site(told), mbarrier: name.to_owned() };
     let change = Change::Poll { at, wait, label: format!("WAIT{}", commit.0), polled: phase::polled(scene, &at) };
-    Some(Edit { change, reason, section: "9.7.18.6.4, 9.7.15.16", cost: COST })
+    Some(Edit::new(change, reason, "9.7.18.6.4, 9.7.15.16", COST))
 }
 
 /// Before the bytes of the access are announced, then before it, then further up.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Arriving;
 
 use crate::edit::{Alternate, Own, Placed};
 use crate::edit::{Change, Edit};
@@ -55,7 +56,7 @@ fn waits(scene: &Scene<'_>, loops: &[Loop], uses: &Uses, (access, own, name): (E
     let mut found = Vec::new();
     let Some(operand) = uses.operand(scene, name, own.thread, Some(own)) else { return found };
     let at = scene.at(access);
-    let reason = format!("{} waits for no phase of {name} in its loop", scene.name(at));
+    let reason = Arriving::NoWaitInLoop { thread: scene.named(at), mbarrier: name.to_owned() };
     let wait = format!("{} %waited, [{operand}]", asks(scene, told(scene, uses, name, at), at));
     // Who fills a buffer finds it free in the first round: a new mbarrier answers so for parity 1.
     let fills = scene.event(access).is_write();
@@ -65,7 +66,7 @@ fn waits(scene: &Scene<'_>, loops: &[Loop], uses: &Uses, (access, own, name): (E
             let label = format!("WAIT{}", at.0);
             let placed = Placed::New { at: place, before: source.before, wait, label };
             let change = Change::Alternate(Alternate { place: placed, own: source.own });
-            found.push(Edit { change, reason: reason.clone(), section: SECTION, cost: COST });
+            found.push(Edit::new(change, reason.clone(), SECTION, COST));
         }
     }
     found

@@ -4,6 +4,8 @@
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Parity;
+use fencepost_report::site::Site;
 use fencepost_syntax::Spanned;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue};
@@ -15,6 +17,7 @@ use crate::propose::phase::missing_wait::{Wanted, divided, sources};
 use crate::scene::anchor::{Anchor, Side, instruction};
 use crate::scene::loops::{self, Loop, computed, flips, innermost, inside, is, is_turned};
 use crate::scene::mbarrier_uses::{Kind, Uses};
+use crate::scene::site::number;
 use crate::scene::{Scene, statement};
 
 const SECTION: &str = sections::MBARRIER;
@@ -60,16 +63,12 @@ pub(crate) fn constants(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<E
         own.any(|own| innermost(loops, own.thread, own.at).is_none())
     };
     let asks = |here: statement::Here<'_>| {
-        let line = scene.test.source.position(here.span().start).line;
-        let name = scene.thread_name(here.thread);
+        let wait = here.site(scene);
         let reason = match is_first(scene, here) {
-            true => format!(
-                "{name}'s wait in line {line} waits for the first phase of a fresh mbarrier, which is not over before {name} goes on \
-                 itself: parity 1 passes it"
-            ),
-            false => format!("{name}'s wait in line {line} asks with the parity of a phase that does not come"),
+            true => Parity::FreshPhase { wait },
+            false => Parity::PhaseNeverComes { wait },
         };
-        adjust::parity(scene, here).map(|edit| Edit { reason, ..edit })
+        adjust::parity(scene, here).map(|edit| Edit { reason: Some(reason.into()), ..edit })
     };
     statement::all(scene).into_iter().filter(straight).filter_map(asks).collect()
 }
@@ -85,25 +84,23 @@ fn is_first(scene: &Scene<'_>, here: statement::Here<'_>) -> bool {
     zero && own.into_iter().any(fresh)
 }
 
-fn edit(change: Change, reason: String) -> Edit {
-    Edit { change, reason, section: SECTION, cost: COST }
+fn edit(change: Change, reason: Parity) -> Edit {
+    Edit::new(change, reason, SECTION, COST)
 }
 
-fn called(scene: &Scene<'_>, wait: &Wait<'_>) -> String {
-    let span = wait.instruction.span();
-    let line = scene.test.source.position(span.start).line;
-    format!("{}'s wait on {} in line {line}", scene.thread_name(wait.own.thread), wait.name)
+/// Where the wait stands, and on what it waits.
+fn named(scene: &Scene<'_>, wait: &Wait<'_>) -> (Site, String) {
+    (scene.site_at(wait.own.thread, wait.instruction.span()), wait.name.to_owned())
 }
 
 /// `mbarrier.try_wait.parity… %p, [full], 0` in a loop.
 fn constant(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>) -> Vec<Edit> {
-    let reason =
-        format!("{} asks with one parity in every round, and phases alternate between 0 and 1", called(scene, wait));
-    instead(scene, loops, wait, &reason)
+    let (at, mbarrier) = named(scene, wait);
+    instead(scene, loops, wait, &Parity::OneParity { wait: at, mbarrier })
 }
 
 /// The wait with a parity that alternates with the phases.
-fn instead(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, reason: &str) -> Vec<Edit> {
+fn instead(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, reason: &Parity) -> Vec<Edit> {
     let span = wait.instruction.span();
     let text = scene.test.instruction_text(span);
     let Some((head, _)) = text.trim_end_matches(';').rsplit_once(',') else { return Vec::new() };
@@ -114,7 +111,7 @@ fn instead(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, reason: &str) -> 
     let all = sources(scene, loops, wait.own, &wanted).into_iter();
     let changed = all.map(|source| {
         let placed = Placed::Instead { at: place, before: source.before, by: format!("{head}, {}", source.operand) };
-        edit(Change::Alternate(Alternate { place: placed, own: source.own }), reason.to_owned())
+        edit(Change::Alternate(Alternate { place: placed, own: source.own }), reason.clone())
     });
     changed.collect()
 }
@@ -137,8 +134,8 @@ fn of_register(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, register: &st
 }
 
 fn never_changed(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, register: &str) -> Vec<Edit> {
-    let what = called(scene, wait);
-    let reason = format!("{what} asks with {register} in every round, which never changes, and phases alternate");
+    let (at, mbarrier) = named(scene, wait);
+    let reason = Parity::ParityNeverChanges { wait: at, mbarrier, register: register.to_owned() };
     let put = |anchor: Anchor, text: &str| Edit::insert(anchor, text, reason.clone(), SECTION, COST);
     let turned = format!("xor.b32 {register}, {register}, 1");
     let mut found = Vec::new();
@@ -169,11 +166,8 @@ fn never_changed(scene: &Scene<'_>, loops: &[Loop], wait: &Wait<'_>, register: &
 /// The other phase in the first round.
 fn started(scene: &Scene<'_>, wait: &Wait<'_>, register: &str) -> Option<Edit> {
     let thread = wait.own.thread;
-    let what = called(scene, wait);
-    let reason = format!(
-        "{what} starts with the other phase: {register} is wrong in the first round (a fresh mbarrier lets parity 1 pass, and \
-         parity 0 waits for its first phase)"
-    );
+    let (at, mbarrier) = named(scene, wait);
+    let reason = Parity::WrongFirstParity { wait: at, mbarrier, register: register.to_owned() };
     let sets =
         |(at, instruction): &(usize, &Instruction)| *at < wait.own.first && computed(instruction) == Some(register);
     if let Some((_, set)) = inside(&scene.test.litmus, thread, None).into_iter().rfind(sets) {
@@ -212,7 +206,7 @@ fn computed_wrongly(
     written: &[(usize, &Instruction)],
 ) -> Vec<Edit> {
     let thread = wait.own.thread;
-    let what = called(scene, wait);
+    let (at, mbarrier) = named(scene, wait);
     let mut found = Vec::new();
     // By the stage and not by the round.
     for (_, masks) in written.iter().filter(|(_, it)| it.opcode.node == "and" && it.guard.is_none() && wait.stages > 1)
@@ -224,15 +218,15 @@ fn computed_wrongly(
         };
         let lines = divided(register, counter, wait.stages);
         let by = format!("{lines}and.b32 {register}, {register}, 1;");
-        let reason =
-            format!("{what} asks with the parity of the round, and a stage is used every {} rounds", wait.stages);
+        let (wait_at, mbarrier) = (at.clone(), mbarrier.clone());
+        let reason = Parity::ParityOfRound { wait: wait_at, mbarrier, stages: wait.stages as i64 };
         found.extend(
             (!is(masks, 1, register)).then(|| edit(Change::Replace { thread, span: masks.span(), by }, reason)),
         );
     }
     found.extend(written.iter().filter_map(|(_, it)| divides_wrongly(scene, wait, register, it)));
-    let reason = format!("{what} asks for the phase before: its answer is about another round");
-    for (_, turned) in written.iter().filter(|(at, it)| *at < wait.at && flips(it, register)) {
+    let reason = Parity::AsksForRoundBefore { wait: at, mbarrier };
+    for (_, turned) in written.iter().filter(|(own, it)| *own < wait.at && flips(it, register)) {
         found.push(edit(Change::Remove { thread, span: turned.span() }, reason.clone()));
     }
     let place = Anchor { thread, span: wait.instruction.span(), side: Side::Before };
@@ -259,8 +253,8 @@ fn divides_wrongly(scene: &Scene<'_>, wait: &Wait<'_>, register: &str, it: &Inst
         1 => format!("and.b32 {register}, {counter}, 1;"),
         stages => divided(register, counter, stages).trim_end().to_owned(),
     };
-    let every = |rounds: i128| if rounds == 1 { "every round".to_owned() } else { format!("every {rounds} rounds") };
-    let (asked, used) = (every(rounds), every(wait.stages as i128));
-    let reason = format!("{} asks with a parity that changes {asked}, and a stage is used {used}", called(scene, wait));
+    let (at, mbarrier) = named(scene, wait);
+    let (changes, used) = (number(rounds), wait.stages as i64);
+    let reason = Parity::ParityOfOtherRounds { wait: at, mbarrier, changes, used };
     Some(edit(Change::Replace { thread: wait.own.thread, span: it.span(), by }, reason))
 }

@@ -7,6 +7,7 @@ use fencepost_program::mbarrier::State;
 use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::Arriving;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::edit::Edit;
@@ -31,8 +32,8 @@ pub(crate) fn tokens(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
         };
         let returns = |it: &Instruction| is(it, 0, token);
         let Some(operand) = address(scene, wait).filter(|_| !all.iter().any(|(_, it)| returns(it))) else { continue };
-        let (name, line) = (scene.thread_name(own.thread), scene.test.source.position(wait.span().start).line);
-        let reason = format!("{name} waits in line {line} with {token}, which no arrival of {name} has returned");
+        let at = scene.site_at(own.thread, wait.span());
+        let reason = Arriving::TokenWithoutArrival { wait: at, token: token.clone() };
         let before = Anchor { thread: own.thread, span: wait.span(), side: Side::Before };
         let text = format!("mbarrier.arrive.shared::cta.b64 {token}, [{operand}]");
         found.push(Edit::insert(before, &text, reason, SECTION, COST));
@@ -46,7 +47,7 @@ pub(crate) fn objects(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     for (read, name) in dead(scene) {
         let arriving: BTreeSet<ThreadId> =
             uses.all.iter().filter(|own| own.name == name && own.kind != Kind::Wait).map(|own| own.thread).collect();
-        let reason = format!("{} waits on {name}, which nobody initialises", scene.name(read));
+        let reason = Arriving::NeverInitialised { waiter: scene.named(read), mbarrier: name.to_owned() };
         for (thread, own) in scene.test.litmus.threads.iter().enumerate() {
             let thread = ThreadId::new(thread);
             let near = scene.unfolding.threads.get(thread.index()).is_some_and(|it| it.place == scene.place(read));

@@ -2,7 +2,7 @@
 //! is (PTX ISA 9.7.15.16).
 
 use fencepost_program::sections;
-use fencepost_syntax::Span;
+use fencepost_report::reason::{Arriving, MbarrierUse};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
@@ -21,14 +21,12 @@ fn statement<'s>(scene: &'s Scene<'_>, own: &Use) -> Option<&'s Instruction> {
     scene.test.litmus.threads.get(own.thread.index())?.body.get(own.at).and_then(instruction)
 }
 
-fn called(scene: &Scene<'_>, own: &Use, span: Span) -> String {
-    let line = scene.test.source.position(span.start).line;
-    let what = match own.kind {
-        Kind::Wait => "waits on",
-        Kind::Arrive => "arrives on",
-        Kind::Complete => "tells",
-    };
-    format!("{} {what} {} in line {line}", scene.thread_name(own.thread), own.name)
+fn uses_as(kind: Kind) -> MbarrierUse {
+    match kind {
+        Kind::Wait => MbarrierUse::Wait,
+        Kind::Arrive => MbarrierUse::Arrive,
+        Kind::Complete => MbarrierUse::Complete,
+    }
 }
 
 /// Another object of as many stages. One that nobody does this with is most likely meant.
@@ -42,9 +40,14 @@ pub(crate) fn mistaken(scene: &Scene<'_>, loops: &[Loop], uses: &Uses) -> Vec<Ed
             let is_used = uses.of(name, own.kind).next().is_some();
             let by = uses.operand(scene, name, own.thread, within);
             let Some(by) = by.and_then(|operand| renamed(scene, instruction, &operand)) else { continue };
-            let reason = format!("{}, where {name} is the mbarrier of it", called(scene, own, instruction.span()));
+            let reason = Arriving::WrongMbarrier {
+                at: scene.site_at(own.thread, instruction.span()),
+                uses: uses_as(own.kind),
+                mbarrier: own.name.clone(),
+                meant: name.to_owned(),
+            };
             let change = Change::Replace { thread: own.thread, span: instruction.span(), by };
-            found.push((is_used, Edit { change, reason, section: SECTION, cost: COST }));
+            found.push((is_used, Edit::new(change, reason, SECTION, COST)));
         }
     }
     found.sort_by_key(|(is_used, _)| *is_used);
@@ -72,7 +75,8 @@ pub(crate) fn asked_once(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
             continue;
         }
         let span = instruction.span();
-        let reason = format!("{}, and goes on whatever the answer is", called(scene, own, span));
+        let at = scene.site_at(own.thread, span);
+        let reason = Arriving::AskedOnce { at, uses: uses_as(own.kind), mbarrier: own.name.clone() };
         let body = scene.test.litmus.threads.get(own.thread.index()).map(|thread| &thread.body);
         let before = own.at.checked_sub(1).and_then(|at| body?.get(at));
         found.push(match before {
@@ -85,7 +89,7 @@ pub(crate) fn asked_once(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
                 let label = format!("WAIT{}", span.start);
                 let by = format!("{label}: {};\n@!{answer} bra {label};", text.trim_end_matches(';').trim());
                 let change = Change::Replace { thread: own.thread, span, by };
-                Edit { change, reason, section: SECTION, cost: COST }
+                Edit::new(change, reason, SECTION, COST)
             }
         });
     }

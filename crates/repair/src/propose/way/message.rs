@@ -7,6 +7,7 @@ use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Position, Reason, Scoping, Strength};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
 
@@ -14,7 +15,7 @@ use crate::edit::{Change, Edit, Moved, Semantics, scope_word};
 use crate::propose::way::link::{Kind, Link, Node};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
-use crate::words;
+use crate::scene::site;
 
 const SEMANTICS: u32 = 1000;
 const SCOPE: u32 = 500;
@@ -90,16 +91,15 @@ impl Lacks {
                 return fenced(scene, id, self.common);
             }
             let weak = event.tags.has(Tag::Weak);
-            let own = event.scope.map_or("no scope", scope_word);
-            let reason = match (semantics, scope) {
-                (None, Some(scope)) => format!(
-                    "the scope of {} is .{own}, and the two threads share only {}",
-                    scene.called(id),
-                    words::shared(scope)
-                ),
-                (Some(_), _) if weak => format!("{} is weak", scene.called(id)),
-                _ if event.tags.has(Tag::Volatile) => format!("{} is only volatile", scene.called(id)),
-                _ => format!("{} is relaxed", scene.called(id)),
+            let at = scene.site(id);
+            let reason: Reason = match (semantics, scope) {
+                (None, Some(shared)) => {
+                    let scope = event.scope.map(site::scope);
+                    Scoping::ScopeTooNarrow { at, scope, shared: site::scope(shared) }.into()
+                }
+                (Some(_), _) if weak => Strength::Weak { at }.into(),
+                _ if event.tags.has(Tag::Volatile) => Strength::OnlyVolatile { at }.into(),
+                _ => Strength::Relaxed { at }.into(),
             };
             let wider = scope.map_or(0, |scope| 100 * (1 + scope as u32));
             let cost = wider
@@ -122,7 +122,7 @@ impl Lacks {
             let own = if event.tags.has(Tag::Release) { Semantics::Release } else { Semantics::Acquire };
             let semantics = semantics.or(mbarrier.then_some(own));
             let change = Change::Strengthen { thread: event.thread?, span, semantics, scope };
-            Some(Edit { change, reason, section, cost })
+            Some(Edit::new(change, reason, section, cost))
         };
         self.of.into_iter().map(edit).collect()
     }
@@ -131,7 +131,7 @@ impl Lacks {
 /// A fence before what has no release of its own (PTX ISA 8.8, 9.7.15.16).
 fn fenced(scene: &Scene<'_>, id: EventId, common: Option<Scope>) -> Option<Edit> {
     let scope = common.or(scene.event(id).scope)?;
-    let reason = format!("{} is relaxed and releases nothing", scene.called(id));
+    let reason = Strength::RelaxedReleasesNothing { at: scene.site(id) };
     let text = format!("fence.acq_rel.{}", scope_word(scope));
     Some(Edit::insert(scene.anchor(id, Side::Before)?, &text, reason, "8.8, 9.7.15.4", FENCED))
 }
@@ -159,9 +159,9 @@ pub(crate) fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
     if !scene.has(read, Tag::NoReturn) || statement.opcode.node != "red" {
         return None;
     }
-    let reason = format!("{} returns nothing and acquires nothing", scene.called(read));
+    let reason = Strength::ReturnsNothing { at: scene.site(read) };
     let change = Change::Return { thread: scene.thread(read)?, span: scene.event(read).span };
-    Some(Edit { change, reason, section: "8.11.1, 8.8", cost: SEMANTICS })
+    Some(Edit::new(change, reason, "8.11.1, 8.8", SEMANTICS))
 }
 
 fn ends(scene: &Scene<'_>, read: EventId) -> Vec<(EventId, bool)> {
@@ -259,8 +259,8 @@ fn later_sends(scene: &Scene<'_>, message: Message, from: EventId) -> Vec<Link> 
             let Some(mut edits) = lacking(scene, message, (write, released), (end, acquired)) else { continue };
             let to = Anchor { thread, span: scene.event(point).span, side: Side::After };
             let change = Change::Move { span: event.span, to, what: Moved::Synchronisation };
-            let reason = format!("{} comes before the access it should tell of", scene.called(write));
-            edits.push(Edit { change, reason, section: section(scene, write), cost: MOVE });
+            let reason = Position::MessageTooEarly { at: scene.site(write) };
+            edits.push(Edit::new(change, reason, section(scene, write), MOVE));
             let cost = edits.iter().map(|edit| edit.cost).sum();
             let (kind, start) = (Kind::Move(write), Node::Event(point));
             links.push(Link { from: start, to: Node::Event(end), kind, cost, edits });
@@ -288,8 +288,8 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
         let Some(mut edits) = lacking(scene, message, (start, released), (read, acquired)) else { continue };
         let place = Anchor { thread, span: behind, side: Side::After };
         let change = Change::Move { span: scene.event(access).span, to: place, what: Moved::Access };
-        let reason = format!("{} comes before the wait for it, {}", scene.called(access), scene.called(read));
-        edits.push(Edit { change, reason, section: section(scene, read), cost: MOVE + 100 });
+        let reason = Position::BeforeWait { access: scene.site(access), wait: scene.site(read) };
+        edits.push(Edit::new(change, reason, section(scene, read), MOVE + 100));
         let cost = edits.iter().map(|edit| edit.cost).sum();
         links.push(Link { from: Node::Event(start), to: Node::Event(to), kind: Kind::Move(read), cost, edits });
     }

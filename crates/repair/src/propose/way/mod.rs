@@ -11,6 +11,7 @@ use fencepost_program::program::Place;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_report::reason::{Meeting, Reason, Scoping, Strength, Waiting};
 use fencepost_syntax::litmus::Dialect;
 
 use crate::edit::{Change, Edit, Semantics};
@@ -159,8 +160,8 @@ fn relaxed_barriers(scene: &Scene<'_>) -> Vec<Link> {
             semantics: Some(Semantics::Release),
             scope: None,
         };
-        let reason = format!("{} is relaxed, so the barrier orders no memory", scene.called(*from));
-        let edit = Edit { change, reason, section: sections::BARRIER_CLUSTER, cost: 1000 };
+        let reason = Strength::RelaxedBarrier { at: scene.site(*from) };
+        let edit = Edit::new(change, reason, sections::BARRIER_CLUSTER, 1000);
         let kind = Kind::Message(*from, *to);
         Some(Link { from: Node::Event(*from), to: Node::Event(*to), kind, cost: 1000, edits: vec![edit] })
     };
@@ -177,11 +178,10 @@ fn grid(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Link> {
     }
     let anchor = scene.anchor(scene.at(to), Side::Before)?;
     let triggers = scene.execution.events.iter().any(|id| kernel(*id) == Some(pair.0) && scene.has(*id, Tag::Trigger));
-    let (dependent, own) = (scene.name(to), scene.name(from));
-    let reason = if triggers {
-        format!("{dependent}'s kernel may start before {own}'s has ended")
-    } else {
-        format!("{dependent}'s kernel starts when {own}'s has exited, which orders no memory: only a wait for it does")
+    let (dependent, before) = (scene.named(to), scene.named(from));
+    let reason = match triggers {
+        true => Waiting::KernelMayStartEarly { dependent, before },
+        false => Waiting::KernelExitOrdersNothing { dependent, before },
     };
     let edit = Edit::insert(anchor, "griddepcontrol.wait", reason, sections::GRIDDEPCONTROL, GRID_WAIT);
     let (start, end) = (Node::Event(from), Node::Event(scene.at(to)));
@@ -238,18 +238,14 @@ fn barrier(scene: &Scene<'_>, link: &Link, with: With) -> Option<Edit> {
     let to = scene.anchor(to, Side::Before)?;
     let (text, places) = participants::barrier(scene, (from, to), is_setup, with)?;
     let after = match link.from {
-        Node::Event(event) => format!("its line {}", scene.line(event)),
-        Node::End(_) => "that".to_owned(),
+        Node::Event(event) => Some(scene.site(event)),
+        Node::End(_) => None,
     };
-    let one = scene.thread_name(one);
-    let others = match places.len() {
-        2 => scene.thread_name(other).to_owned(),
-        _ => "the other threads".to_owned(),
-    };
-    let reason = format!("nothing synchronises {one} with {others} after {after}");
+    let with = (places.len() == 2).then(|| scene.thread_named(other));
+    let reason = Meeting::NotSynchronised { thread: scene.thread_named(one), with, after };
     let section = if link.cost == BARRIER { sections::BAR } else { sections::BARRIER_CLUSTER };
     let change = Change::Insert { at: places.into_iter().map(|place| (place, text.clone())).collect() };
-    Some(Edit { change, reason, section, cost: link.cost })
+    Some(Edit::new(change, reason, section, link.cost))
 }
 
 /// Both accesses strong, for those that are meant to race: flags and counters.
@@ -276,14 +272,11 @@ fn strong(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<Plan> {
         if !weak && event.scope.is_some_and(|own| own >= scope) {
             continue;
         }
-        let reason = if weak {
-            format!("{} is weak", scene.called(id))
-        } else {
-            format!("the scope of {} is too narrow", scene.called(id))
-        };
+        let at = scene.site(id);
+        let reason: Reason = if weak { Strength::Weak { at }.into() } else { Scoping::ScopeNarrow { at }.into() };
         let semantics = weak.then_some(Semantics::Relaxed);
         let change = Change::Strengthen { thread: event.thread?, span: event.span, semantics, scope: Some(scope) };
-        edits.push(Edit { change, reason, section: sections::MORALLY_STRONG, cost: if weak { STRONG } else { 1500 } });
+        edits.push(Edit::new(change, reason, sections::MORALLY_STRONG, if weak { STRONG } else { 1500 }));
     }
     let cost = edits.iter().map(|edit| edit.cost).sum();
     (!edits.is_empty()).then_some(Plan { from: pair.0, to: pair.1, edits, cost })
