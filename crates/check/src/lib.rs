@@ -2,7 +2,7 @@
 //!
 //! Pure: no files, no clock beyond the deadlines the engines keep, no printing. [`load`] turns text into [`Test`]s,
 //! [`Models`] holds compiled memory models, [`check`] answers one test under one model with a [`Report`], which is plain
-//! data with a versioned schema. [`expect`] compares them with what somebody
+//! data with a versioned schema. Every search for executions goes through a [`Session`]. [`expect`] compares them with what somebody
 //! expected, [`mod@compare`] two models with each other, and [`operational`] runs machines.
 //!
 //! Two rules make the answers trustworthy. A witness is reported only after [`fencepost_axiom::replay`], which shares no
@@ -20,6 +20,7 @@ pub mod model;
 pub mod operational;
 pub mod options;
 pub mod phrase;
+pub mod session;
 pub mod test;
 pub mod write;
 
@@ -30,4 +31,5 @@ pub use judge::found::{Checked, Evidence};
 pub use judge::readings::{check, undecided};
 pub use model::load::{LoadedModel, Models};
 pub use options::{EngineChoice, Options};
+pub use session::Session;
 pub use test::{Test, load};

@@ -85,6 +85,35 @@ fn modules_import_each_other_in_no_cycle() {
     }
 }
 
+/// Engines, the independent judge and the unfolding that races need are reached through `check::session` and what lies below
+/// it, so that limits, readings and what a model assumes are the same for all who ask.
+#[test]
+fn executions_have_one_door() {
+    let entries = [
+        "engine::enumerate",
+        "engine::sat",
+        "engine::brute",
+        "reaches_cut",
+        "Replay::",
+        "check_execution",
+        "unfold_accesses(",
+    ];
+    let is_door = |path: &str| path.starts_with("crates/check/src/look/") || path == "crates/check/src/session.rs";
+    let is_below = |path: &str| path.starts_with("crates/axiom/") || path.starts_with("crates/program/");
+    let mut found = Vec::new();
+    for (name, _) in MAY_KNOW {
+        for path in files(&root().join("crates").join(name).join("src"), "rs") {
+            let (text, path) = (fs::read_to_string(&path).unwrap_or_default(), relative(&path));
+            if is_door(&path) || is_below(&path) {
+                continue;
+            }
+            let named = entries.iter().filter(|entry| text.contains(**entry));
+            found.extend(named.map(|entry| format!("{path}: {entry}")));
+        }
+    }
+    assert!(found.is_empty(), "these ask an engine past check::session: {found:#?}");
+}
+
 #[test]
 fn the_repository_speaks_of_the_product_only() {
     let words = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), ["DEVELOP", "ERS.md"].concat()];

@@ -17,11 +17,11 @@ use fencepost_report::{Count, Report, UsedReading};
 use fencepost_syntax::Span;
 
 use crate::judge::whole::Whole;
+use crate::look::executions::EngineName;
 use crate::look::histogram::Histogram;
 use crate::look::protocol::ProtocolSet;
 use crate::look::race::{RaceKey, RaceSet};
 use crate::look::race_search::Met;
-use crate::look::search::EngineName;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
 use crate::test::Test;

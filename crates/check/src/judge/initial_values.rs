@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use fencepost_program::initial::{self, Exactness};
-use fencepost_program::unfold::unfold;
 use fencepost_program::unfolding::Hazard;
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
@@ -17,12 +16,13 @@ use crate::judge::known::refused;
 use crate::look::protocol::Key;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
+use crate::session::Session;
 use crate::test::Test;
 
 pub(crate) fn check(test: &Test, model: &LoadedModel, options: &Options, ask: Ask<'_>) -> Answers {
-    let limits = model.unfolding(options.bound);
     // A test that cannot be unfolded is refused with the values it has.
-    let Ok(unfolding) = unfold(&test.program, &limits) else { return ask(test, model, options) };
+    let unfolding = Session::new(&test.program, model, options).unroll();
+    let Ok(unfolding) = unfolding else { return ask(test, model, options) };
     let cases = initial::cases(&test.program, &unfolding);
     let answered = cases.cases.iter().map(|case| {
         let program = initial::with_case(&test.program, case, &cases.names);

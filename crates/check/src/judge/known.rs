@@ -13,7 +13,6 @@ use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, S
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
 use fencepost_program::program::{Condition, LocationRole, Question, Term};
-use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::{Hazard, Unfolding};
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
@@ -25,15 +24,17 @@ use crate::judge::question::looked_for;
 use crate::judge::refusal::{not_unfolded, refusal};
 use crate::judge::undefined;
 use crate::look::collect::{Collector, Target, Totals};
+use crate::look::executions::EngineName;
 use crate::look::failing_waits;
-use crate::look::joint_rounds;
 use crate::look::outcome::{self, holds};
 use crate::look::protocol::{Examiner, ProtocolSet};
 use crate::look::race::{Flags, hazard_kind};
 use crate::look::race_search::{self, Effort, Met, RaceSearch};
-use crate::look::search::{EngineName, Searcher, why_open};
-use crate::model::load::{LoadedModel, NotConfirmed, Replayer};
+use crate::look::replayer::{NotConfirmed, Replayer};
+use crate::look::search::{Searcher, why_open};
+use crate::model::load::LoadedModel;
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Options, Outcomes, SMALL_BITS};
+use crate::session::Session;
 use crate::test::Test;
 
 mod ends;
@@ -41,13 +42,13 @@ mod witnesses;
 
 /// With the initial values that the program has.
 pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
-    let unfolding = match refusal(test, model) {
-        Some(why) => Err(why),
-        None => joint_rounds::unfold(&test.program, model, options).map_err(|error| not_unfolded(test, &error)),
-    };
-    let (unfolding, limits) = match unfolding {
-        Ok((unfolding, limits)) => (Arc::new(unfolding), limits),
-        Err(why) => return refused(test, model, options, why),
+    if let Some(why) = refusal(test, model) {
+        return refused(test, model, options, why);
+    }
+    let session = Session::new(&test.program, model, options);
+    let unfolding = match session.unfolding() {
+        Ok(unfolding) => Arc::clone(unfolding),
+        Err(error) => return refused(test, model, options, not_unfolded(test, &error)),
     };
     let mut terms = outcome::terms(&test.program);
     if let Some(unmodelled) = &unfolding.unmodelled {
@@ -55,14 +56,10 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
     }
     let searcher = Searcher::new(&unfolding, &model.model, options);
     let replayer = OnceCell::new();
-    let apart = if undefined::asks_races(model, &unfolding, options) && race_search::can_wait(&unfolding) {
-        match unfold_accesses(&test.program, &limits) {
-            Ok(accesses) if accesses.events.len() == unfolding.events.len() => Apart::Same,
-            Ok(accesses) => Apart::In(Arc::new(accesses)),
-            Err(_) => Apart::TooLarge,
-        }
-    } else {
-        Apart::Same
+    let apart = match undefined::asks_races(model, &unfolding, options).then(|| session.accesses()) {
+        Some(Ok(accesses)) if !Arc::ptr_eq(accesses, &unfolding) => Apart::In(Arc::clone(accesses)),
+        Some(Err(_)) => Apart::TooLarge,
+        Some(Ok(_)) | None => Apart::Same,
     };
     let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let answers = job.run();
@@ -448,14 +445,7 @@ impl Job<'_> {
     /// The first execution with a final state that satisfies the condition.
     fn find(&self, condition: &Condition, engine: &mut Option<EngineName>) -> Finding {
         let goal = self.goal(Some(condition), Multiplicity::First);
-        let found = self.searcher.run(
-            &goal,
-            || None,
-            |first: &mut Option<Execution>, execution| {
-                *first = Some(execution.clone());
-                ControlFlow::Break(())
-            },
-        );
+        let found = self.searcher.first_of(&goal);
         *engine = Some(found.engine);
         match (found.results, found.exploration) {
             (Some(execution), _) => self.replayed(execution, condition),
@@ -480,7 +470,7 @@ impl Job<'_> {
     /// Judges an execution with the independent evaluator, which is made ready once.
     fn replay(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
         let replayer = self.replayer.get_or_init(|| {
-            let replayer = self.model.replayer(self.unfolding);
+            let replayer = Replayer::new(self.model, self.unfolding);
             replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
         });
         replayer.as_ref().map_err(Clone::clone)?.judge(execution, goal)

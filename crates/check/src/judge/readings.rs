@@ -24,6 +24,7 @@ use crate::judge::found::{Answers, Aspect, Checked, RacePlace, Raced, Shown};
 use crate::judge::known::refused;
 use crate::judge::layers::answers_as_read;
 use crate::judge::verdict;
+use crate::look::replayer::Replayer;
 use crate::look::{outcome, race_search};
 use crate::model::load::LoadedModel;
 use crate::model::readings::{Point, Settings};
@@ -282,7 +283,7 @@ impl<'a> Runs<'a> {
         let Some(known) = &self.known else { return false };
         let Some(Some(Shown { execution, of })) = known.witnesses.get(question) else { return false };
         let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
-        let Ok(replayer) = model.as_deref().unwrap_or(self.model).replayer(of) else { return false };
+        let Ok(replayer) = Replayer::new(model.as_deref().unwrap_or(self.model), of) else { return false };
         let judged = replayer.judge(execution, &Goal::new(Ends::Terminating));
         judged.is_ok_and(|judged| judged.violated.is_empty())
     }
@@ -297,7 +298,7 @@ impl<'a> Runs<'a> {
         // Mostly they are all of one unfolding.
         known.races.chunk_by(|one, other| Arc::ptr_eq(&one.of, &other.of)).any(|races| {
             let of = &races[0].of;
-            let Ok(replayer) = model.replayer(of) else { return false };
+            let Ok(replayer) = Replayer::new(model, of) else { return false };
             races.iter().any(|Shown { execution, .. }| {
                 let judged = replayer.judge(execution, &Goal::new(race_search::ends(of, execution)));
                 let raises = |judged: &Judgement| judged.flags.iter().any(|(name, _)| is_race(name));

@@ -2,6 +2,7 @@
 
 pub(crate) mod collect;
 pub mod estimate;
+pub mod executions;
 pub mod failing_waits;
 pub mod histogram;
 pub mod joint_rounds;
@@ -10,4 +11,5 @@ pub mod protocol;
 pub mod proxy;
 pub mod race;
 pub mod race_search;
+pub mod replayer;
 pub mod search;

@@ -28,8 +28,9 @@ use fencepost_syntax::Span;
 use crate::look::failing_waits::{self, Part};
 use crate::look::protocol::{Examiner, ProtocolSet};
 use crate::look::race::{Example, Flag, FlagEvaluator, Flags, RaceKey, RaceSet};
+use crate::look::replayer::{NotConfirmed, Replayer};
 use crate::look::search::{Searcher, why_open};
-use crate::model::load::{LoadedModel, NotConfirmed, Replayer};
+use crate::model::load::LoadedModel;
 use crate::options::MOST_RACE_WORK;
 
 /// Whether a thread of the program can wait.
@@ -283,7 +284,7 @@ impl RaceSearch<'_, '_> {
             return true;
         }
         let replayer = self.replayer.get_or_init(|| {
-            let replayer = self.model.replayer(self.unfolding);
+            let replayer = Replayer::new(self.model, self.unfolding);
             replayer.map(|replayer| replayer.watched(|| self.searcher.watch()))
         });
         let Ok(replayer) = replayer.as_ref() else { return false };

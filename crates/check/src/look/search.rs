@@ -9,9 +9,7 @@ use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Reach, Stop, reaches_cut};
+use fencepost_axiom::engine::{Exploration, Goal, Limits, Multiplicity, Reach, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
 use fencepost_axiom::watch::Watch;
@@ -20,6 +18,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_report::why::{Undecided, Why};
 
 use crate::look::estimate::Estimate;
+use crate::look::executions::{EngineName, Executions};
 use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
 
 /// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
@@ -28,28 +27,6 @@ const SOFT: u64 = 60_000;
 const CUT_WORK: u64 = 600_000;
 /// Search spaces above two to the power of this are looked through by SAT first.
 const SAT_BITS: f64 = 24.0;
-
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum EngineName {
-    Enumerate,
-    Sat,
-}
-
-impl EngineName {
-    pub fn other(self) -> EngineName {
-        match self {
-            EngineName::Enumerate => EngineName::Sat,
-            EngineName::Sat => EngineName::Enumerate,
-        }
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            EngineName::Enumerate => "enumerate",
-            EngineName::Sat => "sat",
-        }
-    }
-}
 
 pub struct Searcher<'a> {
     unfolding: &'a Unfolding,
@@ -165,6 +142,24 @@ impl<'a> Searcher<'a> {
         self.alternate(first, goal, &fresh, &mut visit)
     }
 
+    fn executions(&self, work: Option<u64>) -> Executions<'_> {
+        let limits = Limits { work, ..self.limits.clone() };
+        Executions { unfolding: self.unfolding, model: self.model, limits }
+    }
+
+    /// The first execution that the goal asks for.
+    pub fn first_of(&self, goal: &Goal<'_>) -> Found<Option<Execution>> {
+        let goal = Goal { multiplicity: Multiplicity::First, ..goal.clone() };
+        self.run(
+            &goal,
+            || None,
+            |first: &mut Option<Execution>, execution| {
+                *first = Some(execution.clone());
+                ControlFlow::Break(())
+            },
+        )
+    }
+
     /// Explores all executions until the visitor or [`MOST_WORK`] ends it, which does not depend on any clock.
     pub fn run_capped<T>(
         &self,
@@ -260,12 +255,7 @@ impl<'a> Searcher<'a> {
     ) -> Found<T> {
         let mut results = fresh();
         let mut visitor = |execution: &Execution| visit(&mut results, execution);
-        let asked: &dyn Engine = match engine {
-            EngineName::Enumerate => &Enumerate,
-            EngineName::Sat => &Sat,
-        };
-        let limits = Limits { work, ..self.limits.clone() };
-        let exploration = match asked.explore(self.unfolding, self.model, goal, &limits, &mut visitor) {
+        let exploration = match self.executions(work).explore(engine, goal, &mut visitor) {
             // It saw everything but what lies past a cut.
             Exploration::Incomplete(Stop::Bound(_) | Stop::Outside { .. }) if self.reach() == Reach::Never => {
                 Exploration::Complete
@@ -277,16 +267,13 @@ impl<'a> Searcher<'a> {
 
     /// Whether a cut can be reached, as far as so much work tells.
     pub fn reach(&self) -> Reach {
-        let ask = |engine: &dyn Engine, work| {
-            let limits = Limits { work: Some(work), ..self.limits.clone() };
-            reaches_cut(engine, self.unfolding, self.model, &limits)
-        };
+        let ask = |engine, work| self.executions(Some(work)).reach_cut(engine);
         *self.reach.get_or_init(|| match self.choice {
-            EngineChoice::Enumerate => ask(&Enumerate, CUT_WORK),
-            EngineChoice::Sat => ask(&Sat, CUT_WORK),
-            EngineChoice::Auto => match ask(&Enumerate, SOFT) {
+            EngineChoice::Enumerate => ask(EngineName::Enumerate, CUT_WORK),
+            EngineChoice::Sat => ask(EngineName::Sat, CUT_WORK),
+            EngineChoice::Auto => match ask(EngineName::Enumerate, SOFT) {
                 Reach::Never => Reach::Never,
-                Reach::Perhaps => ask(&Sat, CUT_WORK),
+                Reach::Perhaps => ask(EngineName::Sat, CUT_WORK),
             },
         })
     }

@@ -4,17 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use fencepost_axiom::engine::Goal;
-use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
-use fencepost_axiom::replay::{self, Includes, Judgement, Replay, ReplayError};
-use fencepost_axiom::watch::Watch;
+use fencepost_axiom::replay::Includes;
 use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions};
-use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
@@ -69,24 +65,6 @@ enum Family {
     /// An architecture or language whose programs are not read here.
     Other,
 }
-
-/// Why a witness was not confirmed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum NotConfirmed {
-    Execution(replay::Mismatch),
-    Model(ReplayError),
-}
-
-impl std::fmt::Display for NotConfirmed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            NotConfirmed::Execution(mismatch) => write!(f, "{mismatch}"),
-            NotConfirmed::Model(error) => write!(f, "{error}"),
-        }
-    }
-}
-
-impl std::error::Error for NotConfirmed {}
 
 /// A model that is one with its default readings has an error under others.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -222,6 +200,11 @@ impl LoadedModel {
         })
     }
 
+    /// The variants of the text that are on.
+    pub fn variants(&self) -> &BTreeSet<String> {
+        &self.variants
+    }
+
     /// The text, parsed.
     pub fn tree(&self) -> &cat::Model {
         self.text.tree.get_or_init(|| compiled::tree(self.text.kept).unwrap_or_else(|| cat::parse(&self.source.text).0))
@@ -252,50 +235,6 @@ impl LoadedModel {
     /// mean nothing.
     pub fn is_about(&self, arch: Arch) -> bool {
         self.architecture.is_none_or(|family| family == Family::Compound || family == Family::of(arch))
-    }
-
-    /// Judges an execution with the evaluator that shares no code with the engines.
-    pub fn replay(
-        &self,
-        unfolding: &Unfolding,
-        execution: &Execution,
-        goal: &Goal<'_>,
-    ) -> Result<Judgement, NotConfirmed> {
-        self.replayer(unfolding)?.judge(execution, goal)
-    }
-
-    /// The same for several executions of one unfolding.
-    pub fn replayer<'t>(&'t self, unfolding: &'t Unfolding) -> Result<Replayer<'t>, NotConfirmed> {
-        let replay = Replay::with_variants(self.tree(), &self.includes, &self.variants, unfolding)
-            .map_err(NotConfirmed::Model)?;
-        Ok(Replayer { model: &self.model, unfolding, replay })
-    }
-}
-
-/// Executions of unfoldings with no more events than this are judged in no time.
-const LARGE: usize = 256;
-
-/// Judges executions of one unfolding under one model; see [`LoadedModel::replay`].
-pub struct Replayer<'t> {
-    model: &'t Model,
-    unfolding: &'t Unfolding,
-    replay: Replay<'t>,
-}
-
-impl<'t> Replayer<'t> {
-    /// Large executions are judged within limits: they may take long, and a great deal of memory.
-    pub fn watched(self, watch: impl FnOnce() -> Watch<'t>) -> Replayer<'t> {
-        if self.unfolding.events.len() <= LARGE {
-            return self;
-        }
-        Replayer { replay: self.replay.watched(watch()), ..self }
-    }
-
-    pub fn judge(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {
-        let judgement = self.replay.judge(execution).map_err(NotConfirmed::Model)?;
-        replay::check_execution(self.unfolding, execution, goal, &self.model.coherence, judgement.fences)
-            .map_err(NotConfirmed::Execution)?;
-        Ok(judgement)
     }
 }
 

@@ -7,22 +7,21 @@ pub(crate) mod rounds;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Raised};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::question::looked_for;
 use fencepost_check::look::failing_waits::{self, Part};
 use fencepost_check::look::race::{Flags, RaceKey, RaceSet};
 use fencepost_check::look::search::{is_large, longest};
-use fencepost_check::look::{joint_rounds, race_search};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
+use fencepost_check::session::{EngineName, Executions, Session};
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
-use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::Count;
 use fencepost_syntax::litmus::{Litmus, print};
@@ -76,7 +75,7 @@ impl Found {
 
 /// A race that is left: where, and an example.
 pub(crate) struct Left {
-    pub(crate) unfolding: Unfolding,
+    pub(crate) unfolding: Arc<Unfolding>,
     pub(crate) execution: Execution,
     pub(crate) pair: (EventId, EventId),
 }
@@ -105,7 +104,7 @@ struct Races {
 
 /// A search over a changed test.
 struct Seen {
-    unfolding: Unfolding,
+    unfolding: Arc<Unfolding>,
     races: RaceSet,
     manners: Manners,
     /// It has found what it was to find, and left the rest.
@@ -358,7 +357,8 @@ impl<'a> Verifier<'a> {
         }
         let changed = Edit::apply_all(&edits.iter().collect::<Vec<_>>(), &self.test.litmus)?;
         let program = lower(&changed).0?;
-        let (unfolding, _) = joint_rounds::unfold(&program, self.model, self.options).ok()?;
+        let session = Session::new(&program, self.model, self.options);
+        let unfolding = Arc::clone(session.unfolding().ok()?);
         let question = program.questions.get(question)?;
         if unfolding.is_unmodelled(&question.condition) {
             return None;
@@ -448,9 +448,8 @@ impl<'a> Verifier<'a> {
         if self.is_late() {
             return None;
         }
-        let (plain, limits) = joint_rounds::unfold(program, self.model, self.options).ok()?;
-        let waits = race_search::can_wait(&plain);
-        let unfolding = if waits { unfold_accesses(program, &limits).ok()? } else { plain };
+        let session = Session::new(program, self.model, self.options);
+        let unfolding = Arc::clone(session.accesses().ok()?);
         let mut visit = Visit::new(program, &unfolding, self.flags, until);
         let filter = program.filter.as_ref().map(|filter| &filter.node);
         let mut stopped = false;
@@ -494,7 +493,8 @@ impl<'a> Verifier<'a> {
             self.work(self.weight);
             visit(execution)
         };
-        match Enumerate.explore(unfolding, &self.model.model, goal, &limits, &mut visit) {
+        let executions = Executions { unfolding, model: &self.model.model, limits };
+        match executions.explore(EngineName::Enumerate, goal, &mut visit) {
             Exploration::Complete => Some(false),
             Exploration::Stopped => Some(true),
             Exploration::Incomplete(_) => None,
@@ -504,6 +504,6 @@ impl<'a> Verifier<'a> {
 
 /// An execution of a changed test that answers the question as it should not be answered.
 pub(crate) struct Shown {
-    pub(crate) unfolding: Unfolding,
+    pub(crate) unfolding: Arc<Unfolding>,
     pub(crate) execution: Execution,
 }

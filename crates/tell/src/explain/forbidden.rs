@@ -10,13 +10,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use fencepost_axiom::base::Candidate;
-use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::sat::Sat;
-use fencepost_axiom::engine::{Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
+use fencepost_axiom::engine::{Exploration, Goal, Limits, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
 use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
 use fencepost_check::model::facts::chosen;
+use fencepost_check::session::{EngineName, Executions};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
 use fencepost_program::sections;
@@ -109,7 +108,9 @@ fn nothing(context: &Context<'_>, weak: &Model, goal: &Goal<'_>, search: &Search
             found = true;
             ControlFlow::Break(())
         };
-        let exploration = Enumerate.explore(context.unfolding, weak, &goal, &search.limits, &mut visit);
+        let limits = search.limits.clone();
+        let executions = Executions { unfolding: context.unfolding, model: weak, limits };
+        let exploration = executions.explore(EngineName::Enumerate, &goal, &mut visit);
         // Where the search was given up, nothing is claimed.
         found || !matches!(exploration, Exploration::Complete)
     };
@@ -139,8 +140,9 @@ impl Found {
     fn collect(&mut self, context: &Context<'_>, weak: &Model, goal: &Goal<'_>, search: &Search<'_>, demands: Demands) {
         let goal = Goal { multiplicity: Multiplicity::All, observed: Observed::Everything, ..goal.clone() };
         let mut matrices = Matrices::new(context.model);
-        let engines: [&dyn Engine; 2] = [&Enumerate, &Sat];
-        for engine in engines {
+        let limits = search.limits.clone();
+        let executions = Executions { unfolding: context.unfolding, model: weak, limits };
+        for engine in [EngineName::Enumerate, EngineName::Sat] {
             let mut visit = |execution: &Execution| {
                 self.seen += 1;
                 match reject(context, &mut matrices, execution, goal.condition, demands) {
@@ -152,8 +154,7 @@ impl Found {
                 }
                 ControlFlow::Continue(())
             };
-            let exploration = engine.explore(context.unfolding, weak, &goal, &search.limits, &mut visit);
-            match exploration {
+            match executions.explore(engine, &goal, &mut visit) {
                 Exploration::Complete => self.stop = None,
                 Exploration::Stopped => self.capped = true,
                 Exploration::Incomplete(stop) => {

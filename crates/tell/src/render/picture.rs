@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use fencepost_axiom::engine::enumerate::Enumerate;
-use fencepost_axiom::engine::{Ends, Engine, Goal, Limits};
+use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::found::Checked;
 use fencepost_check::look::race::RaceSet;
 use fencepost_check::model::load::LoadedModel;
+use fencepost_check::session::{EngineName, Executions};
 use fencepost_check::test::Test;
 use fencepost_program::program::Question;
 use fencepost_program::tag::Tag;
@@ -143,7 +143,8 @@ fn any<'a>(model: &LoadedModel, checked: &Checked, unfolding: &'a Unfolding) -> 
     let model = checked.model.as_deref().unwrap_or(model);
     let mut found = None;
     let limits = Limits { deadline: None, memory: None, cancelled: None, work: Some(WORK_FOR_ANY) };
-    Enumerate.explore(unfolding, &model.model, &Goal::new(Ends::Terminating), &limits, &mut |execution| {
+    let executions = Executions { unfolding, model: &model.model, limits };
+    executions.explore(EngineName::Enumerate, &Goal::new(Ends::Terminating), &mut |execution| {
         found = Some(execution.clone());
         ControlFlow::Break(())
     });

@@ -40,7 +40,7 @@ pub(super) fn lifetime(reason: &Lifetime) -> String {
             place(at)
         ),
         Lifetime::AsksAfterRefusal { asks, saw } => format!(
-            "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18.1)",
+            "{} asks again after {} has seen that nothing was cancelled: then there is nothing left (PTX ISA 9.7.15.18)",
             place(asks),
             place(saw)
         ),

@@ -1,10 +1,7 @@
 //! Whether executions end: all, some, or none. That none does makes everything true of all executions, which an answer
 //! must not hide.
 
-use std::ops::ControlFlow;
-
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
-use fencepost_axiom::execution::Execution;
 use fencepost_program::program::Condition;
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
@@ -50,14 +47,7 @@ impl Job<'_> {
         }
         // A filter speaks of final states, which an execution that never ends does not have.
         let goal = Goal { multiplicity: Multiplicity::First, observed: Observed::Terms(&[]), ..Goal::new(Ends::Stuck) };
-        let found = self.searcher.run(
-            &goal,
-            || None,
-            |first: &mut Option<Execution>, execution| {
-                *first = Some(execution.clone());
-                ControlFlow::Break(())
-            },
-        );
+        let found = self.searcher.first_of(&goal);
         answers.engine.get_or_insert(found.engine);
         answers.hang = match (found.results, found.exploration) {
             (Some(execution), _) => match self.confirmed(&execution, &goal) {
