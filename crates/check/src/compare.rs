@@ -277,7 +277,7 @@ pub fn unseen(report: &Report) -> Option<Why> {
         _ => None,
     });
     let is_complete = report.executions.is_some_and(|count| count.complete);
-    unknown.or_else(|| (!is_complete).then(|| Why::Size(Undecided::Executions)))
+    unknown.or_else(|| (!is_complete).then_some(Why::Size(Undecided::Executions)))
 }
 
 /// Whether a report has all outcomes. Where a race would make the behaviour undefined, it must be known that there is none.
