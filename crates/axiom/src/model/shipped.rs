@@ -5,7 +5,7 @@
 //! about one file, and no caller of [`shipped`] resolves includes. A copy of the folder loads in parts, as any model with
 //! includes does; a test compiles both ways and compares.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// Every shipped model: its name, and the text of its file.
 const FILES: &[(&str, &str)] = &[
@@ -30,14 +30,17 @@ const PARTS: &[(&str, &str)] = &[
     ("ptx/undefined.cat", include_str!("../../../../models/ptx/undefined.cat")),
 ];
 
-/// The same as [`FILES`], in one piece each.
-static WHOLE: LazyLock<Vec<(&str, String)>> =
-    LazyLock::new(|| FILES.iter().map(|(name, text)| (*name, whole(text))).collect());
+/// Those of [`FILES`] that have parts, in one piece. A check needs one model or two, so each is joined when it is asked for.
+static JOINED: [OnceLock<String>; FILES.len()] = [const { OnceLock::new() }; FILES.len()];
 
 /// The text of a shipped model in one piece, by its name with or without `.cat`.
 pub fn shipped(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".cat").unwrap_or(name);
-    WHOLE.iter().find(|(shipped, _)| *shipped == name).map(|(_, text)| text.as_str())
+    let (at, (_, text)) = FILES.iter().enumerate().find(|(_, (shipped, _))| *shipped == name)?;
+    // The parts of a model are in the folder that has its name.
+    let is_part = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
+    let has_parts = PARTS.iter().any(|(path, _)| is_part(path));
+    Some(if has_parts { JOINED.get(at)?.get_or_init(|| joined(text)) } else { text })
 }
 
 /// The text of a file of the `models` folder, as it is there: `ptx.cat`, `ptx/tensor.cat`.
@@ -53,16 +56,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A text with its parts in the place of the lines that include them. A line that includes anything else stays.
-fn whole(text: &str) -> String {
-    let mut joined = String::with_capacity(text.len());
+fn joined(text: &str) -> String {
+    let mut whole = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let included = line.trim_end().strip_prefix("include \"").and_then(|rest| rest.strip_suffix('"'));
         match included.and_then(|path| PARTS.iter().find(|(part, _)| *part == path)) {
             Some((path, part)) => {
-                joined += &format!("(* ==== {path} ==== *)\n{part}\n");
+                whole += &format!("(* ==== {path} ==== *)\n{part}\n");
             }
-            None => joined += line,
+            None => whole += line,
         }
     }
-    joined
+    whole
 }
