@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fencepost_check::Budget;
 use fencepost_check::compare::Side;
 use fencepost_check::expect::conform::{self, Agreement, Expected, Property, Row};
+use fencepost_check::model::purpose::Purpose;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::operational::{self, Exploring};
 use fencepost_check::options::{CrossCheck, Deepening, Options, Outcomes, Wanted};
@@ -17,7 +18,6 @@ use fencepost_machine::lostpop::rules::Rules;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
-use fencepost_syntax::litmus::Arch;
 use fencepost_tell::output::Status;
 
 use super::check::engine;
@@ -199,7 +199,7 @@ fn templates(folder: &Path, library: &Library) -> Option<Vec<Job>> {
     if !found.inputs.is_empty() {
         found.problems.iter().for_each(|problem| terminal::complain(&problem.0));
     }
-    let model = match library.get(Models::default_of(Arch::Ptx)) {
+    let model = match library.get(Models::default_for(Purpose::Ptx)) {
         Ok(model) => model,
         Err(refused) => {
             terminal::err(&refused.0);

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use fencepost_check::expect::expectation::{self, Comparison, Expectations};
 use fencepost_check::expect::requirement::Requirement;
+use fencepost_check::model::purpose::Purpose;
 use fencepost_check::model::readings::Settings;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, Why};
 use fencepost_syntax::limits::{self, Ended};
-use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source};
 use fencepost_tell::output::Row;
 use fencepost_tell::words;
@@ -270,7 +270,6 @@ fn models(
     library: &Library,
     file: &mut File,
 ) -> Vec<(Arc<LoadedModel>, Settings)> {
-    let arch = test.program.arch;
     let with_readings = |names: Vec<String>| names.into_iter().map(|name| (name, readings.clone())).collect();
     let names: Vec<(String, Settings)> = match choice {
         Choice::These(models) => {
@@ -278,11 +277,12 @@ fn models(
         }
         Choice::All => with_readings(owned(&Models::of_test(test))),
         Choice::Expected if file.expectations.lines.is_empty() => {
-            let default = Models::default_for(test);
-            // Readings are of the whole model.
-            let is_ptx = arch == Arch::Ptx && default.starts_with("ptx");
-            let name = if is_ptx && !readings.is_empty() { "ptx" } else { default };
-            with_readings(vec![name.to_owned()])
+            let purpose = match Purpose::of(test) {
+                // Readings are of the whole model.
+                Purpose::Ptx if !readings.is_empty() => Purpose::PtxSinceClusters,
+                purpose => purpose,
+            };
+            with_readings(vec![Models::default_for(purpose).to_owned()])
         }
         Choice::ExpectedOrAll if file.expectations.lines.is_empty() => with_readings(owned(&Models::of_test(test))),
         Choice::Expected | Choice::ExpectedOrAll => expected(test, readings, &file.expectations),

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use fencepost_check::expect::expectation::Comparison;
+use fencepost_check::model::purpose::Purpose;
 use fencepost_check::model::readings::Settings;
 use fencepost_tell::output::{Row, Status, herd, json, junit, table};
 use fencepost_tell::{explain, render};
@@ -35,7 +36,9 @@ impl<'a> Results<'a> {
             let title = inputs.iter().map(|input| input.name().chars().count()).max().unwrap_or(0);
             let model = match choice {
                 Choice::These(models) => models.iter().map(|model| model.name.chars().count()).max().unwrap_or(0),
-                Choice::Expected | Choice::ExpectedOrAll | Choice::All => "ptx-7.5".len(),
+                Choice::Expected | Choice::ExpectedOrAll | Choice::All => {
+                    fencepost_check::Models::default_for(Purpose::Ptx).len()
+                }
             };
             table = table.reserving(title, model);
         }

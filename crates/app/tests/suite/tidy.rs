@@ -114,6 +114,44 @@ fn executions_have_one_door() {
     assert!(found.is_empty(), "these ask an engine past check::session: {found:#?}");
 }
 
+/// Files of the upper crates that name a shipped model, and why.
+const NAME_MODELS: [(&str, &str); 8] = [
+    ("app/src/cli/map.rs", "values of an option"),
+    ("check/src/alike.rs", "a test"),
+    ("check/src/look/failing_waits/compare.rs", "a test"),
+    ("check/src/look/joint_rounds/compare.rs", "a test"),
+    ("check/src/model/compiled.rs", "the bytes of each file of `models`"),
+    ("check/src/model/load.rs", "the first word of a cat file"),
+    ("check/src/model/purpose.rs", "programs of PTX"),
+    ("check/src/model/shipped_readings.rs", "what `fencepost readings` tells of each"),
+];
+
+/// A model says of itself what it is for, in its header: a copy under another name gets the same service. `sc` is not looked
+/// for, because it is a modifier of PTX too; the neutral form of tests has the names that its authors gave to models.
+#[test]
+fn no_model_is_known_by_its_name() {
+    let models = fs::read_dir(root().join("models")).expect("the models");
+    let names = models.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names = names.filter_map(|name| Some(name.strip_suffix(".cat")?.to_owned())).filter(|name| name != "sc");
+    let quoted: Vec<String> = names.map(|name| format!("\"{name}\"")).collect();
+    assert!(quoted.len() > 4, "{quoted:?}");
+    let mut found = Vec::new();
+    for name in ["check", "repair", "tell", "app"] {
+        for path in files(&root().join("crates").join(name).join("src"), "rs") {
+            let (text, path) = (fs::read_to_string(&path).unwrap_or_default(), relative(&path));
+            let inside = path.strip_prefix("crates/").unwrap_or(&path);
+            if NAME_MODELS.iter().any(|(known, _)| *known == inside) || inside.starts_with("check/src/test/neutral/") {
+                continue;
+            }
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let named = lines.filter(|line| quoted.iter().any(|name| line.contains(name.as_str())));
+            found.extend(named.map(|line| format!("{path}: {}", line.trim())));
+        }
+    }
+    assert!(found.is_empty(), "these know a model by its name: {found:#?}");
+}
+
 #[test]
 fn the_repository_speaks_of_the_product_only() {
     let words = [["/wo", "rk/"].concat(), ["/ro", "ot/"].concat(), ["DEVELOP", "ERS.md"].concat()];

@@ -8,6 +8,7 @@ use fencepost_program::unfold::UnfoldError;
 use fencepost_report::why::{Undecided, Why};
 
 use crate::model::load::LoadedModel;
+use crate::model::purpose::Purpose;
 use crate::test::Test;
 
 /// An instruction without a meaning.
@@ -24,7 +25,8 @@ pub(crate) fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
     if let Some(why) = without_meaning(test) {
         return Some(why);
     }
-    if let Some(architecture) = test.architecture.filter(|it| *it != Architecture::Sc || model.name != "sc") {
+    let interleaves = model.vocabulary.purposes.contains(&Purpose::Interleaving);
+    if let Some(architecture) = test.architecture.filter(|it| *it != Architecture::Sc || !interleaves) {
         let what = format!("axioms of {0} (`fencepost machine lost-pop --arch {0}` runs it)", architecture.name());
         return Some(Why::Unsupported { span: test.litmus.span(), what });
     }

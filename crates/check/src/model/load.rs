@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use fencepost_axiom::model::compile::{Compilation, Options, compile_parsed};
 use fencepost_axiom::model::{BaseRelation, BaseSet, Model, Operator, shipped};
 use fencepost_axiom::replay::Includes;
-use fencepost_machine::requests::Architecture;
 use fencepost_program::program::{Feature, Version};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions};
-use fencepost_syntax::litmus::{Arch, Declaration, Dialect};
+use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
 use crate::look::race::Flags;
 use crate::model::compiled::{self, Compiled};
+use crate::model::purpose::Purpose;
 use crate::model::readings::{Point, Settings};
 use crate::model::variants::{self, Mentioned};
-use crate::model::vocabulary::{Assumption, Vocabulary};
+use crate::model::vocabulary::{Assumption, Vocabulary, is_default_for};
 use crate::phrase::either;
 use crate::test::Test;
 
@@ -286,38 +286,12 @@ impl Models {
         shipped::names().filter(about).collect()
     }
 
-    /// The model a program of this architecture is checked under where nothing else is said.
-    pub fn default_of(arch: Arch) -> &'static str {
-        match arch {
-            Arch::Ptx => "ptx-7.5",
-            Arch::X86 | Arch::X86_64 => "x86-tso",
-            Arch::C => "rc11-scoped",
-        }
-    }
-
-    /// The same for one test: what only the whole PTX model speaks of is checked under that, and so is a test that says it
-    /// is written for a version with clusters (7.8) or a newer one.
-    pub fn default_for(test: &Test) -> &'static str {
-        const WHOLE: &str = "ptx";
-        let program = &test.program;
-        if test.architecture == Some(Architecture::Sc) {
-            return "sc";
-        }
-        if is_mixed(test) {
-            return "cmm";
-        }
-        let newer = program.features.iter().any(|feature| feature.node != Feature::Proxy);
-        // A version, or memory declared as kernels do: who writes so asks about today's PTX.
-        let says_newer = test.litmus.declarations.iter().any(|declaration| match &declaration.node {
-            Declaration::Version { major, minor } => (*major, *minor) >= (7, 8),
-            Declaration::Location { space, .. } => space.is_some() && test.litmus.dialect == Dialect::Ptx,
-            _ => false,
-        });
-        if program.arch == Arch::Ptx && (newer || says_newer) && shipped::shipped(WHOLE).is_some() {
-            WHOLE
-        } else {
-            Models::default_of(program.arch)
-        }
+    /// The shipped model for such programs, where nothing else is said.
+    pub fn default_for(purpose: Purpose) -> &'static str {
+        let is_for = |name: &&str| shipped::shipped(name).is_some_and(|text| is_default_for(text, purpose));
+        shipped::names()
+            .find(is_for)
+            .expect("invariant: each word is in the header of a shipped model, which a test checks")
     }
 
     /// The first sentence of a shipped model's header.
@@ -422,7 +396,8 @@ impl Models {
 type Gathered = BTreeMap<String, (Source, cat::Model)>;
 
 /// What lines of a header begin with that are no prose.
-const HEADERS: [&str; 7] = ["features:", "readings:", "settled:", "findings:", "races:", "assumes:", "repairs:"];
+const HEADERS: [&str; 8] =
+    ["default-for:", "features:", "readings:", "settled:", "findings:", "races:", "assumes:", "repairs:"];
 
 /// No model of the field has a tenth of this.
 const MOST_FILES: usize = 256;
@@ -533,6 +508,16 @@ mod tests {
         assert_eq!(about("mine.cat", "\"X86 TSO\"\nacyclic po"), (false, true));
         assert_eq!(about("mine.cat", "SC\nacyclic po"), (true, true));
         assert_eq!(about("mine.cat", "AArch64\nacyclic po"), (false, false));
+    }
+
+    #[test]
+    fn every_kind_of_program_has_one_shipped_model() {
+        for (word, purpose) in Purpose::WORDS {
+            let is_for =
+                |name: &&str| Models::shipped(name).is_some_and(|it| it.vocabulary.purposes.contains(&purpose));
+            let names: Vec<&str> = Models::names().into_iter().filter(is_for).collect();
+            assert_eq!(names, [Models::default_for(purpose)], "{word}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub mod compiled;
 pub mod facts;
 pub mod load;
+pub mod purpose;
 pub mod readings;
 pub mod shipped;
 pub(crate) mod shipped_readings;

@@ -1,6 +1,7 @@
 //! All shipped models at once: their readings for `fencepost readings`, and their bytes for the cache.
 
 use crate::model::load::Models;
+use crate::model::purpose::Purpose;
 use crate::model::readings::{Point, table};
 use crate::model::shipped_readings::words;
 
@@ -11,10 +12,11 @@ pub struct OfModel {
     pub points: Vec<Point>,
 }
 
-/// Every point of every shipped model that has some; `ptx` comes first, with all of [`table`].
+/// Every point of every shipped model that has some; the whole model of PTX comes first, with all of [`table`].
 pub fn readings() -> Vec<OfModel> {
-    let mut all = vec![OfModel { model: "ptx", points: table() }];
-    for name in Models::names().into_iter().filter(|name| *name != "ptx") {
+    let whole = Models::default_for(Purpose::PtxSinceClusters);
+    let mut all = vec![OfModel { model: whole, points: table() }];
+    for name in Models::names().into_iter().filter(|name| *name != whole) {
         let Some(model) = Models::shipped(name) else { continue };
         let mut points = model.points.clone();
         points.retain(|point| point.id.is_none());

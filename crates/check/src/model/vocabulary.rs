@@ -6,7 +6,8 @@
 //! race, unless a line `// races: FLAG …` says which are.
 //!
 //! `// assumes: WORD …` says what may be taken for granted of its executions ([`Assumption`]), and `// repairs: own`, or
-//! `// repairs: MODEL`, who says what a race lacks ([`Repairs`]).
+//! `// repairs: MODEL`, who says what a race lacks ([`Repairs`]). `// default-for: WORD …` says which programs a shipped model is
+//! for ([`Purpose`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +16,13 @@ use fencepost_report::finding::FindingKind;
 use fencepost_syntax::cat::CheckRole;
 use fencepost_syntax::{Diagnostic, Source, Span};
 
+use crate::model::purpose::Purpose;
+
 const FINDINGS: &str = "// findings:";
 const RACES: &str = "// races:";
 const ASSUMES: &str = "// assumes:";
 const REPAIRS: &str = "// repairs:";
+const DEFAULT_FOR: &str = "// default-for:";
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Vocabulary {
@@ -26,6 +30,8 @@ pub struct Vocabulary {
     races: Option<Vec<String>>,
     pub assumptions: BTreeSet<Assumption>,
     pub repairs: Repairs,
+    /// What the model is for, where nobody names one.
+    pub purposes: BTreeSet<Purpose>,
 }
 
 /// What may be taken for granted of the executions of a model. Of a model that does not say so, nothing is.
@@ -68,6 +74,13 @@ pub enum Repairs {
     By(String),
 }
 
+/// Whether a model's header says that it is for such programs. Only the lines before the first empty one are looked at: that is
+/// where the shipped models have theirs.
+pub(crate) fn is_default_for(text: &str, purpose: Purpose) -> bool {
+    let lines = head(text).take_while(|line| *line != "//").filter_map(|line| line.strip_prefix(DEFAULT_FOR));
+    lines.flat_map(split).any(|word| Purpose::from_word(word) == Some(purpose))
+}
+
 /// The comment lines at the head of a model.
 fn head(text: &str) -> impl Iterator<Item = &str> {
     let is_comment = |line: &&str| line.is_empty() || line.starts_with("//");
@@ -108,6 +121,8 @@ impl Vocabulary {
                 vocabulary.races.get_or_insert_default().extend(split(words).map(str::to_owned));
             } else if let Some(words) = line.strip_prefix(ASSUMES) {
                 vocabulary.assumptions.extend(split(words).filter_map(Assumption::from_word));
+            } else if let Some(words) = line.strip_prefix(DEFAULT_FOR) {
+                vocabulary.purposes.extend(split(words).filter_map(Purpose::from_word));
             } else if let Some(word) = line.strip_prefix(REPAIRS).and_then(|words| split(words).next()) {
                 vocabulary.repairs = if word == "own" { Repairs::Own } else { Repairs::By(word.to_owned()) };
             }
@@ -159,6 +174,11 @@ impl Vocabulary {
             let known: Vec<&str> = Assumption::WORDS.iter().map(|(word, _)| *word).collect();
             let help = format!("`// assumes:` takes {}", known.join(", "));
             return Some(error(word, format!("`{word}` is nothing that can be assumed of a model"), &help));
+        }
+        if let Some(word) = words(text, DEFAULT_FOR).find(|word| Purpose::from_word(word).is_none()) {
+            let known: Vec<&str> = Purpose::WORDS.iter().map(|(word, _)| *word).collect();
+            let help = format!("`// default-for:` takes {}", known.join(", "));
+            return Some(error(word, format!("`{word}` is no kind of program"), &help));
         }
         let own = words(text, REPAIRS).find(|word| *word == "own")?;
         let has = |name: &&&str| model.nodes.iter().any(|node| node.name.as_deref() == Some(**name));

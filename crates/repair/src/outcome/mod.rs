@@ -12,6 +12,7 @@ mod orders;
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
 use fencepost_check::model::load::{LoadedModel, Models};
+use fencepost_check::model::purpose::Purpose;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::report;
@@ -232,9 +233,9 @@ impl Search<'_, '_> {
         atomic::told(scene, &mends, &|| self.is_interleaving())?.cause(scene)
     }
 
-    /// Whether a run of the threads that take turns has the outcome too, as the model `sc` says.
+    /// Whether a run of the threads that take turns has the outcome too, as the model of interleavings says.
     fn is_interleaving(&self) -> bool {
-        let Some(sc) = Models::shipped("sc") else { return false };
+        let Some(sc) = Models::shipped(Models::default_for(Purpose::Interleaving)) else { return false };
         let report = check_as_read(self.test, &sc, self.options).report;
         report.questions.get(self.question).is_some_and(|answer| answer.verdict == Verdict::Violated)
     }
