@@ -62,14 +62,14 @@ const PIECES: &[(&str, &[Told])] = &[
                     "P1's `fence.proxy.async.shared::cta` (line 15) belongs behind line 17",
                     "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 16) belongs behind line 17",
                 ],
-                "before the access it should tell of",
+                "before the access that it should publish",
             ),
             (
                 &[
                     "P2's `fence.proxy.async.shared::cta` (line 25) belongs behind line 27",
                     "P2's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 26) belongs behind line 27",
                 ],
-                "P2's line 25 comes before the access it should tell of",
+                "P2's line 25 comes before the access that it should publish",
             ),
         ],
     ),
@@ -77,8 +77,8 @@ const PIECES: &[(&str, &[Told])] = &[
     (
         "async/bulk/consumers-parity",
         &[
-            (&["[full], 1` in P1 instead of"], "(line 18) asks for the phase before"),
-            (&["[full], 1` in P2 instead of"], "(line 28) asks for"),
+            (&["[full], 1` in P1 instead of"], "(line 18) waits with the wrong parity"),
+            (&["[full], 1` in P2 instead of"], "(line 28) waits with the wrong parity"),
         ],
     ),
     (
@@ -109,7 +109,7 @@ const PIECES: &[(&str, &[Told])] = &[
     ),
     (
         "tcgen05/4-threads-st-left-commit",
-        &[(&["arrive::one.shared::cluster.b64 [b]` in P0 instead of"], "tells only that factors have been read")],
+        &[(&["arrive::one.shared::cluster.b64 [b]` in P0 instead of"], "signals only that the factors have been read")],
     ),
 ];
 

@@ -70,7 +70,7 @@ pub fn race(context: &Context<'_>, example: &Example<'_>) -> Explanation {
     let reads: Vec<String> =
         told.iter().map(|(called, values)| format!("{called} reads {}", values.join(", then "))).collect();
     if !reads.is_empty() {
-        lines.push(Line { text: format!("this happens where {}", reads.join(" and ")), ..Line::default() });
+        lines.push(Line { text: format!("seen in an execution where {}", reads.join(" and ")), ..Line::default() });
     }
     Explanation { summary, lines, rejected: Vec::new(), remark: None }
 }

@@ -109,7 +109,7 @@ fn lacking(context: &Context<'_>, report: &Report) -> Vec<Line> {
     let line = |text: String, section: Option<String>| Line { text, section, ..Line::default() };
     if report.is_told_of_a_race(&report.termination.missing) {
         return vec![line(
-            "missing: the same as of the race, with which every fair execution ends too".to_owned(),
+            "missing: the repair of the race, with which every fair execution ends too".to_owned(),
             None,
         )];
     }

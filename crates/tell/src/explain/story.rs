@@ -35,12 +35,12 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let (summary, order) = match interleaving(context, execution, &finals, &happened) {
         Interleaving::Found(order) => ("This execution is allowed, and it is an interleaving of the threads:", order),
         Interleaving::Impossible if !asynchronous::has_elements(context, execution) => (
-            "This execution is allowed. No single interleaving explains it; what does not fit the order told here is marked.",
+            "This execution is allowed. No interleaving of the threads gives this result; steps out of order are marked.",
             by_communication(context, execution, &happened),
         ),
         // The elements of one asynchronous operation were kept together, which they need not be.
         Interleaving::Impossible | Interleaving::NotFound => (
-            "This execution is allowed. What does not fit the order told here is marked.",
+            "This execution is allowed. Steps out of order are marked.",
             by_communication(context, execution, &happened),
         ),
     };

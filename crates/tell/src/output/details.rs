@@ -26,7 +26,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
         let _ = writeln!(text, "  there may be more races: {}", rest.message);
     }
     if report.races.undiagnosed > 0 {
-        let _ = writeln!(text, "  what is missing was looked for in the first {MOST_RACES} races only");
+        let _ = writeln!(text, "  repairs were looked for in the first {MOST_RACES} races only");
     }
     if let Some(dependence) = &report.races.depends {
         let _ = writeln!(text, "  races: depends on {dependence}");

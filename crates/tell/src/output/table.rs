@@ -451,7 +451,7 @@ fn sentence(report: &Report, answer: &QuestionAnswer) -> String {
         (Verdict::Holds, "exists" | "permit" | "check") => "reachable",
         (Verdict::Violated, "exists" | "permit" | "check") => "not reachable",
         (Verdict::Holds, "~exists") => "never reached",
-        (Verdict::Violated, "~exists") => "reachable, although it must not be",
+        (Verdict::Violated, "~exists") => "reachable, but the test says it must not be",
         (Verdict::Holds, _) => "true in every execution",
         (Verdict::Violated, _) if report.is_always_broken(answer) => "false in every execution",
         (Verdict::Violated, _) => "false in some execution",

@@ -111,7 +111,7 @@ pub(super) fn outcome(reason: &Outcome) -> String {
             place(write),
             read.thread.0
         ),
-        Outcome::EndsSoInTurns => "runs in which the threads take turns end so too, and no fence helps".to_owned(),
+        Outcome::EndsSoInTurns => "interleavings of the threads end so too, so no fence helps".to_owned(),
         Outcome::NothingMakesItWait => "nothing makes it wait".to_owned(),
         Outcome::TornVector { read, write } => format!(
             "{} sees one element of {} and misses another: the elements of a vector are accesses of their own, in no order",
@@ -119,7 +119,7 @@ pub(super) fn outcome(reason: &Outcome) -> String {
             called(write)
         ),
         Outcome::SeveralAccesses { at } => format!("{} is several accesses", called(at)),
-        Outcome::OnlyLooks { at } => format!("{} only looks", called(at)),
+        Outcome::OnlyLooks { at } => format!("{} only loads", called(at)),
         Outcome::TwoAccesses { first, second } => {
             format!("{} and {} are two accesses", called(first), called(second))
         }

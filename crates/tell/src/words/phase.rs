@@ -102,11 +102,11 @@ pub(super) fn announcing(reason: &Announcing) -> String {
 pub(super) fn parity(reason: &Parity) -> String {
     match reason {
         Parity::OneParity { wait, mbarrier } => format!(
-            "{} asks with one parity in every round, and phases alternate between 0 and 1",
+            "{} uses one parity in every iteration, but phases alternate between 0 and 1",
             waits(wait, mbarrier)
         ),
         Parity::ParityNeverChanges { wait, mbarrier, register } => format!(
-            "{} asks with {register} in every round, which never changes, and phases alternate",
+            "{} uses {register} in every iteration, which never changes, but phases alternate",
             waits(wait, mbarrier)
         ),
         Parity::WrongFirstParity { wait, mbarrier, register } => format!(
@@ -115,20 +115,20 @@ pub(super) fn parity(reason: &Parity) -> String {
             waits(wait, mbarrier)
         ),
         Parity::ParityOfRound { wait, mbarrier, stages } => format!(
-            "{} asks with the parity of the round, and a stage is used every {stages} rounds",
+            "{} changes its parity in every iteration, but a stage is used every {stages} iterations",
             waits(wait, mbarrier)
         ),
         Parity::ParityOfOtherRounds { wait, mbarrier, changes, used } => format!(
-            "{} asks with a parity that changes {}, and a stage is used {}",
+            "{} uses a parity that changes {}, but a stage is used {}",
             waits(wait, mbarrier),
             every(*changes),
             every(*used)
         ),
         Parity::AsksForRoundBefore { wait, mbarrier } => {
-            format!("{} asks for the phase before: its answer is about another round", waits(wait, mbarrier))
+            format!("{} waits with the wrong parity: it tests the phase of another iteration", waits(wait, mbarrier))
         }
         Parity::AsksForPhaseBefore { wait } => {
-            format!("{} asks for the phase before: its answer is about another round", called(wait))
+            format!("{} waits with the wrong parity: it tests the phase of another iteration", called(wait))
         }
         Parity::FreshPhase { wait } => format!(
             "{0}'s wait in line {1} waits for the first phase of a fresh mbarrier, which is not over before {0} goes on \
@@ -136,7 +136,7 @@ pub(super) fn parity(reason: &Parity) -> String {
             wait.thread.0, wait.line
         ),
         Parity::PhaseNeverComes { wait } => {
-            format!("{}'s wait in line {} asks with the parity of a phase that does not come", wait.thread.0, wait.line)
+            format!("{}'s wait in line {} waits with the parity of a phase that never comes", wait.thread.0, wait.line)
         }
         Parity::LoopsCountApart { counts, number, other, its } => {
             format!("{}'s loop counts to {number} (line {}), and {}'s to {its}", counts.thread.0, counts.line, other.0)
@@ -150,5 +150,5 @@ fn waits(wait: &Site, mbarrier: &str) -> String {
 }
 
 fn every(rounds: i64) -> String {
-    if rounds == 1 { "every round".to_owned() } else { format!("every {rounds} rounds") }
+    if rounds == 1 { "every iteration".to_owned() } else { format!("every {rounds} iterations") }
 }

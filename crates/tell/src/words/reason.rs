@@ -65,8 +65,8 @@ fn strength(reason: &Strength) -> String {
         Strength::Weak { at } => format!("{} is weak", called(at)),
         Strength::WeakMeanwhile { at } => format!("{} is weak, and may happen while the other does", called(at)),
         Strength::OnlyVolatile { at } => format!("{} is only volatile", called(at)),
-        Strength::AcquiresNothing { at } => format!("{} releases and acquires nothing", called(at)),
-        Strength::ReleasesNothing { at } => format!("{} acquires and releases nothing", called(at)),
+        Strength::AcquiresNothing { at } => format!("{} only releases: it acquires nothing", called(at)),
+        Strength::ReleasesNothing { at } => format!("{} only acquires: it releases nothing", called(at)),
         Strength::ReturnsNothing { at } => format!("{} returns nothing and acquires nothing", called(at)),
         Strength::OrdersNothing { at } => format!("{} orders nothing by itself", called(at)),
         Strength::NotSequentiallyConsistent { at } => format!("{} is not sequentially consistent", called(at)),
@@ -189,7 +189,7 @@ fn waiting(reason: &Waiting) -> String {
         }
         Waiting::WaitsForNoStores { wait } => format!("{} does not wait for stores", called(wait)),
         Waiting::WaitsForNoLoads { wait } => format!("{} does not wait for loads", called(wait)),
-        Waiting::TellsOfReadsOnly { commit } => format!("{} tells only that factors have been read", called(commit)),
+        Waiting::TellsOfReadsOnly { commit } => format!("{} signals only that the factors have been read", called(commit)),
         Waiting::CommitsOwnOperations { commit, operation: of } => format!(
             "{} is about operations that {} started, not about {}",
             called(commit),
@@ -221,7 +221,7 @@ fn position(reason: &Position) -> String {
             called(other)
         ),
         Position::TellsTooEarly { at, other } => {
-            format!("{} comes before {} and tells nothing of it", called(at), called(other))
+            format!("{} comes before {} and does not publish it", called(at), called(other))
         }
         Position::AnnouncesTooLate { at, other } => format!(
             "{} comes after {}, and the phase may be over before the bytes are announced",
@@ -232,9 +232,9 @@ fn position(reason: &Position) -> String {
             format!("{} comes before {} and does not cover it", called(at), called(other))
         }
         Position::TooLate { at, other } => format!("{} comes after {}, too late for it", called(at), called(other)),
-        Position::MessageTooEarly { at } => format!("{} comes before the access it should tell of", called(at)),
+        Position::MessageTooEarly { at } => format!("{} comes before the access that it should publish", called(at)),
         Position::LineTooEarly { at } => {
-            format!("{}'s line {} comes before the access it should tell of", at.thread.0, at.line)
+            format!("{}'s line {} comes before the access that it should publish", at.thread.0, at.line)
         }
         Position::BeforeWait { access, wait } => {
             format!("{} comes before the wait for it, {}", called(access), called(wait))
@@ -267,7 +267,7 @@ fn meeting(reason: &Meeting) -> String {
             format!("{} does not take part in the barrier of line {}", thread.0, barrier.line)
         }
         Meeting::FlagNotRead { reader, flag, write } => format!(
-            "{} never looks at {flag}, by which {} tells that it is done (line {})",
+            "{} never reads {flag}, which {} sets when it is done (line {})",
             reader.0, write.thread.0, write.line
         ),
         Meeting::FlagReadOnce { read } => format!(
@@ -303,7 +303,7 @@ fn ordering(reason: &Ordering) -> String {
             format!("nothing orders {}, and no small change that was tried does (PTX ISA 8.9.5)", both(first, second))
         }
         Ordering::NothingOrdersInTime { first, second } => format!(
-            "nothing orders {} (PTX ISA 8.9.5); the time limit left no time for what would",
+            "nothing orders {} (PTX ISA 8.9.5); the time limit left no time to look for a repair",
             both(first, second)
         ),
         Ordering::LaunchMissed { wait } => format!(
@@ -344,9 +344,9 @@ fn ordering(reason: &Ordering) -> String {
             access(second)
         ),
         Ordering::OutcomeRuledOut => {
-            "in this order of the two no execution has the outcome that the test asks for".to_owned()
+            "if they are ordered so, no execution has the outcome that the test asks for".to_owned()
         }
-        Ordering::AnswerStillWrong => "a question is answered wrongly then too".to_owned(),
+        Ordering::AnswerStillWrong => "a question is still answered wrongly".to_owned(),
         Ordering::WarpBarrier { lines, reading, section } => warp_barrier(lines, reading, section),
     }
 }

@@ -323,7 +323,7 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "algorithms/09-clc/clc-scheduler-early-arrival",
-        "comes before the access it should tell of",
+        "comes before the access that it should publish",
         &[
             "`fence.proxy.async.shared::cta` in P1",
             "P1's `mbarrier.arrive.shared::cta.b64 _, [empty]` (line 17) belongs behind line 18",
@@ -331,22 +331,22 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "algorithms/02-tma-store/reduce-then-flag-no-poll",
-        "P1 never looks at flag, by which P0 tells that it is done (line 10)",
+        "P1 never reads flag, which P0 sets when it is done (line 10)",
         &["a loop around `ld.acquire.gpu.global.u32 %seen, [flag]; setp.eq.u32 %waited, %seen, 1` in P1"],
     ),
     (
         "algorithms/11-split-k/split-k-two-helpers-no-poll",
-        "P0 never looks at sem",
+        "P0 never reads sem",
         &["a loop around `ld.acquire.gpu.global.u32 %seen, [sem]; setp.eq.u32 %waited, %seen, 2` in P0"],
     ),
     (
         "algorithms/12-look-back/look-back-three-tiles-no-poll",
-        "P1 never looks at s0",
+        "P1 never reads s0",
         &["a loop around `ld.acquire.gpu.global.u32 %seen, [s0]; setp.eq.u32 %waited, %seen, 1` in P1"],
     ),
     (
         "algorithms/15-multi-gpu/peer-tma-no-poll",
-        "P1 never looks at flag",
+        "P1 never reads flag",
         &["a loop around `ld.acquire.sys.global.u32 %seen, [flag]; setp.eq.u32 %waited, %seen, 1` in P1"],
     ),
     (
@@ -368,12 +368,12 @@ const TELLERS: &[(&str, &str, &[&str])] = &[
     ),
     (
         "algorithms/06-multicast/multicast-parity",
-        "asks for the phase before: its answer is about another round",
+        "waits with the wrong parity: it tests the phase of another iteration",
         &["`mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [empty], 0` in P0 instead of"],
     ),
     (
         "algorithms/11-split-k/split-k-turnstile-no-poll",
-        "P2 never looks at turn, by which P0 tells that it is done (line 6)",
+        "P2 never reads turn, which P0 sets when it is done (line 6)",
         &["a loop around `ld.acquire.gpu.global.u32 %seen, [turn]; setp.eq.u32 %waited, %seen, 1` in P2"],
     ),
     (

@@ -21,7 +21,7 @@ fn ptx(text: &str) -> String {
 }
 
 const INTERLEAVING: &str = "it is an interleaving of the threads";
-const NONE: &str = "No single interleaving explains it";
+const NONE: &str = "No interleaving of the threads gives this result";
 
 fn no_interleaving(text: &str, marked: &str) {
     let story = ptx(text);
