@@ -71,6 +71,8 @@ const RELATIONS: &[Entry] = &[
     entry("dependency", Telling::Dependency("outcome"), sections::NO_THIN_AIR_AXIOM),
     entry("overlooked", Telling::Omission, sections::NO_THIN_AIR_AXIOM),
     entry("observation", Telling::Observation, sections::OBSERVATION_ORDER),
+    entry("strong-observation", Telling::Observation, sections::OBSERVATION_ORDER),
+    entry("seen", Telling::Observation, sections::OBSERVATION_ORDER),
     entry("obs", Telling::Observation, sections::OBSERVATION_ORDER),
     entry("pattern-synchronizes", Telling::Pattern, "8.8, 8.9.4"),
     entry("synchronizes-with", Telling::Pattern, sections::MEMORY_SYNCHRONIZATION),

@@ -189,7 +189,9 @@ fn waiting(reason: &Waiting) -> String {
         }
         Waiting::WaitsForNoStores { wait } => format!("{} does not wait for stores", called(wait)),
         Waiting::WaitsForNoLoads { wait } => format!("{} does not wait for loads", called(wait)),
-        Waiting::TellsOfReadsOnly { commit } => format!("{} signals only that the factors have been read", called(commit)),
+        Waiting::TellsOfReadsOnly { commit } => {
+            format!("{} signals only that the factors have been read", called(commit))
+        }
         Waiting::CommitsOwnOperations { commit, operation: of } => format!(
             "{} is about operations that {} started, not about {}",
             called(commit),

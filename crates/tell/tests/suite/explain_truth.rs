@@ -221,3 +221,16 @@ fn each_access_of_a_tensor_copy_has_its_own_proxy() {
     );
     assert!(story.contains("writes s = 7 (4 elements) (async proxy)"), "{story}");
 }
+
+/// Two fences that forbid an outcome are named, by every model of PTX: without them it is allowed.
+#[test]
+fn fences_that_synchronise_are_told() {
+    let text = "PTX fences\n{ x = 0; y = 0; }\n P0@cta 0, gpu 0 | P1@cta 1, gpu 0 ;\n \
+                st.weak.u32 [x], 1 | ld.relaxed.gpu.u32 %r1, [y] ;\n fence.acq_rel.gpu | fence.acq_rel.gpu ;\n \
+                st.relaxed.gpu.u32 [y], 1 | ld.weak.u32 %r2, [x] ;\nexists (P1:%r1=1 /\\ P1:%r2=0)\n";
+    for model in ["ptx-6.0", "ptx-7.5", "ptx"] {
+        let story = explained(text, model);
+        let told = "P0's `fence.acq_rel.gpu`, followed by `st.relaxed.gpu.u32 [y], 1`, synchronises with P1's";
+        assert!(story.contains(told), "{model}: {story}");
+    }
+}
