@@ -48,7 +48,13 @@ pub(super) fn text(piece: &Piece) -> String {
 /// What is missing where no change is known that brings it.
 fn general(piece: &Piece) -> String {
     match piece {
-        Piece::OrderBetween { first, second } => format!("an order between {}", both(first, second)),
+        // No repair was found: the general means.
+        Piece::OrderBetween { first, second } if first.thread == second.thread => {
+            format!("a wait, or a fence of the right proxies, between {}", both(first, second))
+        }
+        Piece::OrderBetween { first, second } => {
+            format!("a barrier, or a release and an acquire, between {}", both(first, second))
+        }
         Piece::OrderOfLines { first, second } => {
             format!("an order between lines {} and {} of {}", first.line, second.line, first.thread.0)
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::check;
 use fencepost_check::{Models, Options, load};
+use fencepost_report::piece::Piece;
 use fencepost_report::{Diagnosis, Report, TerminationAnswer};
 use fencepost_syntax::Source;
 use fencepost_tell::explain;
@@ -266,7 +267,7 @@ fn what_does_not_help_is_not_named() {
     );
     assert!(!diagnoses(&ring).is_empty());
     for diagnosis in diagnoses(&ring) {
-        let is_general = diagnosis.missing.iter().all(|missing| missing.text.starts_with("an order between"));
+        let is_general = diagnosis.missing.iter().all(|missing| matches!(missing.what, Piece::OrderBetween { .. }));
         assert!(diagnosis.confirmed || is_general, "{diagnosis:?}");
         assert!(!diagnosis.why.is_empty());
     }
