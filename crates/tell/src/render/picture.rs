@@ -154,7 +154,9 @@ fn any<'a>(model: &LoadedModel, checked: &Checked, unfolding: &'a Unfolding) -> 
 
 /// What a race means where it leaves nothing defined.
 fn undefined(checked: &Checked) -> Option<String> {
-    checked.report.undefined.as_ref().map(|undefined| format!("A {}", undefined.message))
+    let undefined = checked.report.undefined.as_ref()?;
+    let is_race = undefined.kinds.iter().all(|kind| kind.is_race());
+    Some(if is_race { format!("A {}", undefined.message) } else { undefined.message.clone() })
 }
 
 /// The example of the first race that was found.
