@@ -54,7 +54,9 @@ pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
         false => verifier.ends(&[*edit], stages),
     };
     match guesses.iter().find(helps) {
-        Some(edit) => Some((edit.reason.iter().cloned().collect(), vec![edit.missing(&scene)])),
+        Some(edit) => {
+            Some((edit.reason.iter().cloned().collect(), Edit::all_missing(std::slice::from_ref(edit), &scene)))
+        }
         None => never_set::why(&scene).map(|reason| (vec![reason], Vec::new())),
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers of executions: exact, or at least so many.
 
 /// How many executions there are.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Count {
     pub count: u64,
     /// False: there are at least `count`.

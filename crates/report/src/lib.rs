@@ -13,6 +13,7 @@ pub mod why;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use fencepost_syntax::Source;
@@ -25,10 +26,10 @@ use verdict::{Dependence, Verdict, Why};
 pub use count::Count;
 
 /// The version of the schema.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The answers to one test under one model.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Report {
     pub schema: u32,
     pub test: String,
@@ -41,7 +42,7 @@ pub struct Report {
     pub hash: String,
     /// The worst verdict of the questions that can be broken. Where nothing is asked it
     /// is `Holds`, or `Unknown` if a limit or a request ended the work.
-    #[serde(serialize_with = "verdict_word")]
+    #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
     /// Why the verdict is `Unknown`.
     pub why: Option<Reason>,
@@ -59,7 +60,7 @@ pub struct Report {
     /// The distinct final states, ascending; those that were met, where the executions were not all counted.
     pub outcomes: Vec<Outcome>,
     /// How many more there are than are listed.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub unlisted: u64,
     pub races: Races,
     pub protocol: Protocol,
@@ -151,19 +152,18 @@ impl Report {
 
 /// The behaviour of the program is undefined: every outcome is possible, also those that no execution of the model has.
 /// Executions and outcomes are examples then.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Undefined {
     /// The flags of the model that say so, ascending: `data-race`, `scoped-race`.
     pub flags: Vec<String>,
     /// What each of them means.
-    #[serde(skip_serializing)]
     pub kinds: Vec<FindingKind>,
     /// What it means, in words.
     pub message: String,
 }
 
 /// The answer to one question.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct QuestionAnswer {
     /// `exists`, `~exists`, `forall`, `permit`, `assert`, `check`.
     pub kind: String,
@@ -171,7 +171,7 @@ pub struct QuestionAnswer {
     pub name: Option<String>,
     pub condition: String,
     pub line: u32,
-    #[serde(serialize_with = "verdict_word")]
+    #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
     pub why: Option<Reason>,
     /// What the verdict depends on, where it is `Depends`.
@@ -190,7 +190,7 @@ pub struct QuestionAnswer {
 }
 
 /// What an outcome that must not be comes from, where no race explains it.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Cause {
     /// `missed-write`, `early-read`, `overwritten`, `torn-vector`, `not-atomic`, `interleaving` (`docs/findings.md`).
     pub kind: String,
@@ -203,7 +203,7 @@ pub struct Cause {
 }
 
 /// A reading that mattered or was asked for.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct UsedReading {
     pub name: String,
     /// What the rest of the report was found under.
@@ -213,7 +213,7 @@ pub struct UsedReading {
 }
 
 /// Why something is unknown, and where.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Reason {
     /// `time`, `memory`, `bound`, `unsupported`, `mixed-size`, `size`, `undefined`, `thin-air`, `cancelled`, `internal`.
     pub kind: String,
@@ -235,7 +235,7 @@ impl Reason {
 }
 
 /// An instruction form without a model, and where it stands.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Form {
     /// The form, and what was probably meant if it looks misspelt.
     pub what: String,
@@ -243,13 +243,13 @@ pub struct Form {
 }
 
 /// Counted from 1.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Place {
     pub line: u32,
     pub column: u32,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     pub values: Assignment,
     /// How many executions end in it. An execution whose final memory is not unique (partial coherence) counts in each
@@ -321,7 +321,7 @@ impl Serialize for Number {
     }
 }
 
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Races {
     pub answer: RaceAnswer,
     /// Only the executions that pass the filter and in which assumed reads (NVLitmus `== n`) return what is assumed were
@@ -344,7 +344,7 @@ pub struct Races {
     pub why: Option<Why>,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceAnswer {
     /// Every execution was looked at, those that never end too; there is one, and none has a race.
@@ -360,14 +360,13 @@ pub enum RaceAnswer {
 }
 
 /// Two instructions that race in some execution.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Race {
     /// The flag of the model: `data-race`, `scoped-race` of atomics, `mixed-size-race`, `exit-before-access` of an access and the exit of a CTA, or
     /// `access-before-start` of an access to the memory of a CTA that may not have started
     /// that its memory may not outlive.
     pub flag: String,
     /// What the flag means.
-    #[serde(skip_serializing)]
     pub kind: FindingKind,
     pub first: Access,
     pub second: Access,
@@ -380,14 +379,13 @@ pub struct Race {
 }
 
 /// What a race lacks.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Diagnosis {
     pub first: RacingAccess,
     pub second: RacingAccess,
     /// Why nothing orders the two, in words; empty until `tell` has put the report into words.
     pub why: String,
     /// The same as data.
-    #[serde(skip_serializing)]
     pub reasons: Vec<reason::Reason>,
     /// Together they order the two accesses; empty where no small change does.
     pub missing: Vec<Missing>,
@@ -398,12 +396,11 @@ pub struct Diagnosis {
 }
 
 /// An access of a race in plain words; all elements of one instruction are one access.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct RacingAccess {
     /// `reads s`, `writes s`, `updates s`; empty until the report is put into words.
     pub what: String,
     /// The same as data.
-    #[serde(skip_serializing)]
     pub act: Act,
     /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`; `none` of an exit.
     pub proxy: String,
@@ -412,18 +409,34 @@ pub struct RacingAccess {
 }
 
 /// A piece of synchronisation that is not there.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Missing {
     /// What and where: "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9"; empty until the report is put into words.
     pub text: String,
     /// The same as data.
-    #[serde(skip_serializing)]
     pub what: Piece,
     pub thread: String,
     /// The instruction beside which it belongs, or which is to change.
     pub line: u32,
     /// Of the PTX ISA.
     pub section: String,
+    /// The same as changes of the source text, together with those of the other pieces. Empty where the piece is no change of the
+    /// test, or its notation has no place for it.
+    pub edits: Vec<TextEdit>,
+}
+
+/// A part of the source text that is to be replaced; nothing is replaced where start and end are one.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct TextEdit {
+    /// Byte offsets in the source.
+    pub start: u32,
+    pub end: u32,
+    /// The same as lines and columns, counted from 1.
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+    pub replacement: String,
 }
 
 impl Missing {
@@ -433,7 +446,7 @@ impl Missing {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Access {
     pub thread: String,
     pub line: u32,
@@ -442,7 +455,7 @@ pub struct Access {
 }
 
 /// How the program uses its mbarriers.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Protocol {
     pub answer: ProtocolAnswer,
     /// One per mbarrier, instruction and kind.
@@ -451,7 +464,7 @@ pub struct Protocol {
     pub depends: Option<Dependence>,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProtocolAnswer {
     /// Every execution was looked at, and none breaks a rule.
@@ -466,7 +479,7 @@ pub enum ProtocolAnswer {
 }
 
 /// A rule about mbarriers that some execution breaks.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct ProtocolError {
     /// `uninitialised`, `init-of-live`, `count-range`, `too-many-arrivals`, `tx-range`, `drop-to-zero`,
     /// `no-complete-completed`, `used-after-inval`, `parity-range`, `parity-aliasing`, `missing-wait`, `missing-bytes`,
@@ -484,7 +497,7 @@ pub struct ProtocolError {
 }
 
 /// An operation on an mbarrier, and the state it leaves.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Step {
     /// None for the initial state.
     pub thread: Option<String>,
@@ -505,7 +518,7 @@ pub struct Step {
 }
 
 /// A rule that needs no other thread to be broken.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Warning {
     /// Stable: expectations name it (`docs/findings.md`).
     pub name: String,
@@ -518,7 +531,7 @@ pub struct Warning {
     pub other: Option<Place>,
 }
 
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Termination {
     pub answer: TerminationAnswer,
     /// No execution ends at all; false where that is not known.
@@ -532,7 +545,6 @@ pub struct Termination {
     /// report is put into words.
     pub cause: String,
     /// The same as data.
-    #[serde(skip_serializing)]
     pub reasons: Vec<reason::Reason>,
     /// That change: the test was checked again with it. Where the test has races too, what leaves none and makes it end.
     pub missing: Vec<Missing>,
@@ -541,7 +553,7 @@ pub struct Termination {
 }
 
 /// A thread that never ends.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Stuck {
     pub thread: String,
     /// None where it never starts.
@@ -552,7 +564,7 @@ pub struct Stuck {
     pub goes_round: bool,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TerminationAnswer {
     Terminates,
@@ -564,7 +576,7 @@ pub enum TerminationAnswer {
 }
 
 /// An execution, events named by numbers.
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Witness {
     pub events: Vec<WitnessEvent>,
     /// Pairs of event ids.
@@ -576,7 +588,7 @@ pub struct Witness {
     pub state: Assignment,
 }
 
-#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct WitnessEvent {
     pub id: u32,
     /// None for an initial write.
@@ -589,12 +601,12 @@ pub struct WitnessEvent {
     /// The instruction; empty for an initial write.
     pub text: String,
     /// `generic proxy`, `async proxy` and so on; None for what accesses no memory.
-    pub proxy: Option<&'static str>,
+    pub proxy: Option<String>,
     /// The event that started the asynchronous operation it is part of.
     pub started_by: Option<u32>,
 }
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EventKind {
     Init,
@@ -605,6 +617,65 @@ pub enum EventKind {
     Issue,
     /// The end of a thread.
     Exit,
+}
+
+impl<'de> Deserialize<'de> for Assignment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Assignment, D::Error> {
+        struct Values;
+        impl<'de> Visitor<'de> for Values {
+            type Value = Assignment;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of values")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Assignment, A::Error> {
+                let mut values = Vec::new();
+                while let Some((name, value)) = map.next_entry::<String, Number>()? {
+                    values.push((Arc::from(name), value));
+                }
+                Ok(Assignment(values))
+            }
+        }
+        deserializer.deserialize_map(Values)
+    }
+}
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Number, D::Error> {
+        struct Value;
+        impl Visitor<'_> for Value {
+            type Value = Number;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, its digits, or the name of an unknown value")
+            }
+
+            fn visit_i64<E>(self, value: i64) -> Result<Number, E> {
+                Ok(Number::Known(value.into()))
+            }
+
+            fn visit_u64<E>(self, value: u64) -> Result<Number, E> {
+                Ok(Number::Known(value.into()))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Number, E> {
+                Ok(text.parse().map_or_else(|_| Number::Unknown(text.to_owned()), Number::Known))
+            }
+        }
+        deserializer.deserialize_any(Value)
+    }
+}
+
+/// What a verdict depends on, and why one is not known, stand in fields of their own: the word alone is read.
+fn verdict_of_word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Verdict, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "Holds" => Ok(Verdict::Holds),
+        "Violated" => Ok(Verdict::Violated),
+        "Depends" => Ok(Verdict::Depends(Dependence::default())),
+        "Unknown" => Ok(Verdict::Unknown(Why::Internal(String::new()))),
+        word => Err(de::Error::unknown_variant(word, &["Holds", "Violated", "Depends", "Unknown"])),
+    }
 }
 
 pub fn verdict_word<S: Serializer>(verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {

@@ -25,14 +25,14 @@ pub enum Verdict {
 
 /// What an answer depends on: the smallest set of contested points whose readings change it, all others at their
 /// weakest, and the answer under each combination of their readings.
-#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Dependence {
     pub readings: Vec<String>,
     pub cases: Vec<Case>,
 }
 
 /// An answer under chosen readings.
-#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Case {
     /// One value per reading of the dependence, in its order.
     pub values: Vec<String>,

@@ -73,6 +73,23 @@ fn reports_of_published_bugs_follow_the_schema() {
     assert!(proxies.contains("none") && proxies.contains("async proxy"), "{proxies:?}");
 }
 
+/// A report is read back: what is written of it again is the same, byte for byte.
+#[test]
+fn reports_are_read_back_and_written_the_same() {
+    let folder = Folder::new();
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
+    let run = fencepost(&folder, &["check", corpus.to_str().expect("a path"), "--json"]);
+    let mut read = 0;
+    for line in run.out.lines() {
+        let report: fencepost_report::Report = serde_json::from_str(line).expect("a report");
+        let again = serde_json::to_string(&report).expect("JSON");
+        let fields = again.strip_suffix('}').expect("an object");
+        assert!(line.starts_with(fields), "read:\n{line}\nwritten:\n{again}");
+        read += 1;
+    }
+    assert!(read > 500, "{read} {}", run.err);
+}
+
 const HANGS: &str = "PTX hangs\n{ x = 0; y = 0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n st.weak y, 2 | st.weak y, 1 ;\n LC00: | ;\n \
     ld.relaxed.gpu r0, x | ;\n bne r0, 1, LC00 | ;\nforall (y == 1)\n";
 const CLEAN: &str = "PTX clean\n{ x = 0; }\n P0@cta 0,gpu 0 ;\n st.relaxed.gpu x, 1 ;\nexists (x == 1)\n";

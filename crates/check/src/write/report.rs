@@ -316,7 +316,7 @@ impl Writer<'_> {
             value: reader.value(id).map(|value| self.number(value)),
             line: thread.map(|_| self.test.source.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
-            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| Proxy::of(event).name()),
+            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| Proxy::of(event).name().to_owned()),
             started_by: event.strand.as_ref().map(|strand| strand.issue.0),
         })
     }

@@ -1,14 +1,15 @@
 //! What an edit is as a missing piece: where it belongs, and the section of the ISA.
 
 use fencepost_program::ThreadId;
-use fencepost_report::Missing;
 use fencepost_report::piece::{self, Piece};
 use fencepost_report::reason::Reason;
+use fencepost_report::{Missing, TextEdit};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::edit::apply::{Work, counted};
+use crate::edit::text;
 use crate::edit::{Change, Edit, End, Semantics};
 use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, position};
@@ -26,16 +27,25 @@ impl Edit {
             span.is_some() && edits.iter().any(|edit| half(edit, other) == span)
         };
         let told = edits.iter().filter(|edit| !both(edit, Semantics::Acquire, Semantics::Release));
-        let one = |edit: &Edit| {
-            let mut missing = edit.missing(scene);
-            if let (Piece::Strengthened { semantics, .. }, true) =
-                (&mut missing.what, both(edit, Semantics::Release, Semantics::Acquire))
-            {
+        let groups: Vec<Vec<&Edit>> = told
+            .map(|edit| match both(edit, Semantics::Release, Semantics::Acquire) {
+                true => {
+                    let other = |other: &&Edit| half(other, Semantics::Acquire) == half(edit, Semantics::Release);
+                    [edit].into_iter().chain(edits.iter().filter(other)).collect()
+                }
+                false => vec![edit],
+            })
+            .collect();
+        let texts = text::of_groups(&groups, &scene.test.litmus, &scene.test.source);
+        let texts = texts.unwrap_or_else(|| vec![Vec::new(); groups.len()]);
+        let one = |(group, edits): (&Vec<&Edit>, Vec<TextEdit>)| {
+            let mut missing = group.first()?.missing(scene);
+            if let (Piece::Strengthened { semantics, .. }, true) = (&mut missing.what, group.len() > 1) {
                 *semantics = Some(piece::Semantics::AcqRel);
             }
-            missing
+            Some(Missing { edits, ..missing })
         };
-        told.map(one).collect()
+        groups.iter().zip(texts).filter_map(one).collect()
     }
 
     /// The reasons of all pieces, each once.
@@ -49,7 +59,7 @@ impl Edit {
         reasons
     }
 
-    pub(crate) fn missing(&self, scene: &Scene<'_>) -> Missing {
+    fn missing(&self, scene: &Scene<'_>) -> Missing {
         let (thread, line) = match &self.change {
             Change::Insert { at } => at.first().map(|(anchor, _)| (anchor.thread, anchor.span)),
             Change::Declare { .. } => None,
@@ -70,7 +80,14 @@ impl Edit {
         .map_or((String::new(), 0), |(thread, span)| {
             (scene.thread_name(thread).to_owned(), scene.test.source.position(span.start).line)
         });
-        Missing { text: String::new(), what: self.piece(scene), thread, line, section: self.section.to_owned() }
+        Missing {
+            text: String::new(),
+            what: self.piece(scene),
+            thread,
+            line,
+            section: self.section.to_owned(),
+            edits: Vec::new(),
+        }
     }
 
     fn piece(&self, scene: &Scene<'_>) -> Piece {

@@ -35,8 +35,7 @@ pub(crate) fn told(
     }
     for (pair, edits) in updates(scene, &missed) {
         if mends(&edits) {
-            let (reasons, missing) =
-                (story(scene, pair, is_interleaving()), edits.iter().map(|edit| edit.missing(scene)).collect());
+            let (reasons, missing) = (story(scene, pair, is_interleaving()), Edit::all_missing(&edits, scene));
             return Some(Told { kind: SEVERAL, pair, reasons, missing, confirmed: true });
         }
     }
@@ -124,13 +123,7 @@ fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> 
     let scope = scene.common(read, write);
     let both: Option<Vec<Edit>> = [write, read].into_iter().map(|id| whole(scene, id, scope)).collect();
     if let Some(edits) = both.filter(|edits| mends(edits)) {
-        return Told {
-            kind: TORN,
-            pair,
-            reasons,
-            missing: edits.iter().map(|edit| edit.missing(scene)).collect(),
-            confirmed: true,
-        };
+        return Told { kind: TORN, pair, reasons, missing: Edit::all_missing(&edits, scene), confirmed: true };
     }
     let (at, location) = (scene.site(write), scene.variable(write));
     let what = Piece::OneScalarAccess { write: at, read: scene.site(read), location };

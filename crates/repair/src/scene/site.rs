@@ -86,7 +86,7 @@ impl Scene<'_> {
     /// A piece that belongs beside the instruction of an event.
     pub(crate) fn missing(&self, beside: EventId, what: Piece, section: &str) -> Missing {
         let (thread, line) = (self.name(beside).to_owned(), self.line(beside));
-        Missing { text: String::new(), what, thread, line, section: section.to_owned() }
+        Missing { text: String::new(), what, thread, line, section: section.to_owned(), edits: Vec::new() }
     }
 
     /// An access of a race, as the report has it.

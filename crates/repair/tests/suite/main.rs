@@ -15,6 +15,7 @@ mod one_edit_kernels;
 mod pieces;
 mod repairs;
 mod tensor_life;
+mod text_edits;
 
 use fencepost_check::{Checked, LoadedModel, Options, Test};
 
