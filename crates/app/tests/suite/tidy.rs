@@ -1,6 +1,6 @@
 //! The house rules that a machine can check: every source file says what it is, crates know only what the architecture lets
-//! them know, the modules of a crate import each other in no cycle, citations of the PTX ISA are in one table, and the
-//! repository speaks of the product only. Limits on the lengths of files and functions were tried: they led to files cut at
+//! them know, the modules of a crate import each other in no cycle, citations of the PTX ISA are in one table, no code
+//! reads its own sentences, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they led to files cut at
 //! the limit and to helpers without a meaning of their own.
 
 use std::fs;
@@ -70,6 +70,77 @@ fn crates_know_only_what_they_may() {
             assert!(allowed.contains(&dependency), "crate {name} must not depend on {dependency}");
         }
     }
+}
+
+/// Crates that must not find out what something is by reading the sentences that they made.
+const WITHOUT_READING: &[&str] = &["check", "repair", "mapping", "tell", "app"];
+
+/// Calls that read a text.
+const READS: &[&str] = &[
+    ".contains(",
+    ".starts_with(",
+    ".ends_with(",
+    ".strip_prefix(",
+    ".strip_suffix(",
+    ".replace(",
+    ".replacen(",
+    ".split_once(",
+    ".rsplit_once(",
+    ".find(",
+    ".matches(",
+    "== ",
+    "!= ",
+];
+
+/// What may be read: text that is not ours, or whose data is not there yet.
+const MAY_READ: &[(&str, &str)] = &[
+    // The operating system's words.
+    ("crates/app/src/inputs.rs", " (os error "),
+    // `program` gives what was probably meant as part of a text.
+    ("crates/app/src/command/file.rs", "did you mean"),
+    // The end of an explanation, as a caption.
+    ("crates/tell/src/render/picture.rs", "which the axiom "),
+    ("crates/tell/src/render/picture.rs", "which is "),
+];
+
+/// The literal that a text begins with, after `&` or `format!(`.
+fn literal(text: &str) -> Option<&str> {
+    let text = text.trim_start().trim_start_matches('&');
+    let text = text.strip_prefix("format!(").unwrap_or(text).trim_start().strip_prefix('"')?;
+    let mut escaped = false;
+    let end = text.find(|next| {
+        let ends = next == '"' && !escaped;
+        escaped = next == '\\' && !escaped;
+        ends
+    })?;
+    text.get(..end)
+}
+
+/// Whether a literal has two words with a space between them.
+fn is_sentence(literal: &str) -> bool {
+    let is_word = |word: &str| word.len() > 1 && word.chars().all(|next| next.is_ascii_alphabetic());
+    literal.split(' ').collect::<Vec<_>>().windows(2).any(|two| two.iter().all(|word| is_word(word)))
+}
+
+#[test]
+fn nothing_is_found_out_by_reading_our_own_sentences() {
+    let mut found = Vec::new();
+    for path in WITHOUT_READING.iter().flat_map(|name| files(&root().join("crates").join(name).join("src"), "rs")) {
+        let (text, name) = (fs::read_to_string(&path).expect("source file"), relative(&path));
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for call in READS {
+            for (at, _) in code.match_indices(call) {
+                let Some(read) = code.get(at + call.len()..).and_then(literal) else { continue };
+                if is_sentence(read) && !MAY_READ.contains(&(name.as_str(), read)) {
+                    found.push(format!("{name}: {call}\"{read}\""));
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "match on data instead of words: {found:#?}");
+    assert!(
+        is_sentence("is relaxed") && !is_sentence("wait_group 0") && literal("&format!(\"a {b}\", x)") == Some("a {b}")
+    );
 }
 
 #[test]

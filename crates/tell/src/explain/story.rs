@@ -157,9 +157,9 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
 
 /// " through the texture proxy"; of the generic one nothing is said.
 fn through(context: &Context<'_>, id: EventId) -> String {
-    match context.event(id).map(|event| Proxy::of(event).name()) {
-        Some(proxy) if proxy.ends_with(" proxy") && proxy != "generic proxy" => format!(" through the {proxy}"),
-        _ => String::new(),
+    match context.event(id).map(Proxy::of) {
+        None | Some(Proxy::Generic | Proxy::TensorMemory) => String::new(),
+        Some(proxy) => format!(" through the {}", proxy.name()),
     }
 }
 

@@ -19,17 +19,17 @@ impl Apart<'_> {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);
-        let (from, to) = (Proxy::of(first).name(), Proxy::of(second).name());
+        let (from, to) = (Proxy::of(first), Proxy::of(second));
         let because = |text: String| Some(Because { text, section: "8.9.5, 9.7.15.4" });
         let (kind, tag) = match (from, to) {
-            (_, "tensormap proxy") => return because(self.no_map_gate(a, b)),
-            ("generic proxy", "generic proxy") => ("fence.proxy.alias", Tag::Alias),
-            ("generic proxy" | "async proxy", "generic proxy" | "async proxy") => ("fence.proxy.async", Tag::Async),
+            (_, Proxy::TensorMap) => return because(self.no_map_gate(a, b)),
+            (Proxy::Generic, Proxy::Generic) => ("fence.proxy.alias", Tag::Alias),
+            (Proxy::Generic | Proxy::Async, Proxy::Generic | Proxy::Async) => ("fence.proxy.async", Tag::Async),
             _ if from == to => return None,
-            _ => return because(format!("no gate to the {to} lies between")),
+            _ => return because(format!("no gate to the {} lies between", to.name())),
         };
         let gates = self.gates_between(a, b, tag);
-        let generic = if from == "generic proxy" { a } else { b };
+        let generic = if from == Proxy::Generic { a } else { b };
         if tag == Tag::Async && from != to {
             let other = if generic == a { b } else { a };
             if let Some(text) = self.misplaced(&gates, generic, other) {
