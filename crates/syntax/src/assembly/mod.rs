@@ -1,5 +1,6 @@
 //! Text of one instruction to [`Instruction`](crate::instruction::Instruction) and back, for PTX-like and x86 syntax.
 
+mod cuda;
 pub(crate) mod print;
 pub(crate) mod ptx;
 pub(crate) mod x86;

@@ -3,7 +3,7 @@
 //!
 //! The shape only: that `ld` has two operands is no business of this file.
 
-use super::{Ends, Marks, Names, at_end_of_instruction, instance, is_numbered_register};
+use super::{Ends, Marks, Names, at_end_of_instruction, cuda, instance, is_numbered_register};
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Address, Guard, Instruction, Operand};
 use crate::span::{Span, Spanned};
@@ -26,6 +26,11 @@ impl PtxReader<'_, '_> {
         if opcode.node.starts_with('%') {
             let message = format!("expected an instruction, found the register `{}`", opcode.node);
             self.cursor.report(Diagnostic::error(opcode.span, message).label("no instruction starts like this"));
+            return None;
+        }
+        if let Some(ptx) = cuda::in_ptx(&opcode.node).filter(|_| self.names == Names::Litmus) {
+            let message = format!("`{}` is CUDA C++, and threads are written in PTX", opcode.node);
+            self.cursor.report(Diagnostic::error(opcode.span, message).label("not PTX").help(format!("write {ptx}")));
             return None;
         }
         let opcode = Spanned::new(opcode.node.to_ascii_lowercase(), opcode.span);

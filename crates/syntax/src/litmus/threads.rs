@@ -12,7 +12,7 @@ use crate::c::CReader;
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Instruction, Operand};
 use crate::span::{Span, Spanned};
-use crate::text::{Kind, nearest};
+use crate::text::{Cursor, Kind, nearest};
 
 type Declarations = Vec<Spanned<Declaration>>;
 
@@ -304,6 +304,7 @@ impl Parser<'_> {
 
     fn block(&mut self, thread: &mut Thread, index: usize, declarations: &mut Declarations) {
         let mut scopes = Scopes::default();
+        let mut separators = Separators::default();
         loop {
             if self.cursor.eat("}").is_some() {
                 if scopes.leave(thread.body.len()) {
@@ -348,6 +349,9 @@ impl Parser<'_> {
                 self.statement(thread.arch, &mut thread.body, Ends::Line)
             };
             let label = parsed.is_some() && matches!(thread.body.last(), Some(Statement::Label(_)));
+            if parsed.is_some() && !label {
+                separators.note(&self.cursor);
+            }
             if parsed.is_some() && !label && !at_end_of_instruction(&self.cursor, Ends::Line) {
                 self.cursor.unexpected("`,`, `;` or a new line after the operand");
             }
@@ -358,6 +362,9 @@ impl Parser<'_> {
                 }
                 skip_instruction(&mut self.cursor, Ends::Line);
             }
+        }
+        if thread.arch == Arch::Ptx {
+            separators.report(&mut self.cursor);
         }
         scopes::settle(&scopes.closed, index, &mut thread.body, declarations);
     }
@@ -389,6 +396,35 @@ fn own_registers(declarations: &mut [Spanned<Declaration>], index: usize) {
     for declaration in declarations {
         if let Declaration::TypedRegister { thread, .. } = &mut declaration.node {
             *thread = u32::try_from(index).ok();
+        }
+    }
+}
+
+/// How the instructions of a block end. PTX wants `;`; a block may also have one instruction per line and no `;` at all. One
+/// that has both has lost a `;`.
+#[derive(Default)]
+struct Separators {
+    semicolons: usize,
+    /// The last letter of each instruction that only a line end parts from the next.
+    missing: Vec<Span>,
+}
+
+impl Separators {
+    /// The cursor stands behind an instruction.
+    fn note(&mut self, cursor: &Cursor) {
+        if cursor.at(";") {
+            self.semicolons += 1;
+        } else if cursor.peek().newline && !cursor.at("}") && !cursor.at_end() {
+            let end = cursor.span(cursor.previous()).end;
+            self.missing.push(Span::new(end.saturating_sub(1), end));
+        }
+    }
+
+    fn report(self, cursor: &mut Cursor) {
+        for span in self.missing.into_iter().filter(|_| self.semicolons > 0) {
+            let error = Diagnostic::error(span, "`;` is missing between two instructions");
+            cursor
+                .report(error.label("`;` is missing after this").help("end every instruction of the thread with `;`"));
         }
     }
 }

@@ -246,3 +246,35 @@ fn missing_pieces_are_named() {
     check(&test("exists (x = 1 and x = 2)"), &["`and` does not join conditions @ and ? write `/\\`"]);
     check(&test("exists (x = 1 or x = 2)"), &["`or` does not join conditions @ or ? write `\\/`"]);
 }
+
+#[test]
+fn a_lost_semicolon_in_a_block() {
+    let block = |code: &str| format!("PTX t\n{{ x = 0; }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\nexists (x = 1)\n");
+    let help = "end every instruction of the thread with `;`";
+    let lost = format!("`;` is missing between two instructions @ ] ? {help}");
+    check(&block("ld.weak.u32 %r1, [x]\nst.weak.u32 [x], 1;"), &[&lost]);
+    check(&block("fence.sc.gpu;\nld.weak.u32 %r1, [x]\n// why\nld.weak.u32 %r2, [x]\nexit;"), &[&lost, &lost]);
+    // One instruction per line without any `;`, and none behind the last, are other ways to write a block.
+    for code in ["ld.weak.u32 %r1, [x]\nst.weak.u32 [x], 1", "ld.weak.u32 %r1,\n [x];\nL:\nst.weak.u32 [x], 1"] {
+        let (tree, diagnostics) = litmus::parse(&block(code));
+        assert!(tree.is_some() && diagnostics.is_empty(), "{code}: {diagnostics:?}");
+    }
+}
+
+#[test]
+fn cuda_where_ptx_belongs() {
+    let block = |code: &str| format!("PTX t\n{{ x = 0; }}\nP0@cta 0, gpu 0 {{\n{code}\n}}\nexists (x = 1)\n");
+    for (code, word, ptx) in [
+        ("__syncthreads();", "__syncthreads", "`bar.sync 0;`"),
+        ("__threadfence();", "__threadfence", "`fence.acq_rel.gpu;` or `fence.sc.gpu;`"),
+        ("__threadfence_system();", "__threadfence_system", "`fence.acq_rel.sys;` or `fence.sc.sys;`"),
+        ("atomicCAS(&x, 0, 1);", "atomicCAS", "`atom.relaxed.gpu.cas.b32 %r, [x], 0, 1;`"),
+    ] {
+        let told = format!("`{word}` is CUDA C++, and threads are written in PTX @ {word} ? write {ptx}");
+        check(&block(code), &[&told]);
+    }
+    let (_, diagnostics) = litmus::parse(&block("cuda::atomic_ref<int> a(x);\natomicAdd(&x, 1);"));
+    let help: Vec<bool> =
+        diagnostics.iter().map(|it| it.help.as_ref().is_some_and(|it| it.starts_with("write `"))).collect();
+    assert_eq!(help, [true, true], "{diagnostics:?}");
+}

@@ -101,7 +101,7 @@ fn adjacent_bars_leave_a_cell_empty() {
 fn blocks_of_real_ptx() {
     let test = good(
         "PTX long\n\"a comment\"\nKey=Value\n{ x = 0; }\nP0@cta 0, gpu 0 {\n  .reg .pred p;\n  ld.relaxed.gpu.u32 %r1,\n    [x];\n\
-         again: setp.eq.s32 p, %r1, 0;\n @p bra again;\n fence.sc.gpu\n st.weak.u32 [x], 1; bar.sync 0 }\n\
+         again: setp.eq.s32 p, %r1, 0;\n @p bra again;\n fence.sc.gpu;\n st.weak.u32 [x], 1; bar.sync 0 }\n\
          P1 { }\nfilter x = 1\nlocations [x; 0:%r1;]\n~exists (x = 1)",
     );
     assert_eq!((test.layout, test.dialect), (Layout::Blocks, Dialect::Ptx));
