@@ -1,17 +1,17 @@
-//! All tables of instruction forms at once: which version brought an instruction, and what a misspelt one was meant to be.
+//! All tables of instruction forms at once: which version brought an instruction, and which words it may have.
 
 use fencepost_syntax::instruction::Instruction;
-use fencepost_syntax::suggest::nearest;
 
 use crate::program::Version;
 use crate::sections;
 use crate::table::form::{Form, Slot, version};
+use crate::table::modifier;
+use crate::table::ptx;
 use crate::table::ptx::arithmetic::{bits, integer};
 use crate::table::ptx::asynchronous::{copy, store, tensor_copy, tensormap};
 use crate::table::ptx::memory::{multimem, surface, vector};
 use crate::table::ptx::tensor::{tcgen05, tcgen05_mma, wgmma};
 use crate::table::ptx::{address, barrier, fence, launch, mbarrier, warp};
-use crate::table::typo;
 
 /// A form without what its table does with it.
 struct Row {
@@ -92,18 +92,45 @@ pub(crate) fn since(tree: &Instruction) -> Option<(Version, &'static str)> {
     words.max(row.map(|row| (row.since, row.section)))
 }
 
-/// What the first word that no form has was probably meant to be: `.arrive` for `mbarrier.arive`.
-pub(crate) fn meant(tree: &Instruction) -> Option<String> {
+/// What may stand in an instruction where its words leave the forms there are.
+pub(crate) struct Expected {
+    /// How many modifiers the forms below have in common with the instruction.
+    pub(crate) agreed: usize,
+    /// Their other words.
+    pub(crate) words: Vec<&'static str>,
+    /// Types, shapes and hints, of which there are too many to list.
+    pub(crate) slots: Vec<&'static Slot>,
+}
+
+/// The words of the forms that begin as the instruction does, as far as any form does; None for an unknown opcode.
+pub(crate) fn expected(tree: &Instruction) -> Option<Expected> {
     let rows = all();
-    let longest = rows.iter().map(|row| common(row, tree)).max().filter(|longest| *longest > 0)?;
-    let close = || rows.iter().filter(|row| common(row, tree) == longest);
-    let heads = close().filter_map(|row| row.head.get(longest).copied());
-    let slots = close().filter(|row| row.head.len() == longest).flat_map(|row| row.slots).flat_map(words).copied();
-    let known: Vec<&'static str> = heads.chain(slots).collect();
-    let unknown = tree.modifiers.iter().skip(longest - 1).find(|word| !known.contains(&word.node.as_str()))?;
-    let plain = unknown.node.len() > 2 && !typo::is_word(&unknown.node);
-    let found = nearest(&unknown.node, &known).filter(|_| plain)?;
-    Some(format!(".{found}"))
+    let opcode = tree.opcode.node.as_str();
+    let longest = rows.iter().map(|row| common(row, tree)).max().unwrap_or(0);
+    let classes = || ptx::rows().filter(|row| row.opcode == opcode).map(|row| modifier::candidates(row.classes));
+    if longest == 0 && classes().next().is_none() {
+        return None;
+    }
+    let close = || rows.iter().filter(|row| longest > 0 && common(row, tree) == longest);
+    let mut found: Vec<&'static str> = close().flat_map(|row| &row.head[longest..]).copied().collect();
+    found.extend(close().flat_map(|row| row.slots).flat_map(words));
+    if longest <= 1 {
+        found.extend(classes().flatten());
+    }
+    let slots = close().flat_map(|row| row.slots).collect();
+    Some(Expected { agreed: longest.saturating_sub(1), words: found, slots })
+}
+
+/// The instructions that have a model.
+pub(crate) fn opcodes() -> Vec<&'static str> {
+    all().iter().filter_map(|row| row.head.first().copied()).chain(ptx::rows().map(|row| row.opcode)).collect()
+}
+
+/// Whether any form of any instruction has the word.
+pub(crate) fn is_known(word: &str) -> bool {
+    let rows = all();
+    let in_row = |row: &Row| row.head.contains(&word) || row.slots.iter().any(|slot| words(slot).contains(&word));
+    rows.iter().any(in_row) || ptx::rows().any(|row| modifier::candidates(row.classes).contains(&word))
 }
 
 fn words(slot: &'static Slot) -> &'static [&'static str] {

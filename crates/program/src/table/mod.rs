@@ -2,13 +2,14 @@
 //!
 //! A folder per architecture. Beside them what they share: arithmetic that they are made of (`compute`), rows as data
 //! ([`form`], `forms`), dotted words ([`modifier`]), what the documentation lists ([`supported`]), which hardware a form
-//! needs ([`target`]), and what helps to say what is wrong (`operands`, `typo`).
+//! needs ([`target`]), and what helps to say what is wrong (`no_ptx`, `operands`, `typo`).
 
 pub(crate) mod c;
 mod compute;
 pub(crate) mod form;
 mod forms;
 pub(crate) mod modifier;
+mod no_ptx;
 mod operands;
 pub(crate) mod ptx;
 pub(crate) mod supported;
@@ -16,10 +17,9 @@ pub(crate) mod target;
 mod typo;
 pub(crate) mod x86;
 
+use fencepost_syntax::Diagnostic;
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Dialect;
-use fencepost_syntax::suggest::nearest;
-use fencepost_syntax::{Diagnostic, Span};
 
 pub(crate) use ptx::arithmetic::bits::float_bits;
 pub(crate) use ptx::register::operator as comparison_operator;
@@ -52,12 +52,8 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
             }
             Ok(())
         }
-        Err(Refusal::Unsupported(span, what)) if context.dialect == Dialect::Ptx => {
-            let what = match forms::meant(tree).filter(|_| !what.contains(MEANT)) {
-                Some(meant) => format!("{what} ({MEANT}{meant}`?)"),
-                None => what,
-            };
-            Err(Refusal::Unsupported(slip(tree, &what).unwrap_or(span), what))
+        Err(Refusal::Unsupported(..)) if context.dialect == Dialect::Ptx => {
+            no_ptx::judge(tree).map_or(done, |diagnostic| Err(Refusal::Error(diagnostic)))
         }
         done => done,
     }
@@ -84,15 +80,4 @@ fn brackets(context: &mut Context<'_>, tree: &Instruction) {
         let warning = Diagnostic::warning(operand.span, "PTX writes the address of an access in brackets");
         context.findings.diagnostics.push(warning.label("read as an address").help("put `[` and `]` around it"));
     }
-}
-
-const MEANT: &str = "did you mean `";
-
-/// The word that is probably misspelt.
-fn slip(tree: &Instruction, what: &str) -> Option<Span> {
-    let (meant, _) = what.split_once(MEANT).and_then(|(_, rest)| rest.split_once('`'))?;
-    let Some(plain) = meant.strip_prefix('.') else { return Some(tree.opcode.span) };
-    let words: Vec<&str> = tree.modifiers.iter().map(|word| word.node.as_str()).collect();
-    let near = nearest(plain, &words)?;
-    tree.modifiers.iter().find(|word| word.node == near).map(|word| word.span)
 }

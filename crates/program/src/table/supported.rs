@@ -4,11 +4,11 @@ use crate::program::Version;
 use crate::sections;
 use crate::table::form::{self, Form};
 use crate::table::modifier::{self, Class};
-use crate::table::ptx;
 use crate::table::ptx::arithmetic::{bits, float, integer};
 use crate::table::ptx::asynchronous::{copy, store, tensor_copy, tensormap};
 use crate::table::ptx::memory::{cache, multimem, surface, vector};
 use crate::table::ptx::tensor::{tcgen05, tcgen05_mma, wgmma};
+use crate::table::ptx::{self, Row};
 use crate::table::ptx::{address, barrier, fence, launch, mbarrier, warp};
 
 /// A form of real PTX that has a model.
@@ -47,7 +47,7 @@ pub fn supported_forms() -> Vec<SupportedForm> {
     add(&mut found, float::FORMS);
     for row in ptx::rows() {
         let (section, since) = provenance(row.opcode);
-        found.push(SupportedForm { pattern: pattern(row.opcode, row.classes), section, since });
+        found.push(SupportedForm { pattern: pattern(row), section, since });
     }
     found.sort();
     found.dedup();
@@ -63,17 +63,31 @@ fn add<K>(found: &mut Vec<SupportedForm>, forms: &[Form<K>]) {
 }
 
 /// The words a row of classes takes.
-fn pattern(opcode: &str, classes: &[Class]) -> String {
-    let mut text = opcode.to_string();
-    for class in classes {
+fn pattern(row: &Row) -> String {
+    let mut text = row.opcode.to_string();
+    for class in row.classes {
         let words: Vec<String> = match class {
             Class::Type | Class::Bits => vec![".type".to_string()],
             Class::Hint => continue,
-            class => modifier::candidates(&[*class]).iter().map(|word| format!(".{word}")).collect(),
+            class => words(row, *class).iter().map(|word| format!(".{word}")).collect(),
         };
         text += &format!("{{{}}}", words.join("|"));
     }
     text
+}
+
+/// The words of a class that this instruction can have: not every one has all semantics, and `.gl` is a level of `membar`.
+fn words(row: &Row, class: Class) -> Vec<&'static str> {
+    let mut words = modifier::candidates(&[class]);
+    match class {
+        Class::Sem => {
+            words.retain(|word| modifier::SEMS.iter().any(|(name, sem)| name == word && row.semantics().contains(sem)))
+        }
+        Class::Scope if row.opcode == "membar" => words.retain(|word| matches!(*word, "cta" | "gl" | "sys")),
+        Class::Scope => words.retain(|word| *word != "gl"),
+        _ => {}
+    }
+    words
 }
 
 /// The section and the first version of the opcodes of the class table.

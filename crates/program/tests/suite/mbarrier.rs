@@ -272,12 +272,12 @@ fn refusals() {
     // A multicast has a mask at the end, and no result.
     assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 _, [b];").contains("wrong number of operands"));
     assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 %rd1, [b], 1;").contains("returns nothing"));
+    assert!(refused("mbarrier.frobnicate.b64 [b];").contains("is no PTX"));
     for code in [
         "mbarrier.arrive.sys.b64 _, [b];",
         "mbarrier.arrive.noComplete.relaxed.b64 _, [b], 1;",
         "mbarrier.check_layout.b64 %p1, [b];",
         "mbarrier.try_wait.parity.phase_type::conditional.b64 %p1, [b], 0;",
-        "mbarrier.frobnicate.b64 [b];",
     ] {
         let found = program(&ptx(B, &[code])).unsupported;
         assert_eq!(found.len(), 1, "{code}");

@@ -33,6 +33,9 @@ pub(crate) enum Kind {
     Restricted,
 }
 
+/// Of a memory fence.
+pub(crate) const SEMANTICS: &[Sem] = &[Sem::Sc, Sem::AcqRel, Sem::Acquire, Sem::Release];
+
 const HALF: Slot = Slot::One(&["acquire", "release"]);
 const CLUSTER: Slot = Slot::One(&["cluster"]);
 const FABRIC: &[Slot] = &[HALF, Slot::One(&["sys"])];
@@ -196,9 +199,8 @@ pub(crate) fn fence(context: &mut Context<'_>, tree: &Instruction, modifiers: &M
     if !modifiers.words.is_empty() || modifiers.mmio {
         return Err(Refusal::Unsupported(tree.span(), modifier::spelled(tree)));
     }
-    const LEGAL: &[Sem] = &[Sem::Sc, Sem::AcqRel, Sem::Acquire, Sem::Release];
     if let Some(sem) = &modifiers.sem {
-        modifier::check_sem("fence", sem, LEGAL)?;
+        modifier::check_sem("fence", sem, SEMANTICS)?;
     }
     let tag = match modifiers.sem.as_ref().map(|sem| sem.node) {
         // `fence.scope` alone is acq_rel.
@@ -247,6 +249,11 @@ pub(crate) fn membar(context: &mut Context<'_>, tree: &Instruction, modifiers: &
     let [] = context.operands(tree)?;
     if let Some(proxy) = &modifiers.proxy {
         return proxy_fence(context, tree, modifiers, proxy);
+    }
+    if let Some(word) = tree.modifiers.iter().find(|word| word.node == "gpu") {
+        let message = format!("{} is no PTX: the levels of `membar` are `.cta`, `.gl` and `.sys`", spelled(tree));
+        let error = Diagnostic::error(word.span, message).label("not PTX");
+        return Err(Refusal::Error(error.help("write `membar.gl`, or `fence.sc.gpu`, which means the same")));
     }
     match &modifiers.scope {
         Some(scope) if scope.node != Scope::Cluster && modifiers.words.is_empty() => {

@@ -53,6 +53,17 @@ pub(crate) struct Row {
     pub(crate) classes: &'static [Class],
 }
 
+impl Row {
+    /// The semantics that the instruction can have.
+    pub(crate) fn semantics(&self) -> &'static [Sem] {
+        match self.kind {
+            Kind::Load { legal } | Kind::Store { legal } | Kind::Atom { legal } | Kind::Red { legal } => legal,
+            Kind::Fence => fence::SEMANTICS,
+            _ => &[],
+        }
+    }
+}
+
 const LD: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Acquire, Sem::Volatile, Sem::Mmio];
 const ST: &[Sem] = &[Sem::Weak, Sem::Relaxed, Sem::Release, Sem::Volatile, Sem::Mmio];
 const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
@@ -205,6 +216,9 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         return result;
     }
     let modifiers = modifier::parse(tree, row.classes)?;
+    if context.dialect == Dialect::Ptx && !matches!(row.kind, Kind::Membar) {
+        modifier::no_level(tree)?;
+    }
     match row.kind {
         Kind::Load { legal } => access::load(context, tree, &modifiers, legal, row.proxy, assume),
         Kind::Store { legal } => access::store(context, tree, &modifiers, legal, row.proxy),

@@ -1,0 +1,105 @@
+//! Instructions that are no PTX (PTX ISA 9.7), told from those that are and have no model here: the first are mistakes in the
+//! text, the second make the answer unknown.
+//!
+//! What PTX has beyond our tables is listed by word ([`typo`]). So a word is a mistake only if no instruction has it, and
+//! its own either takes few words or has one like it; or if its instruction has the word with something behind it
+//! (`.shared` for `.shared::cta`). A legal word in a place where it is none stays a form without a model.
+
+use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::suggest::nearest;
+use fencepost_syntax::{Diagnostic, Spanned};
+
+use crate::table::form::Slot;
+use crate::table::forms::{self, Expected};
+use crate::table::modifier::{self, spelled};
+use crate::table::typo;
+
+/// Instructions whose words are all known here.
+const COMPLETE: &[&str] =
+    &["fence", "membar", "mbarrier", "ld", "st", "atom", "red", "bar", "barrier", "griddepcontrol"];
+
+/// What CUDA, OpenCL and older PTX call a scope, and its name in PTX.
+const SCOPES: &[(&str, &str)] = &[
+    ("block", "cta"),
+    ("device", "gpu"),
+    ("gl", "gpu"),
+    ("system", "sys"),
+    ("workgroup", "cta"),
+    ("work_group", "cta"),
+];
+
+/// What is wrong with the words of an instruction, if it is no PTX.
+pub(crate) fn judge(tree: &Instruction) -> Option<Diagnostic> {
+    let opcode = tree.opcode.node.as_str();
+    let Some(expected) = forms::expected(tree) else {
+        return (!typo::is_opcode(opcode)).then(|| unknown_opcode(tree));
+    };
+    tree.modifiers.iter().skip(expected.agreed).find_map(|word| stray(tree, word, &expected))
+}
+
+fn unknown_opcode(tree: &Instruction) -> Diagnostic {
+    let opcode = tree.opcode.node.as_str();
+    let with_a_model = (opcode.len() > 2).then(|| nearest(opcode, &forms::opcodes())).flatten();
+    let help = match with_a_model.or_else(|| typo::nearest_opcode(opcode)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "docs/instructions.md lists the instructions that have a model".to_owned(),
+    };
+    let message = format!("`{opcode}` is no instruction of PTX");
+    Diagnostic::error(tree.opcode.span, message).label("not PTX").help(help)
+}
+
+/// A word that the instruction cannot have.
+fn stray(tree: &Instruction, word: &Spanned<String>, expected: &Expected) -> Option<Diagnostic> {
+    let text = word.node.as_str();
+    if expected.words.contains(&text) || expected.slots.iter().any(|slot| takes(slot, text)) || is_type(text) {
+        return None;
+    }
+    let longer = format!("{text}::");
+    let mut meant: Vec<&str> = expected.words.iter().copied().filter(|known| known.starts_with(&longer)).collect();
+    meant.sort_unstable();
+    meant.dedup();
+    if meant.is_empty() {
+        if text.len() <= 2 || forms::is_known(text) || typo::is_word(text) {
+            return None;
+        }
+        let scope = SCOPES.iter().find(|(name, scope)| *name == text && expected.words.contains(scope));
+        meant.extend(scope.map(|(_, scope)| *scope).or_else(|| nearest(text, &expected.words)));
+        // Shapes and hints are of many kinds.
+        let is_plain = !text.contains("::") && !text.starts_with(|it: char| it.is_ascii_digit());
+        if meant.is_empty() && !(is_plain && COMPLETE.contains(&tree.opcode.node.as_str())) {
+            return None;
+        }
+    }
+    Some(wrong_word(tree, word, expected, &meant))
+}
+
+fn wrong_word(tree: &Instruction, word: &Spanned<String>, expected: &Expected, meant: &[&str]) -> Diagnostic {
+    let message = format!("{} is no PTX: `{}` has no `.{}`", spelled(tree), head(tree, expected), word.node);
+    let diagnostic = Diagnostic::error(word.span, message).label("not PTX");
+    match meant {
+        [] => diagnostic.help("docs/instructions.md lists the forms that have a model"),
+        words => {
+            let words: Vec<String> = words.iter().map(|word| format!("`.{word}`")).collect();
+            diagnostic.help(format!("did you mean {}?", words.join(" or ")))
+        }
+    }
+}
+
+/// The words before the one that is wrong, as far as forms agree with them: `fence.proxy.async`.
+fn head(tree: &Instruction, expected: &Expected) -> String {
+    let agreed = tree.modifiers.iter().take(expected.agreed).map(|word| word.node.as_str());
+    std::iter::once(tree.opcode.node.as_str()).chain(agreed).collect::<Vec<_>>().join(".")
+}
+
+fn takes(slot: &Slot, word: &str) -> bool {
+    match slot {
+        Slot::One(words) | Slot::Maybe(words) | Slot::Early(words) => words.contains(&word),
+        Slot::Type => is_type(word),
+        Slot::Like { accepts, .. } => accepts(word),
+        Slot::Hints => modifier::is_hint(word),
+    }
+}
+
+fn is_type(word: &str) -> bool {
+    modifier::bits_type(word).is_some() || modifier::is_hint(word)
+}
