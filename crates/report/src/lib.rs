@@ -242,9 +242,12 @@ pub struct Form {
     pub places: Vec<Place>,
 }
 
-/// Counted from 1.
+/// A piece of the source; lines and columns are counted from 1.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Place {
+    /// Bytes of the source.
+    pub start: u32,
+    pub end: u32,
     pub line: u32,
     pub column: u32,
 }
@@ -449,6 +452,9 @@ impl Missing {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Access {
     pub thread: String,
+    /// Bytes of the source.
+    pub start: u32,
+    pub end: u32,
     pub line: u32,
     pub column: u32,
     pub text: String,
@@ -525,6 +531,9 @@ pub struct Warning {
     pub message: String,
     /// Of the PTX ISA.
     pub section: String,
+    /// Bytes of the source.
+    pub start: u32,
+    pub end: u32,
     pub line: u32,
     pub column: u32,
     /// Another place it is about.

@@ -394,6 +394,8 @@ pub fn access(test: &Test, unfolding: &Unfolding, event: &unfolding::Event, span
     let position = test.source.position(span.start);
     Access {
         thread: thread.map_or("init".to_owned(), |thread| thread.name.clone()),
+        start: span.start,
+        end: span.end,
         line: position.line,
         column: position.column,
         text: match test.instruction_text(span) {
@@ -411,7 +413,8 @@ fn forms(unsupported: &[Unsupported], source: &Source) -> Vec<Form> {
     let mut forms: Vec<Form> = Vec::new();
     for found in sorted {
         let position = source.position(found.span.start);
-        let place = Place { line: position.line, column: position.column };
+        let place =
+            Place { start: found.span.start, end: found.span.end, line: position.line, column: position.column };
         match forms.iter_mut().find(|form| form.what == found.what) {
             Some(form) if form.places.contains(&place) => {}
             Some(form) => form.places.push(place),

@@ -16,12 +16,12 @@ use crate::test::Test;
 pub(crate) fn gather(test: &Test, answers: &Answers) -> Vec<Warning> {
     let place = |span: Span| {
         let position = test.source.position(span.start);
-        Place { line: position.line, column: position.column }
+        Place { start: span.start, end: span.end, line: position.line, column: position.column }
     };
     let warning = |name: &str, (first, second): (Span, Span), message: String, section: &str| {
-        let Place { line, column } = place(first);
+        let Place { start, end, line, column } = place(first);
         let other = Some(place(second)).filter(|other| (other.line, other.column) != (line, column));
-        Warning { name: name.to_owned(), message, section: section.to_owned(), line, column, other }
+        Warning { name: name.to_owned(), message, section: section.to_owned(), start, end, line, column, other }
     };
     let mut warnings = Vec::new();
     for lint in &test.program.lints {
