@@ -82,7 +82,9 @@ pub(crate) struct Check {
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
     /// A shipped model (see `fencepost models`) or a .cat file; may be repeated [default: those of the expectations
-    /// beside the test, else x86-tso, rc11-scoped for C, cmm for mixed tests, ptx for PTX that needs it, ptx-7.5]
+    /// beside the test, else by architecture: x86-tso for x86,
+    /// rc11-scoped for C, cmm for host and device, ptx for PTX with clusters or asynchronous operations, ptx-7.5 for
+    /// other PTX]
     #[arg(short, long = "model", value_name = "NAME|FILE.cat")]
     pub(crate) model: Vec<String>,
     /// Check under every shipped model for the test's architecture

@@ -110,7 +110,7 @@ fn a_broken_expectation_file() {
     refused(&folder, &["mp.litmus"], "mp.expect:1:10");
     // Which model was meant is not known, so none is tried, unless one is named.
     let run = fencepost(&folder, &["check", "mp.litmus"]);
-    assert_eq!((run.code, run.out.as_str()), (2, "0 checks: 1 file not readable\n"), "{}", run.err);
+    assert_eq!((run.code, run.out.as_str()), (2, "0 checks: 1 file with errors\n"), "{}", run.err);
     let run = fencepost(&folder, &["check", "mp.litmus", "--model", "sc"]);
     assert!(run.code == 2 && run.out.contains("Holds"), "{}{}", run.out, run.err);
     folder.write("mp.expect", "ptx-7.5: Holds\nsc row 2: Holds\n");

@@ -39,7 +39,7 @@ fn over_several_files_bad_input_comes_before_a_violation() {
     let rows: Vec<&str> = run.out.lines().filter(|line| line.contains("ptx-7.5")).collect();
     assert_eq!(rows.len(), 2, "the other files are still checked: {}", run.out);
     assert!(rows[0].contains("Violated") && rows[1].contains("Holds"), "{}", run.out);
-    assert!(run.out.contains("2 checks: 1 holds, 1 violated, 2 with races, 1 file not readable"), "{}", run.out);
+    assert!(run.out.contains("2 checks: 1 holds, 1 violated, 2 with races, 1 file with errors"), "{}", run.out);
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_test_that_mentions_nothing_is_compared_by_everything() {
     folder.write("bad.litmus", "X86 bad\n{ x=0 }\n P0 ;\n FROB [x ;\nexists (x=1)\n");
     let run = fencepost(&folder, &["compare", "x86-tso", "sc", "--observe", "test", "sb.litmus", "bad.litmus"]);
     assert_eq!(run.code, 2, "{}", run.out);
-    let said = "sc ⊆ x86-tso: 1 test compared, 1 different, 0 skipped, 1 file not readable\n";
+    let said = "sc ⊆ x86-tso: 1 test compared, 1 different, 0 skipped, 1 file with errors\n";
     assert!(run.out.contains("P0:EAX=0; P1:EAX=0") && run.out.ends_with(said), "{}", run.out);
 }
 

@@ -139,7 +139,7 @@ fn conclusion(summary: &Summary) -> String {
     let mut tests =
         format!("{} compared, {differing} different, {skipped} skipped", phrase::count(*compared as u64, "test"));
     if summary.unreadable > 0 {
-        let _ = write!(tests, ", {} not readable", phrase::count(summary.unreadable as u64, "file"));
+        let _ = write!(tests, ", {} with errors", phrase::count(summary.unreadable as u64, "file"));
     }
     let holds = match summary.relation {
         None => return tests,

@@ -141,7 +141,7 @@ pub fn summary(reports: &[&Report], broken: usize) -> String {
         }
     }
     if broken > 0 {
-        parts.push(format!("{} not readable", phrase::count(broken as u64, "file")));
+        parts.push(format!("{} with errors", phrase::count(broken as u64, "file")));
     }
     format!("{}: {}\n", phrase::count(reports.len() as u64, "test"), parts.join(", "))
 }

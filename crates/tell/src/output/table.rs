@@ -519,7 +519,7 @@ pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
     add(&free, ["holds", "hold"], if depends { "violated or depending on the reading" } else { "violated" });
     parts.extend(found(&free));
     if broken_files > 0 {
-        parts.push(format!("{} not readable", phrase::count(broken_files as u64, "file")));
+        parts.push(format!("{} with errors", phrase::count(broken_files as u64, "file")));
     }
     format!("{}: {}\n", phrase::count(rows.len() as u64, "check"), parts.join(", "))
 }
@@ -548,8 +548,8 @@ mod tests {
             .map(|report| Row { report, comparison: &Comparison::NothingExpected, required: &[] })
             .collect();
         assert_eq!(summary(&rows, 0), "3 checks: 1 holds, 2 violated\n");
-        assert_eq!(summary(&rows[1..], 1), "2 checks: 0 hold, 2 violated, 1 file not readable\n");
-        assert_eq!(summary(&[], 1), "0 checks: 1 file not readable\n");
+        assert_eq!(summary(&rows[1..], 1), "2 checks: 0 hold, 2 violated, 1 file with errors\n");
+        assert_eq!(summary(&[], 1), "0 checks: 1 file with errors\n");
         let expected = Row { report: &reports[1], comparison: &Comparison::AsExpected, required: &[] };
         let different = Comparison::Different(vec!["verdict".to_owned()]);
         let different = Row { report: &reports[0], comparison: &different, required: &[] };

@@ -49,7 +49,7 @@ pub(super) fn arriving(reason: &Arriving) -> String {
             format!("{} waits on {mbarrier}, which nobody initialises", waiter.0)
         }
         Arriving::WrongMbarrier { at, uses, mbarrier, meant } => {
-            format!("{}, where {meant} is the mbarrier of it", used(at, *uses, mbarrier))
+            format!("{}; it should be {meant}", used(at, *uses, mbarrier))
         }
         Arriving::AskedOnce { at, uses, mbarrier } => {
             format!("{}, and goes on whatever the answer is", used(at, *uses, mbarrier))
