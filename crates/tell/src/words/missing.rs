@@ -150,12 +150,26 @@ fn end(end: End) -> &'static str {
     }
 }
 
-/// "`.release.gpu` on P0's `st.relaxed.cta.u32 [x], 1` (line 8)".
+/// "`.release.gpu` on P0's `st.relaxed.cta.u32 [x], 1` (line 8), instead of `.relaxed.cta`".
 fn strengthened(at: &Site, semantics: Option<Semantics>, scope: Option<Scope>) -> String {
     let words = semantics.map(Semantics::word).into_iter().chain(scope.map(Scope::word));
     let words: String = words.map(|word| format!(".{word}")).collect();
-    format!("`{words}` on {}", called(at))
+    let form = at.text.split_whitespace().find(|word| !word.starts_with('@')).unwrap_or_default();
+    let goes = |word: &&str| match () {
+        () if SEMANTICS.contains(word) => semantics.is_some(),
+        () if SCOPES.contains(word) => scope.is_some(),
+        () => false,
+    };
+    let replaced: String = form.split('.').skip(1).filter(goes).map(|word| format!(".{word}")).collect();
+    match replaced.is_empty() {
+        true => format!("`{words}` on {}", called(at)),
+        false => format!("`{words}` on {}, instead of `{replaced}`", called(at)),
+    }
 }
+
+/// What an instruction says of its strength, and of its scope (PTX ISA 8.5, 9.7.10).
+const SEMANTICS: [&str; 6] = ["weak", "relaxed", "acquire", "release", "volatile", "mmio"];
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
 
 /// "P1's `fence.proxy.async` (line 16) belongs before line 15".
 fn moved(at: &Site, on: Side, to: &Site) -> String {
