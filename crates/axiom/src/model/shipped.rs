@@ -50,6 +50,11 @@ pub fn file(path: &str) -> Option<&'static str> {
     part.or_else(model).map(|(_, text)| *text)
 }
 
+/// The shipped models, sorted: name, and the text of the file itself, without its parts.
+pub fn files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FILES.iter().copied()
+}
+
 /// The names of the shipped models, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)

@@ -288,10 +288,10 @@ impl Models {
 
     /// The shipped model for such programs, where nothing else is said.
     pub fn default_for(purpose: Purpose) -> &'static str {
-        let is_for = |name: &&str| shipped::shipped(name).is_some_and(|text| is_default_for(text, purpose));
-        shipped::names()
-            .find(is_for)
-            .expect("invariant: each word is in the header of a shipped model, which a test checks")
+        let mut files = shipped::files().filter(|(_, text)| is_default_for(text, purpose));
+        let first =
+            files.next().expect("invariant: each word is in the header of a shipped model, which a test checks");
+        first.0
     }
 
     /// The first sentence of a shipped model's header.
