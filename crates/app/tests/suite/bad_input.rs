@@ -274,7 +274,7 @@ fn an_unknown_answer_says_what_to_write_instead() {
     assert!(run.code == 3 && run.out.contains("16 bytes from `s[0]` on, where there are only 8"), "{}", run.out);
 }
 
-/// A misspelt word is shown in its line, beside the answer that names the instruction.
+/// A misspelt word is an error that shows it in its line, with the word that was meant.
 #[test]
 fn a_misspelt_word_has_a_mark_below_it() {
     let folder = Folder::new();
@@ -282,7 +282,8 @@ fn a_misspelt_word_has_a_mark_below_it() {
         "PTX t\n{ .global .u32 x = 0; }\nP0@cta 0, gpu 0 {\n  ld.acquire.gup.u32 %r1, [x];\n}\nexists (P0:%r1 = 0)\n";
     folder.write("t.litmus", text);
     let run = fencepost(&folder, &["check", "t.litmus"]);
-    assert!(run.code == 3 && run.err.contains("              ^^^ not known here"), "{}", run.err);
+    assert!(run.code == 2 && run.err.contains("              ^^^ not PTX"), "{}", run.err);
+    assert!(run.err.contains("did you mean `.gpu`?"), "{}", run.err);
 }
 
 /// A failure says which condition, and which accesses race.

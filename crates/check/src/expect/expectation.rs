@@ -147,7 +147,7 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
     let mut facts = facts.split(',').map(str::trim);
     let verdict = facts.next().unwrap_or("");
     if !["Holds", "Violated", "Depends", "Unknown"].contains(&verdict) {
-        return Err(problem(verdict, format!("`{verdict}` is no verdict (Holds, Violated, Depends, Unknown)")));
+        return Err(problem(verdict, format!("`{verdict}` is not a verdict (Holds, Violated, Depends, Unknown)")));
     }
     let mut expectation = Expectation {
         model: model.to_owned(),
@@ -535,7 +535,7 @@ mod tests {
         let (expectations, diagnostics) = parse("# comment\nsc: Maybe\nx86-tso: Holds, 4 ducks\nsc: Holds\n");
         assert_eq!(expectations.lines.len(), 1);
         let messages: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
-        assert!(messages[0].contains("`Maybe` is no verdict"), "{messages:?}");
+        assert!(messages[0].contains("`Maybe` is not a verdict"), "{messages:?}");
         assert!(messages[1].contains("`4 ducks`"), "{messages:?}");
         let text = "# comment\nsc: Maybe\nx86-tso: Holds, 4 ducks\nsc: Holds\n";
         let places: Vec<&str> = diagnostics

@@ -176,7 +176,7 @@ impl fmt::Display for BadReading {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             BadReading::NoPair(text) => {
-                write!(f, "`{text}` is no reading: write NAME=VALUE (see `fencepost readings`)")
+                write!(f, "`{text}` is not a reading: write NAME=VALUE (see `fencepost readings`)")
             }
             BadReading::Twice { name, values: [first, second] } => {
                 write!(f, "`{name}` cannot be both `{first}` and `{second}`")

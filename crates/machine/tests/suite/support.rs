@@ -54,7 +54,7 @@ impl Verdict {
         match text {
             "allowed" => Verdict::Allowed,
             "forbidden" => Verdict::Forbidden,
-            other => panic!("{other} is no verdict"),
+            other => panic!("{other} is not a verdict"),
         }
     }
 }

@@ -210,7 +210,7 @@ impl Context<'_> {
             }
             TreeOperand::Integer(_) => Err(Refusal::Unsupported(operand.span, "an absolute address".to_string())),
             _ => Err(Refusal::Error(
-                Diagnostic::error(operand.span, "this is no address")
+                Diagnostic::error(operand.span, "this is not an address")
                     .help("write a location, `[x]`, or a register, `[%rd1]`"),
             )),
         }

@@ -368,7 +368,7 @@ pub(crate) fn check_sem(opcode: &str, sem: &Spanned<Sem>, legal: &[Sem]) -> Resu
 /// `.gl` is a level of `membar` and the scope of nothing (PTX ISA 8.5, 9.7.15.4).
 pub(crate) fn no_level(tree: &Instruction) -> Result<(), Refusal> {
     let Some(word) = tree.modifiers.iter().find(|word| word.node == "gl") else { return Ok(()) };
-    let message = format!("{} is no PTX: only `membar` has `.gl`", spelled(tree));
+    let message = format!("{} is not PTX: only `membar` has `.gl`", spelled(tree));
     Err(Refusal::Error(Diagnostic::error(word.span, message).label("not PTX").help("did you mean `.gpu`?")))
 }
 

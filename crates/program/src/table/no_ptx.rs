@@ -28,7 +28,7 @@ const SCOPES: &[(&str, &str)] = &[
     ("work_group", "cta"),
 ];
 
-/// What is wrong with the words of an instruction, if it is no PTX.
+/// What is wrong with the words of an instruction, if it is not PTX.
 pub(crate) fn judge(tree: &Instruction) -> Option<Diagnostic> {
     let opcode = tree.opcode.node.as_str();
     let Some(expected) = forms::expected(tree) else {
@@ -44,7 +44,7 @@ fn unknown_opcode(tree: &Instruction) -> Diagnostic {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "docs/instructions.md lists the instructions that have a model".to_owned(),
     };
-    let message = format!("`{opcode}` is no instruction of PTX");
+    let message = format!("`{opcode}` is not a PTX instruction");
     Diagnostic::error(tree.opcode.span, message).label("not PTX").help(help)
 }
 
@@ -74,7 +74,7 @@ fn stray(tree: &Instruction, word: &Spanned<String>, expected: &Expected) -> Opt
 }
 
 fn wrong_word(tree: &Instruction, word: &Spanned<String>, expected: &Expected, meant: &[&str]) -> Diagnostic {
-    let message = format!("{} is no PTX: `{}` has no `.{}`", spelled(tree), head(tree, expected), word.node);
+    let message = format!("{} is not PTX: `{}` has no `.{}`", spelled(tree), head(tree, expected), word.node);
     let diagnostic = Diagnostic::error(word.span, message).label("not PTX");
     match meant {
         [] => diagnostic.help("docs/instructions.md lists the forms that have a model"),

@@ -149,7 +149,7 @@ impl fmt::Display for UnfoldError {
             }
             UnfoldError::BarrierOperand { .. } => write!(f, "a barrier operand depends on the result of a `bar.red`"),
             UnfoldError::NoMbarrier { location, .. } => {
-                write!(f, "an mbarrier operation on `{location}`, which is no mbarrier")
+                write!(f, "an mbarrier operation on `{location}`, which is not an mbarrier")
             }
             UnfoldError::PlainAccess { location, .. } => write!(f, "an ordinary access to the mbarrier `{location}`"),
             UnfoldError::OutOfReach { location, .. } => {

@@ -272,7 +272,7 @@ fn refusals() {
     // A multicast has a mask at the end, and no result.
     assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 _, [b];").contains("wrong number of operands"));
     assert!(refused("mbarrier.arrive.multicast::cluster::32b.b64 %rd1, [b], 1;").contains("returns nothing"));
-    assert!(refused("mbarrier.frobnicate.b64 [b];").contains("is no PTX"));
+    assert!(refused("mbarrier.frobnicate.b64 [b];").contains("is not PTX"));
     for code in [
         "mbarrier.arrive.sys.b64 _, [b];",
         "mbarrier.arrive.noComplete.relaxed.b64 _, [b], 1;",

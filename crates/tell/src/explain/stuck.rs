@@ -87,7 +87,7 @@ fn phase(context: &Context<'_>, execution: &Execution, read: EventId) -> Option<
     }
     let (name, state) = (context.location_name(read), State::unpack(value(execution, read)?));
     if !state.is_live() {
-        return Some(format!("{name} is no mbarrier, so no phase of it is ever over"));
+        return Some(format!("{name} is not an mbarrier, so no phase of it is ever over"));
     }
     let mut missing = Vec::new();
     if state.pending > 0 {

@@ -212,7 +212,7 @@ fn load_one(source: &Source, test: Value) -> Result<Neutral, Refused> {
             test.architecture = architecture;
             Ok(Neutral { test, rows })
         }
-        None => refuse("it is no test"),
+        None => refuse("it is not a test"),
     }
 }
 

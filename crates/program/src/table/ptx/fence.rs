@@ -251,7 +251,7 @@ pub(crate) fn membar(context: &mut Context<'_>, tree: &Instruction, modifiers: &
         return proxy_fence(context, tree, modifiers, proxy);
     }
     if let Some(word) = tree.modifiers.iter().find(|word| word.node == "gpu") {
-        let message = format!("{} is no PTX: the levels of `membar` are `.cta`, `.gl` and `.sys`", spelled(tree));
+        let message = format!("{} is not PTX: the levels of `membar` are `.cta`, `.gl` and `.sys`", spelled(tree));
         let error = Diagnostic::error(word.span, message).label("not PTX");
         return Err(Refusal::Error(error.help("write `membar.gl`, or `fence.sc.gpu`, which means the same")));
     }
