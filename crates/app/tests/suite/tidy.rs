@@ -98,9 +98,6 @@ const MAY_READ: &[(&str, &str)] = &[
     ("crates/app/src/inputs.rs", " (os error "),
     // `program` gives what was probably meant as part of a text.
     ("crates/app/src/command/file.rs", "did you mean"),
-    // The end of an explanation, as a caption.
-    ("crates/tell/src/render/picture.rs", "which the axiom "),
-    ("crates/tell/src/render/picture.rs", "which is "),
 ];
 
 /// The literal that a text begins with, after `&` or `format!(`.

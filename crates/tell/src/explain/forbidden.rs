@@ -339,7 +339,9 @@ fn rejection(
         }
     }
     let mut lines = chain::lines(context, execution, &steps);
-    lines.push(conclusion(context, execution, explanation, steps.last().copied()));
+    let conclusion = conclusion(context, execution, explanation, steps.last().copied());
+    let section = context.axiom_section(&explanation.check_name);
+    lines.push(Line { text: conclusion.end(), section, ..Line::default() });
     let highlight = steps.iter().filter(|step| step.from != step.to).map(|step| {
         // Inside a thread, a relation of the model that only sums others up is drawn as the program order it is.
         let sums = matches!(told(step), Some(Telling::Through | Telling::Proxy) | None);
@@ -352,6 +354,7 @@ fn rejection(
         called: vocabulary::axiom_title(&explanation.check_name, context.family(), context.is_specified()),
         section: context.axiom_section(&explanation.check_name),
         lines,
+        conclusion: conclusion.sentence(),
         candidates: 1,
         execution: execution.clone(),
         highlight,
@@ -367,63 +370,90 @@ fn is_closed(shape: &Shape) -> bool {
     }
 }
 
+/// What a chain of reasons comes to: the last clause of it, or a sentence of its own.
+enum Conclusion {
+    So(String),
+    But(&'static str),
+    This(&'static str),
+    /// The axiom with this name forbids it, and no more is known of it.
+    Axiom(String),
+}
+
+impl Conclusion {
+    fn end(&self) -> String {
+        match self {
+            Conclusion::So(clause) => format!("so {clause}"),
+            Conclusion::But(clause) => format!("but {clause}"),
+            Conclusion::This(what) => format!("which is {what}"),
+            Conclusion::Axiom(name) => format!("which the axiom `{name}` forbids"),
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match self {
+            Conclusion::So(clause) => clause.clone(),
+            Conclusion::But(clause) => (*clause).to_owned(),
+            Conclusion::This(what) => format!("This is {what}"),
+            Conclusion::Axiom(name) => format!("The axiom `{name}` forbids this"),
+        }
+    }
+}
+
 fn conclusion(
     context: &Context<'_>,
     execution: &Execution,
     explanation: &reason::Explanation,
     last: Option<&Step>,
-) -> Line {
+) -> Conclusion {
     let name = explanation.check_name.as_str();
     let telling = last.and_then(|step| vocabulary::relation(&step.name)).map(|entry| entry.telling);
-    let text = match (name, &explanation.shape, last, telling) {
+    match (name, &explanation.shape, last, telling) {
         (_, shape, last, _) if !context.is_specified() => own_conclusion(context, name, shape, last),
         // The compound order goes through from-read too: what it leads to is the same under each of its axioms.
         (_, shape, Some(step), Some(Telling::FromRead))
             if name == "causality" || context.family() == Family::Compound && is_closed(shape) =>
         {
-            format!(
-                "so {} may not return {}: it must see {} or a write that is not older",
+            Conclusion::So(format!(
+                "{} may not return {}: it must see {} or a write that is not older",
                 context.called(step.from),
                 context.value_text(execution, step.from),
                 context.called(step.to)
-            )
+            ))
         }
-        ("causality", _, Some(step), Some(Telling::ReadsFrom)) => {
-            format!(
-                "so {} may not return the value of {}, which comes after it",
-                context.called(step.to),
-                context.called(step.from)
-            )
-        }
+        ("causality", _, Some(step), Some(Telling::ReadsFrom)) => Conclusion::So(format!(
+            "{} may not return the value of {}, which comes after it",
+            context.called(step.to),
+            context.called(step.from)
+        )),
         // The other check of this name asks for some order of morally strong writes.
         ("coherence", Shape::Pair(first, second), ..) if demands_forward(context, explanation) => {
-            overwrites(context, execution, *first, *second)
+            Conclusion::So(overwrites(context, execution, *first, *second))
         }
         ("no-thin-air", ..) if context.family() == Family::C => {
-            "which is a cycle of program order and reads-from".to_owned()
+            Conclusion::This("a cycle of program order and reads-from")
         }
         ("no-thin-air", ..) => {
-            "which is a cycle of dependencies and reads-from (dependencies are taken syntactically)".to_owned()
+            Conclusion::This("a cycle of dependencies and reads-from (dependencies are taken syntactically)")
         }
         ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
-            format!("so {} would come before itself", last.map_or(String::new(), |step| context.called(step.to)))
+            let first = last.map_or(String::new(), |step| context.called(step.to));
+            Conclusion::So(format!("{first} would come before itself"))
         }
         _ => match vocabulary::axiom(name, context.family()) {
-            Some(axiom) => format!("but {}", axiom.rule),
-            None => format!("which the axiom `{name}` forbids"),
+            Some(axiom) => Conclusion::But(axiom.rule),
+            None => Conclusion::Axiom(name.to_owned()),
         },
-    };
-    let section = context.axiom_section(name);
-    Line { text, section, ..Line::default() }
+    }
 }
 
 /// A model of somebody's own: its axiom is cited by its name, and said to mean no more than it says.
-fn own_conclusion(context: &Context<'_>, name: &str, shape: &Shape, last: Option<&Step>) -> String {
+fn own_conclusion(context: &Context<'_>, name: &str, shape: &Shape, last: Option<&Step>) -> Conclusion {
     match (shape, last) {
         (Shape::Cycle(_), Some(step)) => {
-            format!("so {} would come before itself, which the axiom `{name}` forbids", context.called(step.to))
+            let first = context.called(step.to);
+            Conclusion::So(format!("{first} would come before itself, which the axiom `{name}` forbids"))
         }
-        _ => format!("which the axiom `{name}` forbids"),
+        _ => Conclusion::Axiom(name.to_owned()),
     }
 }
 
@@ -443,5 +473,5 @@ fn overwrites(context: &Context<'_>, execution: &Execution, first: EventId, seco
         None => format!("{} cannot end as {}", context.location_name(first), context.value_text(execution, first)),
         Some(_) => format!("{} cannot end with this write", context.location_name(first)),
     };
-    format!("so {} overwrites {}, and {ends}", context.called(second), context.called(first))
+    format!("{} overwrites {}, and {ends}", context.called(second), context.called(first))
 }

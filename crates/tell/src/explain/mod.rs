@@ -88,6 +88,9 @@ pub struct Rejected {
     pub section: Option<String>,
     /// The chain, then the contradiction.
     pub lines: Vec<Line>,
+    /// The contradiction as a sentence of its own.
+    #[serde(skip)]
+    pub conclusion: String,
     /// How many candidates have this reason.
     pub candidates: u64,
     /// An example, for the picture.

@@ -53,15 +53,6 @@ pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Form
     })
 }
 
-/// The end of a chain of reasons as a sentence of its own.
-fn sentence(text: &str) -> String {
-    let text = ["but ", "so "].into_iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
-    if let Some(rest) = text.strip_prefix("which the axiom ") {
-        return format!("The axiom {rest} this");
-    }
-    text.strip_prefix("which is ").map_or_else(|| text.to_owned(), |rest| format!("This is {rest}"))
-}
-
 fn lines(test: &Test, unfolding: &Unfolding, execution: &Execution) -> BTreeMap<EventId, u32> {
     let event = |id: &EventId| unfolding.events.get(id.index()).filter(|event| event.thread.is_some());
     let line = |id: &EventId| Some((*id, test.source.position(event(id)?.span.start).line));
@@ -132,8 +123,7 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
     let Some(rejected) = crate::explain::closest(test, model, checked) else {
         return race().or_else(|| any(model, checked, unfolding));
     };
-    let mut caption = vec![format!("Forbidden by {}", rejected.title())];
-    caption.extend(rejected.lines.last().map(|line| sentence(&line.text)));
+    let caption = vec![format!("Forbidden by {}", rejected.title()), rejected.conclusion];
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
 }
