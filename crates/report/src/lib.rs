@@ -4,6 +4,7 @@
 pub mod answer;
 mod count;
 pub mod finding;
+pub mod misuse;
 pub mod piece;
 pub mod reason;
 pub mod site;
@@ -19,6 +20,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use fencepost_syntax::Source;
 
 use finding::FindingKind;
+use misuse::Misuse;
 use piece::Piece;
 use site::Act;
 use verdict::{Dependence, Verdict, Why};
@@ -494,6 +496,7 @@ pub struct ProtocolError {
     pub mbarrier: String,
     /// What happens to the mbarrier, in words.
     pub message: String,
+    pub reason: Misuse,
     /// Of the PTX ISA.
     pub section: String,
     /// The instruction that does it.

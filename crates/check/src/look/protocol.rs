@@ -18,6 +18,7 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::misuse::Misuse;
 use fencepost_syntax::Span;
 
 use crate::look::outcome::Reader;
@@ -98,8 +99,7 @@ pub struct Key {
 #[derive(Clone, Debug)]
 pub struct Example {
     pub event: EventId,
-    /// What happens, in words.
-    pub message: String,
+    pub misuse: Misuse,
     pub execution: Execution,
 }
 
@@ -223,10 +223,10 @@ impl One<'_> {
         history(self.unfolding, self.execution, location)
     }
 
-    fn found(&self, location: LocationId, id: EventId, (kind, message): (Kind, String), set: &mut ProtocolSet) {
+    fn found(&self, location: LocationId, id: EventId, (kind, misuse): (Kind, Misuse), set: &mut ProtocolSet) {
         let Some(event) = self.event(id) else { return };
         let key = Key { location, span: event.span, kind };
-        let example = || Example { event: id, message, execution: self.execution.clone() };
+        let example = || Example { event: id, misuse, execution: self.execution.clone() };
         set.errors.entry(key).or_insert_with(example);
     }
 
@@ -239,11 +239,10 @@ impl One<'_> {
                 before = state;
                 continue;
             }
-            let mut add = |kind: Kind, message: String| self.found(location, id, (kind, message), set);
+            let mut add = |kind: Kind, misuse: Misuse| self.found(location, id, (kind, misuse), set);
             if !event.has(Tag::Mbarrier) {
                 if before.is_live() {
-                    let message = "is written as data while it is a live mbarrier: mbarrier.inval must come first";
-                    add(Kind::UsedAsData, message.to_owned());
+                    add(Kind::UsedAsData, Misuse::WrittenAsData);
                 }
                 // Whatever the data is, it is no mbarrier.
                 before = State::default();
@@ -252,7 +251,7 @@ impl One<'_> {
             let is_init = event.has(Tag::MbarrierInit);
             if is_init && before.is_live() {
                 let error = mbarrier::ProtocolError::InitOfLive;
-                add(Kind::State(error), format!("is {error}"));
+                add(Kind::State(error), describe(error));
             }
             let read = event.rmw_partner.and_then(|read| self.reader.value(read));
             let earlier = if is_init { State::default() } else { read.map_or(before, State::unpack) };
@@ -273,8 +272,7 @@ impl One<'_> {
             }
             let Some(state) = self.reader.value(id).map(State::unpack) else { continue };
             let problem = if !event.has(Tag::Mbarrier) {
-                let message = "is read as data while it is a live mbarrier".to_owned();
-                state.is_live().then_some((Kind::UsedAsData, message))
+                state.is_live().then_some((Kind::UsedAsData, Misuse::ReadAsData))
             } else if !state.is_live() {
                 Some(self.problem(mbarrier::ProtocolError::Uninitialised, Some(id)))
             } else {
@@ -286,11 +284,11 @@ impl One<'_> {
         }
     }
 
-    /// An error that the state remembers, in words. `read` is what found the state.
-    fn problem(&self, error: mbarrier::ProtocolError, read: Option<EventId>) -> (Kind, String) {
+    /// An error that the state remembers. `read` is what found the state.
+    fn problem(&self, error: mbarrier::ProtocolError, read: Option<EventId>) -> (Kind, Misuse) {
         match error {
             mbarrier::ProtocolError::Uninitialised if read.is_some_and(|read| self.follows_inval(read)) => {
-                (Kind::UsedAfterInval, "is used after `mbarrier.inval`, which ended it".to_owned())
+                (Kind::UsedAfterInval, Misuse::UsedAfterInval)
             }
             _ => (Kind::State(error), describe(error)),
         }
@@ -312,19 +310,19 @@ impl One<'_> {
 
     /// Phases have parity 0 and 1, and up to 9.1 the ISA calls no other operand valid. That of 9.4 takes the operand's parity
     /// (9.7.15.16.19), so that a count of phases will do.
-    fn no_parity(&self, id: EventId) -> Option<(Kind, String)> {
+    fn no_parity(&self, id: EventId) -> Option<(Kind, Misuse)> {
         if self.unfolding.version >= TAKES_PARITY {
             return None;
         }
         let (operator, operand) = self.examiner.questions.get(&id)?;
         let operand = self.reader.evaluate(operand).filter(|_| *operator == Operator::IsComplete)?;
         let is_parity = matches!(operand.0, 0 | 1);
-        let message = format!("is waited on with the parity {}, which is neither 0 nor 1", operand.0);
-        (!is_parity).then_some((Kind::ParityRange, message))
+        let operand = i64::try_from(operand.0).unwrap_or(if operand.0 < 0 { i64::MIN } else { i64::MAX });
+        (!is_parity).then_some((Kind::ParityRange, Misuse::NotAParity { operand }))
     }
 
     /// A wait can tell the current phase (no) from the one before it (yes), and no others (PTX ISA 9.7.15.16).
-    fn aliasing(&self, location: LocationId, id: EventId, state: State) -> Option<(Kind, String)> {
+    fn aliasing(&self, location: LocationId, id: EventId, state: State) -> Option<(Kind, Misuse)> {
         let (operator, operand) = self.examiner.questions.get(&id)?;
         let operand = self.reader.evaluate(operand)?;
         let (meant, current) = match operator {
@@ -341,14 +339,9 @@ impl One<'_> {
             return None;
         }
         let answered = self.event(id)?.has(Tag::MbarrierWait);
-        let phase = if meant < 0 { "the phase before the first".to_owned() } else { format!("phase {meant}") };
-        let message = if answered {
-            let over = current - 1;
-            format!("is waited on for {phase}, which is long over: the answer yes is about phase {over}")
-        } else {
-            format!("is waited on for {phase}, which is long over: the answer no is about phase {current}")
-        };
-        Some((Kind::ParityAliasing, message))
+        let about = if answered { state.phase.saturating_sub(1) } else { state.phase };
+        let misuse = Misuse::WaitTooLate { meant: u32::try_from(meant).ok(), returned: answered, about };
+        Some((Kind::ParityAliasing, misuse))
     }
 
     /// The phase in which the thread last met the mbarrier before this event: at an arrival, or a wait that succeeded. One
@@ -374,11 +367,7 @@ impl One<'_> {
             let state = event.rmw_partner.and_then(|read| self.reader.value(read)).map(State::unpack);
             let Some(phase) = state.filter(|state| state.is_live()).map(|state| state.phase) else { continue };
             if phase > 0 && !self.was_waited_for(location, id, phase) {
-                let message = format!(
-                    "has an arrival in phase {phase} that is ordered behind no wait which returned true for phase {}",
-                    phase - 1
-                );
-                self.found(location, id, (Kind::MissingWait, message), set);
+                self.found(location, id, (Kind::MissingWait, Misuse::ArrivesUnawaited { phase }), set);
             }
         }
     }
@@ -431,27 +420,31 @@ impl One<'_> {
                 }
                 let State { phase, pending, expected, tx, .. } = state;
                 if pending != 0 {
-                    let message =
-                        format!("is waited on for good: phase {phase} lacks {pending} of {expected} arrivals");
-                    self.found(location, id, (Kind::MissingArrivals, message), set);
+                    let misuse = Misuse::ArrivalsNeverCome { phase, pending, expected };
+                    self.found(location, id, (Kind::MissingArrivals, misuse), set);
                 }
                 if tx != 0 {
-                    let (kind, what) = match tx {
-                        1.. => (Kind::MissingBytes, format!("expects {tx} bytes more than arrive")),
-                        _ => (Kind::ExcessBytes, format!("gets {} bytes more than it expects", -tx)),
+                    let bytes = tx.unsigned_abs();
+                    let problem = match tx {
+                        1.. => (Kind::MissingBytes, Misuse::BytesNeverCome { phase, bytes }),
+                        _ => (Kind::ExcessBytes, Misuse::BytesTooMany { phase, bytes }),
                     };
-                    let message = format!("is waited on for good: phase {phase} {what}");
-                    self.found(location, id, (kind, message), set);
+                    self.found(location, id, problem, set);
                 }
             }
         }
     }
 }
 
-fn describe(error: mbarrier::ProtocolError) -> String {
+fn describe(error: mbarrier::ProtocolError) -> Misuse {
     match error {
-        mbarrier::ProtocolError::Uninitialised | mbarrier::ProtocolError::InitOfLive => format!("is {error}"),
-        _ => format!("is used wrongly: {error}"),
+        mbarrier::ProtocolError::Uninitialised => Misuse::UsedBeforeInit,
+        mbarrier::ProtocolError::InitOfLive => Misuse::InitialisedLive,
+        mbarrier::ProtocolError::CountRange => Misuse::CountOutOfRange,
+        mbarrier::ProtocolError::TooManyArrivals => Misuse::TooManyArrivals,
+        mbarrier::ProtocolError::TxRange => Misuse::TxOutOfRange,
+        mbarrier::ProtocolError::DropToZero => Misuse::LastArrivalDropped,
+        mbarrier::ProtocolError::NoCompleteCompleted => Misuse::NoCompleteCompleted,
     }
 }
 

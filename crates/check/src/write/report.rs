@@ -366,7 +366,7 @@ impl Writer<'_> {
         let mut errors = Vec::new();
         for Broken { set, of } in &answers.broken {
             let is_news = |(key, example): &(&Key, &protocol::Example)| {
-                !key.kind.is_of_the_whole_life() || told.insert((key.location, key.kind, example.message.clone()))
+                !key.kind.is_of_the_whole_life() || told.insert((key.location, key.kind, example.misuse.clone()))
             };
             let found = set.errors.iter().filter(|(key, _)| key.kind.is_error()).filter(is_news);
             errors.extend(found.filter_map(|(key, example)| self.error(of, key, example)));
@@ -380,7 +380,8 @@ impl Writer<'_> {
         Some(ProtocolError {
             kind: key.kind.name().to_owned(),
             mbarrier: location.name.clone(),
-            message: example.message.clone(),
+            message: String::new(),
+            reason: example.misuse.clone(),
             section: key.kind.section().to_owned(),
             access: access(self.test, unfolding, event, key.span),
             timeline: timeline(self.test, unfolding, &example.execution, key.location, example.event),

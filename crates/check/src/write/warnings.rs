@@ -5,6 +5,7 @@ use fencepost_program::program::Lint;
 use fencepost_program::sections;
 use fencepost_program::unfolding::HazardKind;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::misuse::Misuse;
 use fencepost_report::{Place, Warning};
 use fencepost_syntax::Span;
 
@@ -47,7 +48,9 @@ pub(crate) fn gather(test: &Test, answers: &Answers) -> Vec<Warning> {
     let errors = answers.broken.iter().flat_map(|broken| &broken.set.errors);
     for (key, example) in errors.filter(|(key, _)| !key.kind.is_error()) {
         let name = test.program.locations.get(key.location.index()).map_or("an mbarrier", |found| found.name.as_str());
-        let message = format!("{name} {}", example.message);
+        // The only one that is no error.
+        let Misuse::BytesUnexpected { phase, bytes } = example.misuse else { continue };
+        let message = format!("{name} gets {bytes} bytes in phase {phase}, which nobody expects or waits for");
         warnings.push(warning(key.kind.name(), (key.span, key.span), message, key.kind.section()));
     }
     for torn in &answers.torn {

@@ -1,6 +1,7 @@
 //! Reports in words: `check` and `repair` return data, and the sentences are made here, once, before a report is shown.
 
 mod missing;
+mod misuse;
 mod outcome;
 mod phase;
 mod place;
@@ -15,6 +16,9 @@ pub fn put_into_words(report: &mut Report) {
     }
     for answer in &mut report.questions {
         answer.cause.iter_mut().for_each(|cause| diagnosed(&mut cause.diagnosis));
+    }
+    for error in &mut report.protocol.errors {
+        error.message = misuse::text(&error.reason);
     }
     let termination = &mut report.termination;
     termination.cause = reason::joined(&termination.reasons);

@@ -99,7 +99,10 @@ fn a_parity_that_means_another_phase() {
     let phases = [INIT, MEET, ARRIVE, &wait(0), ARRIVE, &wait(1), "bar.sync 1;"];
     let found = report(&phases, &["bar.sync 1;", &wait(0)]);
     assert_eq!((kinds(&found), found.termination.answer), (vec!["parity-aliasing"], TerminationAnswer::MayHang));
-    assert!(found.protocol.errors[0].message.contains("waited on for phase 0, which is long over"), "{found:?}");
+    assert!(
+        found.protocol.errors[0].message.contains("waited on for phase 0 too late: the parity stands for phase"),
+        "{found:?}"
+    );
     let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
     let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     assert!(text.contains("  protocol: b is waited on for phase 0"), "{text}");

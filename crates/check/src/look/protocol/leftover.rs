@@ -7,6 +7,7 @@ use fencepost_program::mbarrier::State;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, TraceEnd};
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::misuse::{LifeEnd, Misuse};
 
 use super::{History, Kind, One, ProtocolSet, is_arrival};
 
@@ -17,7 +18,7 @@ impl One<'_> {
             let [(_, before), (id, after)] = two else { continue };
             let invalidates = self.event(*id).is_some_and(is_inval) && before.is_live() && !after.is_live();
             if invalidates && before.tx != 0 {
-                self.unbalanced(location, &history[..=at], "`mbarrier.inval` ends it", set);
+                self.unbalanced(location, &history[..=at], LifeEnd::Inval, set);
             }
         }
         let exits = |trace: &fencepost_program::TraceId| {
@@ -25,12 +26,12 @@ impl One<'_> {
         };
         let ends = history.last().is_some_and(|(_, state)| state.is_live() && state.tx != 0);
         if ends && self.execution.traces.iter().all(exits) {
-            self.unbalanced(location, history, "every thread ends", set);
+            self.unbalanced(location, history, LifeEnd::Exit, set);
         }
     }
 
     /// Blames the last operation that moved the tx-count to the side it is left on.
-    fn unbalanced(&self, location: LocationId, history: &[(EventId, State)], end: &str, set: &mut ProtocolSet) {
+    fn unbalanced(&self, location: LocationId, history: &[(EventId, State)], end: LifeEnd, set: &mut ProtocolSet) {
         let Some(&(last, State { phase, tx, .. })) = history.last() else { return };
         // Memory may hold several mbarriers one after the other.
         let born =
@@ -41,25 +42,19 @@ impl One<'_> {
         let expected: i32 = moves().map(|(_, _, by)| by.max(0)).sum();
         let brought: i32 = moves().map(|(_, _, by)| -by.min(0)).sum();
         let blamed = moves().rev().find(|(_, _, by)| by.signum() == tx.signum()).map_or(last, |(id, ..)| id);
-        let total = format!("expects {expected} bytes in all and gets {brought}");
+        let (expected, brought, bytes) = (expected.unsigned_abs(), brought.unsigned_abs(), tx.unsigned_abs());
         let problem = if tx > 0 {
-            let message = format!("{total}: when {end}, phase {phase} still waits for {tx}");
-            (Kind::MissingBytes, message)
+            (Kind::MissingBytes, Misuse::BytesPending { expected, brought, end, phase, bytes })
         } else {
-            let too_many = format!("{total}: {} are too many in phase {phase}", -tx);
+            let left = |meant_before| Misuse::BytesLeftOver { expected, brought, phase, bytes, meant_before };
             let meant = moves().any(|(_, state, by)| state.phase == phase && by > 0);
             match phase.checked_sub(1) {
-                _ if meant => (Kind::ExcessBytes, too_many),
+                _ if meant => (Kind::ExcessBytes, left(false)),
                 // An operation for a phase that nobody uses, as in the last round of a pipeline cut short.
-                _ if !self.is_used(history, phase) && self.is_meant_for(location, blamed, phase) => (
-                    Kind::UnexpectedBytes,
-                    format!("gets {} bytes in phase {phase}, which nobody expects or waits for", -tx),
-                ),
-                Some(over) => {
-                    let over = format!("which expects none: phase {over} may be over without them");
-                    (Kind::ExcessBytes, format!("{too_many}, {over}"))
+                _ if !self.is_used(history, phase) && self.is_meant_for(location, blamed, phase) => {
+                    (Kind::UnexpectedBytes, Misuse::BytesUnexpected { phase, bytes })
                 }
-                None => (Kind::ExcessBytes, too_many),
+                before => (Kind::ExcessBytes, left(before.is_some())),
             }
         };
         self.found(location, blamed, problem, set);
