@@ -204,7 +204,7 @@ impl Parser<'_> {
             span = span.to(parsed.span);
             value = Some(parsed);
         }
-        let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner }, ty.span));
+        let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner, align: None }, ty.span));
         declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
         Some(())
     }
@@ -379,13 +379,17 @@ impl Parser<'_> {
             self.unknown_directive(&word, span);
             return None;
         }
-        let ty = self.location_type()?;
+        let (ty, align) = self.location_type()?;
         let name = self.location_name()?;
         if self.cursor.eat("physically").is_some() {
             self.cursor.expect("aliases", "after `physically`")?;
             return self.alias(start, name, AliasKind::Generic, declarations);
         }
-        self.location_entry(start, name, Some(word), ty, declarations)
+        self.location_entry(start, name, Some(word), ty, declarations)?;
+        if let Some(Declaration::Location { ty: Some(ty), .. }) = declarations.last_mut().map(|last| &mut last.node) {
+            ty.node.align = align;
+        }
+        Some(())
     }
 
     /// `.version 8.6` and `.target sm_90a, debug`, after their word.
@@ -432,20 +436,20 @@ impl Parser<'_> {
         }));
     }
 
-    /// `.align 8 .b32`: the alignment of a litmus location says nothing, its type is kept.
-    #[allow(clippy::option_option)] // outer: was there an error; inner: was there a type
-    fn location_type(&mut self) -> Option<Option<Spanned<String>>> {
-        let mut ty = None;
+    /// `.align 8 .b32`: the type and the alignment, each if there is one. None after a report.
+    fn location_type(&mut self) -> Option<(Option<Spanned<String>>, Option<u32>)> {
+        let (mut ty, mut align) = (None, None);
         while self.cursor.at(".") {
             let (word, span) = self.dotted("a type")?;
             if word == "align" {
-                self.integer()?;
+                let bytes = self.integer()?;
+                align = Some(self.small(&bytes)?);
             } else if ty.replace(Spanned::new(word, span)).is_some() {
                 self.cursor.error(span, "a second type");
                 return None;
             }
         }
-        Some(ty)
+        Some((ty, align))
     }
 
     /// The word after a dot, and the span of both.

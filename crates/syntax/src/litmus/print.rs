@@ -107,6 +107,9 @@ fn location(
     let mut length = String::new();
     if let Some(ty) = ty {
         let dot = if space.is_some() { "." } else { "" };
+        if let Some(bytes) = ty.node.align {
+            text.push_str(&format!(".align {bytes} "));
+        }
         text.push_str(&format!("{dot}{} ", ty.node.name));
         let lengths = ty.node.length.iter().chain(&ty.node.inner);
         length = lengths.map(|length| format!("[{length}]")).collect();

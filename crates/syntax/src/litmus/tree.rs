@@ -108,6 +108,8 @@ pub struct LocationType {
     pub length: Option<u32>,
     /// `x[2][4]`: the lengths of the further dimensions.
     pub inner: Vec<u32>,
+    /// `.align 16`, which is kept for printing: where a location of a test lies is decided here.
+    pub align: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -353,3 +353,12 @@ fn streams_events_replicas_and_unknown_values() {
     let Declaration::Multimem { replicas, .. } = &test.declarations[7].node else { panic!("replicas") };
     assert_eq!(replicas.len(), 2);
 }
+
+#[test]
+fn an_alignment_is_printed() {
+    let test = good(
+        "PTX t\n{ .shared .align 16 .b8 s[32]; .global .u32 x; }\nP0@cta 0 {\nld.weak.u32 %r1, [x];\n}\nexists (x = 0)",
+    );
+    let printed = fencepost_syntax::litmus::print(&test);
+    assert!(printed.contains(".shared .align 16 .b8 s[32]") && printed.contains(".global .u32 x"), "{printed}");
+}

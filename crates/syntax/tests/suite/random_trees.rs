@@ -182,8 +182,9 @@ impl Maker {
                 let space = (nv || may && self.random.below(2) == 0).then(|| self.word(&["global", "shared", "tmem"]));
                 let length = (self.random.below(2) == 0).then_some(4);
                 let inner = if length.is_some() && self.random.below(3) == 0 { vec![2, 3] } else { Vec::new() };
-                let ty =
-                    (self.random.below(2) == 0).then(|| at(LocationType { name: "u32".to_owned(), length, inner }));
+                let align = (space.is_some() && self.random.below(3) == 0).then_some(16);
+                let ty = (self.random.below(2) == 0)
+                    .then(|| at(LocationType { name: "u32".to_owned(), length, inner, align }));
                 Declaration::Location { name, space, ty, value: (self.random.below(2) == 0).then_some(value) }
             }
         }
