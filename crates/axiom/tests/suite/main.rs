@@ -29,6 +29,7 @@ mod oracle_execution;
 mod oracle_replay;
 mod pipelines;
 mod reason_explain;
+mod reductions;
 mod rewrite;
 mod sat_corpora;
 mod sat_hand;

@@ -40,7 +40,7 @@ use crate::value::expression::Expression;
 
 pub use error::UnfoldError;
 pub(crate) use options::Failing;
-pub use options::{Dependencies, Elements, Joint, Rewriting, UnfoldOptions, Unmodelled};
+pub use options::{ConstantMemory, Dependencies, Elements, Joint, Rewriting, UnfoldOptions, Unmodelled};
 
 /// The executions of the program, for what they end in.
 pub fn unfold(program: &Program, options: &UnfoldOptions) -> Result<Unfolding, UnfoldError> {
@@ -57,7 +57,10 @@ fn unfold_with(program: &Program, options: &UnfoldOptions, failing: Failing) -> 
     let alone: Vec<Alone> = (0..program.threads.len()).map(alone).collect();
     let rewriting = if silent_updates::occurs(program) { options.rewriting } else { Rewriting::Unrolled };
     let options = &UnfoldOptions { rewriting, ..*options };
-    let mut constants = Constants::new(program);
+    let mut constants = match options.constants {
+        ConstantMemory::Known => Constants::new(program),
+        ConstantMemory::Read => Constants::default(),
+    };
     loop {
         let unfolding = unfold_given(program, options, (failing, &constants, &alone));
         // An error may come of what was assumed.

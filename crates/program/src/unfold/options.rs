@@ -9,6 +9,7 @@ pub struct UnfoldOptions {
     pub rewriting: Rewriting,
     pub joint: Joint,
     pub elements: Elements,
+    pub constants: ConstantMemory,
     pub dependencies: Dependencies,
     pub unmodelled: Unmodelled,
 }
@@ -64,6 +65,15 @@ pub enum Elements {
     OneOfAlike,
 }
 
+/// What a run knows of memory that keeps its initial value (see `reduce::constant_memory`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum ConstantMemory {
+    #[default]
+    Known,
+    /// Nothing: its values are those of reads like others.
+    Read,
+}
+
 impl Default for UnfoldOptions {
     fn default() -> UnfoldOptions {
         UnfoldOptions {
@@ -72,6 +82,7 @@ impl Default for UnfoldOptions {
             rewriting: Rewriting::Unrolled,
             joint: Joint::Unrolled,
             elements: Elements::All,
+            constants: ConstantMemory::Known,
             dependencies: Dependencies::Syntactic,
             unmodelled: Unmodelled::Refused,
         }
