@@ -21,10 +21,13 @@ mod wellformed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::rc::Rc;
 
+use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::{Span, cat};
 
+use crate::crash::{Role, literal};
 use crate::engine::Stop;
 use crate::execution::Execution;
 use crate::model::FenceOrder;
@@ -136,6 +139,21 @@ impl<'t> Replay<'t> {
     pub fn watched(mut self, watch: Watch<'t>) -> Replay<'t> {
         self.0.watch(watch);
         self
+    }
+
+    /// What a crash looks at in an execution; None if the model does not show all of it.
+    pub fn crash(&self, execution: &Execution) -> Result<Option<literal::Pairs>, ReplayError> {
+        self.0.check_size(execution.events.len() as u64)?;
+        self.0.candidate().set_execution(execution);
+        let shown = |role: Role| {
+            let pairs = self.0.shown(role.name())?;
+            let events = |pairs: Rc<operators::Pairs>| pairs.iter().map(|(a, b)| (EventId(*a), EventId(*b))).collect();
+            Ok(pairs.map(events))
+        };
+        let [prefix, persists, durable] = [shown(Role::Prefix)?, shown(Role::Persists)?, shown(Role::Durable)?];
+        let (Some(prefix), Some(persists), Some(durable)) = (prefix, persists, durable) else { return Ok(None) };
+        let co = execution.co.iter().copied().collect();
+        Ok(Some(literal::Pairs { prefix, persists, durable, co }))
     }
 
     /// As [`judge`].

@@ -38,6 +38,7 @@ pub enum TagGroup {
     Tensor,
     Barrier,
     Launch,
+    Persistence,
     Other,
 }
 
@@ -53,6 +54,7 @@ impl TagGroup {
         TagGroup::Tensor,
         TagGroup::Barrier,
         TagGroup::Launch,
+        TagGroup::Persistence,
         TagGroup::Other,
     ];
 
@@ -68,6 +70,7 @@ impl TagGroup {
             TagGroup::Tensor => "Tensor memory",
             TagGroup::Barrier => "Barriers",
             TagGroup::Launch => "Launches and exits",
+            TagGroup::Persistence => "Persistent memory",
             TagGroup::Other => "C and x86",
         }
     }
@@ -212,4 +215,9 @@ tags! {
     Omitted = "OMITTED" in Kind:
         "A write that is not made and would be if its thread had read other values; it is in neither `W` nor \
          `M`.",
+    Persistent = "NVM" in Persistence: "An access to memory that survives a crash, initial writes included.",
+    OrderFence = "OFENCE" in Persistence: "An `ofence`, which orders persists and is no memory fence.",
+    DurabilityFence = "DFENCE" in Persistence: "A `dfence`, which waits until persists are durable and is no memory fence.",
+    PersistAcquire = "PACQ" in Persistence: "A `pacq`, a relaxed read that acquires persists.",
+    PersistRelease = "PREL" in Persistence: "A `prel`, a relaxed write that releases persists.",
 }

@@ -3,6 +3,7 @@
 
 pub mod answer;
 mod count;
+pub mod crash;
 pub mod finding;
 pub mod misuse;
 pub mod piece;
@@ -28,7 +29,7 @@ use verdict::{Dependence, Verdict, Why};
 pub use count::Count;
 
 /// The version of the schema.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// The answers to one test under one model.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
@@ -67,6 +68,9 @@ pub struct Report {
     pub races: Races,
     pub protocol: Protocol,
     pub termination: Termination,
+    /// None where nothing about crashes is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crashes: Option<crash::Crashes>,
     /// Rules of the ISA that the program breaks whatever memory does, or is likely to break; in the text's order.
     pub warnings: Vec<Warning>,
     /// The engine that answered.
@@ -124,6 +128,8 @@ impl Report {
     /// What the answers depend on.
     pub fn dependences(&self) -> impl Iterator<Item = &Dependence> {
         let of_questions = self.questions.iter().filter_map(|answer| answer.depends.as_ref());
+        let of_crashes = self.crashes.iter().flat_map(crash::Crashes::dependences);
+        let of_questions = of_questions.chain(of_crashes);
         of_questions.chain(&self.races.depends).chain(&self.protocol.depends).chain(&self.termination.depends)
     }
 

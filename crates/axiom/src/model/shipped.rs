@@ -10,17 +10,31 @@ use std::sync::OnceLock;
 /// Every shipped model: its name, and the text of its file.
 const FILES: &[(&str, &str)] = &[
     ("cmm", include_str!("../../../../models/cmm.cat")),
+    ("epoch", include_str!("../../../../models/epoch.cat")),
+    ("epoch-buffered", include_str!("../../../../models/epoch-buffered.cat")),
+    ("gpm", include_str!("../../../../models/gpm.cat")),
     ("ptx", include_str!("../../../../models/ptx.cat")),
     ("ptx-6.0", include_str!("../../../../models/ptx-6.0.cat")),
     ("ptx-7.5", include_str!("../../../../models/ptx-7.5.cat")),
     ("rc11-scoped", include_str!("../../../../models/rc11-scoped.cat")),
+    ("sbrp", include_str!("../../../../models/sbrp.cat")),
     ("sc", include_str!("../../../../models/sc.cat")),
+    ("strict", include_str!("../../../../models/strict.cat")),
     ("x86-tso", include_str!("../../../../models/x86-tso.cat")),
 ];
 
 /// The parts of models, by the name under which the model includes them. A part includes nothing.
 const PARTS: &[(&str, &str)] = &[
+    ("persistency/epoch-buffered-crash.cat", include_str!("../../../../models/persistency/epoch-buffered-crash.cat")),
+    ("persistency/epoch-crash.cat", include_str!("../../../../models/persistency/epoch-crash.cat")),
+    ("persistency/epoch-order.cat", include_str!("../../../../models/persistency/epoch-order.cat")),
+    ("persistency/gpm-fences.cat", include_str!("../../../../models/persistency/gpm-fences.cat")),
+    ("persistency/persists.cat", include_str!("../../../../models/persistency/persists.cat")),
+    ("persistency/reflection.cat", include_str!("../../../../models/persistency/reflection.cat")),
+    ("persistency/sbrp-crash.cat", include_str!("../../../../models/persistency/sbrp-crash.cat")),
+    ("persistency/sbrp-order.cat", include_str!("../../../../models/persistency/sbrp-order.cat")),
     ("ptx/axioms.cat", include_str!("../../../../models/ptx/axioms.cat")),
+    ("ptx/base-causality.cat", include_str!("../../../../models/ptx/base-causality.cat")),
     ("ptx/causality.cat", include_str!("../../../../models/ptx/causality.cat")),
     ("ptx/operations.cat", include_str!("../../../../models/ptx/operations.cat")),
     ("ptx/proxies.cat", include_str!("../../../../models/ptx/proxies.cat")),
@@ -37,9 +51,7 @@ static JOINED: [OnceLock<String>; FILES.len()] = [const { OnceLock::new() }; FIL
 pub fn shipped(name: &str) -> Option<&'static str> {
     let name = name.strip_suffix(".cat").unwrap_or(name);
     let (at, (_, text)) = FILES.iter().enumerate().find(|(_, (shipped, _))| *shipped == name)?;
-    // The parts of a model are in the folder that has its name.
-    let is_part = |path: &str| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-    let has_parts = PARTS.iter().any(|(path, _)| is_part(path));
+    let has_parts = text.lines().any(|line| included(line).is_some());
     Some(if has_parts { JOINED.get(at)?.get_or_init(|| joined(text)) } else { text })
 }
 
@@ -60,12 +72,17 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
+/// The part that a line includes.
+fn included(line: &str) -> Option<(&'static str, &'static str)> {
+    let path = line.trim_end().strip_prefix("include \"")?.strip_suffix('"')?;
+    PARTS.iter().copied().find(|(part, _)| *part == path)
+}
+
 /// A text with its parts in the place of the lines that include them. A line that includes anything else stays.
 fn joined(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let included = line.trim_end().strip_prefix("include \"").and_then(|rest| rest.strip_suffix('"'));
-        match included.and_then(|path| PARTS.iter().find(|(part, _)| *part == path)) {
+        match included(line) {
             Some((path, part)) => {
                 whole += &format!("(* ==== {path} ==== *)\n{part}\n");
             }

@@ -29,6 +29,7 @@ const DENSE: u64 = 16;
 pub(crate) struct Judge<'t> {
     interpreter: Interpreter<'t>,
     checks: Vec<PreparedCheck<'t>>,
+    shown: Vec<Shown<'t>>,
     /// Axioms in the order in which `rejection` tries them: those that depend on the outermost choices first.
     order: RefCell<Vec<usize>>,
 }
@@ -36,6 +37,13 @@ pub(crate) struct Judge<'t> {
 struct PreparedCheck<'t> {
     check: &'t Check,
     name: String,
+    value: Rc<Lazy<'t>>,
+}
+
+/// What `show … as` names.
+struct Shown<'t> {
+    name: &'t str,
+    span: Span,
     value: Rc<Lazy<'t>>,
 }
 
@@ -60,6 +68,7 @@ struct Builder<'t> {
     environment: Environment<'t>,
     procedures: Vec<Procedure<'t>>,
     checks: Vec<PreparedCheck<'t>>,
+    shown: Vec<Shown<'t>>,
     nesting: u32,
 }
 
@@ -82,13 +91,14 @@ impl<'t> Judge<'t> {
             environment: Environment::default(),
             procedures: Vec::new(),
             checks: Vec::new(),
+            shown: Vec::new(),
             nesting: 0,
         };
         builder.run(&model.instructions)?;
         let axioms = builder.checks.iter().enumerate().filter(|(_, check)| check.check.role == CheckRole::Axiom);
         let order = RefCell::new(axioms.map(|(index, _)| index).collect());
         let interpreter = Interpreter::new(Candidate::new(unfolding), variants, kept);
-        Ok(Judge { interpreter, checks: builder.checks, order })
+        Ok(Judge { interpreter, checks: builder.checks, shown: builder.shown, order })
     }
 
     pub(crate) fn candidate(&self) -> &Candidate<'t> {
@@ -174,6 +184,12 @@ impl<'t> Judge<'t> {
         Ok((plain != check.check.negated, depends))
     }
 
+    /// The pairs of the relation that the model last shows under this name, if it shows one.
+    pub(super) fn shown(&self, name: &str) -> Answer<Option<Rc<operators::Pairs>>> {
+        let Some(shown) = self.shown.iter().rfind(|shown| shown.name == name) else { return Ok(None) };
+        pairs(self.interpreter.force(&shown.value).0?, shown.span).map(Some)
+    }
+
     fn witness(&self, check: &PreparedCheck<'t>) -> Answer<Vec<(u32, u32)>> {
         match self.interpreter.force(&check.value).0? {
             Value::Pairs(relation) => Ok(relation.iter().copied().collect()),
@@ -212,7 +228,14 @@ impl<'t> Builder<'t> {
                 self.check(check);
                 Ok(())
             }
-            CatInstruction::Show { .. } | CatInstruction::Unshow { .. } | CatInstruction::Debug(_) => Ok(()),
+            CatInstruction::Show { items } => {
+                for item in items {
+                    let value = Lazy::expression(&item.expression, &self.environment);
+                    self.shown.push(Shown { name: &item.name.node, span: item.expression.span, value });
+                }
+                Ok(())
+            }
+            CatInstruction::Unshow { .. } | CatInstruction::Debug(_) => Ok(()),
             CatInstruction::Include { file } => self.include(file),
             CatInstruction::Procedure { recursive: true, .. } => unsupported("a recursive procedure"),
             CatInstruction::Procedure { name, parameters, body, .. } => {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fencepost_axiom::crash::literal::Crash;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::program::Term;
@@ -17,6 +18,7 @@ use fencepost_report::{Count, Report, UsedReading};
 use fencepost_syntax::Span;
 
 use crate::judge::whole::Whole;
+use crate::look::crash::CrashState;
 use crate::look::executions::EngineName;
 use crate::look::histogram::Histogram;
 use crate::look::protocol::ProtocolSet;
@@ -25,6 +27,54 @@ use crate::look::race_search::Met;
 use crate::model::load::LoadedModel;
 use crate::options::Options;
 use crate::test::Test;
+
+/// What is known of crashes.
+#[derive(Clone, Default)]
+pub struct CrashAnswers {
+    /// The terms of the states, in their order.
+    pub terms: Vec<Term>,
+    /// Each with the number of executions that may leave it.
+    pub states: BTreeMap<CrashState, u64>,
+    /// The executions that were looked at: those that end, and those that never do.
+    pub executions: Option<Count>,
+    /// The limit that may have kept more states from being found.
+    pub stopped: Option<Why>,
+    /// What persistent memory may hold, where a recovery program wants to know; each with a crash that leaves it.
+    pub images: BTreeMap<CrashState, Crashed>,
+    /// Per question about crashes.
+    pub findings: Vec<Answer<Crashed>>,
+    pub recovery: Option<RecoveryAnswers>,
+    /// Crashes by their definition, in the executions of a second engine, leave nothing that was not found.
+    pub cross_checked: bool,
+}
+
+/// A crash of an execution, and the state that it leaves.
+#[derive(Clone, Debug)]
+pub struct Crashed {
+    pub shown: Shown,
+    pub crash: Crash,
+    pub state: CrashState,
+}
+
+/// What becomes of the states that crashes leave.
+#[derive(Clone, Default)]
+pub struct RecoveryAnswers {
+    /// Per question about recovery: how what it looks for comes about.
+    pub findings: Vec<Answer<Recovered>>,
+    /// A recovery that never ends.
+    pub hang: Answer<Recovered>,
+    /// How many states of persistent memory it was run from.
+    pub states: u64,
+}
+
+/// A run of the recovery program, and the crashes before it: that of the program first, then those of recoveries.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    pub crashes: Vec<Crashed>,
+    /// What persistent memory held when the last recovery began.
+    pub image: CrashState,
+    pub run: Shown,
+}
 
 /// How a layer asks the one below: a test under a model.
 pub type Ask<'a> = &'a dyn Fn(&Test, &LoadedModel, &Options) -> Answers;
@@ -94,6 +144,10 @@ pub struct Broken {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Aspect {
     Question(usize),
+    /// A question about crashes.
+    Crash(usize),
+    /// A question about recovery.
+    Recovery(usize),
     Races,
     Protocol,
     Termination,
@@ -170,6 +224,8 @@ pub struct Answers {
     pub readings: Vec<UsedReading>,
     /// How often loops were unrolled, if more often than was asked for.
     pub deepened: Option<u32>,
+    /// None where nothing about crashes is asked.
+    pub crash: Option<CrashAnswers>,
     /// What this was found under, if not the model as it was given.
     pub model: Option<Arc<LoadedModel>>,
 }
@@ -205,6 +261,7 @@ impl Answers {
             agreed: None,
             readings: Vec::new(),
             deepened: None,
+            crash: None,
             model: None,
         }
     }
@@ -216,6 +273,14 @@ impl Answers {
         }
         match aspect {
             Aspect::Question(at) => self.findings.get(at).map_or(Answer::NotAsked, Answer::plain),
+            Aspect::Crash(at) => {
+                let findings = self.crash.as_ref().map(|crash| &crash.findings);
+                findings.and_then(|findings| findings.get(at)).map_or(Answer::NotAsked, Answer::plain)
+            }
+            Aspect::Recovery(at) => {
+                let recovery = self.crash.as_ref().and_then(|crash| crash.recovery.as_ref());
+                recovery.and_then(|found| found.findings.get(at)).map_or(Answer::NotAsked, Answer::plain)
+            }
             Aspect::Races => self.race.clone(),
             Aspect::Protocol => self.protocol.clone(),
             Aspect::Termination => self.hang.plain(),
@@ -224,6 +289,11 @@ impl Answers {
 
     pub fn aspects(&self) -> impl Iterator<Item = Aspect> + use<> {
         let questions = (0..self.findings.len()).map(Aspect::Question);
+        let crash = self.crash.as_ref();
+        let crashes = (0..crash.map_or(0, |crash| crash.findings.len())).map(Aspect::Crash);
+        let recovery = crash.and_then(|crash| crash.recovery.as_ref());
+        let recoveries = (0..recovery.map_or(0, |recovery| recovery.findings.len())).map(Aspect::Recovery);
+        let questions = questions.chain(crashes).chain(recoveries);
         questions.chain([Aspect::Races, Aspect::Protocol, Aspect::Termination])
     }
 
@@ -253,6 +323,9 @@ impl Answers {
     /// Nothing is said of what was not found. With `Left::Questions`, races and ends do not rest on what was left out.
     pub fn leave_open(&mut self, why: &Why, left: Left) {
         self.findings.iter_mut().for_each(|finding| finding.leave_open(why));
+        if let Some(crash) = &mut self.crash {
+            crash.leave_open(why);
+        }
         if self.findings.is_empty() && why.is_limit() {
             self.stopped.get_or_insert_with(|| why.clone());
         }
@@ -263,6 +336,20 @@ impl Answers {
             self.race.leave_open(why);
             self.protocol.leave_open(why);
             self.hang.leave_open(why);
+        }
+    }
+}
+
+impl CrashAnswers {
+    /// Nothing is said of what was not found.
+    pub fn leave_open(&mut self, why: &Why) {
+        self.findings.iter_mut().for_each(|finding| finding.leave_open(why));
+        if let Some(recovery) = &mut self.recovery {
+            recovery.findings.iter_mut().for_each(|finding| finding.leave_open(why));
+            recovery.hang.leave_open(why);
+        }
+        if let Some(executions) = &mut self.executions {
+            executions.complete = false;
         }
     }
 }

@@ -18,7 +18,8 @@ use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 
-use crate::judge::found::{Answers, Broken, Finding, Raced, Reached, Shown};
+use crate::judge::crash;
+use crate::judge::found::{Answers, Broken, CrashAnswers, Finding, Raced, Reached, RecoveryAnswers, Shown};
 use crate::judge::mixed_size;
 use crate::judge::question::looked_for;
 use crate::judge::refusal::{not_unfolded, refusal};
@@ -62,7 +63,8 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
         Some(Ok(_)) | None => Apart::Same,
     };
     let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
-    let answers = job.run();
+    let mut answers = job.run();
+    answers.crash = crash::answers(test, &session, &unfolding, &check_known);
     Answers { unfolding: Some(unfolding), terms, ..answers }
 }
 
@@ -79,6 +81,17 @@ pub fn refused(test: &Test, model: &LoadedModel, options: &Options, why: Why) ->
         if test.program.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
             answers.protocol = Answer::Unknown(why.clone());
         }
+    }
+    if crash::is_asked(&test.program) {
+        let open = |_| Answer::Unknown(why.clone());
+        let crash = &test.program.crash;
+        let findings = crash.questions.iter().map(|_| Answer::Unknown(why.clone())).collect();
+        let recovery = crash.recovery.as_ref().map(|recovery| RecoveryAnswers {
+            findings: recovery.program.questions.iter().map(open).collect(),
+            hang: Answer::Unknown(why.clone()),
+            states: 0,
+        });
+        answers.crash = Some(CrashAnswers { findings, recovery, ..CrashAnswers::default() });
     }
     answers.refused = Some(why);
     answers

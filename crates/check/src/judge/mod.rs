@@ -1,6 +1,7 @@
 //! From what was found to answers: questions, readings, limits, undefined behaviour.
 
 pub(crate) mod contradiction;
+pub mod crash;
 pub mod deepen;
 pub mod found;
 pub(crate) mod initial_values;
@@ -9,6 +10,7 @@ pub mod layers;
 pub(crate) mod mixed_size;
 pub mod question;
 pub mod readings;
+pub mod recovery;
 pub(crate) mod refusal;
 pub(crate) mod torn;
 pub(crate) mod undefined;

@@ -161,6 +161,15 @@ fn word(test: &Test, aspect: Aspect, answer: &Answer) -> &'static str {
             let kind = test.program.questions.get(at).map_or(QuestionKind::Check, |question| question.kind);
             return verdict::of_question(kind, answer).word();
         }
+        Aspect::Crash(at) => {
+            let kind = test.program.crash.questions.get(at).map_or(QuestionKind::Check, |question| question.kind);
+            return verdict::of_question(kind, answer).word();
+        }
+        Aspect::Recovery(at) => {
+            let asked = test.program.crash.recovery.as_ref().and_then(|recovery| recovery.program.questions.get(at));
+            let kind = asked.map_or(QuestionKind::Check, |question| question.kind);
+            return verdict::of_question(kind, answer).word();
+        }
         Aspect::Races => ("race", "none"),
         Aspect::Protocol => ("broken", "kept"),
         Aspect::Termination => ("may hang", "terminates"),
@@ -274,7 +283,7 @@ impl<'a> Runs<'a> {
         match aspect {
             Aspect::Races => self.still_races(settings),
             Aspect::Question(at) => self.still_shows(at, settings),
-            Aspect::Protocol | Aspect::Termination => false,
+            Aspect::Crash(_) | Aspect::Recovery(_) | Aspect::Protocol | Aspect::Termination => false,
         }
     }
 

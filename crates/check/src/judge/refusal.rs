@@ -43,6 +43,7 @@ pub(crate) fn refusal(test: &Test, model: &LoadedModel) -> Option<Why> {
         Feature::Span => "vectors and accesses of different sizes",
         Feature::Mixed => "threads of several architectures",
         Feature::Multimem => "multimem operations",
+        Feature::Persistence => "persistent memory",
     };
     let what = format!("the model {} has no rules for {what}", model.name);
     Some(Why::Unsupported { span: unknown.span, what })

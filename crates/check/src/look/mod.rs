@@ -1,6 +1,7 @@
 //! Looking for executions: searches, races, broken rules of mbarriers, outcomes.
 
 pub(crate) mod collect;
+pub mod crash;
 pub mod estimate;
 pub mod executions;
 pub mod failing_waits;
@@ -11,5 +12,6 @@ pub mod protocol;
 pub mod proxy;
 pub mod race;
 pub mod race_search;
+pub mod relations;
 pub mod replayer;
 pub mod search;

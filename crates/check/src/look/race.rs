@@ -6,11 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::{kernel, ones};
-use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{BaseRelation, Check, CheckId, Model, NodeId};
+use fencepost_axiom::model::{Check, CheckId, Model, NodeId};
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
@@ -18,6 +16,7 @@ use fencepost_report::finding::FindingKind;
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
 
+use crate::look::relations::RelationEvaluator;
 use crate::model::vocabulary::Vocabulary;
 
 /// A race without its executions: the flag, and the two instructions in source order.
@@ -254,49 +253,38 @@ impl Flags {
     }
 
     pub fn evaluator(&self) -> FlagEvaluator<'_> {
-        FlagEvaluator {
-            flags: &self.flags,
-            evaluator: Evaluator::with_roots(&self.model, &self.nodes),
-            candidate: Candidate::default(),
-            begun: false,
-            bits: Vec::new(),
-        }
+        FlagEvaluator { flags: &self.flags, evaluator: RelationEvaluator::new(&self.model, &self.nodes) }
     }
 }
 
 /// Evaluates all flags at once: they share most of what they look at.
 pub struct FlagEvaluator<'a> {
     flags: &'a [Flag],
-    evaluator: Evaluator<'a>,
-    /// The traces of the last execution: most of what a flag looks at is theirs, and the next execution mostly has the
-    /// same.
-    candidate: Candidate,
-    begun: bool,
-    bits: Vec<u64>,
+    evaluator: RelationEvaluator<'a>,
 }
 
 impl FlagEvaluator<'_> {
     /// Adds the races of this execution that are new.
     pub fn add(&mut self, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
-        self.evaluate(unfolding, execution);
+        self.evaluator.evaluate(unfolding, execution);
         self.flags.iter().for_each(|flag| self.add_raised(flag, unfolding, execution, set));
     }
 
     /// The same for one flag.
     pub fn add_one(&mut self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
-        self.evaluate(unfolding, execution);
+        self.evaluator.evaluate(unfolding, execution);
         self.add_raised(flag, unfolding, execution, set);
     }
 
     fn add_raised(&self, flag: &Flag, unfolding: &Unfolding, execution: &Execution, set: &mut RaceSet) {
-        let relation = self.evaluator.relation(flag.node);
+        let (relation, candidate) = (self.evaluator.relation(flag.node), self.evaluator.candidate());
         if kernel::is_empty(relation) || set.is_full(&flag.name) {
             return;
         }
         let mut shared = None;
-        for (from, &first) in self.candidate.events.iter().enumerate() {
-            for to in ones(kernel::row(self.candidate.shape, relation, from)) {
-                let Some(&second) = self.candidate.events.get(to) else { continue };
+        for (from, &first) in candidate.events.iter().enumerate() {
+            for to in ones(kernel::row(candidate.shape, relation, from)) {
+                let Some(&second) = candidate.events.get(to) else { continue };
                 let spans =
                     |event: EventId| unfolding.events.get(event.index()).map_or(Span::default(), |event| event.span);
                 // The same pair of instructions in another order or iteration is the same race to a person.
@@ -318,35 +306,5 @@ impl FlagEvaluator<'_> {
                 return;
             }
         }
-    }
-
-    fn evaluate(&mut self, unfolding: &Unfolding, execution: &Execution) {
-        if !self.begun || self.candidate.traces != execution.traces {
-            self.candidate.choose(unfolding, &execution.traces);
-            self.evaluator.begin(unfolding, &self.candidate);
-            self.begun = true;
-        }
-        let relations = [
-            (BaseRelation::Rf, &execution.rf),
-            (BaseRelation::Co, &execution.co),
-            (BaseRelation::SyncFence, &execution.sync_fence),
-            (BaseRelation::Syncbar, &execution.barriers.synchronises),
-            (BaseRelation::Exitbar, &execution.barriers.exits),
-            (BaseRelation::Generations, &execution.barriers.generations),
-        ];
-        let shape = self.candidate.shape;
-        for (relation, pairs) in relations {
-            self.bits.clear();
-            self.bits.resize(shape.matrix(), 0);
-            for &(from, to) in pairs {
-                if let (Some(from), Some(to)) = (self.candidate.local(from), self.candidate.local(to)) {
-                    kernel::relate(shape, &mut self.bits, from, to);
-                }
-            }
-            self.evaluator.set(relation, &self.bits);
-        }
-        // There are no axioms to violate.
-        self.evaluator.run(Stage::ReadsFrom, Stage::Coherence, Chosen::ReadsFrom);
-        self.evaluator.run_final();
     }
 }

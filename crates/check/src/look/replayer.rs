@@ -1,5 +1,6 @@
 //! The independent judge of executions: [`fencepost_axiom::replay`], made ready for one unfolding under one model.
 
+use fencepost_axiom::crash::literal::Pairs;
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -54,6 +55,11 @@ impl<'t> Replayer<'t> {
             return self;
         }
         Replayer { replay: self.replay.watched(watch()), ..self }
+    }
+
+    /// What a crash looks at in an execution; None if the model does not show all of it.
+    pub fn crash(&self, execution: &Execution) -> Result<Option<Pairs>, NotConfirmed> {
+        self.replay.crash(execution).map_err(NotConfirmed::Model)
     }
 
     pub fn judge(&self, execution: &Execution, goal: &Goal<'_>) -> Result<Judgement, NotConfirmed> {

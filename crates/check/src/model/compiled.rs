@@ -14,11 +14,16 @@ use crate::model::variants::Mentioned;
 /// By the name of the model.
 const BYTES: &[(&str, &[u8])] = &[
     ("cmm", include_bytes!("compiled/cmm.bin")),
+    ("epoch", include_bytes!("compiled/epoch.bin")),
+    ("epoch-buffered", include_bytes!("compiled/epoch-buffered.bin")),
+    ("gpm", include_bytes!("compiled/gpm.bin")),
     ("ptx", include_bytes!("compiled/ptx.bin")),
     ("ptx-6.0", include_bytes!("compiled/ptx-6.0.bin")),
     ("ptx-7.5", include_bytes!("compiled/ptx-7.5.bin")),
     ("rc11-scoped", include_bytes!("compiled/rc11-scoped.bin")),
+    ("sbrp", include_bytes!("compiled/sbrp.bin")),
     ("sc", include_bytes!("compiled/sc.bin")),
+    ("strict", include_bytes!("compiled/strict.bin")),
     ("x86-tso", include_bytes!("compiled/x86-tso.bin")),
 ];
 

@@ -13,6 +13,7 @@ use fencepost_program::unfold::{Dependencies, Elements, Joint, Rewriting, Unfold
 use fencepost_syntax::litmus::Arch;
 use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 
+use crate::look::crash::CrashModel;
 use crate::look::race::Flags;
 use crate::model::compiled::{self, Compiled};
 use crate::model::purpose::Purpose;
@@ -39,6 +40,7 @@ pub struct LoadedModel {
     /// The variants that are on.
     variants: BTreeSet<String>,
     flags: Arc<OnceLock<Flags>>,
+    crash: Arc<OnceLock<Option<CrashModel>>>,
 }
 
 /// What a model is compiled from, again for each set of variants, and what was compiled already.
@@ -141,6 +143,7 @@ impl LoadedModel {
             Feature::Span => "span",
             Feature::Mixed => "mixed",
             Feature::Multimem => "multimem",
+            Feature::Persistence => "persistence",
         };
         let names = |operator: &Operator| match (feature, operator) {
             (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
@@ -197,6 +200,7 @@ impl LoadedModel {
             text: Arc::clone(&self.text),
             variants: on.clone(),
             flags: Arc::default(),
+            crash: Arc::default(),
         })
     }
 
@@ -208,6 +212,11 @@ impl LoadedModel {
     /// The text, parsed.
     pub fn tree(&self) -> &cat::Model {
         self.text.tree.get_or_init(|| compiled::tree(self.text.kept).unwrap_or_else(|| cat::parse(&self.source.text).0))
+    }
+
+    /// What it says of crashes, if it does.
+    pub fn crash(&self) -> Option<&CrashModel> {
+        self.crash.get_or_init(|| CrashModel::new(&self.model)).as_ref()
     }
 
     pub fn flags(&self) -> &Flags {
@@ -344,6 +353,7 @@ impl Models {
             text: Arc::new(text),
             variants,
             flags: Arc::default(),
+            crash: Arc::default(),
         })
     }
 
@@ -389,6 +399,7 @@ impl Models {
             text,
             variants,
             flags: Arc::default(),
+            crash: Arc::default(),
         })
     }
 }

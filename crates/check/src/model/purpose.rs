@@ -13,6 +13,8 @@ pub enum Purpose {
     Ptx,
     /// Those that do, and those that say they are written for a version with clusters (7.8) or a newer one.
     PtxSinceClusters,
+    /// Those with memory that survives a crash.
+    Persistent,
     X86,
     C,
     /// Threads of several architectures.
@@ -22,9 +24,10 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    pub const WORDS: [(&'static str, Purpose); 6] = [
+    pub const WORDS: [(&'static str, Purpose); 7] = [
         ("ptx", Purpose::Ptx),
         ("ptx-since-clusters", Purpose::PtxSinceClusters),
+        ("ptx-with-persistent-memory", Purpose::Persistent),
         ("x86", Purpose::X86),
         ("c", Purpose::C),
         ("mixed", Purpose::Mixed),
@@ -43,6 +46,9 @@ impl Purpose {
         }
         if program.features.iter().any(|feature| feature.node == Feature::Mixed) {
             return Purpose::Mixed;
+        }
+        if program.features.iter().any(|feature| feature.node == Feature::Persistence) {
+            return Purpose::Persistent;
         }
         match program.arch {
             Arch::Ptx if is_newer(test) => Purpose::PtxSinceClusters,

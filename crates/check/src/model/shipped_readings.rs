@@ -17,6 +17,11 @@ pub(crate) fn words(model: &str, name: &str) -> Option<&'static Words> {
 const CMM: &str = "Goens et al., \"Compound memory models\" (PLDI 2023): its text and its Alloy model differ";
 const RC11: &str = "Lahav et al. (PLDI 2017); the Alloy text of Lustig et al. (ASPLOS 2019); Goens et al. (PLDI 2023)";
 
+const SBRP: &str = "\"Scoped Buffered Persistency Model for GPUs\" (ASPLOS 2023): its text and its artifact";
+const PELLEY: &str = "Pelley, Chen, Wenisch, \"Memory persistency\" (ISCA 2014)";
+const BARRIER: &str = "Does a barrier of the CTA order persists?";
+const PREFIX: &str = "Has all that is earlier in program order happened, or only what an event had to wait for?";
+
 const fn row(model: &'static str, name: &'static str, question: &'static str, source: &'static str) -> Words {
     Words { model, name, question, source }
 }
@@ -47,6 +52,27 @@ const TABLE: &[Words] = &[
         CMM,
     ),
     row("cmm", "chain", "May a chain of causality observe at its start only, or at each step?", CMM),
+    row("epoch", "barrier-persist", BARRIER, SBRP),
+    row("epoch", "crash-prefix", PREFIX, SBRP),
+    row("epoch-buffered", "barrier-persist", BARRIER, SBRP),
+    row("epoch-buffered", "crash-prefix", PREFIX, SBRP),
+    row("gpm", "barrier-persist", BARRIER, SBRP),
+    row("gpm", "crash-prefix", PREFIX, SBRP),
+    row("sbrp", "same-address", "Does coherence order the persists of one location, or only choose the value?", SBRP),
+    row("sbrp", "barrier-persist", BARRIER, SBRP),
+    row("sbrp", "release-persist", "Do releases and acquires without a fence order persists?", SBRP),
+    row(
+        "sbrp",
+        "release-store",
+        "Is the store of a `prel` to persistent memory a persist that comes after earlier ones?",
+        SBRP,
+    ),
+    row("sbrp", "persist-sync", "Must a `pacq` read a `prel`, or come after it in volatile memory order?", SBRP),
+    row("sbrp", "crash-prefix", PREFIX, SBRP),
+    row("sbrp", "cumulativity", "Does the order of persists pass through a thread that persists nothing?", SBRP),
+    row("sbrp", "scope-match", "Must the scopes of `prel` and `pacq` include each other's thread, or be equal?", SBRP),
+    row("sbrp", "release-visibility", "Is a `prel` seen before the persists that it releases are durable?", SBRP),
+    row("strict", "strict-durability", "Does a thread wait until its persist is durable?", PELLEY),
     row("rc11-scoped", "scb", "Which program order counts between two SC operations?", RC11),
     row("rc11-scoped", "sc", "Is any cycle of SC operations forbidden, or only one of a single step?", RC11),
     row("rc11-scoped", "thin-air", "May program order and reads-from form a cycle?", RC11),

@@ -4,37 +4,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_program::EventId;
-use fencepost_program::program::{Program, Question, Term, Unsupported};
+use fencepost_program::program::{Program, Question, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
-use fencepost_program::value::Value;
 use fencepost_report::answer::Answer;
-use fencepost_report::verdict::{Dependence, Verdict};
+use fencepost_report::verdict::Dependence;
 use fencepost_report::why::Why;
 use fencepost_report::{
-    Access, Assignment, EventKind, Form, Number, Outcome, Place, Protocol, ProtocolAnswer, ProtocolError,
-    QuestionAnswer, Race, RaceAnswer, Races, Reason, Report, SCHEMA, Termination, TerminationAnswer, Witness,
-    WitnessEvent,
+    Access, Assignment, Form, Outcome, Place, Protocol, ProtocolAnswer, ProtocolError, QuestionAnswer, Race,
+    RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, Witness,
 };
-use fencepost_syntax::litmus::QuestionKind;
 use fencepost_syntax::{Source, Span};
 
 use crate::judge::found::{
     Answers, Aspect, Broken, Checked, Evidence, Finding, RacePlace, Raced, Reached, Shown, Subject,
 };
-use crate::judge::whole::Whole;
 use crate::judge::{undefined, verdict};
-use crate::look::outcome::{Reader, State, holds};
 use crate::look::protocol::{self, Key};
-use crate::look::proxy::Proxy;
 use crate::look::race::{Example, RaceKey};
 use crate::model::load::LoadedModel;
 use crate::phrase::{self, Notation};
 use crate::test::Test;
+use crate::write::crashes;
 use crate::write::stuck::stuck;
 use crate::write::timeline::timeline;
 use crate::write::warnings;
+use crate::write::writer::{Writer, depends};
 
 /// Answers written down, with the executions behind them.
 pub fn checked(test: &Test, model: &LoadedModel, answers: Answers) -> Checked {
@@ -105,18 +100,11 @@ fn report(given: &Test, model: &LoadedModel, answers: &Answers) -> Report {
         races: writer.races(answers),
         protocol: writer.protocol(answers),
         termination: writer.termination(answers),
+        crashes: answers.crash.as_ref().map(|crash| crashes::written(given, &writer, answers, crash)),
         warnings: warnings::gather(test, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,
         deepened: answers.deepened,
-    }
-}
-
-/// What a verdict depends on.
-fn depends(verdict: &Verdict) -> Option<Dependence> {
-    match verdict {
-        Verdict::Depends(on) => Some(on.clone()),
-        _ => None,
     }
 }
 
@@ -154,29 +142,7 @@ fn termination_word(answer: Answer) -> (TerminationAnswer, Option<Dependence>, O
     }
 }
 
-struct Writer<'a> {
-    /// What was searched.
-    test: &'a Test,
-    /// What its parts were before it was cut, if it was.
-    whole: Option<&'a Whole>,
-    terms: &'a [Term],
-    /// What each of them is called.
-    names: &'a [Arc<str>],
-}
-
 impl Writer<'_> {
-    fn reason(&self, why: &Why) -> Option<Reason> {
-        why.told().map(|why| Reason::new(why, &self.test.source))
-    }
-
-    /// Why a verdict is not known, if it is not.
-    fn open(&self, verdict: &Verdict) -> Option<Reason> {
-        match verdict {
-            Verdict::Unknown(why) => self.reason(why),
-            _ => None,
-        }
-    }
-
     fn termination(&self, answers: &Answers) -> Termination {
         let (answer, depends, why) = termination_word(answers.answer(Aspect::Termination));
         let shown = answers.hang.yes();
@@ -236,16 +202,6 @@ impl Writer<'_> {
         }
     }
 
-    fn assignment(&self, state: &[Value]) -> Assignment {
-        Assignment(self.names.iter().zip(state).map(|(name, value)| (Arc::clone(name), self.number(*value))).collect())
-    }
-
-    /// A value that stands for an unknown initial one has a name.
-    fn number(&self, value: Value) -> Number {
-        let named = self.test.program.unknown_values.iter().find(|(own, _)| *own == value);
-        named.map_or(Number::Known(value.0), |(_, name)| Number::Unknown(name.clone()))
-    }
-
     /// The distinct final states, ascending: by the values that were searched, or by the names of those that are told.
     fn outcomes(&self, answers: &Answers) -> Vec<Outcome> {
         let outcome = |(state, executions)| Outcome { values: self.assignment(state), executions };
@@ -260,75 +216,6 @@ impl Writer<'_> {
             *count = count.checked_add(executions).unwrap_or(*count);
         }
         told.into_iter().map(|(values, executions)| Outcome { values, executions }).collect()
-    }
-
-    fn witness(&self, unfolding: &Unfolding, execution: &Execution, question: Option<&Question>) -> Witness {
-        let reader = Reader::new(unfolding, execution);
-        let state = question.and_then(|question| {
-            let negated = matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert);
-            let filter = self.test.program.filter.as_ref().map(|filter| &filter.node);
-            let wanted = |state: &State| {
-                filter.is_none_or(|filter| holds(filter, self.terms, state))
-                    && holds(&question.condition, self.terms, state) != negated
-            };
-            reader.states(self.terms).into_iter().find(wanted)
-        });
-        let state = state.map_or(Assignment::default(), |state| self.assignment(&state));
-        let state = match self.whole.filter(|_| question.is_some()) {
-            Some(whole) => whole.assemble(&state),
-            None => state,
-        };
-        let pairs = |pairs: &[(EventId, EventId)]| pairs.iter().map(|(from, to)| (from.0, to.0)).collect();
-        Witness {
-            events: execution.events.iter().filter_map(|&event| self.event(unfolding, &reader, event)).collect(),
-            rf: pairs(&execution.rf),
-            co: pairs(&execution.co),
-            sync_fence: pairs(&execution.sync_fence),
-            barriers: execution
-                .barriers
-                .groups
-                .iter()
-                .map(|group| group.iter().map(|event| event.0).collect())
-                .collect(),
-            state,
-        }
-    }
-
-    fn event(&self, unfolding: &Unfolding, reader: &Reader<'_>, id: EventId) -> Option<WitnessEvent> {
-        let event = unfolding.events.get(id.index())?;
-        let kind = match &event.kind {
-            unfolding::EventKind::Write { .. } if event.tags.has(Tag::Init) => EventKind::Init,
-            unfolding::EventKind::Write { .. } => EventKind::Write,
-            unfolding::EventKind::Read { .. } => EventKind::Read,
-            unfolding::EventKind::Fence => EventKind::Fence,
-            unfolding::EventKind::Issue if event.has(Tag::Exit) => EventKind::Exit,
-            unfolding::EventKind::Issue => EventKind::Issue,
-            unfolding::EventKind::Barrier(_) => EventKind::Barrier,
-            // What is not done is no part of what happened.
-            unfolding::EventKind::Omitted(_) => return None,
-        };
-        let thread = event.thread.and_then(|thread| unfolding.threads.get(thread.index()));
-        Some(WitnessEvent {
-            id: id.0,
-            thread: thread.map(|thread| thread.name.clone()),
-            kind,
-            location: self.location(event),
-            value: reader.value(id).map(|value| self.number(value)),
-            line: thread.map(|_| self.test.source.line(event.span.start)),
-            text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
-            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| Proxy::of(event).name().to_owned()),
-            started_by: event.strand.as_ref().map(|strand| strand.issue.0),
-        })
-    }
-
-    /// The name by which the instruction reached its location.
-    fn location(&self, event: &unfolding::Event) -> Option<String> {
-        match &event.kind {
-            unfolding::EventKind::Read { address, .. } | unfolding::EventKind::Write { address, .. } => {
-                self.test.program.addresses.get(address.index()).map(|address| address.name.clone())
-            }
-            _ => None,
-        }
     }
 
     fn race(

@@ -2,7 +2,7 @@
 //! its address, as in herd and Dartagnan (`P0:r1 = x`), unless a number stands on the left: `1 = x` is `x = 1`.
 
 use fencepost_syntax::litmus::{
-    Comparison, Condition as Tree, Dialect, Litmus, Question as QuestionTree, Term as TermTree,
+    Comparison, Condition as Tree, Dialect, Litmus, Moment, Question as QuestionTree, Term as TermTree,
 };
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
@@ -46,8 +46,11 @@ pub(crate) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
 /// Every term of the questions and of what is shown.
 fn terms(litmus: &Litmus) -> Vec<&Spanned<TermTree>> {
     let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
-    let questions = litmus.questions.iter().map(|question| &question.condition);
-    questions.chain(&litmus.filter).for_each(|condition| collect(&condition.node, &mut terms));
+    // Those about the recovery program are its own.
+    let own = litmus.questions.iter().filter(|question| question.moment != Moment::Recovered);
+    own.map(|question| &question.condition)
+        .chain(&litmus.filter)
+        .for_each(|condition| collect(&condition.node, &mut terms));
     terms
 }
 

@@ -51,7 +51,11 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
     let shared = spaces::shared_by_use(litmus);
     for declaration in forward_last(locations).into_iter().chain(others) {
         let result = match &declaration.node {
-            Declaration::Location { name, space, ty, value } => {
+            Declaration::Location { name, is_persistent, space, ty, value } => {
+                if *is_persistent {
+                    findings.feature(Feature::Persistence, declaration.span);
+                    names.persistent.insert(name.node.clone(), declaration.span);
+                }
                 let space = match (space, shared.get(&name.node)) {
                     (Some(word), _) => spaces::space(word).map(|space| (space, "its declaration".to_string())),
                     (None, by) => by.map(|by| (Space::Shared, by.clone())),
@@ -359,8 +363,8 @@ fn leave_out_repeated(locations: &mut Vec<&Spanned<Declaration>>) {
 /// Threads of one kernel, each with the text of it, declare the same variable.
 fn repeats(one: &Declaration, other: &Declaration) -> bool {
     let (
-        Declaration::Location { name, space: space @ Some(_), ty: Some(ty), value: None },
-        Declaration::Location { name: again, space: same, ty: Some(like), value: None },
+        Declaration::Location { name, space: space @ Some(_), ty: Some(ty), value: None, .. },
+        Declaration::Location { name: again, space: same, ty: Some(like), value: None, .. },
     ) = (one, other)
     else {
         return false;

@@ -15,13 +15,15 @@ mod launch;
 mod lints;
 pub(crate) mod memory;
 pub(crate) mod names;
+mod persistence;
+mod recovery;
 mod special_registers;
 mod thread;
 
 use std::collections::BTreeSet;
 
 use fencepost_syntax::instruction::Instruction as Tree;
-use fencepost_syntax::litmus::{Dialect, Litmus};
+use fencepost_syntax::litmus::{Dialect, Litmus, Moment};
 use fencepost_syntax::{Diagnostic, limits};
 
 use crate::lower::builder::ThreadBuilder;
@@ -29,7 +31,7 @@ use crate::lower::context::Context;
 use crate::lower::findings::{Findings, Refusal};
 use crate::lower::memory::{lanes, pointers, proxies, spaces, tensor};
 use crate::lower::names::Names;
-use crate::program::{BarrierRule, Place, Program, Version};
+use crate::program::{BarrierRule, Crash, Place, Program, Version};
 use crate::table;
 use crate::value::{Type, Value};
 
@@ -73,8 +75,12 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
     let launches = launch::settle(litmus, &launched, &builders, &mut findings);
     let mut resolver = condition::Resolver { names: &names, threads: &builders, findings: &mut findings };
     let filter = litmus.filter.as_ref().map(|filter| resolver.spanned(filter));
-    let questions = litmus.questions.iter().map(|question| resolver.question(question)).collect();
+    let at = |moment| litmus.questions.iter().filter(move |question| question.moment == moment);
+    let questions = at(Moment::End).map(|question| resolver.question(question)).collect();
+    let crashed = at(Moment::Crash).map(|question| resolver.question(question)).collect();
     let shown = litmus.locations.iter().flat_map(|term| resolver.shown(term)).collect();
+    persistence::settle(litmus, &names, &mut findings);
+    let recovery = recovery::lower(litmus, cuts, &mut findings);
     let text = lints::Text { names: &names, threads: &builders, launches: &launches, version, litmus };
     let lints = lints::collect(&text, &mut findings);
     let program = Program {
@@ -86,6 +92,7 @@ pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, V
         threads: builders.into_iter().zip(launches.kernels).map(|(builder, kernel)| builder.finish(kernel)).collect(),
         filter,
         questions,
+        crash: Crash { questions: crashed, recovery },
         shown,
         unsupported: findings.unsupported,
         features: findings.features,

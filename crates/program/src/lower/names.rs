@@ -129,6 +129,8 @@ pub(crate) struct Names {
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: BTreeMap<(VariableId, i128), AddressId>,
     pub(crate) by_name: BTreeMap<String, Name>,
+    /// Names of memory that survives a crash, and where the test says so.
+    pub(crate) persistent: BTreeMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
     pub(crate) shared_by_use: BTreeMap<String, String>,
     /// Multimem addresses, and the name of each replica's address.
@@ -152,6 +154,7 @@ impl Names {
             taken: Vec::new(),
             by_offset: BTreeMap::new(),
             by_name: BTreeMap::new(),
+            persistent: BTreeMap::new(),
             shared_by_use: BTreeMap::new(),
             multimem: BTreeMap::new(),
             unknown: BTreeSet::new(),

@@ -24,7 +24,9 @@ pub struct Program {
     pub addresses: Vec<Address>,
     pub threads: Vec<Thread>,
     pub filter: Option<Spanned<Condition>>,
+    /// About final states.
     pub questions: Vec<Question>,
+    pub crash: Crash,
     /// What the histogram shows besides the terms of the condition.
     pub shown: Vec<Term>,
     /// Instruction forms that parsed but have no meaning yet: the test is `Unknown(unsupported)`.
@@ -41,6 +43,38 @@ pub struct Program {
     pub lints: Vec<Lint>,
     /// Values that stand for unknown initial ones, with their names; see [`crate::unfolding::initial`].
     pub unknown_values: Vec<(Value, String)>,
+}
+
+/// What a test asks about crashes. Nothing, where no memory is persistent.
+#[derive(Clone, Debug, Default)]
+pub struct Crash {
+    /// About what persistent memory holds after a crash: [`Term::Memory`] is that.
+    pub questions: Vec<Question>,
+    pub recovery: Option<Recovery>,
+}
+
+/// What runs after a crash.
+#[derive(Clone, Debug)]
+pub struct Recovery {
+    /// Its locations are those of the program that crashed, with their initial values: whoever runs it puts into the persistent
+    /// ones what they held after the crash. Its questions are about the states in which it ends.
+    pub program: Box<Program>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Program {
+    /// The conditions of all questions about this program's runs, and of the filter.
+    pub fn conditions(&self) -> impl Iterator<Item = &Condition> {
+        let questions = self.questions.iter().chain(&self.crash.questions).map(|question| &question.condition);
+        questions.chain(self.filter.iter().map(|filter| &filter.node))
+    }
+
+    /// The locations that survive a crash.
+    pub fn persistent(&self) -> impl Iterator<Item = LocationId> + '_ {
+        let persistent = self.locations.iter().enumerate().filter(|(_, location)| location.is_persistent);
+        persistent.map(|(index, _)| LocationId::new(index))
+    }
 }
 
 /// A rule of the ISA that the text breaks, or is likely to.
@@ -96,6 +130,8 @@ pub enum Feature {
     Mixed,
     /// Operations on all replicas of a location (PTX 8.1).
     Multimem,
+    /// Memory that survives a crash, and the operations that order what is written there.
+    Persistence,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -124,6 +160,8 @@ pub struct Location {
     /// Whether the test gives it a value. Of shared memory that is a state that threads of the CTA have made: PTX has no
     /// initial values there (PTX ISA 5.4.4).
     pub is_given: bool,
+    /// What it holds survives a crash.
+    pub is_persistent: bool,
     /// `y = x` of an unknown `x`: it starts with the same value as that location.
     pub copy_of: Option<LocationId>,
     /// The type of its accesses, [`Type::UNTYPED`] where the dialect has none.

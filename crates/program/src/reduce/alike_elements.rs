@@ -40,9 +40,9 @@ pub(crate) fn leave_out(program: &Program, unfolding: &mut Unfolding) {
 type Stands = BTreeMap<EventId, EventId>;
 
 fn asked(program: &Program) -> impl Iterator<Item = Term> {
-    let conditions = program.questions.iter().map(|question| &question.condition);
-    let filter = program.filter.iter().map(|filter| &filter.node);
-    conditions.chain(filter).flat_map(Condition::terms).chain(program.shown.iter().cloned())
+    // What survives a crash is always asked for.
+    let persistent = program.persistent().map(Term::Memory);
+    program.conditions().flat_map(Condition::terms).chain(program.shown.iter().cloned()).chain(persistent)
 }
 
 /// The locations whose values do not matter.

@@ -24,6 +24,8 @@ pub(crate) enum Sem {
     Sc,
     Volatile,
     Mmio,
+    /// Of `pacq` and `prel`, which have no word for it: a relaxed access that acquires or releases persists.
+    Persist,
 }
 
 pub(crate) const SEMS: &[(&str, Sem)] = &[

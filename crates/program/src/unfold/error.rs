@@ -74,6 +74,11 @@ pub enum UnfoldError {
         span: Span,
         location: String,
     },
+    /// An asynchronous write to persistent memory: when it persists is nowhere defined.
+    AsynchronousPersist {
+        span: Span,
+        location: String,
+    },
     /// Another access to an mbarrier.
     PlainAccess {
         span: Span,
@@ -139,6 +144,12 @@ impl fmt::Display for UnfoldError {
             }
             UnfoldError::Extent { location, .. } => {
                 write!(f, "an asynchronous operation that does not fit `{location}`")
+            }
+            UnfoldError::AsynchronousPersist { location, .. } => {
+                write!(
+                    f,
+                    "an asynchronous write to `{location}`, which is persistent: no document says when it persists"
+                )
             }
             UnfoldError::Allocation { .. } => write!(f, "more `tcgen05.alloc`s at once than `.tmem` variables"),
             UnfoldError::Column { column, count, location, .. } => {

@@ -195,7 +195,10 @@ fn init_writes(program: &Program) -> Vec<Event> {
                 value: Expression::Constant(location.initial),
                 ty: location.ty,
             },
-            tags: Tags::from_iter([Tag::Write, Tag::Init]),
+            tags: match location.is_persistent {
+                true => Tags::from_iter([Tag::Write, Tag::Init, Tag::Persistent]),
+                false => Tags::from_iter([Tag::Write, Tag::Init]),
+            },
             scope: None,
             parent: None,
             rmw_partner: None,

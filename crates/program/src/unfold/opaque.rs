@@ -41,7 +41,8 @@ pub(crate) fn check(
     {
         return Err(UnfoldError::Opaque { span });
     }
-    let asked = program.questions.iter().flat_map(|question| question.condition.terms());
+    let asked =
+        program.questions.iter().chain(&program.crash.questions).flat_map(|question| question.condition.terms());
     let shown = program.shown.iter().cloned();
     let terms: BTreeSet<Term> = asked.chain(shown).filter(|term| tainted.holds(term)).collect();
     if !terms.is_empty() && wanted == Unmodelled::Refused {

@@ -172,8 +172,7 @@ fn expression_constants(expression: &Expression, found: &mut BTreeSet<Value>) {
 }
 
 fn conditions(program: &Program) -> impl Iterator<Item = &Condition> {
-    let filter = program.filter.iter().map(|filter| &filter.node);
-    program.questions.iter().map(|question| &question.condition).chain(filter)
+    program.conditions()
 }
 
 fn condition_constants(condition: &Condition, found: &mut BTreeSet<Value>) {

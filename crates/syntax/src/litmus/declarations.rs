@@ -14,6 +14,8 @@ pub(super) type Declarations = Vec<Spanned<Declaration>>;
 const SPACES: [&str; 6] = ["global", "shared", "const", "local", "param", "tmem"];
 /// The shared memory a CTA can have (CUDA, compute capability 9.0 and 10.0).
 const DYNAMIC_BYTES: u32 = 227 * 1024;
+/// The word for memory that survives a crash.
+pub(super) const NVM: &str = "nvm";
 const PROXIES: [&str; 5] = ["generic", "constant", "texture", "surface", "multimem"];
 const DIRECTIVES: [&str; 15] = [
     "global", "shared", "const", "local", "param", "tmem", "reg", "texref", "surfref", "conref", "version", "target",
@@ -63,6 +65,9 @@ impl Parser<'_> {
     /// One entry; a `.reg` list and a typed register with a value give several declarations.
     pub(super) fn declaration(&mut self, declarations: &mut Declarations) -> Option<()> {
         let start = self.cursor.here();
+        if self.at_persistent() {
+            return self.persistent(declarations);
+        }
         if self.at_thread_prefix() {
             let thread = self.thread_prefix()?;
             if self.cursor.at(".") {
@@ -109,6 +114,32 @@ impl Parser<'_> {
             return self.alias(start, name, kind, declarations);
         }
         self.location_entry(start, name, None, None, declarations)
+    }
+
+    /// `nvm` before a declaration, and not a location of that name.
+    fn at_persistent(&self) -> bool {
+        let begins =
+            self.cursor.ahead(1).kind == Kind::Word || [".", "[", "*"].iter().any(|mark| self.cursor.is(1, mark));
+        self.arch == Arch::Ptx && self.cursor.at(NVM) && begins
+    }
+
+    /// `nvm x = 0`, `nvm .global .u32 x = 0`: the location that is declared behind the word survives a crash.
+    fn persistent(&mut self, declarations: &mut Declarations) -> Option<()> {
+        let word = self.cursor.here();
+        self.cursor.bump();
+        let before = declarations.len();
+        self.declaration(declarations)?;
+        for declaration in declarations.iter_mut().skip(before) {
+            declaration.span = word.to(declaration.span);
+            match &mut declaration.node {
+                Declaration::Location { is_persistent, .. } if !*is_persistent => *is_persistent = true,
+                _ => {
+                    let error = Diagnostic::error(word, format!("`{NVM}` declares a location as persistent"));
+                    self.cursor.report(error.label("no location follows").help(format!("write `{NVM} x = 0`")));
+                }
+            }
+        }
+        Some(())
     }
 
     /// `multimem aliases x, y`, after the name and `@`.
@@ -205,7 +236,7 @@ impl Parser<'_> {
             value = Some(parsed);
         }
         let ty = ty.map(|ty| Spanned::new(LocationType { name: ty.node, length, inner, align: None }, ty.span));
-        declarations.push(Spanned::new(Declaration::Location { name, space, ty, value }, span));
+        declarations.push(Spanned::new(Declaration::Location { name, is_persistent: false, space, ty, value }, span));
         Some(())
     }
 

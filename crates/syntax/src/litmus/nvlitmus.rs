@@ -4,7 +4,7 @@
 
 use super::parser::Parser;
 use super::template::Instance;
-use super::tree::{Arch, Dialect, Layout, Litmus, Placement, Question, QuestionKind, Statement, Thread};
+use super::tree::{Arch, Dialect, Layout, Litmus, Moment, Placement, Question, QuestionKind, Statement, Thread};
 use crate::assembly::Ends;
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
@@ -70,6 +70,7 @@ impl Parser<'_> {
             threads,
             locations: Vec::new(),
             filter: None,
+            recovery: None,
             questions,
         }
     }
@@ -189,7 +190,7 @@ impl Parser<'_> {
             None => None,
         };
         self.cursor.expect(";", "after the command")?;
-        Some(Question { kind, name, condition, span: Spanned::new((), span) })
+        Some(Question { kind, name, condition, moment: Moment::End, span: Spanned::new((), span) })
     }
 
     fn command_kind(&mut self, span: Span) -> Option<QuestionKind> {

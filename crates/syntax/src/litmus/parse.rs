@@ -5,7 +5,7 @@ use super::nvlitmus;
 use super::parser::Parser;
 use super::sections::Sections;
 use super::template::{self, Template};
-use super::tree::{Arch, Declaration, Dialect, Litmus, Statement, Thread};
+use super::tree::{Arch, Declaration, Dialect, Litmus, Recovery, Statement, Thread, locations_of};
 use crate::assembly::x86;
 use crate::diagnostic::Diagnostic;
 use crate::instruction::{Instruction, Operand};
@@ -84,9 +84,13 @@ impl<'a> Parser<'a> {
     fn test(&mut self, header: Header) -> Litmus {
         let mut declarations = self.declarations();
         let (layout, mut threads) = self.threads(&mut declarations);
-        let Sections { locations, filter, questions } = self.sections();
+        let Sections { locations, filter, mut recovery, questions } = self.sections();
         let dialect = self.dialect(&declarations, &threads);
         super::registers::resolve(&declarations, &mut threads);
+        if let Some(Recovery { declarations: own, threads, .. }) = &mut recovery {
+            let all: Vec<Spanned<Declaration>> = locations_of(&declarations).chain(own.iter().cloned()).collect();
+            super::registers::resolve(&all, threads);
+        }
         let kind = if self.arch == Arch::X86 { x86::Header::X86 } else { x86::Header::Other };
         match x86::settle(&self.x86_marks, kind) {
             Ok(x86::Order::Intel) => {}
@@ -99,7 +103,7 @@ impl<'a> Parser<'a> {
             self.cursor.report(Diagnostic::error(span, message).label("not a register").help(help));
         }
         let Header { arch, name, comments, .. } = header;
-        Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, questions }
+        Litmus { arch, layout, dialect, name, comments, declarations, threads, locations, filter, recovery, questions }
     }
 
     /// Real PTX shows itself by addresses in brackets, `%` registers or guards, or by declarations as in a kernel; and where no

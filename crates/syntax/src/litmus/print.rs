@@ -3,7 +3,7 @@
 
 use super::tree::{
     AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialAddress, InitialValue, LaunchOrder, Layout,
-    Litmus, LocationType, Placement, QuestionKind, Side, Statement, Term, Thread,
+    Litmus, LocationType, Moment, Placement, QuestionKind, Side, Statement, Term, Thread,
 };
 use crate::assembly::{is_numbered_register, print as assembly, x86};
 use crate::c;
@@ -55,8 +55,9 @@ fn header(litmus: &Litmus, name: &str, comments: &[String]) -> String {
 fn declaration(declaration: &Declaration, dialect: Dialect) -> String {
     let x86 = dialect == Dialect::X86;
     match declaration {
-        Declaration::Location { name, space, ty, value } => {
-            location(&name.node, space.as_deref(), ty.as_ref(), value.as_ref())
+        Declaration::Location { name, is_persistent, space, ty, value } => {
+            let word = if *is_persistent { "nvm " } else { "" };
+            format!("{word}{}", location(&name.node, space.as_deref(), ty.as_ref(), value.as_ref()))
         }
         Declaration::Register { thread, register, value } => {
             let prefix = if x86 { "" } else { "P" };
@@ -230,7 +231,11 @@ fn columns(litmus: &Litmus, text: &mut String) {
 }
 
 fn blocks(litmus: &Litmus, text: &mut String) {
-    for thread in &litmus.threads {
+    block_threads(&litmus.threads, litmus, text);
+}
+
+fn block_threads(threads: &[Thread], litmus: &Litmus, text: &mut String) {
+    for thread in threads {
         text.push_str(&thread_header(thread, litmus.arch));
         text.push_str(" {\n");
         body(thread, litmus.dialect_of(thread), text);
@@ -260,7 +265,21 @@ fn sections(litmus: &Litmus, text: &mut String) {
     if let Some(filter) = &litmus.filter {
         text.push_str(&format!("filter {}\n", outer(&filter.node, dialect)));
     }
+    if let Some(recovery) = &litmus.recovery {
+        text.push_str("recover {\n");
+        recovery
+            .declarations
+            .iter()
+            .for_each(|item| text.push_str(&format!("{};\n", declaration(&item.node, dialect))));
+        block_threads(&recovery.threads, litmus, text);
+        text.push_str("}\n");
+    }
     for question in &litmus.questions {
+        text.push_str(match question.moment {
+            Moment::End => "",
+            Moment::Crash => "crash ",
+            Moment::Recovered => "recover ",
+        });
         let keyword = match question.kind {
             QuestionKind::Exists | QuestionKind::Permit | QuestionKind::Check => "exists",
             QuestionKind::NotExists => "~exists",

@@ -1,32 +1,48 @@
 //! What follows the threads: `locations [...]`, `filter …`, and one of `exists`, `~exists`, `forall`, `final`, `observed`.
+//! Programs with persistent memory also have questions about crashes, `crash exists …`, a recovery program, `recover { … }`,
+//! and questions about what that leaves, `recover forall …`.
 //!
 //! `final` is what herd's ancestor called an unquantified condition; the peer tools decide it like `exists`, and herd reads a
 //! condition in parentheses alone so too. `observed` lists final states, one of which is asked for. A `with`
 //! list after it (`tso: ~exists;`) records what other models were expected to say, and is read and dropped.
 
 use super::parser::Parser;
-use super::tree::{Arch, Condition, Question, QuestionKind, Term};
+use super::tree::{Arch, Condition, Moment, Question, QuestionKind, Recovery, Term};
 use crate::diagnostic::Diagnostic;
 use crate::span::{Span, Spanned};
 use crate::text::{Kind, nearest};
 
+/// The words before a question, and when they say that it is judged.
+const MOMENTS: [(&str, Moment); 2] = [("crash", Moment::Crash), ("recover", Moment::Recovered)];
 const KEYWORDS: [&str; 6] = ["exists", "forall", "filter", "final", "observed", "locations"];
 
 #[derive(Default)]
 pub(super) struct Sections {
     pub(super) locations: Vec<Spanned<Term>>,
     pub(super) filter: Option<Spanned<Condition>>,
+    pub(super) recovery: Option<Recovery>,
     pub(super) questions: Vec<Question>,
 }
 
 impl Parser<'_> {
     /// Whether the threads end here.
     pub(super) fn at_section(&self) -> bool {
+        if self.at_moment().is_some() {
+            return true;
+        }
         let tilde = self.cursor.at("~") && KEYWORDS.iter().any(|keyword| self.cursor.is(1, keyword));
         let negated = tilde || (self.cursor.at("not") && self.cursor.is(1, "exists") && !self.cursor.is(2, ":"));
         // `exists:` would be a label.
         let keyword = KEYWORDS.iter().any(|keyword| self.cursor.at(keyword)) && !self.cursor.is(1, ":");
         negated || keyword || self.at_bare_condition() || self.misspelt_section().is_some()
+    }
+
+    /// `crash` or `recover` before a question, and `recover` before the recovery program.
+    fn at_moment(&self) -> Option<Moment> {
+        let (word, moment) = MOMENTS.into_iter().find(|(word, _)| self.cursor.at(word))?;
+        let is_question = ["exists", "~", "not", "forall"].iter().any(|next| self.cursor.is(1, next));
+        let is_program = moment == Moment::Recovered && self.cursor.is(1, "{");
+        (word == self.cursor.str(self.cursor.peek()) && (is_question || is_program)).then_some(moment)
     }
 
     /// `(x=1)` on a line of its own, as herd reads it: no instruction of x86 begins so.
@@ -59,6 +75,15 @@ impl Parser<'_> {
             if self.cursor.eat(";").is_some() {
                 continue;
             }
+            let moment = self.at_moment();
+            if moment.is_some() {
+                self.cursor.bump();
+            }
+            if moment == Some(Moment::Recovered) && self.cursor.at("{") {
+                self.recovery(start, &mut sections);
+                continue;
+            }
+            let moment = moment.unwrap_or_default();
             let negated =
                 self.cursor.eat("~").is_some() || (self.cursor.is(1, "exists") && self.cursor.eat("not").is_some());
             let Some(keyword) = self.section_keyword() else {
@@ -69,7 +94,7 @@ impl Parser<'_> {
                 return sections;
             };
             let span = start.to(self.cursor.span(self.cursor.previous()));
-            if self.section(keyword, negated, span, &mut sections).is_none() {
+            if self.section(keyword, (negated, moment), span, &mut sections).is_none() {
                 self.skip_section();
             }
         }
@@ -93,7 +118,32 @@ impl Parser<'_> {
         exact
     }
 
-    fn section(&mut self, keyword: &str, negated: bool, span: Span, sections: &mut Sections) -> Option<()> {
+    /// `{ P0 { … } }`, after `recover`: registers and threads are its own.
+    fn recovery(&mut self, start: Span, sections: &mut Sections) {
+        self.cursor.bump();
+        let mut declarations = Vec::new();
+        let threads = self.recovery_threads(&mut declarations);
+        if self.cursor.eat("}").is_none() {
+            self.cursor.unexpected("`}` to close the recovery program");
+        }
+        if threads.is_empty() {
+            let error = Diagnostic::error(start, "the recovery program has no threads");
+            self.cursor.report(error.help("write `recover { P0@cta 0 { … } }`"));
+        }
+        let recovery = Recovery { declarations, threads, span: Spanned::new((), start) };
+        if sections.recovery.replace(recovery).is_some() {
+            let error = Diagnostic::error(start, "a second recovery program").label("the test already has one");
+            self.cursor.report(error.help("its threads stand in one `recover { … }`"));
+        }
+    }
+
+    fn section(
+        &mut self,
+        keyword: &str,
+        (negated, moment): (bool, Moment),
+        span: Span,
+        sections: &mut Sections,
+    ) -> Option<()> {
         if negated && keyword != "exists" {
             let message = format!("`{keyword}` cannot be negated");
             self.cursor.report(Diagnostic::error(span, message).help("only `~exists` and `not exists` have a meaning"));
@@ -114,10 +164,11 @@ impl Parser<'_> {
                     _ => QuestionKind::Exists,
                 };
                 let condition = if keyword == "observed" { self.observed()? } else { self.condition()? };
-                if !sections.questions.is_empty() {
+                if moment == Moment::End && sections.questions.iter().any(|question| question.moment == Moment::End) {
                     self.twice(span, "condition");
                 }
-                sections.questions.push(Question { kind, name: None, condition, span: Spanned::new((), span) });
+                let span = Spanned::new((), span);
+                sections.questions.push(Question { kind, name: None, condition, moment, span });
                 self.cursor.eat(";");
                 self.expectations()
             }

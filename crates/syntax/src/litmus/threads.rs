@@ -262,11 +262,23 @@ impl Parser<'_> {
         Some(instruction)
     }
 
+    /// The threads of a recovery program, in blocks, behind what it declares of its registers (`P0:%r1 = 1;`).
+    pub(super) fn recovery_threads(&mut self, declarations: &mut Declarations) -> Vec<Thread> {
+        while self.at_thread_prefix() && self.declaration(declarations).is_some() {
+            self.cursor.eat(";");
+        }
+        self.blocks_until(declarations, |parser| parser.cursor.at("}"))
+    }
+
     fn blocks(&mut self, declarations: &mut Declarations) -> Vec<Thread> {
+        self.blocks_until(declarations, |_| false)
+    }
+
+    fn blocks_until(&mut self, declarations: &mut Declarations, ends: impl Fn(&Self) -> bool) -> Vec<Thread> {
         let mut threads = Vec::new();
         // Threads whose header has a mistake are counted: the next one is in its place.
         let mut broken = 0;
-        while !self.cursor.at_end() && !self.at_section() {
+        while !self.cursor.at_end() && !self.at_section() && !ends(self) {
             let before = self.cursor.position();
             let is_thread = self.at_thread(["@", "{", "("]);
             let Some(mut thread) = self.thread_header(threads.len() + broken) else {

@@ -53,8 +53,29 @@ pub struct Litmus {
     pub locations: Vec<Spanned<Term>>,
     /// `filter cond`: a hard assumption on every question.
     pub filter: Option<Spanned<Condition>>,
-    /// None where the test only asks for its outcomes. Columns and blocks have at most one; NVLitmus any number.
+    /// `recover { … }`: the program that runs after a crash.
+    pub recovery: Option<Recovery>,
+    /// None where the test only asks for its outcomes. Columns and blocks have at most one about the end of a run, and any
+    /// number about crashes; NVLitmus any number.
     pub questions: Vec<Question>,
+}
+
+/// What runs after a crash, from what persistent memory holds then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recovery {
+    /// Of its registers.
+    pub declarations: Vec<Spanned<Declaration>>,
+    pub threads: Vec<Thread>,
+    /// The keyword.
+    pub span: QuestionSpan,
+}
+
+/// The declarations that are not of registers: a recovery program has them too.
+pub fn locations_of(declarations: &[Spanned<Declaration>]) -> impl Iterator<Item = Spanned<Declaration>> {
+    let is_register = |item: &&Spanned<Declaration>| {
+        matches!(item.node, Declaration::Register { .. } | Declaration::TypedRegister { .. })
+    };
+    declarations.iter().filter(move |item| !is_register(item)).cloned()
 }
 
 /// One entry of the `{ ... }` block, or an address line of NVLitmus.
@@ -63,6 +84,8 @@ pub enum Declaration {
     /// `x = 1`, `int x = 1`, `.global .u32 x;` (value None).
     Location {
         name: Spanned<String>,
+        /// `nvm x = 0`: what it holds survives a crash.
+        is_persistent: bool,
         /// `global`, `shared`, `const`…, without the dot.
         space: Option<String>,
         /// `.u32`, `int`, `uint64_t`, where the text says it; an access fixes its own size anyway.
@@ -197,8 +220,21 @@ pub struct Question {
     /// NVLitmus `as NAME`.
     pub name: Option<Spanned<String>>,
     pub condition: Spanned<Condition>,
+    pub moment: Moment,
     /// The keyword.
     pub span: QuestionSpan,
+}
+
+/// When the condition of a question is judged.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Moment {
+    /// When all threads have ended.
+    #[default]
+    End,
+    /// `crash …`: when the power fails, at whatever point.
+    Crash,
+    /// `recover …`: when the recovery program has ended.
+    Recovered,
 }
 
 /// A span that does not take part in equality (see [`Spanned`]).

@@ -5,8 +5,8 @@ use crate::random;
 use fencepost_syntax::instruction::{Address, Guard, Instruction, Operand};
 use fencepost_syntax::litmus::{
     AliasKind, Arch, Comparison, Condition, Declaration, Dialect, InitialAddress, InitialValue, LaunchOrder, Layout,
-    Litmus, LocationType, Placement, Question, QuestionKind, Side, Statement, Term, Thread, parse, parse_named, print,
-    template_of,
+    Litmus, LocationType, Moment, Placement, Question, QuestionKind, Recovery, Side, Statement, Term, Thread, parse,
+    parse_named, print, template_of,
 };
 use fencepost_syntax::{Span, Spanned};
 use random::Random;
@@ -185,7 +185,10 @@ impl Maker {
                 let align = (space.is_some() && self.random.below(3) == 0).then_some(16);
                 let ty = (self.random.below(2) == 0)
                     .then(|| at(LocationType { name: "u32".to_owned(), length, inner, align }));
-                Declaration::Location { name, space, ty, value: (self.random.below(2) == 0).then_some(value) }
+                let value = (self.random.below(2) == 0).then_some(value);
+                let is_persistent =
+                    !matches!(self.dialect, Dialect::NvLitmus | Dialect::X86) && self.random.below(4) == 0;
+                Declaration::Location { name, is_persistent, space, ty, value }
             }
         }
     }
@@ -227,9 +230,27 @@ impl Maker {
         let count = self.random.below(if nv { 3 } else { 2 });
         let questions = (0..count).map(|_| {
             let kind = kinds[self.random.below(kinds.len())];
-            Question { kind, name: nv.then(|| at("name".to_owned())), condition: self.condition(0), span: at(()) }
+            let (name, moment) = (nv.then(|| at("name".to_owned())), Moment::End);
+            Question { kind, name, condition: self.condition(0), moment, span: at(()) }
         });
-        let questions = questions.collect();
+        let mut questions: Vec<Question> = questions.collect();
+        let crashes = if nv { 0 } else { self.random.below(3) };
+        questions.extend((0..crashes).map(|_| {
+            let kind = kinds[self.random.below(kinds.len())];
+            let moment = [Moment::Crash, Moment::Recovered][self.random.below(2)];
+            Question { kind, name: None, condition: self.condition(0), moment, span: at(()) }
+        }));
+        let recovery =
+            (matches!(self.dialect, Dialect::Ptx | Dialect::Dartagnan) && self.random.below(4) == 0).then(|| {
+                let register = Declaration::Register {
+                    thread: 0,
+                    register: at("r1".to_owned()),
+                    value: at(InitialValue::Integer(self.integer())),
+                };
+                let declarations = (0..self.random.below(2)).map(|_| at(register.clone())).collect();
+                let threads = (0..=self.random.below(2) as u32).map(|index| self.thread(index)).collect();
+                Recovery { declarations, threads, span: at(()) }
+            });
         let mut threads: Vec<Thread> = (0..=self.random.below(3) as u32).map(|index| self.thread(index)).collect();
         let is_mixed = matches!(self.dialect, Dialect::Ptx | Dialect::Dartagnan) && self.random.below(4) == 0;
         if is_mixed {
@@ -252,6 +273,7 @@ impl Maker {
             threads,
             locations: if nv { Vec::new() } else { (0..self.random.below(2)).map(|_| at(self.term())).collect() },
             filter: (!nv && self.random.below(3) == 0).then(|| self.condition(0)),
+            recovery,
             questions,
         }
     }

@@ -38,6 +38,8 @@ pub(crate) enum Telling {
     Generation,
     /// One kernel after another.
     Launch,
+    /// A persist is durable before another.
+    Persist,
 }
 
 pub(crate) struct Entry {
@@ -94,6 +96,7 @@ const RELATIONS: &[Entry] = &[
     entry("gridwait", Telling::Launch, sections::GRIDDEPCONTROL),
     entry("gridstart", Telling::Launch, sections::GRIDDEPCONTROL),
     entry("warp-synchronizes", Telling::Barrier, sections::BAR_WARP_SYNC),
+    entry("pmo", Telling::Persist, ""),
     entry("causality", Telling::Through, sections::CAUSALITY_ORDER),
     entry("cause", Telling::Through, sections::CAUSALITY_ORDER),
     entry("base-causality", Telling::Through, sections::CAUSALITY_ORDER),
@@ -183,6 +186,18 @@ const AXIOMS: &[Axiom] = &[
         title: "First trigger",
         section: Some(sections::GRIDDEPCONTROL),
         rule: "the `launch_dependents` of a CTA that counts is its first one",
+    },
+    Axiom {
+        name: "persist-order",
+        title: "Persist memory order",
+        section: None,
+        rule: "no persist is ordered before itself",
+    },
+    Axiom {
+        name: "gpm-fences",
+        title: "The order of GPM's fences",
+        section: None,
+        rule: "the fences of the system have one order that agrees with what threads see",
     },
     Axiom {
         name: "cord-eco",

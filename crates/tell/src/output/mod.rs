@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod compare;
+mod crashes;
 mod details;
 mod diagnosis;
 pub mod herd;

@@ -9,9 +9,9 @@ use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Count, ProtocolAnswer, QuestionAnswer, RaceAnswer, Report, TerminationAnswer};
 
-use super::details;
 use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
+use super::{crashes, details};
 
 /// Whether the text may carry terminal colours.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -325,6 +325,9 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
+    if let Some(found) = &report.crashes {
+        crashes::answers(&mut text, found);
+    }
     if let Some(bound) = report.deepened {
         let _ = writeln!(text, "  with loops unrolled {bound} times (--bound {bound}); fewer leave it open");
     }
@@ -350,6 +353,9 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
             Histogram::Hide => "  executions were not counted (--all counts them, however long it takes)\n",
             Histogram::Show => "  executions were not counted\n",
         });
+    }
+    if let Some(found) = &report.crashes {
+        crashes::states(&mut text, report, found, histogram == Histogram::Show);
     }
     details::write(&mut text, report);
     text.push_str(&closing(report));

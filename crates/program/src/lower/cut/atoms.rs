@@ -82,6 +82,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             role,
             is_unknown,
             is_given: entry.given.is_some() && !is_unknown,
+            is_persistent: names.persistent.contains_key(&variable.name),
             copy_of: None,
             content,
             shape,

@@ -268,3 +268,12 @@ pub(crate) fn membar(context: &mut Context<'_>, tree: &Instruction, modifiers: &
         }
     }
 }
+
+/// `ofence` and `dfence` are about persists only: models decide whether they order anything else.
+pub(crate) fn persist(context: &mut Context<'_>, tree: &Instruction, tag: Tag) -> Result<(), Refusal> {
+    let [] = context.operands(tree)?;
+    context.findings.feature(Feature::Persistence, tree.span());
+    let tags = Tags::NONE.with(tag);
+    context.thread.emit(Operation::Fence { tags, scope: None, cover: FenceCover::EVERYTHING });
+    Ok(())
+}

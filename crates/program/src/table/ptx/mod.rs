@@ -70,6 +70,11 @@ const ATOM: &[Sem] = &[Sem::Relaxed, Sem::Acquire, Sem::Release, Sem::AcqRel];
 /// PTX ISA 9.7.15.6 `red`; Dartagnan also takes the acquiring ones.
 const RED: &[Sem] = &[Sem::Relaxed, Sem::Release];
 
+/// `pacq`, `prel`: no other word of a semantics.
+const PERSIST: &[Sem] = &[Sem::Persist];
+
+/// Of scoped buffered release persistency and of no ISA: a scope, and what an access says.
+const PERSISTED: &[Class] = &[Class::Scope, Class::Space, Class::Bits, Class::Hint];
 const ACCESS: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Vector, Class::Bits, Class::Hint];
 /// Opcodes of the mixed-proxy model and of no ISA.
 const PROXIED: &[Class] = &[Class::Sem, Class::Scope, Class::Space, Class::Type, Class::Hint];
@@ -118,6 +123,10 @@ const TABLE: &[Row] = &[
     row("ldc", In::All, Kind::Load { legal: LD }, Tag::Constant, PROXIED),
     row("st", In::All, Kind::Store { legal: ST }, Tag::Generic, ACCESS),
     row("sust", In::All, Kind::Store { legal: ST }, Tag::Surface, PROXIED),
+    row("pacq", In::All, Kind::Load { legal: PERSIST }, Tag::Generic, PERSISTED),
+    row("prel", In::All, Kind::Store { legal: PERSIST }, Tag::Generic, PERSISTED),
+    row("ofence", In::All, Kind::PersistFence(Tag::OrderFence), Tag::Generic, NONE),
+    row("dfence", In::All, Kind::PersistFence(Tag::DurabilityFence), Tag::Generic, NONE),
     row("atom", In::All, Kind::Atom { legal: ATOM }, Tag::Generic, ATOMIC),
     row("suatom", In::All, Kind::Atom { legal: ATOM }, Tag::Surface, ATOMIC),
     row("red", In::Dartagnan, Kind::Red { legal: ATOM }, Tag::Generic, ATOMIC),
@@ -170,6 +179,12 @@ const TABLE: &[Row] = &[
     local("pmevent", In::Ptx, Kind::Nothing, NONE),
     local("nanosleep", In::Ptx, Kind::Nothing, TYPED),
 ];
+
+/// Whether an opcode is one of persistency models, which PTX does not have.
+pub(crate) fn is_persistency(opcode: &str) -> bool {
+    let is_own = |row: &Row| matches!(row.kind, Kind::PersistFence(_)) || row.semantics() == PERSIST;
+    TABLE.iter().any(|row| row.opcode == opcode && is_own(row))
+}
 
 fn serves(place: In, dialect: Dialect) -> bool {
     match place {
@@ -227,6 +242,7 @@ pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction, assume: Optio
         Kind::Fence => fence::fence(context, tree, &modifiers),
         Kind::Membar => fence::membar(context, tree, &modifiers),
         Kind::Barrier => barrier::lower(context, tree, &modifiers),
+        Kind::PersistFence(tag) => fence::persist(context, tree, tag),
         Kind::Nothing => {
             context.thread.emit(Operation::Nothing);
             Ok(())

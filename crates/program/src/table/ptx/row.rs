@@ -5,6 +5,7 @@ use fencepost_syntax::litmus::Comparison;
 use crate::ids::KernelId;
 use crate::program::HostCall;
 use crate::table::modifier::Sem;
+use crate::tag::Tag;
 use crate::value::expression::{BinaryOperator, UnaryOperator};
 
 #[derive(Copy, Clone, Debug)]
@@ -24,6 +25,8 @@ pub(crate) enum Kind {
         legal: &'static [Sem],
     },
     Fence,
+    /// Orders persists, or waits for them: `ofence`, `dfence`.
+    PersistFence(Tag),
     Membar,
     Barrier,
     /// Read by forms of its own.

@@ -8,6 +8,7 @@ mod locked;
 mod opcode;
 pub(crate) mod place;
 
+use fencepost_syntax::Diagnostic;
 use fencepost_syntax::instruction::Instruction;
 
 use crate::lower::context::Context;
@@ -25,6 +26,11 @@ use crate::value::{Type, Value};
 
 pub(crate) fn lower(context: &mut Context<'_>, tree: &Instruction) -> Result<(), Refusal> {
     let Some(opcode) = opcode(&tree.opcode.node) else {
+        if crate::table::ptx::is_persistency(&tree.opcode.node) {
+            let message = format!("`{}` is an operation of GPU threads", tree.opcode.node);
+            let error = Diagnostic::error(tree.span(), message).label("not x86");
+            return Err(Refusal::Error(error.help("no model here orders the persists of x86 threads")));
+        }
         return Err(Refusal::Unsupported(tree.span(), spelled(tree)));
     };
     if let Some(prefix) = &tree.prefix

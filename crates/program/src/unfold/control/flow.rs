@@ -57,10 +57,8 @@ fn is_product(code: &Instruction) -> bool {
 
 /// The registers a question, the filter or the histogram looks at: all if nothing is asked.
 pub(crate) fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
-    let conditions = program.questions.iter().map(|question| &question.condition);
-    let filter = program.filter.iter().map(|filter| &filter.node);
-    let terms = conditions.chain(filter).flat_map(Condition::terms).chain(program.shown.iter().cloned());
-    if program.questions.is_empty() && program.shown.is_empty() {
+    let terms = program.conditions().flat_map(Condition::terms).chain(program.shown.iter().cloned());
+    if program.questions.is_empty() && program.crash.questions.is_empty() && program.shown.is_empty() {
         return (0..program.threads[id.index()].registers.len()).map(RegisterId::new).collect();
     }
     terms

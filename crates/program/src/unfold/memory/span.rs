@@ -170,10 +170,13 @@ impl Runner<'_> {
         if location.ty.bits == 0 { location.bytes.saturating_mul(8) } else { u32::from(location.ty.bits) }
     }
 
-    /// An access to shared memory says so, and whether it is that of another CTA.
+    /// An access to shared memory says so, and whether it is that of another CTA; one to persistent memory says that.
     pub(crate) fn space_tags(&self, kind: &EventKind, tags: Tags) -> Tags {
         let (EventKind::Read { location, .. } | EventKind::Write { location, .. }) = kind else { return tags };
         let location = &self.program.locations[location.index()];
+        if location.is_persistent {
+            return tags.with(Tag::Persistent);
+        }
         if location.space != Some(Space::Shared) {
             return tags;
         }

@@ -118,7 +118,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let program = self.program;
-        for question in &program.questions {
+        for question in program.questions.iter().chain(&program.crash.questions) {
             let mut early = Vec::new();
             for term in question.condition.terms() {
                 let Term::Register(thread, register) = term else { continue };

@@ -368,6 +368,11 @@ impl Runner<'_> {
         (data, after): (Reads, &[EventId]),
     ) -> Result<EventId, UnfoldError> {
         let tags = self.place_tags(how.target, how.tags).with(opened.family.tag());
+        let location = &self.program.locations[self.location_of(how.target).index()];
+        if location.is_persistent && tags.has(Tag::Write) {
+            let (span, location) = (self.span_at(state.at), location.name.clone());
+            return Err(UnfoldError::AsynchronousPersist { span, location });
+        }
         let is_stray = opened.origin == Origin::Stray && tags.has(Tag::TensorMemory);
         let tags = if is_stray { tags.with(Tag::Stray) } else { tags };
         let deps = Deps { address: opened.address.clone(), data, guard: opened.guard.clone() };

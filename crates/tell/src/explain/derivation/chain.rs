@@ -136,6 +136,7 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
             section = asynchronous::completion_section(context, from);
             format!("{b} waits for {a}")
         }
+        Some(Telling::Persist) => format!("{a} is before {b} in persist memory order, which visibility follows"),
         Some(Telling::Launch) => format!("the kernel of {a} ends before {b}"),
         Some(Telling::Proxy | Telling::Through) | None => format!("{a} is before {b} in `{}`", step.name),
     };

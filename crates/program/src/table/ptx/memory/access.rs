@@ -95,6 +95,9 @@ fn strength(
         modifier::check_sem(opcode, sem, legal)?;
     }
     let sem = modifiers.sem.as_ref().map(|sem| sem.node);
+    if legal == [Sem::Persist] {
+        return persist(context, tree, modifiers);
+    }
     if modifiers.mmio {
         return mmio(tree, modifiers, legal);
     }
@@ -131,6 +134,15 @@ fn strength(
             let span = modifiers.sem.as_ref().map_or(tree.opcode.span, |sem| sem.span);
             Err(modifier::missing_scope(opcode, span))
         }
+    }
+}
+
+/// Of `pacq` and `prel`: their scope is what they are about.
+fn persist(context: &mut Context<'_>, tree: &Instruction, modifiers: &Modifiers) -> Result<Order, Refusal> {
+    context.findings.feature(Feature::Persistence, tree.span());
+    match &modifiers.scope {
+        Some(scope) => Ok(Order { sem: Sem::Persist, scope: Some(scope.node), tags: Tags::NONE }),
+        None => Err(modifier::missing_scope(&tree.opcode.node, tree.opcode.span)),
     }
 }
 
@@ -172,7 +184,8 @@ impl Order {
             Sem::Acquire | Sem::AcqRel => Tag::Acquire,
             _ => Tag::Relaxed,
         };
-        self.common(proxy).with(sem).with(Tag::Read)
+        let tags = self.common(proxy).with(sem).with(Tag::Read);
+        if self.sem == Sem::Persist { tags.with(Tag::PersistAcquire) } else { tags }
     }
 
     /// The tags of the writing half: acquire does not concern it.
@@ -182,7 +195,8 @@ impl Order {
             Sem::Release | Sem::AcqRel => Tag::Release,
             _ => Tag::Relaxed,
         };
-        self.common(proxy).with(sem).with(Tag::Write)
+        let tags = self.common(proxy).with(sem).with(Tag::Write);
+        if self.sem == Sem::Persist { tags.with(Tag::PersistRelease) } else { tags }
     }
 
     fn common(&self, proxy: Tag) -> Tags {

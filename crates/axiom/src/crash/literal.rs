@@ -1,0 +1,90 @@
+//! Crashes by the definition: every set of events that have happened, and every set of persists that are durable, each tested
+//! against the conditions as they stand. Shares nothing with the rest of [`crate::crash`]: ordered sets of pairs, and no
+//! smallest sets.
+
+use std::collections::BTreeSet;
+
+use fencepost_program::EventId;
+
+/// The relations of one execution that a crash looks at.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Pairs {
+    pub prefix: BTreeSet<(EventId, EventId)>,
+    pub persists: BTreeSet<(EventId, EventId)>,
+    pub durable: BTreeSet<(EventId, EventId)>,
+    pub co: BTreeSet<(EventId, EventId)>,
+}
+
+/// A crash: what has happened, and which persists are durable.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Crash {
+    pub happened: BTreeSet<EventId>,
+    pub durable: BTreeSet<EventId>,
+}
+
+impl Pairs {
+    /// Whether the crash is one of the execution. `persists` are its persists.
+    pub fn allow(&self, crash: &Crash, persists: &BTreeSet<EventId>) -> bool {
+        let Crash { happened, durable } = crash;
+        let is_prefix = self.prefix.iter().all(|(a, b)| !happened.contains(b) || happened.contains(a));
+        let is_closed = self.persists.iter().all(|(v, w)| !durable.contains(w) || durable.contains(v));
+        let is_kept = self.durable.iter().all(|(w, e)| !happened.contains(e) || durable.contains(w));
+        let are_persists = durable.iter().all(|w| persists.contains(w) && happened.contains(w));
+        is_prefix && is_closed && is_kept && are_persists
+    }
+
+    /// The persists of a location whose values it may hold: the last durable ones. None stands for the initial value.
+    pub fn last(&self, crash: &Crash, of_location: &[EventId]) -> Vec<Option<EventId>> {
+        let durable: Vec<EventId> = of_location.iter().copied().filter(|w| crash.durable.contains(w)).collect();
+        let is_last = |w: &EventId| !durable.iter().any(|later| self.co.contains(&(*w, *later)));
+        match durable.is_empty() {
+            true => vec![None],
+            false => durable.iter().copied().filter(is_last).map(Some).collect(),
+        }
+    }
+}
+
+/// Every crash of an execution of these events; None if there would be more than `most` to try.
+pub fn crashes(pairs: &Pairs, events: &[EventId], persists: &BTreeSet<EventId>, most: u64) -> Option<Vec<Crash>> {
+    let mut left = most;
+    let mut prefixes = Vec::new();
+    prefixes_of(pairs, events, &mut left, &mut prefixes)?;
+    let mut found = Vec::new();
+    for happened in prefixes {
+        let here: Vec<EventId> = persists.intersection(&happened).copied().collect();
+        let sets = 1u64.checked_shl(u32::try_from(here.len()).ok()?).filter(|sets| *sets <= left)?;
+        left -= sets;
+        for bits in 0..sets {
+            let chosen = here.iter().enumerate().filter(|(at, _)| bits >> at & 1 != 0);
+            let crash = Crash { happened: happened.clone(), durable: chosen.map(|(_, w)| *w).collect() };
+            if pairs.allow(&crash, persists) {
+                found.push(crash);
+            }
+        }
+    }
+    Some(found)
+}
+
+/// Every set of the events that is closed, by growing smaller ones.
+fn prefixes_of(pairs: &Pairs, events: &[EventId], left: &mut u64, found: &mut Vec<BTreeSet<EventId>>) -> Option<()> {
+    let mut seen = BTreeSet::from([BTreeSet::new()]);
+    let mut waiting = vec![BTreeSet::new()];
+    while let Some(prefix) = waiting.pop() {
+        *left = left.checked_sub(1)?;
+        for event in events.iter().filter(|event| !prefix.contains(*event)) {
+            let mut grown = prefix.clone();
+            // Events in a cycle happen together.
+            let mut adding = vec![*event];
+            while let Some(event) = adding.pop() {
+                if grown.insert(event) {
+                    adding.extend(pairs.prefix.iter().filter(|(_, b)| *b == event).map(|(a, _)| *a));
+                }
+            }
+            if seen.insert(grown.clone()) {
+                waiting.push(grown);
+            }
+        }
+        found.push(prefix);
+    }
+    Some(())
+}

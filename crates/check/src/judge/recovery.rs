@@ -1,0 +1,162 @@
+//! Recovery: the recovery program is run from everything that persistent memory may hold after a crash, and from everything that it
+//! may hold after a crash of a recovery, until there is nothing new.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use fencepost_program::program::{Program, Recovery, Term};
+use fencepost_report::answer::Answer;
+use fencepost_report::why::Why;
+use fencepost_syntax::litmus::QuestionKind;
+
+use crate::judge::crash::{Search, confirm};
+use crate::judge::found::{Answers, Ask, CrashAnswers, Crashed, Reached, Recovered, RecoveryAnswers, Shown};
+use crate::judge::refusal::not_unfolded;
+use crate::look::crash::{self, CrashState};
+use crate::options::{Options, Outcomes, Wanted};
+use crate::session::Session;
+use crate::test::Test;
+
+/// What the recovery program makes of the images that crashes of the program leave.
+pub fn answers(
+    test: &Test,
+    session: &Session<'_>,
+    crashes: &mut CrashAnswers,
+    recovery: &Recovery,
+    ask: Ask<'_>,
+) -> RecoveryAnswers {
+    let options = Options { outcomes: Outcomes::Skip, races: Wanted::No, ..session.options.clone() };
+    let memory: Vec<Term> = recovery.program.persistent().map(Term::Memory).collect();
+    let (terms, origins) = (crash::terms(session.program), BTreeMap::new());
+    let mut runs = Runs { test, session, options: &options, recovery, ask, terms, memory, origins };
+    let mut waiting = VecDeque::new();
+    for (image, crashed) in std::mem::take(&mut crashes.images) {
+        waiting.push_back(image.clone());
+        runs.origins.insert(image, Origin { before: None, crashed });
+    }
+    let findings = recovery.program.questions.iter().map(|_| Answer::No).collect();
+    let mut answers = RecoveryAnswers { findings, hang: Answer::No, states: 0 };
+    let mut why = crashes.stopped.clone();
+    while let Some(image) = waiting.pop_front() {
+        if options.budget.is_over() {
+            why.get_or_insert(Why::Time);
+            break;
+        }
+        answers.states += 1;
+        match runs.run(&image, &mut answers) {
+            Ok(images) => waiting.extend(images),
+            Err(stopped) => {
+                why.get_or_insert(stopped);
+            }
+        }
+        if answers.hang.is_yes() && answers.findings.iter().all(Answer::is_yes) {
+            break;
+        }
+    }
+    if let Some(why) = why {
+        answers.findings.iter_mut().for_each(|finding| finding.leave_open(&why));
+        answers.hang.leave_open(&why);
+    }
+    runs.count_hang(&mut answers);
+    answers
+}
+
+/// How an image came about: from what the recovery before started with, if one did, and by which crash.
+struct Origin {
+    before: Option<CrashState>,
+    crashed: Crashed,
+}
+
+struct Runs<'a> {
+    test: &'a Test,
+    session: &'a Session<'a>,
+    options: &'a Options,
+    recovery: &'a Recovery,
+    ask: Ask<'a>,
+    /// What the states of the program's own crashes are told by, and those of recoveries.
+    terms: Vec<Term>,
+    memory: Vec<Term>,
+    origins: BTreeMap<CrashState, Origin>,
+}
+
+impl Runs<'_> {
+    /// Runs from an image, and gives those that crashes of this recovery leave and that are new.
+    fn run(&mut self, image: &CrashState, answers: &mut RecoveryAnswers) -> Result<Vec<CrashState>, Why> {
+        let test = self.test.with_program(self.starting_from(image));
+        let found = (self.ask)(&test, self.session.model, self.options);
+        self.note(image, found, answers);
+        let session = Session::new(&test.program, self.session.model, self.options);
+        let unfolding = session.unfolding().map_err(|error| not_unfolded(&test, &error))?;
+        let crashes = Search::new(&session, unfolding, &self.memory, &[]).run();
+        let mut new = Vec::new();
+        for (left, crashed) in crashes.images {
+            if !self.origins.contains_key(&left) {
+                new.push(left.clone());
+                self.origins.insert(left, Origin { before: Some(image.clone()), crashed });
+            }
+        }
+        match crashes.stopped {
+            Some(why) => Err(why),
+            None => Ok(new),
+        }
+    }
+
+    /// The recovery program with persistent memory as a crash left it.
+    fn starting_from(&self, image: &CrashState) -> Program {
+        let mut program = (*self.recovery.program).clone();
+        let persistent: Vec<_> = program.persistent().collect();
+        for (location, value) in persistent.iter().zip(image) {
+            if let Some(value) = value {
+                program.locations[location.index()].initial = *value;
+            }
+        }
+        program
+    }
+
+    fn note(&self, image: &CrashState, found: Answers, answers: &mut RecoveryAnswers) {
+        for (finding, own) in found.findings.into_iter().zip(&mut answers.findings) {
+            let finding = match finding {
+                Answer::Yes(Reached::Shown(run)) => self.recovered(image, run),
+                Answer::Yes(Reached::Undefined) => Answer::Unknown(Why::Undefined),
+                Answer::No => Answer::No,
+                Answer::Unknown(why) => Answer::Unknown(why),
+                Answer::Depends(on) => Answer::Depends(on),
+                Answer::NotAsked | Answer::NotDefined => Answer::NotAsked,
+            };
+            *own = std::mem::take(own).join(finding);
+        }
+        let hang = match found.hang {
+            Answer::Yes(run) => self.recovered(image, run),
+            Answer::Unknown(why) => Answer::Unknown(why),
+            _ => Answer::No,
+        };
+        answers.hang = std::mem::take(&mut answers.hang).join(hang);
+    }
+
+    /// A run from an image, and how that came about, each crash tested against the definition.
+    fn recovered(&self, image: &CrashState, run: Shown) -> Answer<Recovered> {
+        let mut crashes = Vec::new();
+        let mut at = Some(image);
+        while let Some(origin) = at.and_then(|image| self.origins.get(image)) {
+            let terms = if origin.before.is_some() { &self.memory } else { &self.terms };
+            if let Err(message) = confirm(self.session.model, terms, &origin.crashed) {
+                return Answer::Unknown(Why::Internal(message));
+            }
+            crashes.push(origin.crashed.clone());
+            at = origin.before.as_ref();
+        }
+        crashes.reverse();
+        Answer::Yes(Recovered { crashes, image: image.clone(), run })
+    }
+
+    /// What must hold when recovery has ended does not where it never ends.
+    fn count_hang(&self, answers: &mut RecoveryAnswers) {
+        let Answer::Yes(hang) = &answers.hang else { return };
+        for (finding, question) in answers.findings.iter_mut().zip(&self.recovery.program.questions) {
+            let is_promise =
+                matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert | QuestionKind::NotExists);
+            if is_promise && !finding.is_yes() {
+                *finding = Answer::Yes(hang.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The states that a crash may leave, execution by execution ([`fencepost_axiom::crash`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use fencepost_axiom::base::Candidate;
+use fencepost_axiom::bits::{kernel, ones};
+use fencepost_axiom::crash::literal::{Crash, Pairs};
+use fencepost_axiom::crash::{Cell, Crashes, Left, Relations, Role};
+use fencepost_axiom::execution::Execution;
+use fencepost_axiom::model::{Model, NodeId};
+use fencepost_program::EventId;
+use fencepost_program::condition::Holds;
+use fencepost_program::program::{Condition, Program, Term};
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::value::Value;
+use fencepost_program::value::expression::Leaf;
+
+use crate::look::outcome::Reader;
+use crate::look::relations::RelationEvaluator;
+
+/// By term: its value. A register that was not computed yet has none.
+pub type CrashState = Vec<Option<Value>>;
+
+/// The relations of a model that crashes look at.
+#[derive(Clone, Debug)]
+pub struct CrashModel {
+    model: Model,
+    /// In the order of [`Role::ALL`].
+    nodes: [NodeId; 3],
+}
+
+impl CrashModel {
+    /// None if the model does not show all of them.
+    pub fn new(model: &Model) -> Option<CrashModel> {
+        let node = |role: Role| model.shown.iter().find(|(name, _)| name == role.name()).map(|(_, node)| *node);
+        let [prefix, persists, durable] = Role::ALL.map(node);
+        Some(CrashModel { model: model.unchecked(), nodes: [prefix?, persists?, durable?] })
+    }
+
+    pub fn evaluator(&self) -> CrashEvaluator<'_> {
+        CrashEvaluator { evaluator: RelationEvaluator::new(&self.model, &self.nodes), nodes: self.nodes }
+    }
+}
+
+/// What a crash state is told by: all persistent memory, and the registers that questions about crashes ask for.
+pub fn terms(program: &Program) -> Vec<Term> {
+    let asked = program.crash.questions.iter().flat_map(|question| question.condition.terms());
+    let registers: BTreeSet<Term> = asked.filter(|term| matches!(term, Term::Register(..))).collect();
+    program.persistent().map(Term::Memory).chain(registers).collect()
+}
+
+/// Whether a condition holds in a crash state. What compares with a register without a value is false.
+pub fn holds(condition: &Condition, terms: &[Term], state: &[Option<Value>]) -> bool {
+    let value = |term: &Term| match term {
+        Term::Constant(value) => Some(*value),
+        term => terms.iter().position(|own| own == term).and_then(|at| *state.get(at)?),
+    };
+    match condition {
+        Condition::True => true,
+        Condition::False => false,
+        Condition::Compare { op, left, right } => match (value(left), value(right)) {
+            (Some(left), Some(right)) => op.holds(left, right),
+            _ => false,
+        },
+        Condition::Not(inner) => !holds(inner, terms, state),
+        Condition::And(parts) => parts.iter().all(|part| holds(part, terms, state)),
+        Condition::Or(parts) => parts.iter().any(|part| holds(part, terms, state)),
+    }
+}
+
+/// A term of a crash state in one execution: what decides its value.
+enum Told {
+    /// The persists of a location, with what each leaves, and its initial value.
+    Memory { persists: Vec<EventId>, initial: Value },
+    /// The events that must have happened, and the value then.
+    Register { events: Vec<EventId>, value: Value },
+}
+
+/// The terms of an execution.
+struct Terms {
+    told: Vec<Told>,
+}
+
+impl Terms {
+    /// None if a term has no value, which is a defect of the execution.
+    fn new(unfolding: &Unfolding, execution: &Execution, terms: &[Term]) -> Option<Terms> {
+        let reader = Reader::new(unfolding, execution);
+        let told = terms.iter().map(|term| match term {
+            Term::Constant(_) => None,
+            Term::Memory(location) => {
+                let is_own = |event: &&EventId| match unfolding.events.get(event.index()).map(|event| &event.kind) {
+                    Some(EventKind::Write { location: own, .. }) => own == location,
+                    _ => false,
+                };
+                let is_persist = |event: &&EventId| is_persist(unfolding, **event);
+                let persists = execution.events.iter().filter(is_own).filter(is_persist).copied().collect();
+                let initial = reader.value(unfolding.locations.get(location.index())?.init)?;
+                Some(Told::Memory { persists, initial })
+            }
+            Term::Register(thread, register) => {
+                let trace = execution.traces.get(thread.index())?;
+                let trace = unfolding.traces.get(trace.index())?;
+                let expression = trace.registers.get(register.index())?;
+                let mut leaves = Vec::new();
+                expression.leaves(&mut leaves);
+                let reads = leaves.iter().map(|leaf| match leaf {
+                    Leaf::Read(event) | Leaf::BarrierResult(event) => *event,
+                });
+                let mut events: Vec<EventId> = reads.collect();
+                // What no read gives is there when the thread has done all it does.
+                if events.is_empty() {
+                    events.clone_from(&trace.events);
+                }
+                Some(Told::Register { events, value: reader.evaluate(expression)? })
+            }
+        });
+        Some(Terms { told: told.collect::<Option<Vec<Told>>>()? })
+    }
+
+    fn cells(&self, candidate: &Candidate) -> Option<Vec<Cell>> {
+        let places =
+            |events: &[EventId]| events.iter().map(|event| candidate.local(*event)).collect::<Option<Vec<_>>>();
+        let cell = |told: &Told| match told {
+            Told::Memory { persists, .. } => Some(Cell::Memory { persists: places(persists)? }),
+            Told::Register { events, .. } => Some(Cell::Register { events: places(events)? }),
+        };
+        self.told.iter().map(cell).collect()
+    }
+
+    /// The value of a term that takes it from this event, or has it; None: from none, or not.
+    fn value(&self, reader: &Reader<'_>, at: usize, picked: Option<EventId>) -> Option<Value> {
+        match (&self.told[at], picked) {
+            (Told::Memory { initial, .. }, None) => Some(*initial),
+            (Told::Memory { .. }, Some(persist)) => reader.value(persist),
+            (Told::Register { value, .. }, Some(_)) => Some(*value),
+            (Told::Register { .. }, None) => None,
+        }
+    }
+}
+
+pub fn is_persist(unfolding: &Unfolding, event: EventId) -> bool {
+    let event = unfolding.events.get(event.index());
+    event.is_some_and(|event| event.is_write() && event.has(Tag::Persistent) && !event.has(Tag::Init))
+}
+
+pub struct CrashEvaluator<'m> {
+    evaluator: RelationEvaluator<'m>,
+    nodes: [NodeId; 3],
+}
+
+impl CrashEvaluator<'_> {
+    /// The states that crashes leave of an execution, each with a crash that leaves it; None if a term has no value.
+    pub fn states(
+        &mut self,
+        unfolding: &Unfolding,
+        execution: &Execution,
+        terms: &[Term],
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<BTreeMap<CrashState, Crash>> {
+        self.evaluator.evaluate(unfolding, execution);
+        let candidate = self.evaluator.candidate();
+        let mut co = vec![0; candidate.shape.matrix()];
+        for &(from, to) in &execution.co {
+            if let (Some(from), Some(to)) = (candidate.local(from), candidate.local(to)) {
+                kernel::relate(candidate.shape, &mut co, from, to);
+            }
+        }
+        let [prefix, persists, durable] = self.nodes.map(|node| self.evaluator.relation(node));
+        let crashes = Crashes::new(&Relations { shape: candidate.shape, prefix, persists, durable, co: &co });
+        let told = Terms::new(unfolding, execution, terms)?;
+        let (cells, reader) = (told.cells(candidate)?, Reader::new(unfolding, execution));
+        let event = |place: usize| candidate.events.get(place).copied();
+        let events = |bits: &[u64]| ones(bits).filter_map(event).collect::<BTreeSet<EventId>>();
+        let mut states = BTreeMap::new();
+        let _ = crashes.each(&cells, &mut |left: &Left<'_>| {
+            let picked = left.picked.iter().enumerate();
+            let state: CrashState =
+                picked.map(|(at, picked)| told.value(&reader, at, picked.and_then(event))).collect();
+            states
+                .entry(state)
+                .or_insert_with(|| Crash { happened: events(left.happened), durable: events(left.durable) });
+            if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        Some(states)
+    }
+}
+
+/// The states that one crash may leave, by its definition: one unless a location has several last writes.
+pub fn left_by(
+    unfolding: &Unfolding,
+    execution: &Execution,
+    terms: &[Term],
+    pairs: &Pairs,
+    crash: &Crash,
+) -> Option<Vec<CrashState>> {
+    let (told, reader) = (Terms::new(unfolding, execution, terms)?, Reader::new(unfolding, execution));
+    let mut states: Vec<CrashState> = vec![Vec::new()];
+    for (at, term) in told.told.iter().enumerate() {
+        let picked: Vec<Option<EventId>> = match term {
+            Told::Memory { persists, .. } => pairs.last(crash, persists),
+            Told::Register { events, .. } => {
+                let has_happened = events.iter().all(|event| crash.happened.contains(event));
+                // Which event does not matter.
+                vec![has_happened.then_some(EventId(0))]
+            }
+        };
+        let grow = |state: &CrashState| {
+            let value = |picked: &Option<EventId>| told.value(&reader, at, *picked);
+            let grown =
+                picked.iter().map(|picked| state.iter().copied().chain([value(picked)]).collect::<CrashState>());
+            grown.collect::<Vec<_>>()
+        };
+        states = states.iter().flat_map(grow).collect();
+    }
+    Some(states)
+}
