@@ -97,8 +97,8 @@ fn readings_are_listed_for_people_and_programs() {
     );
     let json: serde_json::Value = serde_json::from_str(&fencepost(&folder, &["readings", "--json"]).out).expect("JSON");
     let rows = json.as_array().expect("an array");
-    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (28, &"async-fence".into(), &"S1".into()));
-    assert_eq!((&rows[0]["model"], &rows[26]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
+    assert_eq!((rows.len(), &rows[0]["name"], &rows[0]["id"]), (44, &"async-fence".into(), &"S1".into()));
+    assert_eq!((&rows[0]["model"], &rows[33]["model"]), (&"ptx".into(), &"rc11-scoped".into()));
     assert!(run.out.contains("model cmm: Goens") && run.out.contains("xhb = through-all | through-x86 | untyped"));
     assert!(run.out.contains("S1 to S15 number them"), "{}", run.out);
     assert_eq!(rows[0]["standing"], "contested");

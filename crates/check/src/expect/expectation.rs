@@ -38,6 +38,10 @@ pub struct Expectation {
     pub verdict: String,
     pub executions: Option<u64>,
     pub outcomes: Option<u64>,
+    /// The verdicts of the questions about crashes, then of those about recovery, in their order. Empty: not mentioned.
+    pub crash: Vec<String>,
+    pub recover: Vec<String>,
+    pub crash_states: Option<u64>,
     pub races: Option<ExpectedRaces>,
     pub protocol: Option<ExpectedProtocol>,
     pub termination: Option<ExpectedEnd>,
@@ -68,6 +72,14 @@ pub enum ExpectedEnd {
     Terminates,
     MayHang,
     Depends,
+}
+
+/// The word of a verdict that is not known.
+const UNKNOWN: &str = "Unknown";
+
+/// The words of a fact after the first, in their order.
+fn in_order(fact: &str) -> Vec<String> {
+    fact.split_whitespace().skip(1).map(str::to_owned).collect()
 }
 
 /// The readings somebody chose for this report.
@@ -156,6 +168,9 @@ fn parse_line(line: &str, begin: u32) -> Result<Expectation, Box<Diagnostic>> {
         verdict: verdict.to_owned(),
         executions: None,
         outcomes: None,
+        crash: Vec::new(),
+        recover: Vec::new(),
+        crash_states: None,
         races: None,
         protocol: None,
         termination: None,
@@ -184,12 +199,15 @@ impl Expectation {
             "terminates" => self.termination = Some(ExpectedEnd::Terminates),
             "may hang" => self.termination = Some(ExpectedEnd::MayHang),
             "end depends" => self.termination = Some(ExpectedEnd::Depends),
+            _ if fact.starts_with("crash ") => self.crash = in_order(fact),
+            _ if fact.starts_with("recover ") => self.recover = in_order(fact),
             _ if fact.starts_with("depends ") => self.depends = names(fact),
             _ if fact.starts_with("finds ") => self.finds = names(fact),
             _ if fact.starts_with("warns ") => self.warns = names(fact),
             _ => match fact.split_once(' ').map(|(number, what)| (number.parse::<u64>(), what.trim())) {
                 Some((Ok(number), "execution" | "executions")) => self.executions = Some(number),
                 Some((Ok(number), "outcome" | "outcomes")) => self.outcomes = Some(number),
+                Some((Ok(number), "crash state" | "crash states")) => self.crash_states = Some(number),
                 _ => return false,
             },
         }
@@ -199,6 +217,10 @@ impl Expectation {
     /// What a report would have to be expected to be: everything it knows for certain.
     pub fn of(report: &Report) -> Expectation {
         let complete = report.executions.filter(|count| count.complete);
+        let crashes = report.crashes.as_ref();
+        let recovery = crashes.and_then(|crashes| crashes.recovery.as_ref());
+        let counted = crashes.filter(|crashes| crashes.executions.is_some_and(|count| count.complete));
+        let word = |verdict: &Verdict| verdict.word().to_owned();
         Expectation {
             model: report.model.clone(),
             readings: chosen(report),
@@ -206,6 +228,9 @@ impl Expectation {
             verdict: report.verdict.word().to_owned(),
             executions: complete.map(|count| count.count),
             outcomes: complete.map(|_| report.outcome_count()),
+            crash: crashes.iter().flat_map(|found| &found.questions).map(|answer| word(&answer.verdict)).collect(),
+            recover: recovery.iter().flat_map(|found| &found.questions).map(|answer| word(&answer.verdict)).collect(),
+            crash_states: counted.map(fencepost_report::crash::Crashes::state_count),
             races: match report.races.answer {
                 RaceAnswer::None => Some(ExpectedRaces::None),
                 RaceAnswer::Found => Some(ExpectedRaces::Some),
@@ -255,6 +280,14 @@ impl Expectation {
         if let Some(number) = self.outcomes {
             let _ = write!(text, ", {}", crate::phrase::count(number, "outcome"));
         }
+        for (word, verdicts) in [("crash", &self.crash), ("recover", &self.recover)] {
+            if !verdicts.is_empty() {
+                let _ = write!(text, ", {word} {}", verdicts.join(" "));
+            }
+        }
+        if let Some(number) = self.crash_states {
+            let _ = write!(text, ", {}", crate::phrase::count(number, "crash state"));
+        }
         text.push_str(match self.races {
             None => "",
             Some(ExpectedRaces::None) => ", race-free",
@@ -297,6 +330,7 @@ impl Expectation {
         let numbers = [
             (self.executions, found.executions, least.map(|least| least.0), "execution"),
             (self.outcomes, found.outcomes, least.map(|least| least.1), "outcome"),
+            (self.crash_states, found.crash_states, None, "crash state"),
         ];
         for (expected, found, least, noun) in numbers {
             let Some(expected) = expected.filter(|expected| Some(*expected) != found) else { continue };
@@ -304,6 +338,14 @@ impl Expectation {
             let decided = found.is_some() || least > Some(expected);
             let found = found.map_or("not counted".to_owned(), |found| found.to_string());
             differ(decided, format!("expected {}, found {found}", crate::phrase::count(expected, noun)));
+        }
+        for (word, expected, found) in
+            [("crash", &self.crash, &found.crash), ("recover", &self.recover, &found.recover)]
+        {
+            if !expected.is_empty() && expected != found {
+                let decided = !found.iter().zip(expected).any(|(found, own)| found != own && found == UNKNOWN);
+                differ(decided, format!("expected {word} {}, found {}", expected.join(" "), found.join(" ")));
+            }
         }
         if let Some(races) = self.races.filter(|races| Some(*races) != found.races) {
             differ(known.races, races.wanted().to_owned());
@@ -339,6 +381,12 @@ impl Expectation {
         let least = report.executions.map_or((0, 0), |count| (count.count, report.outcomes.len() as u64));
         self.executions = self.executions.or(old.executions.filter(|number| *number >= least.0));
         self.outcomes = self.outcomes.or(old.outcomes.filter(|number| *number >= least.1));
+        self.crash_states = self.crash_states.or(old.crash_states);
+        for (verdicts, old) in [(&mut self.crash, &old.crash), (&mut self.recover, &old.recover)] {
+            if verdicts.iter().any(|verdict| verdict == UNKNOWN) && verdicts.len() == old.len() {
+                verdicts.clone_from(old);
+            }
+        }
         if !known.races {
             self.races = self.races.or(old.races);
         }

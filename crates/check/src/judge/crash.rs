@@ -18,8 +18,7 @@ use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::found::{Ask, CrashAnswers, Crashed, Shown};
-use crate::judge::recovery;
+use crate::judge::found::{CrashAnswers, Crashed, Shown};
 use crate::look::crash::{self, CrashState, holds, is_persist, left_by};
 use crate::look::executions::EngineName;
 use crate::look::race_search;
@@ -28,7 +27,6 @@ use crate::look::search::{Searcher, why_open};
 use crate::model::load::LoadedModel;
 use crate::options::{CROSS_CHECK_BITS, CrossCheck, Outcomes};
 use crate::session::Session;
-use crate::test::Test;
 
 /// How many prefixes and durable sets are gone through by the definition, in all executions of a test.
 const MOST_LITERAL: u64 = 20_000;
@@ -48,7 +46,7 @@ fn looked_for(question: &Question) -> Condition {
 }
 
 /// The answers about crashes, if something is asked.
-pub fn answers(test: &Test, session: &Session<'_>, unfolding: &Arc<Unfolding>, ask: Ask<'_>) -> Option<CrashAnswers> {
+pub fn answers(session: &Session<'_>, unfolding: &Arc<Unfolding>) -> Option<CrashAnswers> {
     let program = session.program;
     if !is_asked(program) || !session.options.questions.is_yes() {
         return None;
@@ -56,12 +54,8 @@ pub fn answers(test: &Test, session: &Session<'_>, unfolding: &Arc<Unfolding>, a
     let terms = crash::terms(program);
     let conditions: Vec<Condition> = program.crash.questions.iter().map(looked_for).collect();
     let search = Search::new(session, unfolding, &terms, &conditions);
-    let mut answers = search.run();
-    answers.terms.clone_from(&terms);
-    if let Some(recovery) = &program.crash.recovery {
-        answers.recovery = Some(recovery::answers(test, session, &mut answers, recovery, ask));
-    }
-    Some(answers)
+    let answers = search.run();
+    Some(CrashAnswers { terms, ..answers })
 }
 
 /// The execution is one, and the crash is one of it that leaves this state, by another evaluator and the definition.

@@ -22,6 +22,7 @@ use crate::judge::crash;
 use crate::judge::found::{Answers, Broken, CrashAnswers, Finding, Raced, Reached, RecoveryAnswers, Shown};
 use crate::judge::mixed_size;
 use crate::judge::question::looked_for;
+use crate::judge::recovery;
 use crate::judge::refusal::{not_unfolded, refusal};
 use crate::judge::undefined;
 use crate::look::collect::{Collector, Target, Totals};
@@ -64,7 +65,10 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
     };
     let job = Job { test, model, options, terms: &terms, unfolding: &unfolding, apart: &apart, searcher, replayer };
     let mut answers = job.run();
-    answers.crash = crash::answers(test, &session, &unfolding, &check_known);
+    answers.crash = crash::answers(&session, &unfolding);
+    if let (Some(found), Some(program)) = (&mut answers.crash, &test.program.crash.recovery) {
+        found.recovery = Some(recovery::answers(test, &session, found, program, &check_known));
+    }
     Answers { unfolding: Some(unfolding), terms, ..answers }
 }
 

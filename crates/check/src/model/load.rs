@@ -117,6 +117,9 @@ fn undeclared(mentioned: &Mentioned, points: &[Point], source: &Source) -> Vec<(
     errors
 }
 
+/// Of the `// features:` line of a model about memory that survives a crash.
+const PERSISTENCE: &str = "persistence";
+
 /// Of the `// features:` line of a model for which a dependency in name only is none.
 const REAL_DEPENDENCIES: &str = "real-dependencies";
 
@@ -143,7 +146,7 @@ impl LoadedModel {
             Feature::Span => "span",
             Feature::Mixed => "mixed",
             Feature::Multimem => "multimem",
-            Feature::Persistence => "persistence",
+            Feature::Persistence => PERSISTENCE,
         };
         let names = |operator: &Operator| match (feature, operator) {
             (Feature::Cluster, Operator::Base(BaseSet::Tagged(Tag::ScopeCluster))) => true,
@@ -274,6 +277,12 @@ impl Family {
     }
 }
 
+/// Whether the header of a model names persistent memory among the features that it has rules for.
+fn knows_persistence(text: &str) -> bool {
+    let features = text.lines().find_map(|line| line.strip_prefix("// features:"));
+    features.is_some_and(|words| words.split_whitespace().any(|word| word == PERSISTENCE))
+}
+
 fn is_mixed(test: &Test) -> bool {
     test.program.features.iter().any(|feature| feature.node == Feature::Mixed)
 }
@@ -288,11 +297,14 @@ impl Models {
     }
 
     /// The shipped models that a test is compared under, sorted: those about its architecture, or about several where it
-    /// has several.
+    /// has several, and those about persistent memory where it has some.
     pub fn of_test(test: &Test) -> Vec<&'static str> {
         let family = if is_mixed(test) { Family::Compound } else { Family::of(test.program.arch) };
-        let about = |name: &&str| Family::from_name(name).is_none_or(|about| about == family);
-        shipped::names().filter(about).collect()
+        let persists = test.program.features.iter().any(|feature| feature.node == Feature::Persistence);
+        let about = |(name, text): &(&'static str, &str)| {
+            Family::from_name(name).is_none_or(|about| about == family) && knows_persistence(text) == persists
+        };
+        shipped::files().filter(about).map(|(name, _)| name).collect()
     }
 
     /// The shipped model for such programs, where nothing else is said.
