@@ -19,7 +19,7 @@ use fencepost_check::write::race_order;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
 
-use crate::{MOST_RACES, apply, is_for};
+use crate::{MOST_RACES, apply, crash, is_for};
 
 /// Answers one test under one model, and says what is missing where something is.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
@@ -38,6 +38,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         race_order::put_causes_first(test, &mut checked);
     }
     apply(test, model, options, &mut checked);
+    crash::apply(test, model, options, &mut checked);
     diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
     if let Repairs::By(whole) = &model.vocabulary.repairs {
         diagnose_as(test, whole, options, &mut checked.report);

@@ -10,6 +10,7 @@
 //! The search is bounded by counts, not by a clock: the same check gives the same text.
 
 mod advise;
+mod crash;
 mod edit;
 mod hang;
 mod outcome;

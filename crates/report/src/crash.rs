@@ -82,6 +82,8 @@ pub struct RecoveryAnswer {
     pub depends: Option<Dependence>,
     /// A recovery that satisfies the condition (`forall`: that breaks it).
     pub witness: Option<RecoveryWitness>,
+    /// The weakest changes with which every recovery keeps it, each checked again.
+    pub missing: Vec<Missing>,
 }
 
 /// A run of the recovery program, and the crashes before it.

@@ -103,6 +103,10 @@ impl Report {
     pub fn list_outcomes(&mut self, most: usize) {
         self.unlisted += self.outcomes.len().saturating_sub(most) as u64;
         self.outcomes.truncate(most);
+        if let Some(crashes) = &mut self.crashes {
+            crashes.unlisted += crashes.states.len().saturating_sub(most) as u64;
+            crashes.states.truncate(most);
+        }
     }
 
     /// Whether an answer holds only because there is no execution to break it: none terminates, or none passes the
@@ -453,7 +457,10 @@ pub struct TextEdit {
 impl Missing {
     /// "`fence.proxy.async.shared::cta` in P0 between lines 8 and 9 (PTX ISA 9.7.15.4)".
     pub fn sentence(&self) -> String {
-        format!("{} (PTX ISA {})", self.text, self.section)
+        match self.section.as_str() {
+            "" => self.text.clone(),
+            section => format!("{} (PTX ISA {section})", self.text),
+        }
     }
 }
 

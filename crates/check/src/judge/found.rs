@@ -106,6 +106,21 @@ pub struct Evidence {
     /// What the executions of `races` are executions of, where that is not `unfolding`: failing iterations of spin loops
     /// are in it.
     pub accesses: Option<Arc<Unfolding>>,
+    /// None where nothing about crashes is asked.
+    pub crash: Option<CrashEvidence>,
+}
+
+/// The crashes behind a report.
+#[derive(Clone, Debug, Default)]
+pub struct CrashEvidence {
+    /// What their states are told by.
+    pub terms: Vec<Term>,
+    /// Per question about crashes.
+    pub crashes: Vec<Option<Crashed>>,
+    /// Per question about recovery.
+    pub recoveries: Vec<Option<Recovered>>,
+    /// Some execution of the program.
+    pub any: Option<Execution>,
 }
 
 /// An execution, and what it is an execution of.
@@ -341,6 +356,28 @@ impl Answers {
 }
 
 impl CrashAnswers {
+    /// What either shows, of two cases of one test.
+    #[must_use]
+    pub fn join(mut self, other: CrashAnswers) -> CrashAnswers {
+        for (state, count) in other.states {
+            let own = self.states.entry(state).or_default();
+            *own = own.saturating_add(count);
+        }
+        self.executions = self.executions.zip(other.executions).map(|(own, other)| own.plus(other));
+        self.stopped = self.stopped.or(other.stopped);
+        self.findings = joined(self.findings, other.findings);
+        self.cross_checked &= other.cross_checked;
+        self.recovery = match (self.recovery, other.recovery) {
+            (Some(own), Some(other)) => Some(RecoveryAnswers {
+                findings: joined(own.findings, other.findings),
+                hang: own.hang.join(other.hang),
+                states: own.states.saturating_add(other.states),
+            }),
+            (own, other) => own.or(other),
+        };
+        self
+    }
+
     /// Nothing is said of what was not found.
     pub fn leave_open(&mut self, why: &Why) {
         self.findings.iter_mut().for_each(|finding| finding.leave_open(why));
@@ -352,6 +389,11 @@ impl CrashAnswers {
             executions.complete = false;
         }
     }
+}
+
+/// What either shows, question by question.
+pub(crate) fn joined<E>(own: Vec<Answer<E>>, other: Vec<Answer<E>>) -> Vec<Answer<E>> {
+    own.into_iter().zip(other).map(|(own, other)| own.join(other)).collect()
 }
 
 /// What is not known.

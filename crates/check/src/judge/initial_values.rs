@@ -8,10 +8,9 @@ use std::sync::Arc;
 use fencepost_program::initial::{self, Exactness};
 use fencepost_program::unfolding::Hazard;
 use fencepost_report::Count;
-use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
 
-use crate::judge::found::{Answers, Ask, Broken, Left, Raced, Reached, Subject};
+use crate::judge::found::{Answers, Ask, Broken, Left, Raced, Subject, joined};
 use crate::judge::known::refused;
 use crate::look::protocol::Key;
 use crate::model::load::LoadedModel;
@@ -73,11 +72,11 @@ fn merge(first: Answers, second: Answers) -> Answers {
     merged.cross_checked &= second.cross_checked;
     merged.refused = merged.refused.or(second.refused);
     merged.stopped = merged.stopped.or(second.stopped);
+    merged.crash = match (merged.crash, second.crash) {
+        (Some(own), Some(other)) => Some(own.join(other)),
+        (own, other) => own.or(other),
+    };
     merged
-}
-
-fn joined(own: Vec<Answer<Reached>>, other: Vec<Answer<Reached>>) -> Vec<Answer<Reached>> {
-    own.into_iter().zip(other).map(|(own, other)| own.join(other)).collect()
 }
 
 fn added(own: (u64, u64), other: (u64, u64)) -> Option<(u64, u64)> {

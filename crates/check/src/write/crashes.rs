@@ -11,7 +11,7 @@ use fencepost_report::crash::{
 use fencepost_report::verdict::Verdict;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::found::{Answers, Aspect, CrashAnswers, Crashed, Recovered};
+use crate::judge::found::{Answers, Aspect, CrashAnswers, CrashEvidence, Crashed, Recovered};
 use crate::judge::verdict;
 use crate::look::crash::{CrashState, is_persist};
 use crate::look::race_search;
@@ -132,6 +132,25 @@ impl Own<'_> {
             depends: depends(&verdict),
             verdict,
             witness: recovered.map(witness),
+            missing: Vec::new(),
         }
+    }
+}
+
+/// The crashes behind the answers.
+pub(super) fn evidence(answers: CrashAnswers) -> CrashEvidence {
+    let crashes: Vec<Option<Crashed>> = answers.findings.into_iter().map(evident).collect();
+    let recovery = answers.recovery.map_or(Vec::new(), |recovery| recovery.findings);
+    let recoveries: Vec<Option<Recovered>> = recovery.into_iter().map(evident).collect();
+    let of_recoveries = recoveries.iter().flatten().filter_map(|recovered| recovered.crashes.first());
+    let any = crashes.iter().flatten().chain(of_recoveries).next();
+    let any = any.map(|crashed| (*crashed.shown.execution).clone());
+    CrashEvidence { terms: answers.terms, crashes, recoveries, any }
+}
+
+fn evident<E>(answer: Answer<E>) -> Option<E> {
+    match answer {
+        Answer::Yes(evidence) => Some(evidence),
+        _ => None,
     }
 }

@@ -54,7 +54,8 @@ pub fn checked(test: &Test, model: &LoadedModel, answers: Answers) -> Checked {
         Subject::Cut(whole) => Some(Arc::clone(&whole.cut)),
         Subject::AsGiven | Subject::Case(_) => None,
     };
-    let evidence = Evidence { unfolding: answers.unfolding, witnesses, stuck, races, accesses };
+    let crash = answers.crash.map(crashes::evidence);
+    let evidence = Evidence { unfolding: answers.unfolding, witnesses, stuck, races, accesses, crash };
     Checked { report, evidence, model: answers.model, test: cut }
 }
 
@@ -100,7 +101,7 @@ fn report(given: &Test, model: &LoadedModel, answers: &Answers) -> Report {
         races: writer.races(answers),
         protocol: writer.protocol(answers),
         termination: writer.termination(answers),
-        crashes: answers.crash.as_ref().map(|crash| crashes::written(given, &writer, answers, crash)),
+        crashes: answers.crash.as_ref().map(|crash| crashes::written(test, &writer, answers, crash)),
         warnings: warnings::gather(test, answers),
         engine: answers.engine.map_or("none", |engine| engine.name()).to_owned(),
         cross_checked: answers.cross_checked,

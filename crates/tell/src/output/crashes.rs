@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fencepost_report::crash::{CrashAnswer, CrashWitness, Crashes, Recovery, RecoveryAnswer, RecoveryWitness};
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{EventKind, Reason, Report, WitnessEvent};
+use fencepost_report::{EventKind, Missing, Reason, Report, WitnessEvent};
 
 use fencepost_check::phrase;
 
@@ -15,12 +15,19 @@ pub(super) fn answers(text: &mut String, crashes: &Crashes) {
         if let Some(witness) = &answer.witness {
             crash(text, "    ", "the power fails", witness);
         }
-        for piece in &answer.missing {
-            let _ = writeln!(text, "    missing: {}; with it {}", piece.sentence(), mended(&answer.kind));
-        }
+        missing(text, &answer.missing, mended(&answer.kind));
     }
     if let Some(recovery) = &crashes.recovery {
         recovered(text, recovery);
+    }
+}
+
+/// The pieces, and what they bring.
+fn missing(text: &mut String, pieces: &[Missing], mended: &str) {
+    let with = if pieces.len() == 1 { "it" } else { "these" };
+    for (at, piece) in pieces.iter().enumerate() {
+        let end = if at + 1 == pieces.len() { format!("; with {with} {mended}") } else { String::new() };
+        let _ = writeln!(text, "    missing: {}{end}", piece.sentence());
     }
 }
 
@@ -123,6 +130,7 @@ fn recovered(text: &mut String, recovery: &Recovery) {
         };
         let _ = writeln!(text, "  recover {} ({}): {found}", answer.kind, answer.condition);
         failure(text, answer);
+        missing(text, &answer.missing, "every crash is recovered from");
     }
     if recovery.questions.is_empty() {
         let found = match &recovery.ending.verdict {

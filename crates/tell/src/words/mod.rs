@@ -17,6 +17,11 @@ pub fn put_into_words(report: &mut Report) {
     for answer in &mut report.questions {
         answer.cause.iter_mut().for_each(|cause| diagnosed(&mut cause.diagnosis));
     }
+    if let Some(crashes) = &mut report.crashes {
+        crashes.questions.iter_mut().for_each(|answer| pieces(&mut answer.missing));
+        let recovery = crashes.recovery.iter_mut().flat_map(|recovery| &mut recovery.questions);
+        recovery.for_each(|answer| pieces(&mut answer.missing));
+    }
     for error in &mut report.protocol.errors {
         error.message = misuse::text(&error.reason);
     }

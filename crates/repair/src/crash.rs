@@ -1,0 +1,268 @@
+//! What a test lacks that a crash may leave in a state that must not be: the weakest single change with which no crash does.
+//!
+//! The changes are those of the language of persistency, at every place: an `ofence` or a `dfence` put in, a `dfence` for an
+//! `ofence`, a wider scope of a `prel` or `pacq` or of both ends of a pair, a `prel` for a store and a `pacq` for a load. They are
+//! tried by what they cost the hardware, and of equally cheap ones the one that rules out fewest states is told. Each changed test is
+//! checked again: the question holds, and no other answer is worse.
+
+use fencepost_check::judge::found::Checked;
+use fencepost_check::judge::layers::check_as_read;
+use fencepost_check::model::load::LoadedModel;
+use fencepost_check::options::{Options, Outcomes, Wanted};
+use fencepost_check::test::{Test, load_litmus};
+use fencepost_program::ThreadId;
+use fencepost_report::crash::{Crashes, RecoveryAnswer};
+use fencepost_report::verdict::Verdict;
+use fencepost_report::{Missing, Report};
+use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::litmus::{Arch, Litmus, print};
+use fencepost_syntax::{Severity, Source};
+
+use crate::edit::{Change, Edit, SCOPES};
+use crate::scene::anchor::{Anchor, Side, instruction};
+use crate::scene::{self, Scene};
+
+/// No more changed tests than this are checked.
+const MOST_TRIED: usize = 400;
+
+/// What each change costs: an order that is buffered, a release or acquire by its scope, a wait for the memory.
+const ORDER: u32 = 1;
+const RELEASE: u32 = 2;
+const DURABILITY: u32 = 8;
+
+/// Says what is missing where a crash breaks a promise.
+pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked: &mut Checked) {
+    let Some(crashes) = &checked.report.crashes else { return };
+    let own = |kind: &str, verdict: &Verdict| *verdict == Verdict::Violated && kind != "exists";
+    let broken = crashes.questions.iter().enumerate().filter(|(_, answer)| own(&answer.kind, &answer.verdict));
+    let broken: Vec<Promise> = broken.map(|(at, _)| Promise::Crash(at)).collect();
+    let answers = crashes.recovery.iter().flat_map(|recovery| &recovery.questions).enumerate();
+    let unrecovered = answers.filter(|(_, answer)| own(&answer.kind, &answer.verdict));
+    let unrecovered: Vec<Promise> = unrecovered.map(|(at, _)| Promise::Recovery(at)).collect();
+    let options = Options { outcomes: Outcomes::Capped, races: Wanted::No, ..options.clone() };
+    for promise in broken.into_iter().chain(unrecovered) {
+        let attempt = Attempt { test, model, options: &options, before: &checked.report, promise };
+        let found = attempt.weakest(checked);
+        if let (Some(missing), Some(crashes)) = (found, &mut checked.report.crashes) {
+            promise.tell(crashes, missing);
+        }
+    }
+}
+
+/// A question that must not be broken.
+#[derive(Copy, Clone)]
+enum Promise {
+    Crash(usize),
+    Recovery(usize),
+}
+
+impl Promise {
+    fn is_kept(self, report: &Report) -> bool {
+        let Some(crashes) = &report.crashes else { return false };
+        let recovery = |at: usize| crashes.recovery.as_ref().and_then(|recovery| recovery.questions.get(at));
+        let verdict = match self {
+            Promise::Crash(at) => crashes.questions.get(at).map(|answer| &answer.verdict),
+            Promise::Recovery(at) => recovery(at).map(|answer| &answer.verdict),
+        };
+        verdict == Some(&Verdict::Holds)
+    }
+
+    fn tell(self, crashes: &mut Crashes, missing: Vec<Missing>) {
+        let recovery = crashes.recovery.as_mut().map(|recovery| &mut recovery.questions);
+        let own = match self {
+            Promise::Crash(at) => crashes.questions.get_mut(at).map(|answer| &mut answer.missing),
+            Promise::Recovery(at) => recovery.and_then(|all| all.get_mut(at)).map(|answer| &mut answer.missing),
+        };
+        if let Some(own) = own {
+            *own = missing;
+        }
+    }
+}
+
+/// A change, and what it costs.
+struct Guess {
+    edits: Vec<Edit>,
+    cost: u32,
+}
+
+impl Guess {
+    fn one(change: Change, cost: u32) -> Guess {
+        Guess { edits: vec![Edit { change, reason: None, section: "", cost }], cost }
+    }
+
+    fn both(self, other: Guess) -> Guess {
+        let edits = self.edits.into_iter().chain(other.edits).collect();
+        Guess { edits, cost: self.cost + other.cost }
+    }
+}
+
+struct Attempt<'a> {
+    test: &'a Test,
+    model: &'a LoadedModel,
+    options: &'a Options,
+    before: &'a Report,
+    promise: Promise,
+}
+
+/// Whose threads are changed.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Part {
+    Program,
+    Recovery,
+}
+
+impl Attempt<'_> {
+    fn weakest(&self, checked: &Checked) -> Option<Vec<Missing>> {
+        let mut guesses: Vec<(Part, Guess)> = Vec::new();
+        for part in [Part::Program, Part::Recovery] {
+            if let Some(litmus) = part.of(&self.test.litmus) {
+                guesses.extend(all(&litmus, &self.test.source).into_iter().map(|guess| (part, guess)));
+            }
+        }
+        guesses.sort_by_key(|(_, guess)| guess.cost);
+        let mut best: Option<(u32, u64, Part, Vec<Edit>)> = None;
+        for (part, guess) in guesses.into_iter().take(MOST_TRIED) {
+            if best.as_ref().is_some_and(|(cost, ..)| guess.cost > *cost) || self.options.budget.is_over() {
+                break;
+            }
+            let Some(states) = self.states_left(part, &guess.edits) else { continue };
+            if best.as_ref().is_none_or(|(_, left, ..)| states > *left) {
+                best = Some((guess.cost, states, part, guess.edits));
+            }
+        }
+        let (_, _, part, edits) = best?;
+        let mut test = self.test.clone();
+        test.litmus = part.of(&self.test.litmus)?;
+        let unfolding = checked.evidence.unfolding.as_ref()?;
+        let execution = checked.evidence.crash.as_ref()?.any.as_ref()?;
+        let watching = scene::watching(&self.model.model);
+        Some(Edit::all_missing(&edits, &Scene::new(&test, unfolding, execution, &watching)))
+    }
+
+    /// How many states crashes leave of the changed test, if it keeps the promise and breaks nothing.
+    fn states_left(&self, part: Part, edits: &[Edit]) -> Option<u64> {
+        let edits: Vec<&Edit> = edits.iter().collect();
+        let changed = Edit::apply_all(&edits, &part.of(&self.test.litmus)?)?;
+        let source = Source::new(self.test.source.name.clone(), print(&part.put(changed, &self.test.litmus)));
+        let (mut tests, diagnostics) = load_litmus(&source);
+        if diagnostics.iter().any(|found| found.severity == Severity::Error) {
+            return None;
+        }
+        let report = check_as_read(&tests.pop()?, self.model, self.options).report;
+        let is_better = self.promise.is_kept(&report) && !is_worse(self.before, &report);
+        is_better.then(|| report.crashes.as_ref().map_or(0, Crashes::state_count))
+    }
+}
+
+impl Part {
+    /// A test with these threads.
+    fn of(self, litmus: &Litmus) -> Option<Litmus> {
+        match self {
+            Part::Program => Some(litmus.clone()),
+            Part::Recovery => Some(Litmus { threads: litmus.recovery.as_ref()?.threads.clone(), ..litmus.clone() }),
+        }
+    }
+
+    /// The whole test with the changed threads in their place.
+    fn put(self, changed: Litmus, litmus: &Litmus) -> Litmus {
+        match (self, litmus.recovery.clone()) {
+            (Part::Recovery, Some(recovery)) => {
+                let recovery = Some(fencepost_syntax::litmus::Recovery { threads: changed.threads, ..recovery });
+                Litmus { recovery, ..litmus.clone() }
+            }
+            _ => changed,
+        }
+    }
+}
+
+/// Whether an answer that was right is not any more, or an outcome that was there is gone.
+fn is_worse(before: &Report, after: &Report) -> bool {
+    let crashes = |report: &Report| -> Vec<Verdict> {
+        let Some(found) = &report.crashes else { return Vec::new() };
+        let recovered = found.recovery.iter().flat_map(|recovery| &recovery.questions);
+        let recovered = recovered.map(|answer: &RecoveryAnswer| answer.verdict.clone());
+        found.questions.iter().map(|answer| answer.verdict.clone()).chain(recovered).collect()
+    };
+    let questions = |report: &Report| -> Vec<Verdict> {
+        report.questions.iter().map(|answer| answer.verdict.clone()).chain(crashes(report)).collect()
+    };
+    let (before, after) = (questions(before), questions(after));
+    before.len() != after.len()
+        || before.iter().zip(&after).any(|(before, after)| *before == Verdict::Holds && *after != Verdict::Holds)
+}
+
+/// Every change of these threads.
+fn all(litmus: &Litmus, source: &Source) -> Vec<Guess> {
+    let mut guesses = Vec::new();
+    let (mut releases, mut acquires) = (Vec::new(), Vec::new());
+    for (index, thread) in litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
+        let id = ThreadId::new(index);
+        for (at, tree) in thread.body.iter().filter_map(instruction).enumerate() {
+            let anchor = Anchor { thread: id, span: tree.span(), side: Side::Before };
+            let insert = |text: &str| Change::Insert { at: vec![(anchor, format!("{text};"))] };
+            if at > 0 {
+                guesses.push(Guess::one(insert("ofence"), ORDER));
+                guesses.push(Guess::one(insert("dfence"), DURABILITY));
+            }
+            let replace = |by: String| Change::Replace { thread: id, span: tree.span(), by };
+            if tree.opcode.node == "ofence" {
+                guesses.push(Guess::one(replace("dfence;".to_owned()), DURABILITY));
+            }
+            for (place, (scope, end)) in scoped(tree, source).into_iter().enumerate() {
+                let cost = RELEASE + scope + place as u32 / SCOPES.len() as u32;
+                let ends = if is_release(tree) { &mut releases } else { &mut acquires };
+                ends.push((address(tree), replace(end.clone()), cost));
+                guesses.push(Guess::one(replace(end), cost));
+            }
+        }
+    }
+    for (place, release, cost) in &releases {
+        for (_, acquire, more) in acquires.iter().filter(|(other, ..)| other == place) {
+            guesses.push(Guess::one(release.clone(), *cost).both(Guess::one(acquire.clone(), *more)));
+        }
+    }
+    guesses
+}
+
+/// An access as a `prel` or `pacq` of each scope that is wider than its own: the number of the scope, and the text.
+fn scoped(tree: &Instruction, source: &Source) -> Vec<(u32, String)> {
+    let own = match tree.opcode.node.as_str() {
+        "prel" | "st" => "prel",
+        "pacq" | "ld" => "pacq",
+        _ => return Vec::new(),
+    };
+    let words: Vec<&str> = tree.modifiers.iter().map(|word| word.node.as_str()).collect();
+    let is_vector = words.iter().any(|word| word.starts_with('v') && word.len() == 2);
+    let Some((first, last)) = tree.operands.first().zip(tree.operands.last()).filter(|_| !is_vector) else {
+        return Vec::new();
+    };
+    let is_same = tree.opcode.node == own;
+    let before = words.iter().filter_map(|word| SCOPES.iter().position(|scope| scope == word)).next();
+    let least = before.filter(|_| is_same).map_or(0, |at| at + 1);
+    const STRENGTH: [&str; 5] = ["weak", "relaxed", "acquire", "release", "volatile"];
+    let kept: Vec<&str> =
+        words.iter().copied().filter(|word| !SCOPES.contains(word) && !STRENGTH.contains(word)).collect();
+    let operands = source.slice(first.span.to(last.span));
+    let guard = tree
+        .guard
+        .as_ref()
+        .map_or(String::new(), |guard| format!("@{}{} ", if guard.negated { "!" } else { "" }, guard.register.node));
+    let text = |scope: &str| {
+        let words: Vec<&str> = [own, scope].into_iter().chain(kept.iter().copied()).collect();
+        format!("{guard}{} {operands};", words.join("."))
+    };
+    let wider = SCOPES.iter().enumerate().skip(least).filter(|(_, scope)| **scope != "cluster");
+    wider.map(|(at, scope)| (at as u32, text(scope))).collect()
+}
+
+fn is_release(tree: &Instruction) -> bool {
+    matches!(tree.opcode.node.as_str(), "st" | "prel")
+}
+
+/// The text of the address of an access, to find the two ends of a message.
+fn address(tree: &Instruction) -> Option<Operand> {
+    let is_place = |operand: &&fencepost_syntax::Spanned<Operand>| {
+        matches!(operand.node, Operand::Address(_) | Operand::Symbol(_))
+    };
+    tree.operands.iter().find(is_place).map(|operand| operand.node.clone())
+}
