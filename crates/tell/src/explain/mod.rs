@@ -10,6 +10,7 @@
 //! is found after the engines have answered, and says so where it had to stop looking.
 
 mod asynchronous;
+mod crash;
 mod derivation;
 mod forbidden;
 mod name;
@@ -121,6 +122,8 @@ impl Explanation {
             "has a data race",
             "execution never ends",
             "execution ends",
+            "A crash may leave",
+            "No crash leaves this state",
         ];
         if let Some(verdict) = verdicts.into_iter().find(|verdict| self.summary.contains(verdict)) {
             self.summary = self.summary.replacen(verdict, &format!("{verdict} under {label}"), 1);

@@ -76,6 +76,12 @@ impl<'a> Context<'a> {
         self.event(id).is_some_and(|event| matches!(event.kind, EventKind::Fence))
     }
 
+    /// An `ofence` or a `dfence`.
+    pub(crate) fn orders_persists(&self, id: EventId) -> bool {
+        let event = self.event(id);
+        event.is_some_and(|event| event.has(Tag::OrderFence) || event.has(Tag::DurabilityFence))
+    }
+
     pub(crate) fn is_proxy_fence(&self, id: EventId) -> bool {
         self.event(id).is_some_and(|event| event.tags.has(Tag::ProxyFence))
     }

@@ -3,17 +3,19 @@
 use std::time::{Duration, Instant};
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
-use fencepost_check::judge::found::Checked;
+use fencepost_check::judge::found::{Checked, Crashed};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::test::Test;
 use fencepost_program::program::{Condition, Question};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_repair::is_for;
+use fencepost_report::crash::CrashAnswer;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::{Cause, Diagnosis, Report};
 use fencepost_syntax::litmus::QuestionKind;
 
+use super::crash;
 use super::forbidden::{Search, Subject, forbidden, never_ends};
 use super::race::diagnosed;
 use super::{Context, Example, Explanation, Line, Rejected, allowed, race, stuck};
@@ -42,6 +44,7 @@ pub struct Part {
 #[serde(rename_all = "kebab-case")]
 pub enum About {
     Question,
+    Crash,
     Race,
     Termination,
 }
@@ -76,6 +79,7 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         let part = |explanation| Part { about: About::Question, index: index as u32, explanation, is_told: false };
         parts.extend(explanation.map(part));
     }
+    parts.extend(explain_crashes(&context, checked, &under));
     let races = checked.report.races.pairs.iter().zip(&checked.evidence.races);
     let accesses = checked.evidence.accesses.as_ref().unwrap_or(unfolding);
     let racing = Context { unfolding: accesses, ..context };
@@ -99,6 +103,29 @@ pub fn explain_parts(test: &Test, model: &LoadedModel, checked: &Checked) -> Vec
         Part { about: About::Termination, index: 0, explanation, is_told: false }
     }));
     parts
+}
+
+/// Each question about crashes that was answered.
+fn explain_crashes(
+    context: &Context<'_>,
+    checked: &Checked,
+    under: &dyn Fn(Explanation, Option<&Dependence>) -> Explanation,
+) -> Vec<Part> {
+    let (Some(report), Some(evidence)) = (&checked.report.crashes, &checked.evidence.crash) else { return Vec::new() };
+    let questions = context.program.crash.questions.iter().zip(&report.questions).zip(&evidence.crashes);
+    let part = |(index, ((question, answer), crashed)): (u32, ((&Question, &CrashAnswer), &Option<Crashed>))| {
+        let explanation = match (crashed, &answer.witness) {
+            (Some(crashed), Some(witness)) => {
+                let context = Context { unfolding: &crashed.shown.of, ..*context };
+                crash::story(&context, crashed, &witness.state.to_string(), &answer.missing)
+            }
+            _ if !matches!(answer.verdict, Verdict::Holds | Verdict::Violated) => return None,
+            _ => crash::impossible(context, &question.condition)?,
+        };
+        let explanation = under(explanation, answer.depends.as_ref());
+        Some(Part { about: About::Crash, index, explanation, is_told: false })
+    };
+    (0..).zip(questions).filter_map(part).collect()
 }
 
 /// What a wait that never ends lacks, where no race has said so already.

@@ -40,6 +40,8 @@ pub(crate) enum Telling {
     Launch,
     /// A persist is durable before another.
     Persist,
+    /// A `prel` that a `pacq` reads.
+    PersistMessage,
 }
 
 pub(crate) struct Entry {
@@ -97,6 +99,7 @@ const RELATIONS: &[Entry] = &[
     entry("gridstart", Telling::Launch, sections::GRIDDEPCONTROL),
     entry("warp-synchronizes", Telling::Barrier, sections::BAR_WARP_SYNC),
     entry("pmo", Telling::Persist, ""),
+    entry("persist-synchronizes", Telling::PersistMessage, ""),
     entry("causality", Telling::Through, sections::CAUSALITY_ORDER),
     entry("cause", Telling::Through, sections::CAUSALITY_ORDER),
     entry("base-causality", Telling::Through, sections::CAUSALITY_ORDER),

@@ -71,8 +71,9 @@ fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> 
         !step.inverse && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
     };
     // A gate between proxies is worth a sentence of its own, and so is a fence of C, which is why the order counts.
-    let is_worth =
-        asynchronous::gate(context, a.to).is_some() || context.family() == Family::C && context.is_fence(a.to);
+    let is_worth = asynchronous::gate(context, a.to).is_some()
+        || context.family() == Family::C && context.is_fence(a.to)
+        || context.orders_persists(a.to);
     po(a) && po(b) && a.to == b.from && !is_worth
 }
 
@@ -135,6 +136,9 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
         Some(Telling::Done) => {
             section = asynchronous::completion_section(context, from);
             format!("{b} waits for {a}")
+        }
+        Some(Telling::PersistMessage) => {
+            format!("{b} reads {a}, and the scope of each includes the other's thread")
         }
         Some(Telling::Persist) => format!("{a} is before {b} in persist memory order, which visibility follows"),
         Some(Telling::Launch) => format!("the kernel of {a} ends before {b}"),

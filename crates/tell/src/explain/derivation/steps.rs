@@ -31,6 +31,13 @@ pub(crate) fn of_explanation(explanation: &reason::Explanation, model: &Model) -
     steps
 }
 
+/// From the first event of the pair to the second, below the name of the relation itself.
+pub(crate) fn of_derivation(derivation: &Derivation, model: &Model) -> Vec<Step> {
+    let mut steps = Vec::new();
+    below(derivation, model, &mut steps);
+    steps
+}
+
 /// The depth is that of the model's definitions, which the parser limits.
 fn add(derivation: &Derivation, model: &Model, steps: &mut Vec<Step>) {
     if derivation.sign == Sign::Absent {
