@@ -50,6 +50,19 @@ pub struct Options {
     pub lines: BTreeMap<EventId, u32>,
     /// What the values of tensor maps stand for.
     pub addresses: BTreeMap<Value, String>,
+    /// What a crash made of the events, where one ends the execution.
+    pub fates: BTreeMap<EventId, Fate>,
+}
+
+/// What a crash made of an event.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Fate {
+    /// A persist that was durable.
+    Durable,
+    /// A persist that had happened and was not durable.
+    Lost,
+    /// It had not happened.
+    Ahead,
 }
 
 /// Two events that raise a flag of the model.

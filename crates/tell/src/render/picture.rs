@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
 use fencepost_axiom::execution::Execution;
-use fencepost_check::judge::found::Checked;
+use fencepost_check::judge::found::{Checked, Crashed};
+use fencepost_check::look::crash::is_persist;
 use fencepost_check::look::race::RaceSet;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::session::{EngineName, Executions};
@@ -21,7 +22,7 @@ use fencepost_report::Assignment;
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::litmus::QuestionKind;
 
-use super::{Options, RacingPair};
+use super::{Fate, Options, RacingPair};
 use crate::render::scene::proxy_marks;
 use crate::render::scene::text;
 
@@ -108,6 +109,9 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
             return Some(Chosen { unfolding, execution: execution.clone(), options });
         }
     }
+    if let Some(chosen) = crashed(checked) {
+        return Some(chosen);
+    }
     // Where all is well with the outcomes, a race is the news; where an outcome was asked for, why it cannot be.
     let is_about_all = |question: &Question| matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert);
     let race = || racing(test, model, checked, unfolding);
@@ -126,6 +130,44 @@ fn chosen<'a>(test: &Test, model: &LoadedModel, checked: &'a Checked) -> Option<
     let caption = vec![format!("Forbidden by {}", rejected.title()), rejected.conclusion];
     let options = Options { caption, highlight: rejected.highlight, ..Options::default() };
     Some(Chosen { unfolding, execution: rejected.execution, options })
+}
+
+/// The crash of the first question about crashes or recovery that has one: what had happened, what was durable, what was lost.
+fn crashed(checked: &Checked) -> Option<Chosen<'_>> {
+    let (report, evidence) = (checked.report.crashes.as_ref()?, checked.evidence.crash.as_ref()?);
+    let asked = report.questions.iter().zip(&evidence.crashes);
+    let of_crashes = asked.filter_map(|(answer, crashed)| {
+        let caption = format!("crash {} {}: {}", answer.kind, answer.condition, answer.verdict.word());
+        Some((caption, crashed.as_ref()?, &answer.witness.as_ref()?.state))
+    });
+    let recovery = report.recovery.iter().flat_map(|recovery| &recovery.questions).zip(&evidence.recoveries);
+    let of_recovery = recovery.filter_map(|(answer, recovered)| {
+        let caption = format!("recover {} {}: {}", answer.kind, answer.condition, answer.verdict.word());
+        let crash = answer.witness.as_ref()?.crashes.first()?;
+        Some((caption, recovered.as_ref()?.crashes.first()?, &crash.state))
+    });
+    let (asked, crashed, state) = of_crashes.chain(of_recovery).next()?;
+    let Crashed { shown, crash, .. } = crashed;
+    let fate = |event: &EventId| {
+        let is_persist = is_persist(&shown.of, *event);
+        let fate = match (crash.happened.contains(event), crash.durable.contains(event)) {
+            (_, true) => Fate::Durable,
+            (true, false) if is_persist => Fate::Lost,
+            (true, false) => return None,
+            (false, false) if shown.of.events.get(event.index())?.thread.is_none() => return None,
+            (false, false) => Fate::Ahead,
+        };
+        Some((*event, fate))
+    };
+    let fates = shown.execution.events.iter().filter_map(fate).collect();
+    let left: Vec<String> = state.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let caption = vec![
+        asked,
+        format!("The crash leaves {}", left.join(", ")),
+        "Green: durable. Red: lost. Faint: had not happened when the power failed".to_owned(),
+    ];
+    let options = Options { caption, fates, ..Options::default() };
+    Some(Chosen { unfolding: &shown.of, execution: (*shown.execution).clone(), options })
 }
 
 /// Any execution, where none stands out: nothing is asked, or all is well.

@@ -9,9 +9,9 @@ use fencepost_program::unfolding::Unfolding;
 use crate::render::scene::boxes;
 use crate::render::scene::other_edges;
 use crate::render::scene::palette::Relation;
-use crate::render::scene::text::Words;
+use crate::render::scene::text::{Line, Words};
 use crate::render::scene::{ColumnKind, Edge, Heads, Role, Scene};
-use crate::render::{Instructions, Options};
+use crate::render::{Fate, Instructions, Options};
 
 impl Scene {
     pub(crate) fn new(
@@ -31,6 +31,14 @@ impl Scene {
         };
         let words = Words::new(unfolding, execution, options);
         boxes::add(&mut scene, &words, text, execution);
+        for node in &mut scene.nodes {
+            node.fate = node.events.iter().find_map(|event| options.fates.get(event).copied());
+            node.lines.extend(match node.fate {
+                Some(Fate::Durable) => Some(Line::plain("durable".to_owned())),
+                Some(Fate::Lost) => Some(Line::plain("lost".to_owned())),
+                Some(Fate::Ahead) | None => None,
+            });
+        }
         let drawn = scene.nodes.iter().enumerate();
         let index: BTreeMap<EventId, usize> =
             drawn.flat_map(|(node, drawn)| drawn.events.iter().map(move |event| (*event, node))).collect();

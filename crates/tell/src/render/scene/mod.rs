@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use fencepost_program::program::Place;
 use fencepost_program::{EventId, ThreadId};
 
+use crate::render::Fate;
 use crate::render::scene::palette::Relation;
 use crate::render::scene::proxy_marks::{Gate, Mark};
 use crate::render::scene::text::Line;
@@ -60,11 +61,13 @@ pub(crate) struct Node {
     /// Of a box of a strand: that of its issue.
     pub(crate) anchor: Option<usize>,
     pub(crate) highlighted: bool,
+    /// What a crash made of it.
+    pub(crate) fate: Option<Fate>,
 }
 
 impl Node {
     pub(crate) fn new(events: Vec<EventId>, lines: Vec<Line>, role: Role) -> Node {
-        Node { events, lines, role, line: None, joined: false, anchor: None, highlighted: false }
+        Node { events, lines, role, line: None, joined: false, anchor: None, highlighted: false, fate: None }
     }
 
     pub(crate) fn event(&self) -> EventId {
@@ -109,6 +112,11 @@ pub(crate) enum Heads {
 }
 
 impl Scene {
+    /// Whether an end of an edge had not happened when the power failed.
+    pub(crate) fn is_ahead(&self, edge: &Edge) -> bool {
+        [edge.from, edge.to].iter().any(|node| self.nodes[*node].fate == Some(Fate::Ahead))
+    }
+
     /// The relations drawn, in legend order.
     pub(crate) fn relations(&self) -> Vec<&Relation> {
         let drawn: BTreeSet<&Relation> = self.edges.iter().map(|edge| &edge.relation).collect();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use fencepost_program::program::Place;
 
+use crate::render::Fate;
 use crate::render::scene::palette::Relation;
 use crate::render::scene::proxy_marks::Gate;
 use crate::render::scene::{Column, Heads, Role, Scene};
@@ -81,7 +82,13 @@ fn write_node(out: &mut String, scene: &Scene, node: usize, indent: usize) {
         Role::Strand => ("#f5f9ff", ", style=\"rounded,filled,dashed\""),
         Role::Completion => ("#e6f4ea", ", shape=ellipse"),
     };
-    let pen = if drawn.highlighted { ", penwidth=2.2" } else { "" };
+    let (fill, fate) = match drawn.fate {
+        Some(Fate::Durable) => ("#e6f4ea", ", color=\"#188038\", penwidth=2"),
+        Some(Fate::Lost) => ("#fce8e6", ", color=\"#c5221f\", penwidth=2, style=\"rounded,filled,dashed\""),
+        Some(Fate::Ahead) => ("#ffffff", ", color=\"#dadce0\", fontcolor=\"#9aa0a6\""),
+        None => (fill, ""),
+    };
+    let pen = if drawn.highlighted { ", penwidth=2.2" } else { fate };
     let _ = writeln!(out, "{:indent$}e{} [label={label}, fillcolor=\"{fill}\"{shape}{pen}];", "", drawn.event().0);
 }
 

@@ -2,6 +2,7 @@
 //! a `tcgen05` fence is a bracket that holds what lies on its side of a synchronisation. Accesses through another proxy
 //! than the generic one have a band in its colour and its name behind them.
 
+use crate::render::Fate;
 use crate::render::layout::LINE;
 use crate::render::layout::geometry::{Point, Rect};
 use crate::render::scene::proxy_marks::Gate;
@@ -12,12 +13,19 @@ use crate::render::write::markup::{MONO, SANS, line, number};
 
 const GATE_FILL: &str = "#fdf2d0";
 const GATE_STROKE: &str = "#8a5a00";
+/// The fill and the stroke of persists that a crash leaves, and of those it does not.
+const DURABLE: (&str, &str) = ("#e6f4ea", "#188038");
+const LOST: (&str, &str) = ("#fce8e6", "#c5221f");
 const BRACKET: &str = "#6d28d9";
 /// How far the posts of a gate stand out of its bar.
 const POST: f64 = 5.0;
 
 pub(crate) fn write_node(out: &mut String, node: &Node, rect: Rect) {
-    line(out, format_args!("<g class=\"{}\" data-event=\"{}\"{}>", class(node.role), node.event().0, events(node)));
+    let faded = if node.fate == Some(Fate::Ahead) { " opacity=\"0.35\"" } else { "" };
+    line(
+        out,
+        format_args!("<g class=\"{}\" data-event=\"{}\"{}{faded}>", class(node.role), node.event().0, events(node)),
+    );
     match node.role {
         Role::Gate(gate) => write_gate(out, gate, rect, node.highlighted),
         _ => write_box(out, node, rect),
@@ -36,6 +44,8 @@ pub(crate) fn write_node(out: &mut String, node: &Node, rect: Rect) {
         let at = Point { x: rect.x + rect.width / 2.0, y: top + 12.0 + index as f64 * LINE };
         let fill = match node.role {
             _ if content.kind == LineKind::Program => "#202124",
+            _ if index + 1 == node.lines.len() && node.fate == Some(Fate::Durable) => DURABLE.1,
+            _ if index + 1 == node.lines.len() && node.fate == Some(Fate::Lost) => LOST.1,
             Role::Gate(Gate::Whole | Gate::Release | Gate::Acquire) if index > 0 => GATE_STROKE,
             Role::Gate(_) => "#202124",
             _ if is_beside || node.joined || index > 0 => "#1967d2",
@@ -89,9 +99,19 @@ fn write_box(out: &mut String, node: &Node, rect: Rect) {
         Role::Strand => ("#f5f9ff", "#3f6ba8"),
         Role::Completion => ("#e6f4ea", "#2e7d32"),
     };
-    let (stroke, width) = if node.highlighted { ("#202124", "2.2") } else { (stroke, "1.1") };
+    let (fill, stroke) = match node.fate {
+        Some(Fate::Durable) => DURABLE,
+        Some(Fate::Lost) => LOST,
+        Some(Fate::Ahead) | None => (fill, stroke),
+    };
+    let (stroke, width) = match node.fate {
+        Some(Fate::Durable | Fate::Lost) => (stroke, "2"),
+        _ if node.highlighted => ("#202124", "2.2"),
+        _ => (stroke, "1.1"),
+    };
     let radius = if node.role == Role::Completion { 12 } else { 6 };
-    let dash = if node.role == Role::Strand && !node.highlighted { " stroke-dasharray=\"5 3\"" } else { "" };
+    let is_dashed = node.role == Role::Strand && !node.highlighted || node.fate == Some(Fate::Lost);
+    let dash = if is_dashed { " stroke-dasharray=\"5 3\"" } else { "" };
     line(
         out,
         format_args!(

@@ -146,8 +146,9 @@ fn write_edge(out: &mut String, scene: &Scene, edge: &Edge, path: &Path) {
     line(
         out,
         format_args!(
-            "<g class=\"edge\" data-relation=\"{}\" data-from=\"{from}\" data-to=\"{to}\">",
-            xml(edge.relation.name())
+            "<g class=\"edge\" data-relation=\"{}\" data-from=\"{from}\" data-to=\"{to}\"{}>",
+            xml(edge.relation.name()),
+            if scene.is_ahead(edge) { " opacity=\"0.35\"" } else { "" }
         ),
     );
     let data = data(path);
