@@ -219,6 +219,8 @@ pub(crate) enum Observe {
     Registers,
     /// What the condition of the test mentions; everything, if that is nothing
     Test,
+    /// What persistent memory may hold after a crash
+    Crash,
 }
 
 #[derive(Args, Debug)]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fencepost_machine::explore::Aim;
 use fencepost_machine::model::Wanted as WantedTrace;
 use fencepost_machine::setup::Setup;
-use fencepost_program::program::{Condition, Question, Term};
+use fencepost_program::program::{Condition, Crash, Question, Term};
 use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
 use fencepost_report::why::{Undecided, Why};
@@ -234,9 +234,40 @@ fn varying(left: &BTreeMap<Assignment, u64>, right: &BTreeMap<Assignment, u64>) 
 /// Every outcome of a test, or why they are not all known.
 pub fn outcomes(test: &Test, side: &Side, terms: &[Term], comparing: &Comparing) -> std::result::Result<Outcomes, Why> {
     match side {
+        _ if comparing.observed == Observed::Crash && terms.is_empty() => {
+            let what = "a test without persistent memory: no location is declared `nvm`".to_owned();
+            Err(Why::Unsupported { span: test.litmus.span(), what })
+        }
+        Side::Axioms(model, settings) if comparing.observed == Observed::Crash => {
+            crash_states(test, model, settings, &comparing.axioms)
+        }
         Side::Axioms(model, settings) => axiomatic(test, model, settings, terms, &comparing.axioms),
         Side::Machine(setup) => machine(test, setup, terms, comparing),
     }
+}
+
+/// What persistent memory may hold after a crash. Counted is in how many executions a crash may leave it.
+fn crash_states(
+    test: &Test,
+    model: &Arc<LoadedModel>,
+    settings: &Settings,
+    options: &Options,
+) -> std::result::Result<Outcomes, Why> {
+    let mut program = asking(test, &[], &[]).program;
+    program.crash = Crash { questions: vec![crash_question(test, Condition::False)], recovery: None };
+    let options = Options { outcomes: Counted::All, races: Wanted::No, readings: settings.clone(), ..options.clone() };
+    let report = crate::check(&test.with_program(program), model, &options).report;
+    let Some(crashes) = report.crashes else { return Err(Why::Internal("no crashes were looked at".to_owned())) };
+    // Whether `false` holds after some crash takes every execution.
+    if let Some(crate::Verdict::Unknown(why)) = crashes.questions.first().map(|answer| &answer.verdict) {
+        return Err(why.clone());
+    }
+    let states = crashes.states.into_iter().map(|state| (state.values, state.executions)).collect();
+    Ok(Outcomes { states, behaviour: Behaviour::Defined })
+}
+
+fn crash_question(test: &Test, condition: Condition) -> Question {
+    Question { kind: QuestionKind::Exists, name: None, condition, span: test.litmus.span() }
 }
 
 fn axiomatic(
@@ -339,7 +370,14 @@ fn witness(
         Some(Condition::Compare { op: Comparison::Equal, left: term.clone(), right: Term::Constant(Value(*value)) })
     };
     let condition = Condition::And(terms.iter().map(equal).collect::<Option<_>>()?);
-    let asked = asking(test, &[], &[condition]);
+    let asked = match comparing.observed {
+        Observed::Crash => {
+            let mut program = asking(test, &[], &[]).program;
+            program.crash = Crash { questions: vec![crash_question(test, condition)], recovery: None };
+            test.with_program(program)
+        }
+        _ => asking(test, &[], &[condition]),
+    };
     match side {
         Side::Axioms(model, settings) => {
             let options = Options { outcomes: Counted::Skip, readings: settings.clone(), ..comparing.axioms.clone() };

@@ -105,6 +105,7 @@ fn comparing(options: &cli::Compare) -> Comparing {
             cli::Observe::Everything => Observed::Everything,
             cli::Observe::Registers => Observed::Registers,
             cli::Observe::Test => Observed::Test,
+            cli::Observe::Crash => Observed::Crash,
         },
         witness: options.explain.then_some(explain),
         axioms: Options {

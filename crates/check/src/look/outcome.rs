@@ -39,10 +39,15 @@ pub enum Observed {
     Registers,
     /// What the test's condition, filter and `locations` mention; everything, if they mention nothing.
     Test,
+    /// What a crash may leave: persistent memory.
+    Crash,
 }
 
 /// What is observed. A test that mentions nothing is not equal under all models for that.
 pub fn observed_terms(program: &Program, observed: Observed) -> Vec<Term> {
+    if observed == Observed::Crash {
+        return program.persistent().map(Term::Memory).collect();
+    }
     let mentioned = terms(program);
     if observed == Observed::Test && !mentioned.is_empty() {
         return mentioned;
