@@ -4,7 +4,7 @@ mod deferred;
 pub(crate) mod map;
 pub(crate) mod plain;
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -150,6 +150,9 @@ pub(crate) struct Limits {
     /// The search engine; all give the same answers
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: Engine,
+    /// The most bytes of a write to persistent memory that a crash keeps or loses together [default: all of an access]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) persist_granularity: Option<NonZeroU32>,
 }
 
 /// What `--require` can ask for.

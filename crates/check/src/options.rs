@@ -1,5 +1,7 @@
 //! How to check: which engine, which limits, which answers are wanted.
 
+use std::num::NonZeroU32;
+
 use crate::budget::Budget;
 use crate::model::readings::Settings;
 
@@ -102,6 +104,8 @@ pub struct Options {
     /// The condition's own questions; off for a check of termination only.
     pub questions: Wanted,
     pub cross_check: CrossCheck,
+    /// The most bytes of a persist that become durable together; None: each access of a location as a whole.
+    pub persist_granularity: Option<NonZeroU32>,
     /// Contested points that somebody decided; of the others that matter, both ends are tried.
     pub readings: Settings,
 }
@@ -126,6 +130,7 @@ impl Default for Options {
             termination: Wanted::Yes,
             questions: Wanted::Yes,
             cross_check: CrossCheck::default(),
+            persist_granularity: None,
             readings: Settings::default(),
         }
     }

@@ -14,7 +14,7 @@ use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::model::readings::Point;
 use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
-use fencepost_check::test::Test;
+use fencepost_check::test::{Test, persist_granularity};
 use fencepost_check::write::race_order;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
@@ -25,6 +25,8 @@ use crate::{MOST_RACES, apply, crash, is_for};
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let options = &options.begun();
     let _entered = readings::enter(options);
+    let cut = persist_granularity::cut(test, options.persist_granularity);
+    let test = cut.as_ref().unwrap_or(test);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
     let answering = Options { budget: for_answer(&options.budget, model), ..options.clone() };
@@ -47,6 +49,9 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
         race_order::put_causes_first(test, &mut checked);
     }
     checked.report.list_outcomes(options.most_outcomes);
+    if let Some(cut) = &cut {
+        checked.test.get_or_insert_with(|| Arc::new(cut.clone()));
+    }
     checked
 }
 

@@ -9,7 +9,7 @@ use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{Options, Outcomes, Wanted};
-use fencepost_check::test::{Test, load_litmus};
+use fencepost_check::test::{Test, load_litmus, persist_granularity};
 use fencepost_program::ThreadId;
 use fencepost_report::crash::{Crashes, RecoveryAnswer};
 use fencepost_report::verdict::Verdict;
@@ -148,7 +148,9 @@ impl Attempt<'_> {
         if diagnostics.iter().any(|found| found.severity == Severity::Error) {
             return None;
         }
-        let report = check_as_read(&tests.pop()?, self.model, self.options).report;
+        let test = tests.pop()?;
+        let cut = persist_granularity::cut(&test, self.options.persist_granularity);
+        let report = check_as_read(cut.as_ref().unwrap_or(&test), self.model, self.options).report;
         let is_better = self.promise.is_kept(&report) && !is_worse(self.before, &report);
         is_better.then(|| report.crashes.as_ref().map_or(0, Crashes::state_count))
     }

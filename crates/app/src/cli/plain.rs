@@ -65,6 +65,7 @@ fn empty() -> Check {
             jobs: None,
             seed: None,
             bound: None,
+            persist_granularity: None,
             engine: Default::default(),
         },
     }

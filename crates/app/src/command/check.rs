@@ -114,6 +114,7 @@ pub(crate) fn choice(names: &[String], all: bool, library: &Library) -> Result<C
 pub(crate) fn limits(limits: &cli::Limits) -> Options {
     Options {
         engine: engine(limits.engine),
+        persist_granularity: limits.persist_granularity,
         bound: limits.bound.unwrap_or(DEFAULT_BOUND),
         deepening: if limits.bound.is_none() { Deepening::On } else { Deepening::Off },
         budget: Budget::new(limits.time_limit, limits.memory_limit).cancelled_by(CANCELLED.clone()),

@@ -109,6 +109,7 @@ fn comparing(options: &cli::Compare) -> Comparing {
         },
         witness: options.explain.then_some(explain),
         axioms: Options {
+            persist_granularity: None,
             engine: EngineChoice::Auto,
             bound: limits.bound,
             deepening: Deepening::Off,

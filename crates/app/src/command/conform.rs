@@ -63,6 +63,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
     let Some(jobs) = work(&options.folder, &library, &mut exit) else { return Exit::BAD_INPUT };
     cancel_on_interrupt();
     let checking = Options {
+        persist_granularity: None,
         engine: engine(options.engine),
         bound: options.bound,
         deepening: Deepening::Off,

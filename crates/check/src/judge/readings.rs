@@ -29,7 +29,7 @@ use crate::look::{outcome, race_search};
 use crate::model::load::LoadedModel;
 use crate::model::readings::{Point, Settings};
 use crate::options::Options;
-use crate::test::Test;
+use crate::test::{Test, persist_granularity};
 use crate::write;
 use crate::write::race_order;
 
@@ -42,9 +42,14 @@ pub fn undecided(test: &Test, model: &LoadedModel, options: &Options, why: Why) 
 pub fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let options = &options.begun();
     let _entered = enter(options);
+    let cut = persist_granularity::cut(test, options.persist_granularity);
+    let test = cut.as_ref().unwrap_or(test);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
     let (mut checked, _) = answer(test, model, options);
+    if let Some(cut) = &cut {
+        checked.test.get_or_insert_with(|| Arc::new(cut.clone()));
+    }
     race_order::leave_out_told(&mut checked);
     race_order::put_causes_first(test, &mut checked);
     checked.report.list_outcomes(options.most_outcomes);

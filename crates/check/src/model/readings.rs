@@ -33,6 +33,9 @@ pub struct Point {
     pub sections: &'static str,
     #[serde(skip)]
     touched: fn(&Unfolding) -> bool,
+    /// Of a point of the model's own: the tags of events that it is about. Empty: it may be about any.
+    #[serde(skip)]
+    tags: Vec<Tag>,
 }
 
 /// Whether people disagree.
@@ -48,7 +51,8 @@ pub enum Standing {
 impl Point {
     /// Whether the reading can matter to this program.
     pub fn is_touched(&self, unfolding: &Unfolding) -> bool {
-        (self.touched)(unfolding)
+        let is_about = |event: &Event| self.tags.iter().any(|tag| event.has(*tag));
+        (self.touched)(unfolding) && (self.tags.is_empty() || unfolding.events.iter().any(is_about))
     }
 
     pub fn weakest(&self) -> &str {
@@ -79,12 +83,16 @@ impl Point {
         })
     }
 
-    /// A name, or `name=default|other` for a point of the model's own, which stands as its line says.
+    /// A name, or `name=default|other` for a point of the model's own, which stands as its line says. `@TAG|TAG` behind the values
+    /// says that it is about events of these sets only.
     pub(crate) fn of_word(standing: Standing, word: &str) -> Point {
         let (name, values) = word.split_once('=').unwrap_or((word, ""));
         if let Some(known) = TABLE.iter().find(|known| known.name == name) {
             return Point::from(known);
         }
+        let (values, tags) = values.split_once('@').unwrap_or((values, ""));
+        let tag = |name: &str| Tag::ALL.iter().copied().find(|tag| tag.cat_name() == name);
+        let tags = tags.split('|').filter_map(tag).collect();
         let values: Vec<String> = values.split('|').filter(|value| !value.is_empty()).map(str::to_owned).collect();
         Point {
             id: None,
@@ -95,6 +103,7 @@ impl Point {
             question: String::new(),
             sections: "",
             touched: |_| true,
+            tags,
         }
     }
 }
@@ -237,6 +246,7 @@ impl From<&Row> for Point {
             question: row.question.to_owned(),
             sections: row.sections,
             touched: row.touched,
+            tags: Vec::new(),
         }
     }
 }

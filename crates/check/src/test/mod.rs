@@ -3,6 +3,7 @@
 
 pub mod hash;
 pub mod neutral;
+pub mod persist_granularity;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

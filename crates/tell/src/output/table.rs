@@ -373,7 +373,7 @@ fn unsupported_lines(text: &mut String, report: &Report) {
 }
 
 fn outcome_lines(text: &mut String, report: &Report) {
-    for outcome in &report.outcomes {
+    for outcome in report.outcomes.iter().filter(|outcome| !outcome.values.0.is_empty()) {
         let _ = writeln!(text, "    {:>8}  {}", outcome.executions, outcome.values);
     }
     if report.unlisted > 0 {
