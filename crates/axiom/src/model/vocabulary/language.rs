@@ -58,7 +58,11 @@ const UNDEFINED: Construct = row(
     "Makes the behaviour of a program undefined if an execution fails the check.",
 );
 const ASSERT: Construct = row("assert empty po & rf", Refused, "herd stops with an error where it fails.");
-const SHOW: Construct = row("show rf, co", Supported, "Draws these relations in pictures.");
+const SHOW: Construct = row(
+    "show rf, co",
+    Supported,
+    "Names relations for who looks at the model: `as crash-prefix`, `persists-before` and `durable-at` say what a crash leaves.",
+);
 const UNSHOW: Construct = row("unshow rf", Supported, "Draws them no more.");
 const INCLUDE: Construct = row(
     "include \"cos.cat\"",
