@@ -13,7 +13,7 @@ use fencepost_program::EventId;
 use fencepost_program::condition::Holds;
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{EventKind, Unfolding};
+use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::value::expression::Leaf;
 
@@ -76,6 +76,8 @@ enum Told {
     Memory { persists: Vec<EventId>, initial: Value },
     /// The events that must have happened, and the value then.
     Register { events: Vec<EventId>, value: Value },
+    /// A register that the thread never gets to.
+    Unset,
 }
 
 /// The terms of an execution.
@@ -109,8 +111,11 @@ impl Terms {
                     Leaf::Read(event) | Leaf::BarrierResult(event) => *event,
                 });
                 let mut events: Vec<EventId> = reads.collect();
-                // What no read gives is there when the thread has done all it does.
+                // What no read gives is there when the thread has done all it does. One that waits for good never has.
                 if events.is_empty() {
+                    if trace.end != TraceEnd::Exit {
+                        return Some(Told::Unset);
+                    }
                     events.clone_from(&trace.events);
                 }
                 Some(Told::Register { events, value: reader.evaluate(expression)? })
@@ -125,6 +130,8 @@ impl Terms {
         let cell = |told: &Told| match told {
             Told::Memory { persists, .. } => Some(Cell::Memory { persists: places(persists)? }),
             Told::Register { events, .. } => Some(Cell::Register { events: places(events)? }),
+            // Nothing to choose from.
+            Told::Unset => Some(Cell::Memory { persists: Vec::new() }),
         };
         self.told.iter().map(cell).collect()
     }
@@ -135,7 +142,7 @@ impl Terms {
             (Told::Memory { initial, .. }, None) => Some(*initial),
             (Told::Memory { .. }, Some(persist)) => reader.value(persist),
             (Told::Register { value, .. }, Some(_)) => Some(*value),
-            (Told::Register { .. }, None) => None,
+            (Told::Register { .. }, None) | (Told::Unset, _) => None,
         }
     }
 }
@@ -205,6 +212,7 @@ pub fn left_by(
                 // Which event does not matter.
                 vec![has_happened.then_some(EventId(0))]
             }
+            Told::Unset => vec![None],
         };
         let grow = |state: &CrashState| {
             let value = |picked: &Option<EventId>| told.value(&reader, at, *picked);
@@ -215,4 +223,23 @@ pub fn left_by(
         states = states.iter().flat_map(grow).collect();
     }
     Some(states)
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use crate::{Models, Options, check, load};
+
+    /// The register once had the value it begins with, 0, as if the load had returned it.
+    #[test]
+    fn a_register_that_a_waiting_thread_never_sets_has_no_value() {
+        let text = "PTX t\n{ nvm x = 7; f = 0; }\nP0@cta 0 {\nL: ld.relaxed.gpu.u32 %r1, [f]; setp.ne.u32 %p1, %r1, 1; \
+                    @%p1 bra L;\nld.relaxed.gpu.u32 %r2, [x];\n}\ncrash exists (P0:%r2 = 0)\n";
+        let test = load(&Source::new("t.litmus", text)).0.remove(0);
+        let report = check(&test, &Models::shipped("sbrp").expect("shipped"), &Options::default()).report;
+        let crashes = report.crashes.expect("an answer about crashes");
+        assert_eq!(crashes.questions[0].verdict.word(), "Violated");
+        assert!(crashes.states.iter().all(|left| left.values.to_string() == "x=7"), "{:?}", crashes.states);
+    }
 }
