@@ -3,6 +3,7 @@
 //! came and no rule of mbarriers is broken.
 
 use fencepost_check::judge::found::Checked;
+use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
@@ -12,7 +13,7 @@ use fencepost_report::{Missing, TerminationAnswer};
 use crate::edit::Edit;
 use crate::propose::flag::never_set;
 use crate::propose::phase;
-use crate::scene::{self, Scene};
+use crate::scene::Scene;
 use crate::verify::{Verifier, rounds};
 
 /// Why, and what is missing.
@@ -44,7 +45,7 @@ pub(crate) fn own(test: &Test, model: &LoadedModel, checked: &Checked, verifier:
     }
     let evidence = &checked.evidence;
     let (unfolding, execution) = (evidence.unfolding.as_ref()?, evidence.stuck.as_ref()?);
-    let watching = scene::watching(&model.model);
+    let watching = Watched::new(&model.model, &model.vocabulary);
     let scene = Scene::new(test, unfolding, execution, &watching);
     let mut guesses = phase::hung(&scene);
     guesses.extend(never_set::likely(&scene));

@@ -21,7 +21,9 @@ mod unordered;
 mod verify;
 
 use fencepost_check::judge::found::Checked;
+use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::LoadedModel;
+use fencepost_check::model::role::Relation;
 use fencepost_check::model::vocabulary::Repairs;
 use fencepost_check::options::Options;
 use fencepost_check::test::Test;
@@ -66,7 +68,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     let Some(unfolding) = evidence.accesses.as_ref().or(evidence.unfolding.as_ref()) else { return };
     let keys = evidence.races.iter().map(|(pair, _)| observe::places(unfolding, *pair)).collect();
     let verifier = Verifier::new(test, model, options, keys, (unfolding, checked.report.executions));
-    let watching = scene::watching(&model.model);
+    let watching = Watched::new(&model.model, &model.vocabulary);
     checked.report.races.undiagnosed = checked.report.races.pairs.len().saturating_sub(MOST_RACES) as u64;
     let races = checked.report.races.pairs.iter_mut().zip(&evidence.races).take(MOST_RACES);
     let by_warps = checked.report.races.depends.as_ref().is_some_and(|found| found.readings == [warp::READING]);
@@ -150,7 +152,7 @@ fn diagnose(
     };
     let apart = told_apart(scene, kind, pair, &mut diagnosis);
     // Of accesses in each other's scope one width is all that is lacking; others are ordered like any two.
-    if kind == FindingKind::MixedSizeRace && scene.holds("related-by-scope", pair.0, pair.1) {
+    if kind == FindingKind::MixedSizeRace && scene.holds(Relation::RelatedByScope, pair.0, pair.1) {
         return Some(diagnosis);
     }
     let is_apart = apart.is_some();
@@ -214,7 +216,7 @@ fn tell(scene: &Scene<'_>, diagnosis: &mut Diagnosis, way: (EventId, EventId), e
         diagnosis.reasons.clear();
     }
     let reasons = Edit::reasons(edits);
-    if scene.holds("base-causality", way.0, way.1) && !reasons.is_empty() {
+    if scene.holds(Relation::BaseCausality, way.0, way.1) && !reasons.is_empty() {
         let first = Ordering::ComesFirst { first: scene.site(way.0), proxy: scene.proxy(way.0) };
         diagnosis.reasons.push(first.into());
     }

@@ -1,6 +1,7 @@
 //! Two accesses that no known change orders: why nothing does, and what would be needed in general.
 
 use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place};
 use fencepost_program::sections;
@@ -15,7 +16,7 @@ use crate::scene::{Scene, site};
 /// There are ways that small changes would open, and none of them orders the two.
 pub(crate) fn unsolved(scene: &Scene<'_>, (first, second): (EventId, EventId), is_late: bool) -> Ordering {
     for (from, to) in [(first, second), (second, first)] {
-        if scene.holds("base-causality", from, to) {
+        if scene.holds(Relation::BaseCausality, from, to) {
             return Ordering::NotThroughBothProxies { first: scene.site(from) };
         }
     }

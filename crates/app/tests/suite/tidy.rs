@@ -1,12 +1,16 @@
 //! The house rules that a machine can check: every source file says what it is, crates know only what the architecture lets
 //! them know, the modules of a crate import each other in no cycle, citations of the PTX ISA are in one table, no code
-//! reads its own sentences, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they led to files cut at
+//! reads its own sentences or knows a model, a relation or a flag by its name, and the repository speaks of the product only. Limits on the lengths of files and functions were tried: they led to files cut at
 //! the limit and to helpers without a meaning of their own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fencepost_axiom::model::{BaseRelation, NodeKind, library};
+use fencepost_check::Models;
 use fencepost_program::sections;
+use fencepost_syntax::cat::{BindingPattern, CatInstruction};
 
 use super::imports::{cycle, imports, module};
 
@@ -218,6 +222,86 @@ fn no_model_is_known_by_its_name() {
         }
     }
     assert!(found.is_empty(), "these know a model by its name: {found:#?}");
+}
+
+/// Where names of relations, axioms and flags stand in Rust, and why.
+const NAME_RELATIONS: [(&str, &str); 4] = [
+    ("report/src/finding.rs", "the table of findings: flags get these words by a header"),
+    ("check/src/model/role.rs", "the table of roles: relations and axioms get these words by a header"),
+    ("check/src/model/readings.rs", "names and values of the readings of PTX"),
+    ("check/src/model/shipped_readings.rs", "names of readings"),
+];
+
+/// Names of the models that are something else in Rust too.
+const ALSO: [(&str, &str); 11] = [
+    ("before", "a word of sentences"),
+    ("coherence", "a word of the legend"),
+    ("commit", "a modifier of PTX"),
+    ("happens-before", "the name of the order in C11"),
+    ("host", "a word of pictures"),
+    ("mfence", "an instruction of x86"),
+    ("ms", "a unit of time"),
+    ("race", "a word of sentences"),
+    ("sc", "a modifier of PTX"),
+    ("seen", "a property that published answers have"),
+    ("steps", "an option"),
+];
+
+/// The relations, axioms and flags that the shipped models define, without the names that every model has.
+fn names_in_models() -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for name in Models::names() {
+        let model = Models::shipped(name).expect("shipped");
+        names.extend(model.model.checks.iter().map(|check| check.name.clone()));
+        let bindings = model.tree().instructions.iter().filter_map(|instruction| match &instruction.node {
+            CatInstruction::Let { bindings, .. } => Some(bindings),
+            _ => None,
+        });
+        let defined = bindings.flatten().filter_map(|binding| match &binding.pattern {
+            BindingPattern::Name(name) => Some(name.node.as_str()),
+            _ => None,
+        });
+        let is_set = |name: &str| {
+            let mut nodes = model.model.nodes.iter();
+            nodes.any(|node| node.kind == NodeKind::Set && node.name.as_deref() == Some(name))
+        };
+        names.extend(defined.filter(|name| !is_set(name)).map(str::to_owned));
+    }
+    names.retain(|name| !BaseRelation::ALL.iter().any(|base| base.cat_name() == name));
+    names.retain(|name| !library::DEFINITIONS.iter().any(|definition| definition.name() == name));
+    names
+}
+
+/// What a relation, an axiom or a flag is to those who ask for it stands in a header, and the code asks by role.
+#[test]
+fn no_relation_or_flag_is_known_by_its_name() {
+    let names = names_in_models();
+    for name in ["causality", "wcord", "fence-sc-order", "data-race", "single-copy-atomicity"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let (mut found, mut excused) = (Vec::new(), BTreeSet::new());
+    for name in ["report", "check", "repair", "tell", "mapping", "app"] {
+        for path in files(&root().join("crates").join(name).join("src"), "rs") {
+            let (text, path) = (fs::read_to_string(&path).unwrap_or_default(), relative(&path));
+            let inside = path.strip_prefix("crates/").unwrap_or(&path);
+            if NAME_RELATIONS.iter().any(|(known, _)| *known == inside) {
+                continue;
+            }
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+            for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+                for word in line.split('"').skip(1).step_by(2).filter(|word| names.contains(*word)) {
+                    match ALSO.iter().find(|(also, _)| *also == word) {
+                        Some(also) => {
+                            excused.insert(*also);
+                        }
+                        None => found.push(format!("{path}: {}", line.trim())),
+                    }
+                }
+            }
+        }
+    }
+    assert!(found.is_empty(), "these know a relation, an axiom or a flag by its name: {found:#?}");
+    assert_eq!(excused, BTreeSet::from(ALSO), "words that need no excuse");
 }
 
 #[test]

@@ -19,11 +19,9 @@ use fencepost_report::why::{Undecided, Why};
 use crate::judge::found::{Answers, Ask, Reached};
 use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
+use crate::model::role::Variant;
 use crate::options::{Options, Outcomes, Wanted};
 use crate::test::Test;
-
-/// The variant of such a model without the axioms.
-const LEFT: &str = "mixed-size";
 
 /// Takes back what the axioms do not support.
 pub(crate) fn apply(
@@ -65,7 +63,8 @@ pub(crate) fn apply(
 
 /// Per question, whether what it looks for does not happen either where the axioms do not apply.
 fn impossible(test: &Test, model: &LoadedModel, options: &Options, ask: Ask<'_>) -> Vec<bool> {
-    let Some(left) = model.with_variant(LEFT) else { return Vec::new() };
+    let mut variants = model.vocabulary.variants.names(Variant::MixedSize).into_iter();
+    let Some(left) = variants.find_map(|name| model.with_variant(name)) else { return Vec::new() };
     let options = Options { races: Wanted::No, termination: Wanted::No, outcomes: Outcomes::Skip, ..options.clone() };
     ask(test, &left, &options).findings.iter().map(Answer::is_no).collect()
 }

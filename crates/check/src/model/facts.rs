@@ -1,49 +1,41 @@
 //! What the model's own relations say of one execution: a reason that people read is checked against them before it is
 //! told, so that "there is no acquire pattern" is the model's word and not a guess from the text of an instruction.
 
+use std::collections::BTreeMap;
+
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::Relation;
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::{Check, Model, NodeId, NodeKind};
+use fencepost_axiom::model::{Check, Model, Node, NodeId, NodeKind};
 use fencepost_axiom::reason::{Chosen, Matrices, Valuation};
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckRole;
 
-/// The relations that reasons look at, as the shipped models name them.
-const NAMES: &[&str] = &[
-    "morally-strong",
-    "observation",
-    "release-pattern",
-    "acquire-pattern",
-    "base-causality",
-    "causality",
-    "kernel-order",
-    "leaves-proxy",
-    "enters-proxy",
-    "synchronizes-with",
-    "warp-synchronizes",
-    // Those of the compound model.
-    "wcord",
-    "before",
-    "after",
-    "ms",
-];
+use crate::model::role::{Relation as Role, Role as _};
+use crate::model::vocabulary::Vocabulary;
 
-fn node(model: &Model, name: &str) -> Option<NodeId> {
-    let named =
-        |node: &fencepost_axiom::model::Node| node.kind == NodeKind::Relation && node.name.as_deref() == Some(name);
-    let at = model.nodes.iter().rposition(named)?;
-    Some(NodeId(u32::try_from(at).ok()?))
+/// A model with the relations that reasons look at among its checks: only what a check needs is evaluated.
+pub struct Watched {
+    model: Model,
+    relations: BTreeMap<Role, NodeId>,
 }
 
-/// The model with the relations that reasons look at among its checks: only what a check needs is evaluated.
-pub fn watching(model: &Model) -> Model {
-    let mut watching = model.clone();
-    let Some(pattern) = model.checks.first() else { return watching };
-    let watched = NAMES.iter().filter_map(|name| node(model, name));
-    watching.checks.extend(watched.map(|node| Check { node, role: CheckRole::Axiom, ..pattern.clone() }));
-    watching
+impl Watched {
+    pub fn new(model: &Model, vocabulary: &Vocabulary) -> Watched {
+        let mut watched = model.clone();
+        let named = |name: &str| {
+            let is = |node: &Node| node.kind == NodeKind::Relation && node.name.as_deref() == Some(name);
+            u32::try_from(model.nodes.iter().rposition(is)?).ok().map(NodeId)
+        };
+        let of = |role: Role| Some((role, vocabulary.relations.names(role).into_iter().find_map(named)?));
+        let relations: BTreeMap<Role, NodeId> = Role::all().filter_map(of).collect();
+        if let Some(pattern) = model.checks.first() {
+            let check = |node: &NodeId| Check { node: *node, role: CheckRole::Axiom, ..pattern.clone() };
+            watched.checks.extend(relations.values().map(check));
+        }
+        Watched { model: watched, relations }
+    }
 }
 
 /// The execution's choices over the candidate's numbers.
@@ -63,37 +55,41 @@ pub fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
 }
 
 pub struct Facts<'m> {
-    model: &'m Model,
+    relations: &'m BTreeMap<Role, NodeId>,
     matrices: Matrices<'m>,
     candidate: Candidate,
 }
 
 impl<'m> Facts<'m> {
-    /// `model` is one of [`watching`].
-    pub fn of(unfolding: &Unfolding, model: &'m Model, execution: &Execution) -> Facts<'m> {
+    pub fn of(unfolding: &Unfolding, watched: &'m Watched, execution: &Execution) -> Facts<'m> {
         let mut candidate = Candidate::default();
         candidate.choose(unfolding, &execution.traces);
-        let mut matrices = Matrices::new(model);
+        let mut matrices = Matrices::new(&watched.model);
         matrices.begin(unfolding, &candidate);
         matrices.choose(&chosen(&candidate, execution));
-        Facts { model, matrices, candidate }
+        Facts { relations: &watched.relations, matrices, candidate }
     }
 
-    /// Whether the pair is in the relation of this name; None if the model has none.
-    pub fn holds(&self, name: &str, from: EventId, to: EventId) -> Option<bool> {
+    /// Whether the model has a relation with this role.
+    pub fn has(&self, role: Role) -> bool {
+        self.relations.contains_key(&role)
+    }
+
+    /// Whether the pair is in the relation with this role; None if the model has none.
+    pub fn holds(&self, role: Role, from: EventId, to: EventId) -> Option<bool> {
         let (from, to) = (self.candidate.local(from)?, self.candidate.local(to)?);
-        Some(self.matrices.pair(node(self.model, name)?, from, to))
+        Some(self.matrices.pair(*self.relations.get(&role)?, from, to))
     }
 
     /// What the relation leads to from the event, ascending.
-    pub fn after(&self, name: &str, from: EventId) -> Option<Vec<EventId>> {
-        let row = self.matrices.row(node(self.model, name)?, self.candidate.local(from)?);
+    pub fn after(&self, role: Role, from: EventId) -> Option<Vec<EventId>> {
+        let row = self.matrices.row(*self.relations.get(&role)?, self.candidate.local(from)?);
         Some(row.into_iter().filter_map(|to| self.candidate.events.get(to).copied()).collect())
     }
 
     /// What the relation leads from to the event, ascending.
-    pub fn before(&self, name: &str, to: EventId) -> Option<Vec<EventId>> {
-        let (node, to) = (node(self.model, name)?, self.candidate.local(to)?);
+    pub fn before(&self, role: Role, to: EventId) -> Option<Vec<EventId>> {
+        let (node, to) = (*self.relations.get(&role)?, self.candidate.local(to)?);
         let events = self.candidate.events.iter().enumerate();
         Some(events.filter(|(from, _)| self.matrices.pair(node, *from, to)).map(|(_, event)| *event).collect())
     }

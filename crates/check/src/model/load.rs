@@ -19,7 +19,7 @@ use crate::model::compiled::{self, Compiled};
 use crate::model::purpose::Purpose;
 use crate::model::readings::{Point, Settings};
 use crate::model::variants::{self, Mentioned};
-use crate::model::vocabulary::{Assumption, Vocabulary, is_default_for};
+use crate::model::vocabulary::{self, Assumption, Vocabulary, is_default_for};
 use crate::phrase::either;
 use crate::test::Test;
 
@@ -388,7 +388,7 @@ impl Models {
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let model = compile(&source, (&tree, problems), find, &variants)?;
-        undeclared.extend(Vocabulary::problem(&source, &model).map(|problem| (source.clone(), problem)));
+        undeclared.extend(vocabulary::problem(&source, &model, &mentioned).map(|problem| (source.clone(), problem)));
         if !undeclared.is_empty() {
             return Err(undeclared);
         }
@@ -419,8 +419,19 @@ impl Models {
 type Gathered = BTreeMap<String, (Source, cat::Model)>;
 
 /// What lines of a header begin with that are no prose.
-const HEADERS: [&str; 8] =
-    ["default-for:", "features:", "readings:", "settled:", "findings:", "races:", "assumes:", "repairs:"];
+const HEADERS: [&str; 11] = [
+    "default-for:",
+    "features:",
+    "readings:",
+    "settled:",
+    "findings:",
+    "races:",
+    "relations:",
+    "axioms:",
+    "variants:",
+    "assumes:",
+    "repairs:",
+];
 
 /// No model of the field has a tenth of this.
 const MOST_FILES: usize = 256;

@@ -5,6 +5,7 @@ pub mod facts;
 pub mod load;
 pub mod purpose;
 pub mod readings;
+pub mod role;
 pub mod shipped;
 pub(crate) mod shipped_readings;
 pub(crate) mod variants;

@@ -5,21 +5,29 @@
 //! A model without the line is read by the names of its flags: those of words mean that, and one named after a race is a
 //! race, unless a line `// races: FLAG …` says which are.
 //!
+//! `// relations: NAME NAME=WORD …`, `// axioms:` and `// variants:` do the same for what repairs, explanations and layers of the
+//! answer ask for by role ([`crate::model::role`]). A model without such a line is read by its names.
+//!
 //! `// assumes: WORD …` says what may be taken for granted of its executions ([`Assumption`]), and `// repairs: own`, or
 //! `// repairs: MODEL`, who says what a race lacks ([`Repairs`]). `// default-for: WORD …` says which programs a shipped model is
 //! for ([`Purpose`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_axiom::model::{Check, Model};
+use fencepost_axiom::model::{Model, Node, NodeKind};
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::cat::CheckRole;
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::model::purpose::Purpose;
+use crate::model::role::{Axiom, Relation, Role, Roles, Variant};
+use crate::model::variants::Mentioned;
 
 const FINDINGS: &str = "// findings:";
 const RACES: &str = "// races:";
+const RELATIONS: &str = "// relations:";
+const AXIOMS: &str = "// axioms:";
+const VARIANTS: &str = "// variants:";
 const ASSUMES: &str = "// assumes:";
 const REPAIRS: &str = "// repairs:";
 const DEFAULT_FOR: &str = "// default-for:";
@@ -28,6 +36,9 @@ const DEFAULT_FOR: &str = "// default-for:";
 pub struct Vocabulary {
     findings: Option<BTreeMap<String, FindingKind>>,
     races: Option<Vec<String>>,
+    pub relations: Roles<Relation>,
+    pub axioms: Roles<Axiom>,
+    pub variants: Roles<Variant>,
     pub assumptions: BTreeSet<Assumption>,
     pub repairs: Repairs,
     /// What the model is for, where nobody names one.
@@ -44,7 +55,7 @@ pub enum Assumption {
     OrderingBarriers,
     /// `alike-elements`: elements of a tile that the same operations access alike are told apart by their values only.
     AlikeElements,
-    /// `specified-names`: axioms and relations have the names of the specification and mean what it says, so that a story may
+    /// `specified-names`: axioms and relations with roles mean what the specification says, so that a story may
     /// tell them in its words and cite its sections.
     SpecifiedNames,
 }
@@ -99,8 +110,8 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
     line.split([',', ' ', '\t']).filter(|word| !word.is_empty())
 }
 
-/// A flag and the word for what it means.
-fn finding(word: &str) -> (&str, &str) {
+/// A name and the word for what it means.
+fn named(word: &str) -> (&str, &str) {
     word.split_once('=').unwrap_or((word, word))
 }
 
@@ -114,11 +125,17 @@ impl Vocabulary {
                 let findings = vocabulary.findings.get_or_insert_default();
                 findings.extend(
                     split(words)
-                        .map(finding)
+                        .map(named)
                         .filter_map(|(flag, word)| Some((flag.to_owned(), FindingKind::from_word(word)?))),
                 );
             } else if let Some(words) = line.strip_prefix(RACES) {
                 vocabulary.races.get_or_insert_default().extend(split(words).map(str::to_owned));
+            } else if let Some(words) = line.strip_prefix(RELATIONS) {
+                vocabulary.relations.list(split(words).map(named));
+            } else if let Some(words) = line.strip_prefix(AXIOMS) {
+                vocabulary.axioms.list(split(words).map(named));
+            } else if let Some(words) = line.strip_prefix(VARIANTS) {
+                vocabulary.variants.list(split(words).map(named));
             } else if let Some(words) = line.strip_prefix(ASSUMES) {
                 vocabulary.assumptions.extend(split(words).filter_map(Assumption::from_word));
             } else if let Some(words) = line.strip_prefix(DEFAULT_FOR) {
@@ -144,56 +161,115 @@ impl Vocabulary {
             None => named.unwrap_or(if is_race(flag) { FindingKind::Race } else { FindingKind::Noted }),
         }
     }
+}
 
-    /// What a header says that is not so: a flag or a relation that the model does not have, a word that is none.
-    pub fn problem(source: &Source, model: &Model) -> Option<Diagnostic> {
-        let text = source.text.as_str();
-        let marks = |check: &Check| matches!(check.role, CheckRole::Flag | CheckRole::UndefinedUnless);
-        let is_flag = |name: &str| model.checks.iter().any(|check| marks(check) && check.name == name);
-        let error = |word: &str, message: String, help: &str| {
-            // A word of the text itself.
-            let at = (word.as_ptr() as usize).saturating_sub(text.as_ptr() as usize) as u32;
-            Diagnostic::error(Span::new(at, at + word.len() as u32), message).help(help)
-        };
-        if let Some(flag) = words(text, RACES).find(|flag| !is_flag(flag)) {
-            let help = "`// races:` names flags of the model that are races; without the line these are the flags named after one";
-            return Some(error(flag, format!("this model has no flag `{flag}`"), help));
-        }
-        for (flag, word) in words(text, FINDINGS).map(finding) {
-            let help =
-                "`// findings: FLAG FLAG=WORD` says what the flags of the model mean; docs/findings.md has the words";
-            if !is_flag(flag) {
-                return Some(error(flag, format!("this model has no flag `{flag}`"), help));
+/// What a header says that is not so: a name that the model does not have, a word that is none. `variants` are those that
+/// the texts of the model ask about.
+pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned) -> Option<Diagnostic> {
+    let header = Header { text: source.text.as_str(), model };
+    let is_axiom = |name: &str| header.has_check(name, &[CheckRole::Axiom]);
+    let is_variant = |name: &str| variants.contains_key(name);
+    header
+        .bad_flag()
+        .or_else(|| header.bad_finding())
+        .or_else(|| header.bad_role::<Relation>(RELATIONS, "relation", &|name| header.has_relation(name)))
+        .or_else(|| header.bad_role::<Axiom>(AXIOMS, "axiom", &is_axiom))
+        .or_else(|| header.bad_role::<Variant>(VARIANTS, "variant", &is_variant))
+        .or_else(|| header.bad_assumption())
+        .or_else(|| header.bad_purpose())
+        .or_else(|| header.bad_repairs())
+}
+
+/// A header, and the model that it is about.
+struct Header<'m> {
+    text: &'m str,
+    model: &'m Model,
+}
+
+impl Header<'_> {
+    /// About a word of the text itself.
+    fn error(&self, word: &str, message: String, help: &str) -> Diagnostic {
+        let at = (word.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize) as u32;
+        Diagnostic::error(Span::new(at, at + word.len() as u32), message).help(help)
+    }
+
+    fn has_check(&self, name: &str, roles: &[CheckRole]) -> bool {
+        self.model.checks.iter().any(|check| roles.contains(&check.role) && check.name == name)
+    }
+
+    fn is_flag(&self, name: &str) -> bool {
+        self.has_check(name, &[CheckRole::Flag, CheckRole::UndefinedUnless])
+    }
+
+    fn has_relation(&self, name: &str) -> bool {
+        let is_named = |node: &Node| node.kind == NodeKind::Relation && node.name.as_deref() == Some(name);
+        self.model.nodes.iter().any(is_named)
+    }
+
+    fn bad_flag(&self) -> Option<Diagnostic> {
+        let flag = words(self.text, RACES).find(|flag| !self.is_flag(flag))?;
+        let help =
+            "`// races:` names flags of the model that are races; without the line these are the flags named after one";
+        Some(self.error(flag, format!("this model has no flag `{flag}`"), help))
+    }
+
+    fn bad_finding(&self) -> Option<Diagnostic> {
+        let help =
+            "`// findings: FLAG FLAG=WORD` says what the flags of the model mean; docs/findings.md has the words";
+        words(self.text, FINDINGS).map(named).find_map(|(flag, word)| match () {
+            () if !self.is_flag(flag) => Some(self.error(flag, format!("this model has no flag `{flag}`"), help)),
+            () if FindingKind::from_word(word).is_none() => {
+                Some(self.error(word, format!("`{word}` is no finding"), help))
             }
-            if FindingKind::from_word(word).is_none() {
-                return Some(error(word, format!("`{word}` is no finding"), help));
+            () => None,
+        })
+    }
+
+    fn bad_role<R: Role>(&self, line: &str, what: &str, has: &dyn Fn(&str) -> bool) -> Option<Diagnostic> {
+        words(self.text, line).map(named).find_map(|(name, word)| match () {
+            () if !has(name) => {
+                let help = format!(
+                    "`{line} NAME NAME=WORD` says what the names of the model stand for; one that only renames another is \
+                     not listed"
+                );
+                Some(self.error(name, format!("this model has no {what} `{name}`"), &help))
             }
-        }
-        let unknown = |word: &&str| Assumption::from_word(word).is_none();
-        if let Some(word) = words(text, ASSUMES).find(unknown) {
-            let known: Vec<&str> = Assumption::WORDS.iter().map(|(word, _)| *word).collect();
-            let help = format!("`// assumes:` takes {}", known.join(", "));
-            return Some(error(word, format!("`{word}` is nothing that can be assumed of a model"), &help));
-        }
-        if let Some(word) = words(text, DEFAULT_FOR).find(|word| Purpose::from_word(word).is_none()) {
-            let known: Vec<&str> = Purpose::WORDS.iter().map(|(word, _)| *word).collect();
-            let help = format!("`// default-for:` takes {}", known.join(", "));
-            return Some(error(word, format!("`{word}` is no kind of program"), &help));
-        }
-        let own = words(text, REPAIRS).find(|word| *word == "own")?;
-        let has = |name: &&&str| model.nodes.iter().any(|node| node.name.as_deref() == Some(**name));
-        let missing = REPAIR_RELATIONS.iter().find(|name| !has(name))?;
+            () if R::from_word(word).is_none() => {
+                let known: Vec<&str> = R::all().map(R::word).collect();
+                let help = format!("`{line}` takes {}", known.join(", "));
+                Some(self.error(word, format!("`{word}` is nothing that a name can stand for"), &help))
+            }
+            () => None,
+        })
+    }
+
+    fn bad_assumption(&self) -> Option<Diagnostic> {
+        let word = words(self.text, ASSUMES).find(|word| Assumption::from_word(word).is_none())?;
+        let known: Vec<&str> = Assumption::WORDS.iter().map(|(word, _)| *word).collect();
+        let help = format!("`{ASSUMES}` takes {}", known.join(", "));
+        Some(self.error(word, format!("`{word}` is nothing that can be assumed of a model"), &help))
+    }
+
+    fn bad_purpose(&self) -> Option<Diagnostic> {
+        let word = words(self.text, DEFAULT_FOR).find(|word| Purpose::from_word(word).is_none())?;
+        let known: Vec<&str> = Purpose::WORDS.iter().map(|(word, _)| *word).collect();
+        let help = format!("`{DEFAULT_FOR}` takes {}", known.join(", "));
+        Some(self.error(word, format!("`{word}` is no kind of program"), &help))
+    }
+
+    fn bad_repairs(&self) -> Option<Diagnostic> {
+        let own = words(self.text, REPAIRS).find(|word| *word == "own")?;
+        let roles = Vocabulary::of(self.text).relations;
+        let has = |role: Relation| roles.names(role).into_iter().any(|name| self.has_relation(name));
+        let missing = REPAIR_RELATIONS.into_iter().find(|role| !has(*role))?.word();
         let help = "`// repairs: own` is for a model with the relations of ptx.cat; leave the line out, or name a shipped model";
-        Some(error(
-            own,
-            format!("repairs are looked for with the relation `{missing}`, which this model does not have"),
-            help,
-        ))
+        let message = format!("repairs are looked for with the relation `{missing}`, which this model does not have");
+        Some(self.error(own, message, help))
     }
 }
 
 /// The relations that repairs cannot do without.
-const REPAIR_RELATIONS: [&str; 3] = ["base-causality", "causality", "to-strand"];
+const REPAIR_RELATIONS: [Relation; 3] = [Relation::BaseCausality, Relation::Causality, Relation::ToStrand];
 
 /// Whether a flag is about races by its name: some word of it is `race`, `races` or `racy` (`data-race`, `race_on_locks`,
 /// `unseqRace`).

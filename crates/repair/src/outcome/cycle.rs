@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -114,7 +115,7 @@ impl Graph {
         let mut add = |edge: Edge| next.entry(edge.from).or_default().push(edge);
         communication.iter().for_each(|edge| add(*edge));
         for from in scene.execution.events.iter().copied().filter(|id| !scene.event(*id).is_init()) {
-            for to in scene.after("synchronizes-with", from) {
+            for to in scene.after(Relation::SynchronizesWith, from) {
                 if scene.thread(from) != scene.thread(to) {
                     add(Edge { step: Step::Synchronizes, from, to });
                 }

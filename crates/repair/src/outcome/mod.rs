@@ -11,6 +11,7 @@ mod orders;
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
+use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::{LoadedModel, Models};
 use fencepost_check::model::purpose::Purpose;
 use fencepost_check::options::Options;
@@ -27,8 +28,8 @@ use crate::edit::{self, Change, Edit};
 use crate::outcome::cycle::{Cycle, Step};
 use crate::outcome::orders::Measure;
 use crate::propose::way;
+use crate::scene::Scene;
 use crate::scene::statement;
-use crate::scene::{self, Scene};
 use crate::search;
 use crate::verify::rounds;
 use crate::verify::{Shown, Verifier};
@@ -47,7 +48,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     let evidence = &checked.evidence;
     let Some(unfolding) = evidence.unfolding.as_ref() else { return };
     let verifier = Verifier::new(test, model, options, Vec::new(), (unfolding, checked.report.executions)).of_outcome();
-    let watching = scene::watching(&model.model);
+    let watching = Watched::new(&model.model, &model.vocabulary);
     // What every execution does comes from nothing that another would do otherwise.
     let report = &checked.report;
     let questions = report.questions.iter().enumerate();

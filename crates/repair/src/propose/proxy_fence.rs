@@ -2,6 +2,7 @@
 //! what is the matter with a fence that is there.
 
 use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::program::{Place, Space};
@@ -131,7 +132,7 @@ fn told_by_copies(scene: &Scene<'_>, from: EventId) -> Option<Edit> {
 pub(crate) fn by_proxies(scene: &Scene<'_>, pair: (EventId, EventId)) -> Option<(EventId, EventId, Vec<Edit>)> {
     let is_ordered = |(from, to): &(EventId, EventId)| {
         let proxies = (proxy(scene, *from), proxy(scene, *to));
-        matches!(proxies, (Proxy::Generic, Proxy::Async)) && scene.holds("base-causality", *from, *to)
+        matches!(proxies, (Proxy::Generic, Proxy::Async)) && scene.holds(Relation::BaseCausality, *from, *to)
     };
     let (from, to) = [pair, (pair.1, pair.0)].into_iter().find(is_ordered)?;
     let at = scene.anchor(scene.at(from), Side::After)?;

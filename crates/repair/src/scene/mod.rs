@@ -9,8 +9,8 @@ pub(crate) mod statement;
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::model::Model;
-use fencepost_check::model::facts::{self, Facts};
+use fencepost_check::model::facts::{Facts, Watched};
+use fencepost_check::model::role::Relation;
 use fencepost_check::test::Test;
 use fencepost_program::program::{Place, Scope, Space};
 use fencepost_program::tag::Tag;
@@ -21,16 +21,12 @@ pub(crate) struct Scene<'a> {
     pub(crate) test: &'a Test,
     pub(crate) unfolding: &'a Unfolding,
     pub(crate) execution: &'a Execution,
-    pub(crate) model: &'a Model,
+    pub(crate) model: &'a Watched,
     facts: Facts<'a>,
 }
 
-pub(crate) fn watching(model: &Model) -> Model {
-    facts::watching(model)
-}
-
 impl<'a> Scene<'a> {
-    pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Model) -> Self {
+    pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Watched) -> Self {
         Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution) }
     }
 
@@ -87,15 +83,15 @@ impl<'a> Scene<'a> {
         self.execution.events.iter().filter(own).copied().collect()
     }
 
-    pub(crate) fn holds(&self, relation: &str, from: EventId, to: EventId) -> bool {
+    pub(crate) fn holds(&self, relation: Relation, from: EventId, to: EventId) -> bool {
         self.facts.holds(relation, from, to) == Some(true)
     }
 
-    pub(crate) fn after(&self, relation: &str, from: EventId) -> Vec<EventId> {
+    pub(crate) fn after(&self, relation: Relation, from: EventId) -> Vec<EventId> {
         self.facts.after(relation, from).unwrap_or_default()
     }
 
-    pub(crate) fn before(&self, relation: &str, to: EventId) -> Vec<EventId> {
+    pub(crate) fn before(&self, relation: Relation, to: EventId) -> Vec<EventId> {
         self.facts.before(relation, to).unwrap_or_default()
     }
 

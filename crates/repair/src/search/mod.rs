@@ -4,6 +4,7 @@
 
 pub(crate) mod twin_threads;
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_report::reason::{Reason, Strength};
 
@@ -84,7 +85,8 @@ impl Cure {
     fn is_proxy_fence(&self, scene: &Scene<'_>) -> bool {
         let [edit] = self.edits.as_slice() else { return false };
         let fences = |at: &[(Anchor, String)]| at.iter().all(|(_, text)| text.starts_with("fence.proxy."));
-        matches!(&edit.change, Change::Insert { at } if fences(at)) && scene.holds("base-causality", self.from, self.to)
+        matches!(&edit.change, Change::Insert { at } if fences(at))
+            && scene.holds(Relation::BaseCausality, self.from, self.to)
     }
 
     fn score(&self) -> u32 {

@@ -15,6 +15,7 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Direction, Model};
 use fencepost_axiom::reason::{self, Amount, Explainer, Matrices, Shape};
 use fencepost_check::model::facts::chosen;
+use fencepost_check::model::role::Axiom;
 use fencepost_check::session::{EngineName, Executions};
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, LocationRole, Term};
@@ -26,7 +27,7 @@ use super::{Context, Explanation, Line, Rejected, Rounds};
 use crate::explain::derivation::chain;
 use crate::explain::derivation::relevance::{Asked, Relevance};
 use crate::explain::derivation::steps::{self, Step};
-use crate::explain::vocabulary::{self, Family, Telling};
+use crate::explain::vocabulary::{Family, Telling};
 use crate::render::HighlightedEdge;
 
 /// How far to look, and how much to tell.
@@ -74,7 +75,8 @@ pub fn forbidden(context: &Context<'_>, goal: &Goal<'_>, search: &Search<'_>) ->
     let mut found = Found::default();
     // Of an mbarrier, candidates that miscount arrivals are many and tell nothing: only what orders decide is left open.
     if context.unfolding.locations.iter().any(|location| location.role == LocationRole::Mbarrier) {
-        found.collect(context, &free(&|name| name != "causality"), goal, search, Demands::Kept);
+        let is_causality = |name: &str| context.vocabulary.axioms.of(name) == Some(Axiom::Causality);
+        found.collect(context, &free(&|name| !is_causality(name)), goal, search, Demands::Kept);
         if found.seen > 0 {
             return found.explanation(context, search, None);
         }
@@ -329,7 +331,7 @@ fn rejection(
     let path = steps::of_explanation(explanation, context.model);
     let mut steps: Vec<&Step> = Vec::new();
     chain::tellable(context, &path, &mut steps);
-    let told = |step: &&Step| vocabulary::relation(&step.name).map(|entry| entry.telling);
+    let told = |step: &&Step| context.telling(&step.name);
     if is_closed(&explanation.shape) {
         // The contradiction comes last: what a read returned although the chain says otherwise.
         let communicates = |telling: Telling| steps.iter().rposition(|step| told(step) == Some(telling));
@@ -351,14 +353,14 @@ fn rejection(
     let highlight = highlight.collect();
     Rejected {
         axiom: explanation.check_name.clone(),
-        called: vocabulary::axiom_title(&explanation.check_name, context.family(), context.is_specified()),
+        called: context.axiom_title(&explanation.check_name),
         section: context.axiom_section(&explanation.check_name),
         lines,
         conclusion: conclusion.sentence(),
         candidates: 1,
         execution: execution.clone(),
         highlight,
-        relevance: asked.relevance(&steps),
+        relevance: asked.relevance(context, &steps),
     }
 }
 
@@ -406,12 +408,13 @@ fn conclusion(
     last: Option<&Step>,
 ) -> Conclusion {
     let name = explanation.check_name.as_str();
-    let telling = last.and_then(|step| vocabulary::relation(&step.name)).map(|entry| entry.telling);
-    match (name, &explanation.shape, last, telling) {
+    let telling = last.and_then(|step| context.telling(&step.name));
+    let axiom = context.vocabulary.axioms.of(name);
+    match (axiom, &explanation.shape, last, telling) {
         (_, shape, last, _) if !context.is_specified() => own_conclusion(context, name, shape, last),
         // The compound order goes through from-read too: what it leads to is the same under each of its axioms.
         (_, shape, Some(step), Some(Telling::FromRead))
-            if name == "causality" || context.family() == Family::Compound && is_closed(shape) =>
+            if axiom == Some(Axiom::Causality) || context.family() == Family::Compound && is_closed(shape) =>
         {
             Conclusion::So(format!(
                 "{} may not return {}: it must see {} or a write that is not older",
@@ -420,27 +423,27 @@ fn conclusion(
                 context.called(step.to)
             ))
         }
-        ("causality", _, Some(step), Some(Telling::ReadsFrom)) => Conclusion::So(format!(
+        (Some(Axiom::Causality), _, Some(step), Some(Telling::ReadsFrom)) => Conclusion::So(format!(
             "{} may not return the value of {}, which comes after it",
             context.called(step.to),
             context.called(step.from)
         )),
         // The other check of this name asks for some order of morally strong writes.
-        ("coherence", Shape::Pair(first, second), ..) if demands_forward(context, explanation) => {
+        (Some(Axiom::Coherence), Shape::Pair(first, second), ..) if demands_forward(context, explanation) => {
             Conclusion::So(overwrites(context, execution, *first, *second))
         }
-        ("no-thin-air", ..) if context.family() == Family::C => {
+        (Some(Axiom::NoThinAir), ..) if context.family() == Family::C => {
             Conclusion::This("a cycle of program order and reads-from")
         }
-        ("no-thin-air", ..) => {
+        (Some(Axiom::NoThinAir), ..) => {
             Conclusion::This("a cycle of dependencies and reads-from (dependencies are taken syntactically)")
         }
-        ("sc" | "tso" | "sc-per-location", ..) if last.is_some() => {
+        (Some(Axiom::Sc | Axiom::Tso | Axiom::ScPerLocation), ..) if last.is_some() => {
             let first = last.map_or(String::new(), |step| context.called(step.to));
             Conclusion::So(format!("{first} would come before itself"))
         }
-        _ => match vocabulary::axiom(name, context.family()) {
-            Some(axiom) => Conclusion::But(axiom.rule),
+        _ => match context.axiom(name) {
+            Some(words) => Conclusion::But(words.rule),
             None => Conclusion::Axiom(name.to_owned()),
         },
     }

@@ -11,7 +11,7 @@ use fencepost_program::{EventId, LocationId};
 use fencepost_syntax::litmus::Arch;
 
 use super::{Context, Line};
-use crate::explain::vocabulary::{Family, axiom_section};
+use crate::explain::vocabulary::{self, Entry, Family, Telling, Words};
 
 impl<'a> Context<'a> {
     pub(crate) fn event(&self, id: EventId) -> Option<&'a Event> {
@@ -151,8 +151,28 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// How a relation with this name is told, if its name or its role says so.
+    pub(crate) fn relation(&self, name: &str) -> Option<Entry> {
+        vocabulary::relation(self.vocabulary, name)
+    }
+
+    pub(crate) fn telling(&self, name: &str) -> Option<Telling> {
+        self.relation(name).map(|entry| entry.telling)
+    }
+
+    /// The words for an axiom with this name.
+    pub(crate) fn axiom(&self, name: &str) -> Option<&'static Words> {
+        vocabulary::words(self.vocabulary.axioms.of(name)?, self.family())
+    }
+
+    /// An axiom of somebody's own model may share its name with one of the specification and mean something else.
+    pub(crate) fn axiom_title(&self, name: &str) -> String {
+        let known = self.axiom(name).filter(|_| self.is_specified());
+        known.map_or_else(|| format!("`{name}`"), |words| words.title.to_owned())
+    }
+
     pub(crate) fn axiom_section(&self, name: &str) -> Option<String> {
-        self.section(axiom_section(name, self.family())?)
+        self.section(self.axiom(name)?.section?)
     }
 }
 

@@ -4,7 +4,8 @@
 
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
-use fencepost_check::model::facts::{self, Facts};
+use fencepost_check::model::facts::{Facts, Watched};
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
@@ -190,7 +191,7 @@ fn reasons_by_scope(context: &Context<'_>, (first, second): (EventId, EventId)) 
 
 fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {
     let (first, second) = example.pair;
-    let model = facts::watching(context.model);
+    let model = Watched::new(context.model, context.vocabulary);
     let facts = Facts::of(context.unfolding, &model, example.execution);
     let apart = Apart { context, facts: &facts, execution: example.execution };
     let says = |text: String, section: &str| Line { text, section: context.section(section), ..Line::default() };
@@ -198,7 +199,7 @@ fn reasons(context: &Context<'_>, example: &Example<'_>) -> Vec<Line> {
     if let Some(because) = apart.not_morally_strong(first, second) {
         lines.push(says(format!("they are not morally strong: {}", because.text), because.section));
     }
-    let related = |from, to| facts.holds("base-causality", from, to);
+    let related = |from, to| facts.holds(Relation::BaseCausality, from, to);
     let based = related(first, second).zip(related(second, first));
     // The way that is there, if one is: what is missing is missing on it.
     let either = match based {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fencepost_axiom::execution::Execution;
 use fencepost_check::look::outcome;
 use fencepost_check::look::proxy::Proxy;
-use fencepost_check::model::facts::{self, Facts};
+use fencepost_check::model::facts::{Facts, Watched};
 use fencepost_check::phrase::{self, Notation};
 use fencepost_program::program::{Condition, Term};
 use fencepost_program::sections;
@@ -29,7 +29,7 @@ pub fn allowed(context: &Context<'_>, execution: &Execution, wanted: Option<&Con
     let context = &Context { rounds: &rounds, ..*context };
     let ending = wanted.and_then(|wanted| Ending::new(context, execution, wanted));
     let finals = ending.as_ref().map(Ending::finals).unwrap_or_default();
-    let model = facts::watching(context.model);
+    let model = Watched::new(context.model, context.vocabulary);
     let facts = Facts::of(context.unfolding, &model, execution);
     let happened = Happened::new(&facts, execution);
     let (summary, order) = match interleaving(context, execution, &finals, &happened) {

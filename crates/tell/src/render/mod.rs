@@ -21,6 +21,7 @@ mod write;
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
+use fencepost_check::model::vocabulary::Vocabulary;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
@@ -48,6 +49,8 @@ pub struct Options {
     pub races: Vec<RacingPair>,
     /// The lines of the source that events stand in, counted from 1.
     pub lines: BTreeMap<EventId, u32>,
+    /// What the model's header says of the names of its relations.
+    pub vocabulary: Vocabulary,
     /// What the values of tensor maps stand for.
     pub addresses: BTreeMap<Value, String>,
     /// What a crash made of the events, where one ends the execution.

@@ -47,6 +47,7 @@ pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Form
     options.title = format!("{} under {}", test.program.name, under.unwrap_or_else(|| model.name.clone()));
     options.lines = lines(test, unfolding, &execution);
     options.addresses = addresses(test);
+    options.vocabulary.clone_from(&model.vocabulary);
     let text = |span| test.instruction_text(span);
     Some(match format {
         Format::Svg => super::svg(unfolding, &text, &execution, &options),

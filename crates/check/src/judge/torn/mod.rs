@@ -32,6 +32,7 @@ use fencepost_syntax::{Span, limits};
 use crate::judge::found::{Answers, Ask, Finding, Left, Raced, Subject, TornWarning};
 use crate::judge::varying_bytes::varying_bytes;
 use crate::model::load::LoadedModel;
+use crate::model::role::Axiom;
 use crate::options::Options;
 use crate::test::Test;
 use cut::Cut;
@@ -40,8 +41,6 @@ use cut::Cut;
 const MAY_BE: &str = "may-be-torn";
 /// An answer that a torn value gives.
 const IS: &str = "torn-value";
-/// The axiom of a model that says which reads are whole. A model without it takes all for whole.
-const AXIOM: &str = "single-copy-atomicity";
 /// More cuts than this are not tried.
 const MOST_CUTS: usize = 128;
 
@@ -65,7 +64,8 @@ enum Searched {
 
 /// The answers with torn values, given those of a search that takes every access for whole.
 pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole: Answers, ask: Ask<'_>) -> Answers {
-    if !model.model.checks.iter().any(|check| check.name == AXIOM) {
+    let axioms = &model.vocabulary.axioms;
+    if !model.model.checks.iter().any(|check| axioms.of(&check.name) == Some(Axiom::SingleCopyAtomicity)) {
         return whole;
     }
     let torn = found(&whole);

@@ -1,5 +1,6 @@
 //! A flag that one thread releases and the other never looks at (PTX ISA 8.8, 8.9.4): a loop that acquires it is missing.
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::program::{LocationRole, Space};
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
@@ -34,7 +35,7 @@ pub(crate) fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> 
         if reads(scene, waiter, write) || is_heard_beside(scene, waiter, write) {
             continue;
         }
-        let Some(start) = scene.before("release-pattern", write).into_iter().next() else { continue };
+        let Some(start) = scene.before(Relation::ReleasePattern, write).into_iter().next() else { continue };
         for event in scene.main_events(waiter).into_iter().filter(|id| *id <= scene.at(to)) {
             let edit = poll(scene, write, event);
             links.extend(edit.map(|edit| Link {

@@ -1,5 +1,6 @@
 //! Tensor memory that is used outside its life (PTX ISA 9.7.18.7), and other mistakes that no synchronisation makes right.
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::placement::{self, Misplaced};
 use fencepost_program::sections;
@@ -46,7 +47,7 @@ fn deallocated(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> Option
         }
         (false, false) => return None,
     };
-    let is_after = scene.holds("base-of-threads", dealloc, scene.at(other));
+    let is_after = scene.holds(Relation::BaseOfThreads, dealloc, scene.at(other));
     is_after.then(|| Lifetime::UsedAfterDeallocation { at: scene.site(other) })
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
@@ -145,7 +146,7 @@ fn is_always_relaxed(instruction: &Instruction) -> bool {
 
 /// The ends a message may have: those of its patterns, and itself if it had the semantics.
 fn starts(scene: &Scene<'_>, write: EventId) -> Vec<(EventId, bool)> {
-    let patterns = scene.before("release-pattern", write).into_iter().map(|start| (start, true));
+    let patterns = scene.before(Relation::ReleasePattern, write).into_iter().map(|start| (start, true));
     let mut found: Vec<(EventId, bool)> = patterns.collect();
     if found.iter().all(|(start, _)| *start != write) && scene.is_main(write) {
         found.push((write, false));
@@ -165,7 +166,7 @@ pub(crate) fn returning(scene: &Scene<'_>, read: EventId) -> Option<Edit> {
 }
 
 fn ends(scene: &Scene<'_>, read: EventId) -> Vec<(EventId, bool)> {
-    let patterns = scene.after("acquire-pattern", read).into_iter().map(|end| (end, true));
+    let patterns = scene.after(Relation::AcquirePattern, read).into_iter().map(|end| (end, true));
     let mut found: Vec<(EventId, bool)> = patterns.collect();
     if scene.has(read, Tag::NoReturn) {
         let own = scene.thread(read).map(|thread| scene.main_events(thread)).unwrap_or_default();
@@ -284,7 +285,7 @@ fn later_access(scene: &Scene<'_>, message: Message, to: EventId) -> Vec<Link> {
     }
     let mut links = Vec::new();
     for (start, released) in starts(scene, write) {
-        let acquired = scene.holds("acquire-pattern", read, read);
+        let acquired = scene.holds(Relation::AcquirePattern, read, read);
         let Some(mut edits) = lacking(scene, message, (start, released), (read, acquired)) else { continue };
         let place = Anchor { thread, span: behind, side: Side::After };
         let change = Change::Move { span: scene.event(access).span, to: place, what: Moved::Access };

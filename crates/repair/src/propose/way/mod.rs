@@ -7,6 +7,7 @@ pub(crate) mod message;
 
 use std::collections::BTreeMap;
 
+use fencepost_check::model::role::Relation;
 use fencepost_program::program::Place;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
@@ -74,12 +75,12 @@ fn skips(scene: &Scene<'_>, from: EventId, to: EventId) -> bool {
     let is_first = |id: EventId| {
         let waited = scene.event(id).is_write() && same(id) && id != from && !scene.event(id).is_init();
         let earlier = scene.thread(id) == scene.thread(from) && scene.at(id) < scene.at(from);
-        waited && earlier && scene.holds("base-causality", id, to)
+        waited && earlier && scene.holds(Relation::BaseCausality, id, to)
     };
     let own = scene.thread(to).map(|thread| scene.main_events(thread)).unwrap_or_default();
     let is_read_before = |id: EventId| {
         own.iter().any(|read| {
-            *read < to && scene.has(*read, Tag::Read) && same(*read) && scene.holds("base-causality", id, *read)
+            *read < to && scene.has(*read, Tag::Read) && same(*read) && scene.holds(Relation::BaseCausality, id, *read)
         })
     };
     scene.execution.events.iter().any(|id| is_first(*id) && !is_read_before(*id))
@@ -123,7 +124,7 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
         }
     }
     for &event in events {
-        for relation in ["synchronizes-with", "warp-synchronizes"] {
+        for relation in [Relation::SynchronizesWith, Relation::WarpSynchronizes] {
             for other in scene.after(relation, event) {
                 add(Node::Event(event), Node::Event(other), Kind::Synchronised, STEP);
             }

@@ -10,17 +10,19 @@ use fencepost_program::unfolding::EventKind;
 use crate::explain::asynchronous;
 use crate::explain::derivation::steps::Step;
 use crate::explain::name::capitalised;
-use crate::explain::vocabulary::{self, Family, Telling};
+use crate::explain::vocabulary::{Family, Kept, Telling};
 use crate::explain::{Context, Line};
 
 /// The steps that are told, in order: names resolved, steps that stay on an event left out.
 pub(crate) fn tellable<'p>(context: &Context<'_>, steps: &'p [Step], found: &mut Vec<&'p Step>) {
     for step in steps {
-        let telling = vocabulary::relation(&step.name).map(|entry| entry.telling);
+        let telling = context.telling(&step.name);
         let through = !step.through.is_empty();
         match telling {
             // Only synchronisation by patterns is one sentence; the other kinds have names of their own below it.
-            Some(Telling::Pattern) if through && pattern(step).is_none() => tellable(context, &step.through, found),
+            Some(Telling::Pattern) if through && pattern(context, step).is_none() => {
+                tellable(context, &step.through, found)
+            }
             // A proxy fence of the access's own thread is worth a sentence of its own.
             Some(Telling::Proxy) if step.from != step.to && context.thread(step.from) == context.thread(step.to) => {
                 found.push(step);
@@ -34,19 +36,18 @@ pub(crate) fn tellable<'p>(context: &Context<'_>, steps: &'p [Step], found: &mut
 }
 
 /// The step that has release pattern, observation and acquire pattern below it.
-fn pattern(step: &Step) -> Option<&Step> {
-    let patterns = |step: &Step| {
-        step.through
-            .iter()
-            .any(|inner| vocabulary::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation))
-    };
-    if patterns(step) {
+fn pattern<'s>(context: &Context<'_>, step: &'s Step) -> Option<&'s Step> {
+    if step.through.iter().any(|inner| observes(context, inner)) {
         return Some(step);
     }
     match step.through.as_slice() {
-        [only] => pattern(only),
+        [only] => pattern(context, only),
         _ => None,
     }
+}
+
+fn observes(context: &Context<'_>, step: &Step) -> bool {
+    context.telling(&step.name) == Some(Telling::Observation)
 }
 
 /// One sentence per step. Neighbouring steps of program order become one.
@@ -66,10 +67,7 @@ pub(crate) fn lines(context: &Context<'_>, execution: &Execution, steps: &[&Step
 }
 
 fn both_po(context: &Context<'_>, execution: &Execution, a: &Step, b: &Step) -> bool {
-    let po = |step: &Step| {
-        let entry = vocabulary::relation(&step.name);
-        !step.inverse && told(context, execution, step, entry).0 == Some(Telling::ProgramOrder)
-    };
+    let po = |step: &Step| !step.inverse && told(context, execution, step).0 == Some(Telling::ProgramOrder);
     // A gate between proxies is worth a sentence of its own, and so is a fence of C, which is why the order counts.
     let is_worth = asynchronous::gate(context, a.to).is_some()
         || context.family() == Family::C && context.is_fence(a.to)
@@ -86,10 +84,9 @@ fn after(context: &Context<'_>, first: EventId, second: EventId) -> String {
 }
 
 fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: EventId, to: EventId) -> Line {
-    let entry = vocabulary::relation(&step.name);
     let (a, b) = (context.called(from), context.called(to));
     let after = after(context, from, to);
-    let (telling, mut section) = told(context, execution, step, entry);
+    let (telling, mut section) = told(context, execution, step);
     let text = match telling {
         _ if step.inverse => format!("{a} comes after {b} in `{}`", &step.name),
         Some(Telling::ProgramOrder) if context.is_init(from) => format!("{a} is before every thread"),
@@ -98,8 +95,7 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
             None => format!("{a} comes before {after} in program order"),
         },
         Some(Telling::Kept(why)) => {
-            let why = kept(context, &step.name, (from, to)).unwrap_or(why);
-            format!("{a} comes before {after} in program order, {why}")
+            format!("{a} comes before {after} in program order, {}", kept(context, why, (from, to)))
         }
         Some(Telling::ReadsFrom) => {
             format!("{b} returns {}, the value of {a}", context.value_text(execution, to))
@@ -150,25 +146,22 @@ fn sentence(context: &Context<'_>, execution: &Execution, step: &Step, from: Eve
     line
 }
 
-/// Why x86-TSO keeps the order of two, where the name of the relation alone does not say it right.
-fn kept(context: &Context<'_>, name: &str, (from, to): (EventId, EventId)) -> Option<&'static str> {
-    match name {
-        "ppo" if context.is_x86(from) => Some("which x86-TSO keeps"),
-        "implied" if context.is_fence(from) || context.is_fence(to) => Some("which x86-TSO keeps around an `mfence`"),
-        _ => None,
+/// Why the order of two is kept.
+fn kept(context: &Context<'_>, why: Kept, (from, to): (EventId, EventId)) -> &'static str {
+    match why {
+        Kept::Preserved if context.is_x86(from) => "which x86-TSO keeps",
+        Kept::Preserved => "which the model keeps",
+        Kept::Mfence => "with an mfence between them",
+        Kept::Implied if context.is_fence(from) || context.is_fence(to) => "which x86-TSO keeps around an `mfence`",
+        Kept::Implied => "and a locked instruction is not reordered",
     }
 }
 
 /// What to say of a step. Where a name stands for one edge of another relation (`let a = b | c`), the path keeps only
 /// the outer name: the edge says what it is.
-fn told(
-    context: &Context<'_>,
-    execution: &Execution,
-    step: &Step,
-    entry: Option<&vocabulary::Entry>,
-) -> (Option<Telling>, &'static str) {
-    let own = entry.and_then(|entry| entry.section).unwrap_or("");
-    let telling = entry.map(|entry| entry.telling);
+fn told(context: &Context<'_>, execution: &Execution, step: &Step) -> (Option<Telling>, &'static str) {
+    let entry = context.relation(&step.name);
+    let (telling, own) = (entry.map(|entry| entry.telling), entry.map_or("", |entry| entry.section));
     if !matches!(telling, Some(Telling::Through) | None) {
         return (telling, own);
     }
@@ -215,7 +208,7 @@ fn observation(context: &Context<'_>, execution: &Execution, step: &Step) -> Str
 /// Release to acquire, told with the write that was read in the middle.
 fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (String, &'static str) {
     let (a, b) = (context.called(step.from), context.called(step.to));
-    let Some(found) = pattern(step) else {
+    let Some(found) = pattern(context, step) else {
         let kinds =
             (context.event(step.from).map(|event| &event.kind), context.event(step.to).map(|event| &event.kind));
         return match kinds {
@@ -228,10 +221,7 @@ fn synchronises(context: &Context<'_>, execution: &Execution, step: &Step) -> (S
             _ => (format!("{a} synchronises with {b}"), sections::MEMORY_SYNCHRONIZATION),
         };
     };
-    let observed = found
-        .through
-        .iter()
-        .find(|inner| vocabulary::relation(&inner.name).is_some_and(|entry| entry.telling == Telling::Observation));
+    let observed = found.through.iter().find(|inner| observes(context, inner));
     let Some(seen) = observed else { return (format!("{a} synchronises with {b}"), sections::MEMORY_SYNCHRONIZATION) };
     let release = if seen.from == step.from {
         String::new()

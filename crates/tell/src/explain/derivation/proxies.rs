@@ -2,6 +2,7 @@
 //! stands between them (PTX ISA 8.6, 8.9.5, 9.7.15.4), or what happened before was only the start of a kernel (9.7.15.14).
 
 use fencepost_check::look::proxy::Proxy;
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::sections;
@@ -15,7 +16,7 @@ impl Apart<'_> {
     /// preserves it.
     pub(crate) fn no_gate(&self, a: EventId, b: EventId) -> Option<Because> {
         let (context, facts) = (self.context, self.facts);
-        if !facts.holds("base-causality", a, b)? || facts.holds("causality", a, b)? {
+        if !facts.holds(Relation::BaseCausality, a, b)? || facts.holds(Relation::Causality, a, b)? {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);
@@ -95,7 +96,7 @@ impl Apart<'_> {
     }
 
     fn gates_between(&self, a: EventId, b: EventId, tag: Tag) -> Vec<EventId> {
-        let leads = |from: EventId, to: EventId| self.facts.holds("base-causality", from, to) == Some(true);
+        let leads = |from: EventId, to: EventId| self.facts.holds(Relation::BaseCausality, from, to) == Some(true);
         let is_gate = |id: &EventId| {
             let event = self.context.event(*id);
             event.is_some_and(|event| event.tags.has(Tag::ProxyFence) && event.tags.has(tag))
@@ -128,7 +129,7 @@ impl Apart<'_> {
                 event.thread == Some(first) && (event.tags.has(Tag::Trigger) || event.tags.has(Tag::Exit))
             })
         });
-        let start = lets.into_iter().find(|id| *id > a && facts.holds("kernel-order", *id, b) == Some(true))?;
+        let start = lets.into_iter().find(|id| *id > a && facts.holds(Relation::KernelOrder, *id, b) == Some(true))?;
         let (own, dependent) =
             (&context.unfolding.threads.get(first.index())?.name, &context.unfolding.threads.get(second.index())?.name);
         let when = if context.event(start)?.tags.has(Tag::Exit) { "has exited" } else { "lets it" };

@@ -10,7 +10,7 @@ use fencepost_program::program::{Condition, Term};
 
 use crate::explain::Context;
 use crate::explain::derivation::steps::Step;
-use crate::explain::vocabulary::{self, Telling};
+use crate::explain::vocabulary::Telling;
 
 /// Most telling first.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -53,11 +53,10 @@ impl Asked {
     }
 
     /// Of a reason through these steps.
-    pub(crate) fn relevance(&self, steps: &[&Step]) -> Relevance {
+    pub(crate) fn relevance(&self, context: &Context<'_>, steps: &[&Step]) -> Relevance {
         let communicating = steps.iter().filter(|step| {
-            let telling = vocabulary::relation(&step.name).map(|entry| entry.telling);
             matches!(
-                telling,
+                context.telling(&step.name),
                 Some(
                     Telling::ReadsFrom
                         | Telling::Coherence

@@ -5,6 +5,7 @@
 use fencepost_axiom::base::{mutually_in_scope, narrowest_common};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::model::facts::Facts;
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
@@ -13,7 +14,6 @@ use fencepost_program::unfolding::{Event, EventKind};
 
 use crate::explain::Context;
 use crate::explain::name::scope_name;
-use crate::explain::vocabulary::Family;
 
 /// A reason with the section of the ISA it rests on.
 pub(crate) struct Because {
@@ -25,24 +25,6 @@ fn because(text: String, section: &'static str) -> Option<Because> {
     Some(Because { text, section })
 }
 
-/// What the relations are called that a message needs: in models of PTX, and in the compound model, where the host's
-/// accesses are in them too.
-struct Relations {
-    cause: &'static str,
-    release: &'static str,
-    acquire: &'static str,
-    strong: &'static str,
-}
-
-const PTX: Relations = Relations {
-    cause: "base-causality",
-    release: "release-pattern",
-    acquire: "acquire-pattern",
-    strong: "morally-strong",
-};
-
-const COMPOUND: Relations = Relations { cause: "wcord", release: "before", acquire: "after", strong: "ms" };
-
 /// What a diagnosis looks at.
 pub(crate) struct Apart<'a> {
     pub(crate) context: &'a Context<'a>,
@@ -53,7 +35,7 @@ pub(crate) struct Apart<'a> {
 impl Apart<'_> {
     /// Why causality order does not lead from `first` to `second`.
     pub(crate) fn not_ordered(&self, first: EventId, second: EventId) -> Option<Because> {
-        if self.facts.holds(self.relations().cause, first, second)? {
+        if self.facts.holds(self.cause(), first, second)? {
             return self.not_preserved(first, second).or_else(|| self.no_gate(first, second));
         }
         if let Some(because) = self.only_started(first, second) {
@@ -74,8 +56,10 @@ impl Apart<'_> {
         messages.into_iter().find_map(|(sent, received)| self.broken_message(first, *sent, *received, second))
     }
 
-    fn relations(&self) -> &'static Relations {
-        if self.context.family() == Family::Compound { &COMPOUND } else { &PTX }
+    /// What orders accesses before proxies are looked at: of a model of host and device its compound order, which the host's
+    /// accesses are in too.
+    fn cause(&self) -> Relation {
+        if self.facts.has(Relation::CompoundOrder) { Relation::CompoundOrder } else { Relation::BaseCausality }
     }
 
     /// Accesses to tensor memory by two threads: synchronisation of any strength hands them over, but only between the two
@@ -106,9 +90,9 @@ impl Apart<'_> {
 
     /// `first … sent —rf→ received … second`: which end is no pattern, or what is not morally strong (8.8, 8.9.4).
     fn broken_message(&self, first: EventId, sent: EventId, received: EventId, second: EventId) -> Option<Because> {
-        let starts = self.facts.before(self.relations().release, sent)?;
+        let starts = self.facts.before(Relation::ReleasePattern, sent)?;
         let starts: Vec<EventId> = starts.into_iter().filter(|start| *start >= first).collect();
-        let ends = self.facts.after(self.relations().acquire, received)?;
+        let ends = self.facts.after(Relation::AcquirePattern, received)?;
         let ends: Vec<EventId> = ends.into_iter().filter(|end| *end <= second).collect();
         // A write that is itself read is ordered by observation alone.
         if starts.is_empty() && sent != first {
@@ -117,12 +101,12 @@ impl Apart<'_> {
         if ends.is_empty() && sent != first {
             return self.no_acquire(received, second);
         }
-        if !self.facts.holds("observation", sent, received)? {
+        if !self.facts.holds(Relation::Observation, sent, received)? {
             return self.not_morally_strong(sent, received);
         }
         let (start, end) = (*starts.last()?, *ends.first()?);
         let pairs = starts.iter().flat_map(|start| ends.iter().map(move |end| (*start, *end)));
-        let mut strong = pairs.map(|(start, end)| self.facts.holds(self.relations().strong, start, end) == Some(true));
+        let mut strong = pairs.map(|(start, end)| self.facts.holds(Relation::MorallyStrong, start, end) == Some(true));
         if strong.any(|strong| strong) { None } else { self.not_morally_strong(start, end) }
     }
 
@@ -158,9 +142,11 @@ impl Apart<'_> {
     fn not_preserved(&self, a: EventId, b: EventId) -> Option<Because> {
         let (context, facts) = (self.context, self.facts);
         let (first, second) = (context.event(a)?, context.event(b)?);
-        let leads = |from: EventId, to: EventId| facts.holds("base-causality", from, to) == Some(true);
-        let leaves: Vec<EventId> = facts.after("leaves-proxy", a)?.into_iter().filter(|at| leads(*at, b)).collect();
-        let enters: Vec<EventId> = facts.before("enters-proxy", b)?.into_iter().filter(|at| leads(a, *at)).collect();
+        let leads = |from: EventId, to: EventId| facts.holds(Relation::BaseCausality, from, to) == Some(true);
+        let leaves: Vec<EventId> =
+            facts.after(Relation::LeavesProxy, a)?.into_iter().filter(|at| leads(*at, b)).collect();
+        let enters: Vec<EventId> =
+            facts.before(Relation::EntersProxy, b)?.into_iter().filter(|at| leads(a, *at)).collect();
         let way = if first.thread == second.thread { "program order" } else { "synchronisation" };
         let but = |what: String| {
             because(
@@ -204,7 +190,7 @@ impl Apart<'_> {
     /// Why two operations are not morally strong (8.7); None if they are.
     pub(crate) fn not_morally_strong(&self, a: EventId, b: EventId) -> Option<Because> {
         let context = self.context;
-        if self.facts.holds(self.relations().strong, a, b)? {
+        if self.facts.holds(Relation::MorallyStrong, a, b)? {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::execution::Execution;
 use fencepost_check::model::facts::Facts;
+use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 
-/// The relations of the shipped models that are such an order; other models have none of these names.
-const ORDERS: [&str; 2] = ["base-causality", "kernel-order"];
+/// The relations that are such an order; a model need not have them.
+const ORDERS: [Relation; 2] = [Relation::BaseCausality, Relation::KernelOrder];
 
 pub(crate) struct Happened {
     before: BTreeMap<EventId, BTreeSet<EventId>>,
@@ -18,7 +19,7 @@ impl Happened {
     pub(crate) fn new(facts: &Facts<'_>, execution: &Execution) -> Happened {
         let mut before: BTreeMap<EventId, BTreeSet<EventId>> = BTreeMap::new();
         for from in &execution.events {
-            for to in ORDERS.iter().filter_map(|order| facts.after(order, *from)).flatten() {
+            for to in ORDERS.iter().filter_map(|order| facts.after(*order, *from)).flatten() {
                 before.entry(to).or_default().insert(*from);
             }
         }

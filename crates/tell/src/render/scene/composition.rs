@@ -50,7 +50,8 @@ impl Scene {
         other_edges::races(&mut scene, &words, &index, options);
         for relation in &options.relations {
             for pair in &relation.pairs {
-                scene.add(&index, &relation.name, *pair);
+                let drawn = Relation::of_name(&relation.name, &options.vocabulary);
+                scene.add_labelled(&index, drawn, relation.name.clone(), *pair);
             }
         }
         scene.edges.sort();
@@ -61,42 +62,42 @@ impl Scene {
         scene
     }
 
-    fn add(&mut self, index: &BTreeMap<EventId, usize>, name: &str, pair: (EventId, EventId)) {
-        self.add_labelled(index, name, name.to_owned(), pair);
+    fn add(&mut self, index: &BTreeMap<EventId, usize>, relation: Relation, pair: (EventId, EventId)) {
+        let label = relation.name().to_owned();
+        self.add_labelled(index, relation, label, pair);
     }
 
     fn add_labelled(
         &mut self,
         index: &BTreeMap<EventId, usize>,
-        name: &str,
+        relation: Relation,
         label: String,
         (from, to): (EventId, EventId),
     ) {
         let (Some(&from), Some(&to)) = (index.get(&from), index.get(&to)) else { return };
         // Between the elements of one box there is nothing to draw.
         if from != to || self.nodes[from].events.len() == 1 {
-            let relation = Relation::of_name(name);
             self.edges.push(Edge { relation, from, to, label, heads: Heads::Forward, highlighted: false });
         }
     }
 
     /// Program order, reads-from, coherence, from-read, Fence-SC order.
     fn add_order(&mut self, index: &BTreeMap<EventId, usize>, words: &Words<'_>, execution: &Execution) {
-        let neighbours: Vec<(EventId, EventId, &str)> = self
+        let neighbours: Vec<(EventId, EventId, Relation)> = self
             .columns
             .iter()
             .filter(|column| column.kind == ColumnKind::Thread)
             .flat_map(|column| column.nodes.windows(2))
             .map(|pair| {
-                let name = if self.nodes[pair[1]].joined { "rmw" } else { "po" };
-                (self.nodes[pair[0]].event(), self.nodes[pair[1]].event(), name)
+                let relation = if self.nodes[pair[1]].joined { Relation::Rmw } else { Relation::Po };
+                (self.nodes[pair[0]].event(), self.nodes[pair[1]].event(), relation)
             })
             .collect();
-        for (from, to, name) in neighbours {
-            self.add(index, name, (from, to));
+        for (from, to, relation) in neighbours {
+            self.add(index, relation, (from, to));
         }
         for (write, read) in &execution.rf {
-            self.add_labelled(index, "rf", words.reads_from(*read), (*write, *read));
+            self.add_labelled(index, Relation::Rf, words.reads_from(*read), (*write, *read));
         }
         let co = reduced(&execution.co);
         let initial = |event: EventId| index.get(&event).is_none_or(|node| self.nodes[*node].role == Role::Init);
@@ -105,13 +106,13 @@ impl Scene {
         let drawn: Vec<(EventId, EventId)> =
             co.iter().copied().filter(|(from, to)| !initial(*from) && !told(*to)).collect();
         for pair in drawn {
-            self.add(index, "co", pair);
+            self.add(index, Relation::Co, pair);
         }
         for pair in self.last_reads(index, words, execution, &co) {
-            self.add(index, "fr", pair);
+            self.add(index, Relation::Fr, pair);
         }
         for pair in reduced(&execution.sync_fence) {
-            self.add(index, "sync_fence", pair);
+            self.add(index, Relation::SyncFence, pair);
         }
     }
 
@@ -181,7 +182,8 @@ impl Scene {
             let ends = |edge: &Edge| {
                 (edge.from, edge.to) == (from, to) || edge.heads == Heads::Both && (edge.to, edge.from) == (from, to)
             };
-            let relation = self.highlighted_relation(&wanted.name, (from, to));
+            let named = Relation::of_name(&wanted.name, &options.vocabulary);
+            let relation = self.highlighted_relation(named, (from, to));
             let known = self.edges.iter_mut().find(|edge| edge.relation == relation && ends(edge));
             match known {
                 Some(edge) => edge.highlighted = true,
@@ -195,8 +197,7 @@ impl Scene {
     }
 
     /// Models call what comes before in a strand program order too; the picture has names of its own for it.
-    fn highlighted_relation(&self, name: &str, (from, to): (usize, usize)) -> Relation {
-        let relation = Relation::of_name(name);
+    fn highlighted_relation(&self, relation: Relation, (from, to): (usize, usize)) -> Relation {
         let is_beside = self.nodes[from].anchor.is_some() || self.nodes[to].anchor.is_some();
         if relation != Relation::Po || !is_beside {
             return relation;

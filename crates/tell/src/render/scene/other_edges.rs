@@ -8,7 +8,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};
 use fencepost_report::finding::FindingKind;
 
-use crate::render::scene::palette::Relation;
+use crate::render::scene::palette::{Meaning, Relation};
 use crate::render::scene::proxy_marks;
 use crate::render::scene::text::Words;
 use crate::render::scene::{Column, ColumnKind, Edge, Heads, Scene};
@@ -113,7 +113,8 @@ pub(crate) fn races(scene: &mut Scene, words: &Words<'_>, index: &Index, options
             }
         }
         let is_known = !matches!(kind, FindingKind::Race | FindingKind::Noted);
-        let relation = Relation::Named(if is_known { kind.word().to_owned() } else { flag.clone() });
+        let name = if is_known { kind.word().to_owned() } else { flag.clone() };
+        let relation = Relation::Named(name, Meaning::Finding(*kind));
         let known = |edge: &Edge| edge.relation == relation && (edge.from, edge.to) == (from, to);
         if from == to || scene.edges.iter().any(known) {
             continue;

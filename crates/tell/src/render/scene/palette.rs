@@ -2,6 +2,8 @@
 //! reader who knows one picture knows all of them. The colours keep apart in greyscale and for the common kinds of
 //! colour blindness as far as seven of them can; the label on each edge says the same again.
 
+use fencepost_check::model::role;
+use fencepost_check::model::vocabulary::Vocabulary;
 use fencepost_report::finding::FindingKind;
 
 /// A drawn relation.
@@ -21,8 +23,15 @@ pub(crate) enum Relation {
     /// From an asynchronous operation to the instruction that waits for it.
     Done,
     Launch,
-    /// Of the model, by name.
-    Named(String),
+    /// Of the model. Its name comes first, so that it sorts by it.
+    Named(String, Meaning),
+}
+
+/// What a relation of the model is.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Meaning {
+    Relation(Option<role::Relation>),
+    Finding(FindingKind),
 }
 
 pub(crate) struct Style {
@@ -45,36 +54,29 @@ const THEN: Style = Style { colour: "#7f93ad", dash: "", width: 12 };
 const DONE: Style = Style { colour: "#2e7d32", dash: "5 3", width: 16 };
 const LAUNCH: Style = Style { colour: "#00796b", dash: "8 3 2 3", width: 16 };
 
-/// Names the models and the literature use often.
-const NAMED: &[(&str, Style)] = &[
-    ("synchronizes-with", Style { colour: "#2e7d32", dash: "6 3", width: 16 }),
-    ("sw", Style { colour: "#2e7d32", dash: "6 3", width: 16 }),
-    ("observation", Style { colour: "#ad1457", dash: "2 3", width: 16 }),
-    ("base-causality", Style { colour: "#6d4c41", dash: "2 3", width: 16 }),
-    ("causality", Style { colour: "#827717", dash: "8 3 2 3", width: 16 }),
-    ("ghb", Style { colour: "#827717", dash: "8 3 2 3", width: 16 }),
-    ("data-race", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
-    ("scoped-race", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
-    ("exit-before-access", Style { colour: "#d81b60", dash: "3 3", width: 20 }),
-];
+const SYNCHRONIZES_WITH: Style = Style { colour: "#2e7d32", dash: "6 3", width: 16 };
+const OBSERVATION: Style = Style { colour: "#ad1457", dash: "2 3", width: 16 };
+const BASE_CAUSALITY: Style = Style { colour: "#6d4c41", dash: "2 3", width: 16 };
+const CAUSALITY: Style = Style { colour: "#827717", dash: "8 3 2 3", width: 16 };
+const RACE: Style = Style { colour: "#d81b60", dash: "3 3", width: 20 };
 const OTHER: Style = Style { colour: "#455a64", dash: "4 3", width: 16 };
 
 impl Relation {
     /// The standard relation of that name, or a named one.
-    pub(crate) fn of_name(name: &str) -> Relation {
+    pub(crate) fn of_name(name: &str, vocabulary: &Vocabulary) -> Relation {
         match name {
             "po" => Relation::Po,
             "rf" | "rfe" | "rfi" => Relation::Rf,
             "co" | "coe" | "coi" | "ws" => Relation::Co,
             "fr" | "fre" | "fri" => Relation::Fr,
             "rmw" | "amo" => Relation::Rmw,
-            "sync_fence" | "sc-fence" => Relation::SyncFence,
+            "sync_fence" => Relation::SyncFence,
             "syncbar" => Relation::Syncbar,
             "issue" => Relation::Issue,
             "so" => Relation::Then,
             "done" => Relation::Done,
             "launch" | "gridwait" => Relation::Launch,
-            other => Relation::Named(other.to_owned()),
+            other => Relation::Named(other.to_owned(), Meaning::Relation(vocabulary.relations.of(other))),
         }
     }
 
@@ -91,7 +93,7 @@ impl Relation {
             Relation::Then => "so",
             Relation::Done => "done",
             Relation::Launch => "launch",
-            Relation::Named(name) => name,
+            Relation::Named(name, _) => name,
         }
     }
 
@@ -109,11 +111,12 @@ impl Relation {
             Relation::Then => "inside an operation",
             Relation::Done => "the operation is complete",
             Relation::Launch => "kernel order",
-            Relation::Named(name) => match FindingKind::from_word(name) {
-                Some(FindingKind::DataRace | FindingKind::ScopedRace) => "nothing orders the two",
-                Some(FindingKind::WgmmaRegisterInFlight) => "a register is used before it is there",
-                Some(FindingKind::WgmmaNoFence) => "no wgmma.fence between them",
-                Some(FindingKind::ExitBeforeAccess) => "the memory may be gone",
+            Relation::Named(_, Meaning::Relation(_)) => "",
+            Relation::Named(_, Meaning::Finding(kind)) => match kind {
+                FindingKind::DataRace | FindingKind::ScopedRace => "nothing orders the two",
+                FindingKind::WgmmaRegisterInFlight => "a register is used before it is there",
+                FindingKind::WgmmaNoFence => "no wgmma.fence between them",
+                FindingKind::ExitBeforeAccess => "the memory may be gone",
                 _ => "",
             },
         }
@@ -132,10 +135,17 @@ impl Relation {
             Relation::Then => &THEN,
             Relation::Done => &DONE,
             Relation::Launch => &LAUNCH,
-            Relation::Named(name) => {
-                let known = NAMED.iter().find(|(known, _)| known == name);
-                known.map_or(&OTHER, |(_, style)| style)
-            }
+            Relation::Named(_, Meaning::Relation(role)) => match role {
+                Some(role::Relation::SynchronizesWith) => &SYNCHRONIZES_WITH,
+                Some(role::Relation::Observation) => &OBSERVATION,
+                Some(role::Relation::BaseCausality) => &BASE_CAUSALITY,
+                Some(role::Relation::Causality) => &CAUSALITY,
+                _ => &OTHER,
+            },
+            Relation::Named(_, Meaning::Finding(kind)) => match kind {
+                FindingKind::DataRace | FindingKind::ScopedRace | FindingKind::ExitBeforeAccess => &RACE,
+                _ => &OTHER,
+            },
         }
     }
 }
