@@ -7,6 +7,7 @@
 
 use fencepost_check::judge::found::Checked;
 use fencepost_check::judge::layers::check_as_read;
+use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::{Options, Outcomes, Wanted};
 use fencepost_check::test::{Test, load_litmus, persist_granularity};
@@ -19,8 +20,8 @@ use fencepost_syntax::litmus::{Arch, Litmus, print};
 use fencepost_syntax::{Severity, Source};
 
 use crate::edit::{Change, Edit, SCOPES};
+use crate::scene::Scene;
 use crate::scene::anchor::{Anchor, Side, instruction};
-use crate::scene::{self, Scene};
 
 /// No more changed tests than this are checked.
 const MOST_TRIED: usize = 400;
@@ -135,7 +136,7 @@ impl Attempt<'_> {
         test.litmus = part.of(&self.test.litmus)?;
         let unfolding = checked.evidence.unfolding.as_ref()?;
         let execution = checked.evidence.crash.as_ref()?.any.as_ref()?;
-        let watching = scene::watching(&self.model.model);
+        let watching = Watched::new(&self.model.model, &self.model.vocabulary);
         Some(Edit::all_missing(&edits, &Scene::new(&test, unfolding, execution, &watching)))
     }
 
