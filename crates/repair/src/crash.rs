@@ -4,19 +4,28 @@
 //! `ofence`, a wider scope of a `prel` or `pacq` or of both ends of a pair, a `prel` for a store and a `pacq` for a load. They are
 //! tried by what they cost the hardware, and of equally cheap ones the one that rules out fewest states is told. Each changed test is
 //! checked again: the question holds, and no other answer is worse.
+//!
+//! A change that leaves the crash possible that breaks the promise is no cure, which is mostly seen without a check: a fence orders
+//! only persists of its thread before it, so one of those must be lost; and a release or acquire orders only over a message
+//! that was read. Of what is left, whether the changed program can still crash so is asked before anything else.
 
-use fencepost_check::judge::found::Checked;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fencepost_check::judge::found::{Checked, Crashed, Shown};
 use fencepost_check::judge::layers::check_as_read;
+use fencepost_check::look::crash::{self, is_persist};
 use fencepost_check::model::facts::Watched;
 use fencepost_check::model::load::LoadedModel;
-use fencepost_check::options::{Options, Outcomes, Wanted};
+use fencepost_check::options::{CrossCheck, Options, Outcomes, Wanted};
 use fencepost_check::test::{Test, load_litmus, persist_granularity};
-use fencepost_program::ThreadId;
+use fencepost_program::program::{self, Condition, Question, Term};
+use fencepost_program::value::Value;
+use fencepost_program::{EventId, ThreadId};
 use fencepost_report::crash::{Crashes, RecoveryAnswer};
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Missing, Report};
 use fencepost_syntax::instruction::{Instruction, Operand};
-use fencepost_syntax::litmus::{Arch, Litmus, print};
+use fencepost_syntax::litmus::{Arch, Comparison, Litmus, QuestionKind, print};
 use fencepost_syntax::{Severity, Source};
 
 use crate::edit::{Change, Edit, SCOPES};
@@ -40,7 +49,8 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
     let answers = crashes.recovery.iter().flat_map(|recovery| &recovery.questions).enumerate();
     let unrecovered = answers.filter(|(_, answer)| own(&answer.kind, &answer.verdict));
     let unrecovered: Vec<Promise> = unrecovered.map(|(at, _)| Promise::Recovery(at)).collect();
-    let options = Options { outcomes: Outcomes::Capped, races: Wanted::No, ..options.clone() };
+    let cross_check = CrossCheck::Off;
+    let options = Options { outcomes: Outcomes::Skip, races: Wanted::No, cross_check, ..options.clone() };
     for promise in broken.into_iter().chain(unrecovered) {
         let attempt = Attempt { test, model, options: &options, before: &checked.report, promise };
         let found = attempt.weakest(checked);
@@ -114,34 +124,53 @@ enum Part {
 
 impl Attempt<'_> {
     fn weakest(&self, checked: &Checked) -> Option<Vec<Missing>> {
+        let evidence = checked.evidence.crash.as_ref()?;
+        let crashes: Vec<&Crashed> = match self.promise {
+            Promise::Crash(at) => evidence.crashes.get(at)?.iter().collect(),
+            Promise::Recovery(at) => evidence.recoveries.get(at)?.iter().flat_map(|found| &found.crashes).collect(),
+        };
         let mut guesses: Vec<(Part, Guess)> = Vec::new();
-        for part in [Part::Program, Part::Recovery] {
-            if let Some(litmus) = part.of(&self.test.litmus) {
-                guesses.extend(all(&litmus, &self.test.source).into_iter().map(|guess| (part, guess)));
-            }
+        // The first crash is the program's, and the others are of recoveries.
+        for (at, part) in [Part::Program, Part::Recovery].into_iter().enumerate() {
+            let own = if at == 0 { crashes.get(..1) } else { crashes.get(1..) };
+            let (Some(litmus), Some(own)) = (part.of(&self.test.litmus), own) else { continue };
+            let helps = Helps::new(own);
+            guesses.extend(all(&litmus, &self.test.source, &helps).into_iter().map(|guess| (part, guess)));
         }
         guesses.sort_by_key(|(_, guess)| guess.cost);
-        let mut best: Option<(u32, u64, Part, Vec<Edit>)> = None;
-        for (part, guess) in guesses.into_iter().take(MOST_TRIED) {
-            if best.as_ref().is_some_and(|(cost, ..)| guess.cost > *cost) || self.options.budget.is_over() {
-                break;
-            }
-            let Some(states) = self.states_left(part, &guess.edits) else { continue };
-            if best.as_ref().is_none_or(|(_, left, ..)| states > *left) {
-                best = Some((guess.cost, states, part, guess.edits));
-            }
-        }
-        let (_, _, part, edits) = best?;
+        guesses.truncate(MOST_TRIED);
+        let by_cost = guesses.chunk_by(|(_, one), (_, other)| one.cost == other.cost);
+        let (part, edits) = by_cost.into_iter().find_map(|alike| self.weakest_of(alike, &crashes))?;
         let mut test = self.test.clone();
         test.litmus = part.of(&self.test.litmus)?;
         let unfolding = checked.evidence.unfolding.as_ref()?;
-        let execution = checked.evidence.crash.as_ref()?.any.as_ref()?;
+        let execution = evidence.any.as_ref()?;
         let watching = Watched::new(&self.model.model, &self.model.vocabulary);
         Some(Edit::all_missing(&edits, &Scene::new(&test, unfolding, execution, &watching)))
     }
 
-    /// How many states crashes leave of the changed test, if it keeps the promise and breaks nothing.
-    fn states_left(&self, part: Part, edits: &[Edit]) -> Option<u64> {
+    /// Of equally cheap changes that keep the promise, the one that rules out fewest states.
+    fn weakest_of(&self, alike: &[(Part, Guess)], crashes: &[&Crashed]) -> Option<(Part, Vec<Edit>)> {
+        let mut cures: Vec<(u64, Part, &Guess, Test)> = Vec::new();
+        for (part, guess) in alike {
+            if self.options.budget.is_over() {
+                return None;
+            }
+            let Some(test) = self.changed(*part, &guess.edits) else { continue };
+            let states = match (part, crashes.first()) {
+                (Part::Program, Some(crashed)) => self.states_without(&test, crashed),
+                _ => Some(0),
+            };
+            cures.extend(states.map(|states| (states, *part, guess, test)));
+        }
+        // The first of the text among those that leave most.
+        cures.sort_by_key(|(states, ..)| std::cmp::Reverse(*states));
+        let mut cures = cures.into_iter();
+        cures.find(|(.., test)| self.is_cured(test)).map(|(_, part, guess, _)| (part, guess.edits.clone()))
+    }
+
+    /// The changed test.
+    fn changed(&self, part: Part, edits: &[Edit]) -> Option<Test> {
         let edits: Vec<&Edit> = edits.iter().collect();
         let changed = Edit::apply_all(&edits, &part.of(&self.test.litmus)?)?;
         let source = Source::new(self.test.source.name.clone(), print(&part.put(changed, &self.test.litmus)));
@@ -150,10 +179,77 @@ impl Attempt<'_> {
             return None;
         }
         let test = tests.pop()?;
-        let cut = persist_granularity::cut(&test, self.options.persist_granularity);
-        let report = check_as_read(cut.as_ref().unwrap_or(&test), self.model, self.options).report;
-        let is_better = self.promise.is_kept(&report) && !is_worse(self.before, &report);
-        is_better.then(|| report.crashes.as_ref().map_or(0, Crashes::state_count))
+        Some(persist_granularity::cut(&test, self.options.persist_granularity).unwrap_or(test))
+    }
+
+    /// Whether the changed test keeps the promise, and no other answer is worse.
+    fn is_cured(&self, test: &Test) -> bool {
+        if self.options.budget.is_over() {
+            return false;
+        }
+        let report = check_as_read(test, self.model, self.options).report;
+        self.promise.is_kept(&report) && !is_worse(self.before, &report)
+    }
+
+    /// How many states crashes of the changed program leave; None if the one that broke the promise is among them.
+    fn states_without(&self, test: &Test, crashed: &Crashed) -> Option<u64> {
+        let terms = crash::terms(&self.test.program);
+        let equal = |(term, value): (Term, &Option<Value>)| {
+            let right = Term::Constant((*value)?);
+            Some(Condition::Compare { op: Comparison::Equal, left: term, right })
+        };
+        let condition = Condition::And(terms.into_iter().zip(&crashed.state).filter_map(equal).collect());
+        let question = Question { kind: QuestionKind::Exists, name: None, condition, span: test.litmus.span() };
+        let mut program = test.program.clone();
+        program.crash = program::Crash { questions: vec![question], recovery: None };
+        program.questions.clear();
+        let options = Options { termination: Wanted::No, ..self.options.clone() };
+        let report = check_as_read(&test.with_program(program), self.model, &options).report;
+        let found = report.crashes?;
+        let is_gone = found.questions.iter().all(|answer| answer.verdict == Verdict::Violated);
+        is_gone.then(|| found.state_count())
+    }
+}
+
+/// Where a change may help against crashes.
+struct Helps {
+    /// Per thread, where its first persist stands that was lost.
+    lost: BTreeMap<ThreadId, u32>,
+    /// Where the writes and reads stand that pass something from thread to thread.
+    messages: BTreeSet<(ThreadId, u32)>,
+}
+
+impl Helps {
+    fn new(crashes: &[&Crashed]) -> Helps {
+        let (mut lost, mut messages) = (BTreeMap::new(), BTreeSet::new());
+        for Crashed { shown: Shown { execution, of }, crash, .. } in crashes {
+            let place = |event: EventId| {
+                let event = of.events.get(event.index())?;
+                Some((event.thread?, event.span.start))
+            };
+            let is_lost = |event: &&EventId| is_persist(of, **event) && !crash.durable.contains(event);
+            for (thread, at) in execution.events.iter().filter(is_lost).filter_map(|event| place(*event)) {
+                let first = lost.entry(thread).or_insert(at);
+                *first = at.min(*first);
+            }
+            for (write, read) in execution.rf.iter().filter(|(_, read)| crash.happened.contains(read)) {
+                if let (Some(write), Some(read)) = (place(*write), place(*read))
+                    && write.0 != read.0
+                {
+                    messages.extend([write, read]);
+                }
+            }
+        }
+        Helps { lost, messages }
+    }
+
+    /// Whether a persist of the thread was lost that stands before this place.
+    fn orders(&self, thread: ThreadId, at: u32) -> bool {
+        self.lost.get(&thread).is_some_and(|first| *first < at)
+    }
+
+    fn passes(&self, thread: ThreadId, at: u32) -> bool {
+        self.messages.contains(&(thread, at))
     }
 }
 
@@ -195,7 +291,7 @@ fn is_worse(before: &Report, after: &Report) -> bool {
 }
 
 /// Every change of these threads.
-fn all(litmus: &Litmus, source: &Source) -> Vec<Guess> {
+fn all(litmus: &Litmus, source: &Source, helps: &Helps) -> Vec<Guess> {
     let mut guesses = Vec::new();
     let (mut releases, mut acquires) = (Vec::new(), Vec::new());
     for (index, thread) in litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
@@ -203,16 +299,17 @@ fn all(litmus: &Litmus, source: &Source) -> Vec<Guess> {
         for (at, tree) in thread.body.iter().filter_map(instruction).enumerate() {
             let anchor = Anchor { thread: id, span: tree.span(), side: Side::Before };
             let insert = |text: &str| Change::Insert { at: vec![(anchor, format!("{text};"))] };
-            if at > 0 {
+            if at > 0 && helps.orders(id, tree.span().start) {
                 guesses.push(Guess::one(insert("ofence"), ORDER));
                 guesses.push(Guess::one(insert("dfence"), DURABILITY));
             }
             let replace = |by: String| Change::Replace { thread: id, span: tree.span(), by };
-            if tree.opcode.node == "ofence" {
+            if tree.opcode.node == "ofence" && helps.orders(id, tree.span().start) {
                 guesses.push(Guess::one(replace("dfence;".to_owned()), DURABILITY));
             }
-            for (place, (scope, end)) in scoped(tree, source).into_iter().enumerate() {
-                let cost = RELEASE + scope + place as u32 / SCOPES.len() as u32;
+            let wider = if helps.passes(id, tree.span().start) { scoped(tree, source) } else { Vec::new() };
+            for (scope, end) in wider {
+                let cost = RELEASE + scope;
                 let ends = if is_release(tree) { &mut releases } else { &mut acquires };
                 ends.push((address(tree), replace(end.clone()), cost));
                 guesses.push(Guess::one(replace(end), cost));

@@ -5,16 +5,18 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fencepost_program::program::{Program, Recovery, Term};
 use fencepost_report::answer::Answer;
-use fencepost_report::why::Why;
+use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::crash::{Search, confirm};
 use crate::judge::found::{Answers, Ask, CrashAnswers, Crashed, Reached, Recovered, RecoveryAnswers, Shown};
-use crate::judge::refusal::not_unfolded;
 use crate::look::crash::{self, CrashState};
-use crate::options::{Options, Outcomes, Wanted};
+use crate::options::{CrossCheck, Options, Outcomes, Wanted};
 use crate::session::Session;
 use crate::test::Test;
+
+/// From so many states on, recoveries are looked at by one engine only.
+const MOST_CROSS_CHECKED: u64 = 32;
 
 /// What the recovery program makes of the images that crashes of the program leave.
 pub fn answers(
@@ -48,7 +50,10 @@ pub fn answers(
                 why.get_or_insert(stopped);
             }
         }
-        if answers.hang.is_yes() && answers.findings.iter().all(Answer::is_yes) {
+        // Who wants no states wants to know only whether every promise is kept.
+        let is_enough = session.options.outcomes == Outcomes::Skip && !answers.findings.is_empty();
+        if (answers.hang.is_yes() || is_enough) && answers.findings.iter().all(Answer::is_yes) {
+            answers.hang.leave_open(&Why::Size(Undecided::Search));
             break;
         }
     }
@@ -82,11 +87,17 @@ impl Runs<'_> {
     /// Runs from an image, and gives those that crashes of this recovery leave and that are new.
     fn run(&mut self, image: &CrashState, answers: &mut RecoveryAnswers) -> Result<Vec<CrashState>, Why> {
         let test = self.test.with_program(self.starting_from(image));
-        let found = (self.ask)(&test, self.session.model, self.options);
+        // Each is small; it is their number that a second opinion costs.
+        let is_few = answers.states <= MOST_CROSS_CHECKED;
+        let cross_check = if is_few { self.options.cross_check } else { CrossCheck::Off };
+        let options = Options { cross_check, ..self.options.clone() };
+        let found = (self.ask)(&test, self.session.model, &options);
+        let unfolding = found.unfolding.clone();
+        let refused = found.refused.clone();
         self.note(image, found, answers);
-        let session = Session::new(&test.program, self.session.model, self.options);
-        let unfolding = session.unfolding().map_err(|error| not_unfolded(&test, &error))?;
-        let crashes = Search::new(&session, unfolding, &self.memory, &[]).run();
+        let Some(unfolding) = unfolding else { return Err(refused.unwrap_or(Why::Size(Undecided::Search))) };
+        let session = Session::new(&test.program, self.session.model, &options);
+        let crashes = Search::new(&session, &unfolding, &self.memory, &[]).run();
         let mut new = Vec::new();
         for (left, crashed) in crashes.images {
             if !self.origins.contains_key(&left) {
