@@ -22,6 +22,7 @@ use fencepost_program::program::{self, Condition, Question, Term};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::crash::{Crashes, RecoveryAnswer};
+use fencepost_report::piece::Piece;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Missing, Report};
 use fencepost_syntax::instruction::{Instruction, Operand};
@@ -146,7 +147,11 @@ impl Attempt<'_> {
         let unfolding = checked.evidence.unfolding.as_ref()?;
         let execution = evidence.any.as_ref()?;
         let watching = Watched::new(&self.model.model, &self.model.vocabulary);
-        Some(Edit::all_missing(&edits, &Scene::new(&test, unfolding, execution, &watching)))
+        let mut missing = Edit::all_missing(&edits, &Scene::new(&test, unfolding, execution, &watching));
+        if part == Part::Recovery {
+            missing.iter_mut().for_each(of_recovery);
+        }
+        Some(missing)
     }
 
     /// Of equally cheap changes that keep the promise, the one that rules out fewest states.
@@ -208,6 +213,17 @@ impl Attempt<'_> {
         let found = report.crashes?;
         let is_gone = found.questions.iter().all(|answer| answer.verdict == Verdict::Violated);
         is_gone.then(|| found.state_count())
+    }
+}
+
+/// Threads of the recovery program have names of their own, which are those of other threads too.
+fn of_recovery(missing: &mut Missing) {
+    let name = |thread: &mut String| thread.push_str(" of the recovery program");
+    name(&mut missing.thread);
+    match &mut missing.what {
+        Piece::Inserted { places, .. } => places.iter_mut().for_each(|place| name(&mut place.thread)),
+        Piece::Replaced { at, .. } => name(&mut at.thread.0),
+        _ => {}
     }
 }
 

@@ -13,6 +13,7 @@ mod cat_uses;
 mod check;
 mod common;
 mod compare;
+mod crash;
 mod docs;
 mod expect;
 mod gem5;

@@ -198,6 +198,7 @@ impl UnfoldError {
             | UnfoldError::Column { span, .. }
             | UnfoldError::NoMbarrier { span, .. }
             | UnfoldError::PlainAccess { span, .. }
+            | UnfoldError::AsynchronousPersist { span, .. }
             | UnfoldError::RemoteWait { span, .. }
             | UnfoldError::Misnamed { span, .. }
             | UnfoldError::OutOfReach { span, .. }
