@@ -2,8 +2,9 @@
 //!
 //! [`requests`] turns an unfolded program into what machines run. The machines: [`lostpop`], the operational model of
 //! compound CPU/GPU systems; [`store_buffer`], x86-TSO as its abstract machine; [`coherence`], a cache-coherence protocol
-//! for a CPU and GPUs. [`explore`] visits every reachable state of a [`machine::Machine`]; [`step`] goes through one by
-//! hand; [`model`] names the machines for a front end and [`setup`] reads their options. Knows states and transitions, never cat.
+//! for a CPU and GPUs. [`persist_buffer`] is the hardware of a persistency model, and the check that it keeps the model's
+//! promises. [`explore`] visits every reachable state of a [`machine::Machine`]; [`step`] goes through one by hand; [`model`]
+//! names the machines for a front end and [`setup`] reads their options. Knows states and transitions, never cat.
 
 pub mod coherence;
 pub mod explore;
@@ -11,6 +12,7 @@ pub mod lostpop;
 pub mod machine;
 pub mod model;
 mod pack;
+pub mod persist_buffer;
 mod progress;
 pub mod requests;
 pub mod setup;

@@ -1,0 +1,12 @@
+//! The persist buffer of SBRP: how an SM lets writes to NVM become durable in the order that a program asks for.
+//!
+//! Source: Pandey, Kamath, Basu, "Scoped Buffered Persistency Model for GPUs" (ASPLOS 2023), sections 5 and 6, and its
+//! published artifact. [`buffer`] is the hardware as plain data, without time; [`rules`] has its options.
+
+pub mod buffer;
+pub mod rules;
+pub mod warps;
+
+pub use buffer::{Line, PersistBuffer, Point, Scope};
+pub use rules::{Merge, Rule, Rules};
+pub use warps::{Warp, Warps};
