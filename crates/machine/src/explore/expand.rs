@@ -219,7 +219,7 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
 }
 
 /// Does all parts on so many threads, this one among them. Where the system has no more threads to give, fewer do it.
-fn shared<T: Send>(threads: usize, parts: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+pub(crate) fn shared<T: Send>(threads: usize, parts: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let parts = Mutex::new(parts);
     let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
     let all = || {

@@ -9,7 +9,7 @@
 //! come true.
 
 mod expand;
-mod store;
+pub(crate) mod store;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ use fencepost_program::unfolding::FinalState;
 
 use crate::machine::{Cut, Machine, Stuck};
 use expand::Explorer;
-pub(crate) use expand::holds;
+pub(crate) use expand::{holds, shared};
 pub use store::StateId;
 use store::Store;
 

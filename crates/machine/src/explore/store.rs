@@ -7,7 +7,7 @@
 //! on how many threads insert.
 
 /// How many shards; a power of two, independent of the number of threads.
-pub(super) const SHARDS: usize = 16;
+pub(crate) const SHARDS: usize = 16;
 
 /// A state that was seen.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -29,34 +29,34 @@ impl StateId {
 
 /// How a state was first reached: the state before it and the number of the transition among those enabled there.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Origin {
-    pub(super) parent: StateId,
-    pub(super) step: u32,
+pub(crate) struct Origin {
+    pub(crate) parent: StateId,
+    pub(crate) step: u32,
 }
 
 /// A state on its way into a shard.
 #[derive(Clone, Default)]
-pub(super) struct Arrivals {
-    pub(super) words: Vec<u64>,
-    pub(super) hashes: Vec<u64>,
-    pub(super) origins: Vec<(u64, u32)>,
+pub(crate) struct Arrivals {
+    pub(crate) words: Vec<u64>,
+    pub(crate) hashes: Vec<u64>,
+    pub(crate) origins: Vec<(u64, u32)>,
 }
 
 impl Arrivals {
-    pub(super) fn push(&mut self, words: &[u64], hash: u64, parent: StateId, step: u32) {
+    pub(crate) fn push(&mut self, words: &[u64], hash: u64, parent: StateId, step: u32) {
         self.words.extend_from_slice(words);
         self.hashes.push(hash);
         self.origins.push((parent.0, step));
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.words.clear();
         self.hashes.clear();
         self.origins.clear();
     }
 }
 
-pub(super) struct Shard {
+pub(crate) struct Shard {
     number: usize,
     width: usize,
     words: Vec<u64>,
@@ -119,7 +119,7 @@ impl Shard {
     }
 
     /// Inserts what is new, in order, and names it.
-    pub(super) fn absorb(&mut self, arrivals: &Arrivals, fresh: &mut Vec<StateId>) {
+    pub(crate) fn absorb(&mut self, arrivals: &Arrivals, fresh: &mut Vec<StateId>) {
         for (at, hash) in arrivals.hashes.iter().enumerate() {
             let words = &arrivals.words[at * self.width..(at + 1) * self.width];
             let (parent, step) = arrivals.origins[at];
@@ -128,47 +128,47 @@ impl Shard {
     }
 }
 
-pub(super) struct Store {
-    pub(super) shards: Vec<Shard>,
+pub(crate) struct Store {
+    pub(crate) shards: Vec<Shard>,
 }
 
 impl Store {
-    pub(super) fn new(width: usize) -> Store {
+    pub(crate) fn new(width: usize) -> Store {
         Store { shards: (0..SHARDS).map(|number| Shard::new(number, width)).collect() }
     }
 
-    pub(super) fn insert_initial(&mut self, words: &[u64]) -> StateId {
+    pub(crate) fn insert_initial(&mut self, words: &[u64]) -> StateId {
         let hash = hash(words);
         let shard = &mut self.shards[shard_of(hash)];
         shard.insert(words, hash, 0, 0).expect("invariant: the store is empty")
     }
 
-    pub(super) fn state(&self, id: StateId) -> &[u64] {
+    pub(crate) fn state(&self, id: StateId) -> &[u64] {
         self.shards[id.shard()].state(id.local())
     }
 
-    pub(super) fn origin(&self, id: StateId) -> Option<Origin> {
+    pub(crate) fn origin(&self, id: StateId) -> Option<Origin> {
         let shard = &self.shards[id.shard()];
         let parent = shard.parents[id.local()].checked_sub(1)?;
         Some(Origin { parent: StateId(parent), step: shard.steps[id.local()] })
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.shards.iter().map(|shard| shard.len() as u64).sum()
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.shards.iter().map(Shard::bytes).sum()
     }
 }
 
-pub(super) fn shard_of(hash: u64) -> usize {
+pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> 60) as usize % SHARDS
 }
 
 /// A multiplicative hash over the words, mixed at the end so that both the shard (top bits) and the table (low bits) get
 /// good ones.
-pub(super) fn hash(words: &[u64]) -> u64 {
+pub(crate) fn hash(words: &[u64]) -> u64 {
     let mut hash = 0x9E37_79B9_7F4A_7C15u64;
     for word in words {
         hash = (hash.rotate_left(25) ^ word).wrapping_mul(0xFF51_AFD7_ED55_8CCD);

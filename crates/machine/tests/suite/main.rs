@@ -6,6 +6,7 @@ mod exploring;
 mod figures;
 mod gem5;
 mod options;
+mod persist_buffer;
 mod programs;
 mod published;
 mod random;
