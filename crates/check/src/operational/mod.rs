@@ -12,7 +12,7 @@ use fencepost_machine::machine::{Cut, Stuck};
 use fencepost_machine::model::{self, Wanted};
 use fencepost_machine::requests::{Placement, Requests};
 use fencepost_machine::setup::Setup;
-use fencepost_program::program::{Condition, Question, Term, Unsupported};
+use fencepost_program::program::{Condition, Feature, Question, Term, Unsupported};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
@@ -137,6 +137,11 @@ pub struct StuckStates {
 pub fn requests(test: &Test, setup: &Setup, bound: u32) -> Result<Requests, Why> {
     if let Some(why) = without_meaning(test) {
         return Err(why);
+    }
+    let persists = test.program.features.iter().find(|feature| feature.node == Feature::Persistence);
+    if let Some(persists) = persists {
+        let what = format!("persistent memory on the machine {setup}");
+        return Err(Why::Unsupported { span: persists.span, what });
     }
     let limits = UnfoldOptions { bound, ..UnfoldOptions::default() };
     let unfolding = unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))?;

@@ -14,5 +14,6 @@ mod metamorphic;
 mod monotone;
 mod mutants;
 mod mutants_ptx;
+mod persist_buffer;
 mod waiting;
 mod x86_forms;

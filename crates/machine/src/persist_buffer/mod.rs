@@ -4,6 +4,7 @@
 //! published artifact. [`buffer`] is the hardware as plain data, without time; [`rules`] has its options.
 
 pub mod buffer;
+pub mod litmus;
 pub mod refine;
 pub mod rules;
 pub mod warps;

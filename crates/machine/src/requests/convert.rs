@@ -10,8 +10,8 @@ use fencepost_syntax::litmus::Arch;
 
 use crate::requests::scopes::{GpuScope, ScopeTree, ThreadScope};
 use crate::requests::{
-    Architecture, AtomicHalf, Fork, MOST_REQUESTS, Request, RequestKind, RequestLocation, RequestThread, RequestTrace,
-    Requests, Semantics, Slot, tree,
+    Architecture, AtomicHalf, Fork, MOST_REQUESTS, PersistOperation, Request, RequestKind, RequestLocation,
+    RequestThread, RequestTrace, Requests, Semantics, Slot, tree,
 };
 
 /// Whose instructions each thread executes, and where it runs.
@@ -215,10 +215,21 @@ fn request(unfolding: &Unfolding, id: EventId, placement: &Placement, slots: &Sl
             Some(read) if event.is_write() => Some(AtomicHalf::Write(read)),
             _ => None,
         },
+        persist: persist(event),
         needs: needs(unfolding, id),
         next: Fork::default(),
         span: event.span,
     })
+}
+
+fn persist(event: &Event) -> Option<PersistOperation> {
+    let table = [
+        (Tag::OrderFence, PersistOperation::Order),
+        (Tag::DurabilityFence, PersistOperation::Durability),
+        (Tag::PersistAcquire, PersistOperation::Acquire),
+        (Tag::PersistRelease, PersistOperation::Release),
+    ];
+    table.into_iter().find(|(tag, _)| event.has(*tag)).map(|(_, operation)| operation)
 }
 
 /// Tags to strength. A volatile access is a relaxed one of system scope (PTX ISA 8.4); LFENCE and SFENCE order nothing
@@ -240,6 +251,7 @@ fn semantics(event: &Event, architecture: Option<Architecture>) -> Result<Semant
     ];
     match table.iter().find(|(tag, _)| event.has(*tag)) {
         Some((_, semantics)) => Ok(*semantics),
+        None if persist(event).is_some() => Ok(Semantics::Relaxed),
         None if event.is_read() || event.is_write() => Ok(Semantics::Relaxed),
         None => unsupported(event, "this kind of fence in an operational model"),
     }

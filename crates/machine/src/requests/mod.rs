@@ -160,6 +160,8 @@ pub struct Request {
     pub scope: Scope,
     /// Half of an atomic read-modify-write.
     pub atomic: Option<AtomicHalf>,
+    /// What it does about memory that survives a crash.
+    pub persist: Option<PersistOperation>,
     /// Reads that must have their value before the request is accepted: address, data and control dependencies.
     pub needs: Vec<EventId>,
     pub next: Fork,
@@ -171,6 +173,19 @@ pub enum RequestKind {
     Read { location: LocationId },
     Write { location: LocationId, value: Expression },
     Fence,
+}
+
+/// An operation of a persistency model.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum PersistOperation {
+    /// `ofence`.
+    Order,
+    /// `dfence`.
+    Durability,
+    /// `pacq`, a read.
+    Acquire,
+    /// `prel`, a write.
+    Release,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

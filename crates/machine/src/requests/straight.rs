@@ -138,6 +138,7 @@ impl Build {
             semantics,
             scope,
             atomic: None,
+            persist: None,
             needs: Vec::new(),
             next: Fork::default(),
             span: Span::default(),

@@ -86,7 +86,8 @@ impl<'a, S: Sources> Walk<'a, S> {
         self.evaluate(expression).is_some_and(|value| value != Value(0))
     }
 
-    fn fork(&self, thread: ThreadId) -> &'a Fork {
+    /// What may come next in a thread.
+    pub(crate) fn fork(&self, thread: ThreadId) -> &'a Fork {
         match self.sources.last(thread) {
             Some(last) => &self.requests.request(last).next,
             None => &self.requests.threads[thread.index()].root,
