@@ -1,6 +1,6 @@
 //! Two accesses that no known change orders: why nothing does, and what would be needed in general.
 
-use fencepost_check::look::proxy::Proxy;
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::program::{HostCall, Place};
@@ -74,7 +74,7 @@ pub(crate) fn nothing(scene: &Scene<'_>, (first, second): (EventId, EventId)) ->
 fn two_atomics(scene: &Scene<'_>, (first, second): (EventId, EventId)) -> bool {
     let [one, other] = [first, second].map(|id| scene.event(id));
     let updates = |event: &Event| event.rmw_partner.is_some() && !event.tags.has(Tag::Weak);
-    updates(one) && updates(other) && Proxy::of(one) != Proxy::of(other)
+    updates(one) && updates(other) && proxy_of(one) != proxy_of(other)
 }
 
 /// A host's wait before one of the accesses that missed the launch it should wait for.

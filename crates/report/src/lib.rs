@@ -23,7 +23,7 @@ use fencepost_syntax::Source;
 use finding::FindingKind;
 use misuse::Misuse;
 use piece::Piece;
-use site::Act;
+use site::{Act, Proxy};
 use verdict::{Dependence, Verdict, Why};
 
 pub use count::Count;
@@ -204,14 +204,39 @@ pub struct QuestionAnswer {
 /// What an outcome that must not be comes from, where no race explains it.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Cause {
-    /// `missed-write`, `early-read`, `overwritten`, `torn-vector`, `not-atomic`, `interleaving` (`docs/findings.md`).
-    pub kind: String,
+    pub kind: CauseKind,
     /// A read, mostly, and the write that it misses.
     pub first: Access,
     pub second: Access,
     pub location: Option<String>,
     /// Its missing pieces rule the outcome out.
     pub diagnosis: Diagnosis,
+}
+
+/// How an outcome that must not be comes about (`docs/findings.md`).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CauseKind {
+    MissedWrite,
+    EarlyRead,
+    Overwritten,
+    TornVector,
+    NotAtomic,
+    Interleaving,
+}
+
+impl CauseKind {
+    /// The name in every output; stable.
+    pub fn word(self) -> &'static str {
+        match self {
+            CauseKind::MissedWrite => "missed-write",
+            CauseKind::EarlyRead => "early-read",
+            CauseKind::Overwritten => "overwritten",
+            CauseKind::TornVector => "torn-vector",
+            CauseKind::NotAtomic => "not-atomic",
+            CauseKind::Interleaving => "interleaving",
+        }
+    }
 }
 
 /// A reading that mattered or was asked for.
@@ -417,8 +442,9 @@ pub struct RacingAccess {
     pub what: String,
     /// The same as data.
     pub act: Act,
-    /// `generic proxy`, `async proxy`, `tensormap proxy`, `tensor memory`; `none` of an exit.
-    pub proxy: String,
+    /// What it goes through; None of an exit and of a register.
+    #[serde(with = "site::proxy_or_none")]
+    pub proxy: Option<Proxy>,
     /// Part of an asynchronous operation of the thread.
     pub asynchronous: bool,
 }
@@ -625,8 +651,9 @@ pub struct WitnessEvent {
     pub line: Option<u32>,
     /// The instruction; empty for an initial write.
     pub text: String,
-    /// `generic proxy`, `async proxy` and so on; None for what accesses no memory.
-    pub proxy: Option<String>,
+    /// None for what accesses no memory.
+    #[serde(with = "site::proxy_or_null")]
+    pub proxy: Option<Proxy>,
     /// The event that started the asynchronous operation it is part of.
     pub started_by: Option<u32>,
 }

@@ -1,5 +1,8 @@
 //! Places of a test's text that reasons and missing pieces are about, and the small vocabularies they use.
 
+use serde::de::{self, Deserialize, Deserializer};
+use serde::ser::{Serialize, Serializer};
+
 /// The name of a thread: `P0`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
@@ -98,6 +101,67 @@ pub enum Proxy {
     Texture,
     Surface,
     Constant,
+}
+
+impl Proxy {
+    const ALL: [Proxy; 7] = [
+        Proxy::Generic,
+        Proxy::Async,
+        Proxy::TensorMap,
+        Proxy::TensorMemory,
+        Proxy::Texture,
+        Proxy::Surface,
+        Proxy::Constant,
+    ];
+
+    /// "async proxy".
+    pub fn name(self) -> &'static str {
+        match self {
+            Proxy::Generic => "generic proxy",
+            Proxy::Async => "async proxy",
+            Proxy::TensorMap => "tensormap proxy",
+            Proxy::TensorMemory => "tensor memory",
+            Proxy::Texture => "texture proxy",
+            Proxy::Surface => "surface proxy",
+            Proxy::Constant => "constant proxy",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Proxy> {
+        Proxy::ALL.into_iter().find(|proxy| proxy.name() == name)
+    }
+}
+
+/// A proxy by its name in JSON, for fields that had one before proxies were data; `none` where there is none.
+pub(crate) mod proxy_or_none {
+    use super::{Deserialize, Deserializer, Proxy, Serializer, de};
+
+    const NONE: &str = "none";
+
+    pub(crate) fn serialize<S: Serializer>(proxy: &Option<Proxy>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(proxy.map_or(NONE, Proxy::name))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Proxy>, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Proxy::from_name(&name).map(Some).or((name == NONE).then_some(None));
+        known.ok_or_else(|| de::Error::custom(format!("`{name}` is no proxy")))
+    }
+}
+
+/// The same; null where there is none.
+pub(crate) mod proxy_or_null {
+    use super::{Deserialize, Deserializer, Proxy, Serialize, Serializer, de};
+
+    pub(crate) fn serialize<S: Serializer>(proxy: &Option<Proxy>, serializer: S) -> Result<S::Ok, S::Error> {
+        proxy.map(Proxy::name).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Proxy>, D::Error> {
+        let Some(name) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        let known = Proxy::from_name(&name).map(Some);
+        known.ok_or_else(|| de::Error::custom(format!("`{name}` is no proxy")))
+    }
 }
 
 /// Which memory a fence is about.

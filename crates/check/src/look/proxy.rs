@@ -3,44 +3,19 @@
 use fencepost_program::program::asynchronous::TensorKind;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
-use fencepost_report::site::Operation;
+use fencepost_report::site::{Operation, Proxy};
 
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Proxy {
-    Generic,
-    Async,
-    TensorMap,
-    TensorMemory,
-    Texture,
-    Surface,
-    Constant,
-}
-
-impl Proxy {
-    pub fn of(event: &Event) -> Proxy {
-        let known = [
-            (Tag::TensorMemory, Proxy::TensorMemory),
-            (Tag::TensorMap, Proxy::TensorMap),
-            (Tag::Async, Proxy::Async),
-            (Tag::Texture, Proxy::Texture),
-            (Tag::Surface, Proxy::Surface),
-            (Tag::Constant, Proxy::Constant),
-        ];
-        known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or(Proxy::Generic, |(_, proxy)| proxy)
-    }
-
-    /// "async proxy".
-    pub fn name(self) -> &'static str {
-        match self {
-            Proxy::Generic => "generic proxy",
-            Proxy::Async => "async proxy",
-            Proxy::TensorMap => "tensormap proxy",
-            Proxy::TensorMemory => "tensor memory",
-            Proxy::Texture => "texture proxy",
-            Proxy::Surface => "surface proxy",
-            Proxy::Constant => "constant proxy",
-        }
-    }
+/// The proxy of an event that accesses memory.
+pub fn proxy_of(event: &Event) -> Proxy {
+    let known = [
+        (Tag::TensorMemory, Proxy::TensorMemory),
+        (Tag::TensorMap, Proxy::TensorMap),
+        (Tag::Async, Proxy::Async),
+        (Tag::Texture, Proxy::Texture),
+        (Tag::Surface, Proxy::Surface),
+        (Tag::Constant, Proxy::Constant),
+    ];
+    known.into_iter().find(|(tag, _)| event.tags.has(*tag)).map_or(Proxy::Generic, |(_, proxy)| proxy)
 }
 
 /// Which asynchronous operation an event is part of.

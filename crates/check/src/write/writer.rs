@@ -15,7 +15,7 @@ use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::whole::Whole;
 use crate::look::outcome::{Reader, State, holds};
-use crate::look::proxy::Proxy;
+use crate::look::proxy::proxy_of;
 use crate::test::Test;
 
 pub(super) struct Writer<'a> {
@@ -105,7 +105,7 @@ impl Writer<'_> {
             value: reader.value(id).map(|value| self.number(value)),
             line: thread.map(|_| self.test.source.line(event.span.start)),
             text: if thread.is_some() { self.test.instruction_text(event.span) } else { String::new() },
-            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| Proxy::of(event).name().to_owned()),
+            proxy: matches!(kind, EventKind::Read | EventKind::Write).then(|| proxy_of(event)),
             started_by: event.strand.as_ref().map(|strand| strand.issue.0),
         })
     }

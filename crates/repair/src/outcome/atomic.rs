@@ -5,6 +5,7 @@ use fencepost_program::EventId;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_report::CauseKind;
 use fencepost_report::Missing;
 use fencepost_report::piece::Piece;
 use fencepost_report::reason::{Outcome, Reason};
@@ -16,8 +17,6 @@ use crate::scene::Scene;
 use crate::unordered;
 
 const COST: u32 = 0;
-const TORN: &str = "torn-vector";
-const SEVERAL: &str = "not-atomic";
 const ATOMICITY: &str = "8.2.4, 8.2.5";
 const ATOM: &str = sections::ATOM;
 /// What `atom` does, and subtraction, which is an addition.
@@ -36,12 +35,12 @@ pub(crate) fn told(
     for (pair, edits) in updates(scene, &missed) {
         if mends(&edits) {
             let (reasons, missing) = (story(scene, pair, is_interleaving()), Edit::all_missing(&edits, scene));
-            return Some(Told { kind: SEVERAL, pair, reasons, missing, confirmed: true });
+            return Some(Told { kind: CauseKind::NotAtomic, pair, reasons, missing, confirmed: true });
         }
     }
     let Some(pair) = missed.into_iter().max_by_key(|pair| rank(scene, *pair)) else { return interleaved(scene) };
     let reasons = story(scene, pair, is_interleaving());
-    Some(Told { kind: SEVERAL, pair, reasons, missing: vec![general(scene, pair)], confirmed: false })
+    Some(Told { kind: CauseKind::NotAtomic, pair, reasons, missing: vec![general(scene, pair)], confirmed: false })
 }
 
 /// Read-modify-writes instead of looks: of one thread, or of all that look at the location.
@@ -80,7 +79,7 @@ fn interleaved(scene: &Scene<'_>) -> Option<Told> {
     let (first, second) = (scene.site(write), scene.site(other));
     let reasons = vec![Outcome::MayComeBefore { first: first.clone(), second: second.clone() }.into()];
     let missing = vec![scene.missing(write, Piece::KeptBefore { first, second }, "8.9.4, 9.7.15")];
-    Some(Told { kind: "interleaving", pair: (write, other), reasons, missing, confirmed: false })
+    Some(Told { kind: CauseKind::Interleaving, pair: (write, other), reasons, missing, confirmed: false })
 }
 
 /// The read is over before the write, and why that may be.
@@ -123,12 +122,18 @@ fn torn(scene: &Scene<'_>, pair: (EventId, EventId), mends: &dyn Fn(&[Edit]) -> 
     let scope = scene.common(read, write);
     let both: Option<Vec<Edit>> = [write, read].into_iter().map(|id| whole(scene, id, scope)).collect();
     if let Some(edits) = both.filter(|edits| mends(edits)) {
-        return Told { kind: TORN, pair, reasons, missing: Edit::all_missing(&edits, scene), confirmed: true };
+        return Told {
+            kind: CauseKind::TornVector,
+            pair,
+            reasons,
+            missing: Edit::all_missing(&edits, scene),
+            confirmed: true,
+        };
     }
     let (at, location) = (scene.site(write), scene.variable(write));
     let what = Piece::OneScalarAccess { write: at, read: scene.site(read), location };
     let missing = vec![scene.missing(write, what, ATOMICITY)];
-    Told { kind: TORN, pair, reasons, missing, confirmed: false }
+    Told { kind: CauseKind::TornVector, pair, reasons, missing, confirmed: false }
 }
 
 /// An instruction's words and operands.

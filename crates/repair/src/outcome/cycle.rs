@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
+use fencepost_report::CauseKind;
 use fencepost_syntax::instruction::{Instruction, Operand};
 
 use crate::scene::Scene;
@@ -52,13 +53,13 @@ impl Cycle {
 
     /// The read and the write that it misses; without one, what is closest to that. Of several, one about what is handed over
     /// rather than about what is asked for.
-    pub(crate) fn pair(&self, scene: &Scene<'_>) -> Option<(&'static str, (EventId, EventId))> {
+    pub(crate) fn pair(&self, scene: &Scene<'_>) -> Option<(CauseKind, (EventId, EventId))> {
         let flag = |edge: &Edge| scene.event(edge.from).location().is_some_and(|at| is_flag(scene, at));
         let edge = self.communication().min_by_key(|edge| (edge.step, flag(edge)))?;
         let kind = match edge.step {
-            Step::Misses => "missed-write",
-            Step::Overwritten => "overwritten",
-            Step::Seen | Step::Synchronizes | Step::Program => "early-read",
+            Step::Misses => CauseKind::MissedWrite,
+            Step::Overwritten => CauseKind::Overwritten,
+            Step::Seen | Step::Synchronizes | Step::Program => CauseKind::EarlyRead,
         };
         Some((kind, (edge.from, edge.to)))
     }

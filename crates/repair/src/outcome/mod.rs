@@ -18,6 +18,7 @@ use fencepost_check::options::Options;
 use fencepost_check::test::Test;
 use fencepost_check::write::report;
 use fencepost_program::EventId;
+use fencepost_report::CauseKind;
 use fencepost_report::piece::Piece;
 use fencepost_report::reason::{Communication, CycleStep, NamedBy, NamedSite, Outcome, Reason};
 use fencepost_report::verdict::Verdict;
@@ -72,7 +73,7 @@ fn forbids(kind: QuestionKind) -> bool {
 
 /// What was found: two accesses, why the outcome may be, what is missing, and whether that was checked.
 struct Told {
-    kind: &'static str,
+    kind: CauseKind,
     pair: (EventId, EventId),
     reasons: Vec<Reason>,
     missing: Vec<Missing>,
@@ -93,7 +94,7 @@ impl Told {
         };
         let access = |id: EventId| report::access(scene.test, scene.unfolding, scene.event(id), scene.event(id).span);
         let location = scene.location(first).or(scene.location(second)).map(|location| location.name.clone());
-        Some(Cause { kind: self.kind.to_owned(), first: access(first), second: access(second), location, diagnosis })
+        Some(Cause { kind: self.kind, first: access(first), second: access(second), location, diagnosis })
     }
 }
 
@@ -262,7 +263,7 @@ fn is_new(made: &[Edit], edit: &Edit) -> bool {
 fn missed(scene: &Scene<'_>, pair: (EventId, EventId), edits: &[Edit]) -> Told {
     let story = Outcome::Misses { read: scene.site(pair.0), write: scene.site(pair.1) };
     let reasons = [story.into()].into_iter().chain(Edit::reasons(edits)).collect();
-    Told { kind: "missed-write", pair, reasons, missing: pieces(scene, edits), confirmed: true }
+    Told { kind: CauseKind::MissedWrite, pair, reasons, missing: pieces(scene, edits), confirmed: true }
 }
 
 fn pieces(scene: &Scene<'_>, edits: &[Edit]) -> Vec<Missing> {

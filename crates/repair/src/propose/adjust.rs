@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_check::look::proxy::Proxy;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Arriving, Fencing, Meeting, Parity, Position, Reason, Scoping, Strength, Waiting};
+use fencepost_report::site::Proxy;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
 

@@ -3,10 +3,10 @@
 //! in fewer and in more rounds too ([`crate::verify::Verifier::mends`]). The smallest come first, and the first that mends
 //! everything is told: a wrong one is refuted by the first execution that shows something wrong, which costs little.
 
-use fencepost_check::look::proxy::Proxy;
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Meeting, Position};
+use fencepost_report::site::Proxy;
 use fencepost_syntax::instruction::Instruction;
 
 use crate::edit::{self, Change, Edit, Moved};

@@ -1,7 +1,7 @@
 //! The fences that the proxies of two accesses need on a way from one to the other (PTX ISA 8.6, 8.9.5, 9.7.15.4), and
 //! what is the matter with a fence that is there.
 
-use fencepost_check::look::proxy::Proxy;
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
@@ -9,6 +9,7 @@ use fencepost_program::program::{Place, Space};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_report::reason::{FenceRemark, Fencing};
+use fencepost_report::site::Proxy;
 use fencepost_syntax::instruction::Operand;
 
 use crate::edit::{Change, Edit, scope_word};
@@ -30,7 +31,7 @@ pub(crate) struct Gates {
 }
 
 pub(crate) fn proxy(scene: &Scene<'_>, id: EventId) -> Proxy {
-    Proxy::of(scene.event(id))
+    proxy_of(scene.event(id))
 }
 
 pub(crate) fn needed(scene: &Scene<'_>, from: EventId, to: EventId, links: &[Link]) -> Gates {

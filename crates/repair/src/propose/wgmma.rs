@@ -38,7 +38,7 @@ pub(crate) fn diagnose(scene: &Scene<'_>, pair: (EventId, EventId), diagnosis: &
 
 /// What is done to registers goes through no proxy.
 fn does(act: Act) -> RacingAccess {
-    RacingAccess { what: String::new(), act, proxy: "none".to_owned(), asynchronous: false }
+    RacingAccess { what: String::new(), act, proxy: None, asynchronous: false }
 }
 
 fn plan(pair: (EventId, EventId), edits: Vec<Edit>) -> Plan {

@@ -1,6 +1,6 @@
 //! The places of an example as reports name them.
 
-use fencepost_check::look::proxy::{self, operation};
+use fencepost_check::look::proxy::{operation, proxy_of};
 use fencepost_program::program;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
@@ -58,15 +58,7 @@ impl Scene<'_> {
     }
 
     pub(crate) fn proxy(&self, id: EventId) -> Proxy {
-        match proxy::Proxy::of(self.event(id)) {
-            proxy::Proxy::Generic => Proxy::Generic,
-            proxy::Proxy::Async => Proxy::Async,
-            proxy::Proxy::TensorMap => Proxy::TensorMap,
-            proxy::Proxy::TensorMemory => Proxy::TensorMemory,
-            proxy::Proxy::Texture => Proxy::Texture,
-            proxy::Proxy::Surface => Proxy::Surface,
-            proxy::Proxy::Constant => Proxy::Constant,
-        }
+        proxy_of(self.event(id))
     }
 
     fn act(&self, id: EventId) -> Act {
@@ -96,7 +88,7 @@ impl Scene<'_> {
         Some(RacingAccess {
             what: String::new(),
             act: self.act(id),
-            proxy: if is_none { "none" } else { proxy::Proxy::of(event).name() }.to_owned(),
+            proxy: (!is_none).then(|| proxy_of(event)),
             asynchronous: event.strand.is_some(),
         })
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::look::proxy::{Proxy, operation};
+use fencepost_check::look::proxy::{operation, proxy_of};
 use fencepost_program::EventId;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};
@@ -131,13 +131,13 @@ pub(crate) fn accesses(context: &Context<'_>, execution: &Execution, run: &[&Mom
         let value = context.value_text(execution, moment.event);
         match done.iter_mut().find(|(other, found, ..)| *other == writes && *found == name) {
             Some((.., values)) => values.push(value),
-            None => done.push((writes, name, Proxy::of(event).name(), vec![value])),
+            None => done.push((writes, name, proxy_of(event).name(), vec![value])),
         }
     }
     let Some(first) = run.first() else { return String::new() };
     let Some(event) = context.event(first.event) else { return String::new() };
     // A tensor copy reads its map through a proxy of its own.
-    let proxy = Proxy::of(event).name();
+    let proxy = proxy_of(event).name();
     let one = done.iter().all(|(_, _, own, _)| *own == proxy);
     let part = |(writes, name, own, values): &(bool, &str, &str, Vec<String>)| {
         let verb = if *writes { "writes" } else { "reads" };

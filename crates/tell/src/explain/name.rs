@@ -1,7 +1,7 @@
 //! How events are called in sentences: "P0's `st.release.gpu flag, 1`", "the initial value of x".
 
 use fencepost_axiom::execution::Execution;
-use fencepost_check::look::proxy::Proxy;
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::vocabulary::Assumption;
 use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
@@ -117,7 +117,7 @@ impl<'a> Context<'a> {
     /// With its line, and its proxy where that is not the other's: "P0's `st.shared.u64 [s], 1` (line 4, generic proxy)".
     pub(crate) fn placed(&self, id: EventId, other: EventId) -> String {
         let line = self.line_number(id).filter(|_| self.issue(id).is_none()).map(|line| format!("line {line}"));
-        let proxy = |id: EventId| self.event(id).map(|event| Proxy::of(event).name());
+        let proxy = |id: EventId| self.event(id).map(|event| proxy_of(event).name());
         let through = proxy(id).filter(|own| Some(*own) != proxy(other)).map(str::to_owned);
         let places: Vec<String> = [line, self.rounds.name(id), through].into_iter().flatten().collect();
         let name = self.called_plain(id);

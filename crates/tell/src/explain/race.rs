@@ -11,6 +11,7 @@ use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::site::Proxy;
 use fencepost_report::{Diagnosis, RacingAccess};
 use fencepost_syntax::litmus::Arch;
 
@@ -81,12 +82,11 @@ pub(crate) fn diagnosed(context: &Context<'_>, example: &Example<'_>, diagnosis:
     let rounds = Rounds::new(context.unfolding, example.execution);
     let accesses = [(example.pair.0, &diagnosis.first), (example.pair.1, &diagnosis.second)];
     let told = |(id, access): (EventId, &RacingAccess)| {
-        let (how, what, proxy) =
-            (if access.asynchronous { "asynchronously " } else { "" }, &access.what, &access.proxy);
-        let through = match proxy.as_str() {
-            "none" => return context.line(id, format!("{} {what}", context.thread(id).unwrap_or("the thread"))),
-            proxy if proxy.ends_with("proxy") => format!(" through the {proxy}"),
-            proxy => format!(" ({proxy})"),
+        let (how, what) = (if access.asynchronous { "asynchronously " } else { "" }, &access.what);
+        let through = match access.proxy {
+            None => return context.line(id, format!("{} {what}", context.thread(id).unwrap_or("the thread"))),
+            Some(Proxy::TensorMemory) => format!(" ({})", Proxy::TensorMemory.name()),
+            Some(proxy) => format!(" through the {}", proxy.name()),
         };
         let iteration = rounds.name(id).map_or(String::new(), |iteration| format!(" in {iteration}"));
         context.line(id, format!("`{}` {how}{what}{through}{iteration}", context.instruction(id)))

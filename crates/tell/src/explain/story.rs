@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_check::look::outcome;
-use fencepost_check::look::proxy::Proxy;
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::facts::{Facts, Watched};
 use fencepost_check::phrase::{self, Notation};
 use fencepost_program::program::{Condition, Term};
@@ -14,6 +14,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_report::site::Proxy;
 
 use super::name::value;
 use super::{Context, Explanation, Line, Rounds};
@@ -157,7 +158,7 @@ fn tell(apart: &Apart<'_>, moment: &Moment, written: Option<&Moment>, lines: &mu
 
 /// " through the texture proxy"; of the generic one nothing is said.
 fn through(context: &Context<'_>, id: EventId) -> String {
-    match context.event(id).map(Proxy::of) {
+    match context.event(id).map(proxy_of) {
         None | Some(Proxy::Generic | Proxy::TensorMemory) => String::new(),
         Some(proxy) => format!(" through the {}", proxy.name()),
     }

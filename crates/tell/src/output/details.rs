@@ -56,7 +56,7 @@ pub(super) fn write(text: &mut String, report: &Report) {
 /// What an outcome comes from that must not be.
 fn caused(text: &mut String, cause: &Cause) {
     let place = cause.location.as_deref().map_or(String::new(), |location| format!(" on {location}"));
-    let _ = writeln!(text, "  {}{place}:", cause.kind);
+    let _ = writeln!(text, "  {}{place}:", cause.kind.word());
     let told = &cause.diagnosis;
     for (access, told) in [(&cause.first, &told.first), (&cause.second, &told.second)] {
         let _ = writeln!(text, "    {} line {}: {}{}", access.thread, access.line, access.text, through(told));

@@ -7,7 +7,7 @@ use fencepost_report::{Diagnosis, RacingAccess};
 /// " (asynchronously reads s, async proxy)".
 pub(super) fn through(access: &RacingAccess) -> String {
     let how = if access.asynchronous { "asynchronously " } else { "" };
-    let proxy = if access.proxy == "none" { String::new() } else { format!(", {}", access.proxy) };
+    let proxy = access.proxy.map_or(String::new(), |proxy| format!(", {}", proxy.name()));
     format!(" ({how}{}{proxy})", access.what)
 }
 

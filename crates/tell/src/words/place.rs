@@ -2,7 +2,7 @@
 
 use fencepost_check::phrase::listed;
 use fencepost_report::piece::{Gap, Side, Spot};
-use fencepost_report::site::{AccessSite, Act, Memory, Operation, Proxy, Scope, Site, ThreadName};
+use fencepost_report::site::{AccessSite, Act, Memory, Operation, Scope, Site, ThreadName};
 
 /// "P0's `ld.shared.u32 %r1, [s]` (line 8)".
 pub(super) fn called(site: &Site) -> String {
@@ -94,17 +94,5 @@ pub(super) fn memory(memory: Memory) -> &'static str {
     match memory {
         Memory::Shared => "shared memory",
         Memory::Global => "global memory",
-    }
-}
-
-pub(super) fn proxy(proxy: Proxy) -> &'static str {
-    match proxy {
-        Proxy::Generic => "generic proxy",
-        Proxy::Async => "async proxy",
-        Proxy::TensorMap => "tensormap proxy",
-        Proxy::TensorMemory => "tensor memory",
-        Proxy::Texture => "texture proxy",
-        Proxy::Surface => "surface proxy",
-        Proxy::Constant => "constant proxy",
     }
 }

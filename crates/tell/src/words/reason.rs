@@ -5,7 +5,7 @@ use fencepost_report::reason::{
 };
 use fencepost_report::site::{Proxy, Site};
 
-use super::place::{access, both, called, memory, operation, place, proxy, shared, threads};
+use super::place::{access, both, called, memory, operation, place, shared, threads};
 use super::{outcome, phase};
 
 /// All of them, each once.
@@ -101,11 +101,11 @@ fn fencing(reason: &Fencing, named: Named<'_>) -> String {
         Fencing::NoProxyFence { from, from_proxy, to, to_proxy, remark } => {
             let is_named = named.is_some_and(|(site, own)| place(site) == place(from) && own == *from_proxy);
             let from = match is_named {
-                true => format!("its {}", proxy(*from_proxy)),
-                false => format!("the {} of {}", proxy(*from_proxy), place(from)),
+                true => format!("its {}", from_proxy.name()),
+                false => format!("the {} of {}", from_proxy.name(), place(from)),
             };
             let remark = remark.as_ref().map_or(String::new(), self::remark);
-            format!("no fence leads from {from} to the {} of {}{remark}", proxy(*to_proxy), place(to))
+            format!("no fence leads from {from} to the {} of {}{remark}", to_proxy.name(), place(to))
         }
         Fencing::FenceOfAliases { fence } => {
             format!("{} is about virtual aliases, not about the async proxy", called(fence))
@@ -316,9 +316,9 @@ fn ordering(reason: &Ordering) -> String {
             "{} updates in the {}, {} in the {}: two atomic operations of different proxies are not atomic for each other \
              (PTX ISA 8.7)",
             place(first),
-            proxy(*first_proxy),
+            first_proxy.name(),
             place(second),
-            proxy(*second_proxy)
+            second_proxy.name()
         ),
         Ordering::TensorOperationNotAwaited { operation: of } => format!(
             "nothing waits for {}: `tcgen05.commit`, a wait for its mbarrier and a fence are missing (PTX ISA 9.7.18.6.4)",

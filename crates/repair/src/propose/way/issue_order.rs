@@ -1,9 +1,9 @@
 //! Operations of the tensor core that are executed in the order in which they are issued (PTX ISA 9.7.18.6.2): two threads
 //! that keep that order need not wait for the end of the first, only fences around what they synchronise with (9.7.18.6.4).
 
-use fencepost_check::look::proxy::Proxy;
 use fencepost_program::EventId;
 use fencepost_program::program::asynchronous::TensorKind;
+use fencepost_report::site::Proxy;
 
 use crate::propose::proxy_fence::proxy;
 use crate::propose::way::link::{Kind, Link, Node};

@@ -1,13 +1,14 @@
 //! Why a write that has happened before a read need not be seen by it: the two go through different proxies and no gate
 //! stands between them (PTX ISA 8.6, 8.9.5, 9.7.15.4), or what happened before was only the start of a kernel (9.7.15.14).
 
-use fencepost_check::look::proxy::Proxy;
+use fencepost_check::look::proxy::proxy_of;
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::access::covers;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::EventKind;
+use fencepost_report::site::Proxy;
 
 use crate::explain::derivation::unordered::{Apart, Because};
 
@@ -20,7 +21,7 @@ impl Apart<'_> {
             return None;
         }
         let (first, second) = (context.event(a)?, context.event(b)?);
-        let (from, to) = (Proxy::of(first), Proxy::of(second));
+        let (from, to) = (proxy_of(first), proxy_of(second));
         let because = |text: String| Some(Because { text, section: "8.9.5, 9.7.15.4" });
         let (kind, tag) = match (from, to) {
             (_, Proxy::TensorMap) => return because(self.no_map_gate(a, b)),
