@@ -18,20 +18,12 @@ pub(super) fn text(piece: &Piece) -> String {
         }
         Piece::Loop { wait, place } => format!("a loop around `{wait}` {}", spot(place)),
         Piece::Alternating { wait, before, register } => alternating(wait, before.as_deref(), register.as_ref()),
-        Piece::Repeated { access, branch, label, place } => {
-            let branch = match label {
-                Some(label) => format!("`{branch} {label}`"),
-                None => format!("`{branch}` back to it"),
-            };
-            format!("a loop around `{}` (line {}): {branch} {}", access.text, access.line, spot(place))
-        }
+        Piece::Repeated { access, branch, label, place } => repeated(access, branch, label.as_deref(), place),
         Piece::Started { thread, register, value } => format!("`{thread}:{register} = {value}` in the declarations"),
         Piece::Removed { at } => format!("{} has to go", called(at)),
         Piece::Strengthened { at, semantics, scope } => strengthened(at, *semantics, *scope),
         Piece::WaitReplaced { at, by } => format!("`{by}` in {} instead of line {}", at.thread.0, at.line),
-        Piece::Replaced { at, by } => {
-            format!("`{by}` in {} instead of `{}` (line {})", at.thread.0, at.text, at.line)
-        }
+        Piece::Replaced { at, by } => replaced(at, by),
         Piece::Returning { at } => format!("`atom` instead of {}", called(at)),
         Piece::Moved { at, side: on, to } => moved(at, *on, to),
         Piece::Handed { at, behind } => {
@@ -41,36 +33,13 @@ pub(super) fn text(piece: &Piece) -> String {
             let place = line.map_or(String::new(), |line| format!(" in line {line}"));
             format!("an initial count of {count} for the mbarrier {mbarrier}{place}")
         }
-        other => general(other),
-    }
-}
-
-/// What is missing where no change is known that brings it.
-fn general(piece: &Piece) -> String {
-    match piece {
         // No repair was found: the general means.
-        Piece::OrderBetween { first, second } if first.thread == second.thread => {
-            format!("a wait, or a fence of the right proxies, between {}", both(first, second))
-        }
-        Piece::OrderBetween { first, second } => {
-            format!("a barrier, or a release and an acquire, between {}", both(first, second))
-        }
+        Piece::OrderBetween { first, second } => order_between(first, second),
         Piece::OrderOfLines { first, second } => {
             format!("an order between lines {} and {} of {}", first.line, second.line, first.thread.0)
         }
-        Piece::OneProxy => {
-            "one proxy for both updates (both `red` or `atom`, or both bulk reductions), or an order between them"
-                .to_owned()
-        }
-        Piece::Message { scope, from, to } => format!(
-            "a release of scope .{} in {} behind line {} and an acquire in {} before line {} that observes it, \
-             or the other way round",
-            scope.word(),
-            from.thread.0,
-            from.line,
-            to.thread.0,
-            to.line
-        ),
+        Piece::OneProxy => ONE_PROXY.to_owned(),
+        Piece::Message { scope, from, to } => message(*scope, from, to),
         Piece::TensorCompletion { operation: of } => format!(
             "`tcgen05.commit` behind {}, a wait for its mbarrier and `tcgen05.fence::after_thread_sync` before the other",
             operation(of)
@@ -82,43 +51,15 @@ fn general(piece: &Piece) -> String {
             "accesses of the same width and place in lines {} and {}, or an order between them",
             first.line, second.line
         ),
-        Piece::OtherWarpBarrier => {
-            "a barrier that orders them under every reading instead of `bar.warp.sync`: `bar.sync`, or an arrive on an \
-             mbarrier and a wait"
-                .to_owned()
-        }
-        Piece::OneAtomic { read, location } => format!(
-            "one atomic operation (`atom.cas`, `atom.exch`, `atom.add`) on {location} in {} instead of line {} and what \
-             depends on it, or another look at {location} before the value is used",
-            read.thread.0, read.line
-        ),
+        Piece::OtherWarpBarrier => OTHER_WARP_BARRIER.to_owned(),
+        Piece::OneAtomic { read, location } => one_atomic(read, location),
         Piece::KeptBefore { first, second } => {
             format!("what keeps {} from coming before {}: a barrier or a wait", place(first), place(second))
         }
-        Piece::OneScalarAccess { write, read, location } => format!(
-            "one scalar access for what belongs together in {location} ({} and {}), or a release and an acquire between the \
-             elements",
-            place(write),
-            place(read)
-        ),
-        other => of_lifetime(other),
-    }
-}
-
-/// What is missing of memory that is not there, or is given back.
-fn of_lifetime(piece: &Piece) -> String {
-    let of = |at: &Site, text: &str| format!("{text} ({})", place(at));
-    match piece {
-        Piece::CtaKept { access } => format!(
-            "what keeps the CTA there until {} is done: a `barrier.cluster` that all its threads and those of the CTA \
-             pass last, or a wait for it",
-            place(access)
-        ),
-        Piece::CtaStarted { access } => format!(
-            "what shows that the CTA has started before {}: a `barrier.cluster` that all threads of the cluster pass \
-             first, or a message from one of its threads",
-            place(access)
-        ),
+        Piece::OneScalarAccess { write, read, location } => one_scalar_access(write, read, location),
+        // Of memory that is not there, or is given back.
+        Piece::CtaKept { access } => cta_kept(access),
+        Piece::CtaStarted { access } => cta_started(access),
         Piece::AllocatedAddress { at } => of(at, "an address that `tcgen05.alloc` has written, read behind it"),
         Piece::OneDeallocation { at } => of(at, "one `tcgen05.dealloc` of the columns has to go"),
         Piece::ClusterWait { at } => of(at, "`barrier.cluster.wait` between the two arrives"),
@@ -129,8 +70,82 @@ fn of_lifetime(piece: &Piece) -> String {
             of(at, "a branch that leaves the request out where the answer was a refusal")
         }
         Piece::DeallocationBehind { at, other } => of(at, &format!("the deallocation belongs behind {}", place(other))),
-        _ => String::new(),
     }
+}
+
+const ONE_PROXY: &str =
+    "one proxy for both updates (both `red` or `atom`, or both bulk reductions), or an order between them";
+const OTHER_WARP_BARRIER: &str = "a barrier that orders them under every reading instead of `bar.warp.sync`: `bar.sync`, or an \
+                                  arrive on an mbarrier and a wait";
+
+/// With its place.
+fn of(at: &Site, text: &str) -> String {
+    format!("{text} ({})", place(at))
+}
+
+fn order_between(first: &Site, second: &Site) -> String {
+    let means = match first.thread == second.thread {
+        true => "a wait, or a fence of the right proxies,",
+        false => "a barrier, or a release and an acquire,",
+    };
+    format!("{means} between {}", both(first, second))
+}
+
+fn message(scope: Scope, from: &Site, to: &Site) -> String {
+    format!(
+        "a release of scope .{} in {} behind line {} and an acquire in {} before line {} that observes it, \
+         or the other way round",
+        scope.word(),
+        from.thread.0,
+        from.line,
+        to.thread.0,
+        to.line
+    )
+}
+
+fn one_atomic(read: &Site, location: &str) -> String {
+    format!(
+        "one atomic operation (`atom.cas`, `atom.exch`, `atom.add`) on {location} in {} instead of line {} and what \
+         depends on it, or another look at {location} before the value is used",
+        read.thread.0, read.line
+    )
+}
+
+fn one_scalar_access(write: &Site, read: &Site, location: &str) -> String {
+    format!(
+        "one scalar access for what belongs together in {location} ({} and {}), or a release and an acquire between the \
+         elements",
+        place(write),
+        place(read)
+    )
+}
+
+fn cta_kept(access: &Site) -> String {
+    format!(
+        "what keeps the CTA there until {} is done: a `barrier.cluster` that all its threads and those of the CTA \
+         pass last, or a wait for it",
+        place(access)
+    )
+}
+
+fn cta_started(access: &Site) -> String {
+    format!(
+        "what shows that the CTA has started before {}: a `barrier.cluster` that all threads of the cluster pass \
+         first, or a message from one of its threads",
+        place(access)
+    )
+}
+
+fn repeated(access: &Site, branch: &str, label: Option<&str>, place: &Spot) -> String {
+    let branch = match label {
+        Some(label) => format!("`{branch} {label}`"),
+        None => format!("`{branch}` back to it"),
+    };
+    format!("a loop around `{}` (line {}): {branch} {}", access.text, access.line, spot(place))
+}
+
+fn replaced(at: &Site, by: &str) -> String {
+    format!("`{by}` in {} instead of `{}` (line {})", at.thread.0, at.text, at.line)
 }
 
 /// "`bar.sync 0` in P0 between lines 4 and 5 and in P1 before line 9".
@@ -185,9 +200,7 @@ fn moved(at: &Site, on: Side, to: &Site) -> String {
 fn alternating(wait: &AlternatingWait, before: Option<&str>, register: Option<&ParityRegister>) -> String {
     let mut text = match wait {
         AlternatingWait::New { wait, place } => format!("a loop around `{wait}` {}", spot(place)),
-        AlternatingWait::Instead { at, by } => {
-            format!("`{by}` in {} instead of `{}` (line {})", at.thread.0, at.text, at.line)
-        }
+        AlternatingWait::Instead { at, by } => replaced(at, by),
     };
     if let Some(before) = before {
         text = format!("{text}, and before it `{before}`");
