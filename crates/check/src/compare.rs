@@ -15,7 +15,7 @@ use fencepost_program::program::{Condition, Crash, Question, Term};
 use fencepost_program::unfold::{UnfoldOptions, Unmodelled, unfold};
 use fencepost_program::value::Value;
 use fencepost_report::why::{Undecided, Why};
-use fencepost_report::{Assignment, Number, RaceAnswer, Reason, Report};
+use fencepost_report::{Assignment, Number, RaceAnswer, Report, WhyUnknown};
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
 
 use crate::judge::found::Checked;
@@ -127,7 +127,7 @@ pub enum Result {
     Skipped {
         /// Which side does not know, by its name.
         side: String,
-        why: Reason,
+        why: WhyUnknown,
         /// It might know with more time or memory, or a larger bound.
         limit: bool,
     },
@@ -180,7 +180,7 @@ pub fn compare(test: &Test, left: &Side, right: &Side, comparing: &Comparing) ->
     let terms = modelled(test, observed_terms(&test.program, comparing.observed), comparing.axioms.bound);
     let skipped = |side: &Side, why: &Why| {
         let limit = !matches!(why, Why::Unsupported { .. } | Why::MixedSize { .. } | Why::ThinAir);
-        Result::Skipped { side: side.name(), why: Reason::new(why, &test.source), limit }
+        Result::Skipped { side: side.name(), why: WhyUnknown::new(why, &test.source), limit }
     };
     let lefts = match outcomes(test, left, &terms, comparing) {
         Ok(outcomes) => outcomes,

@@ -293,7 +293,7 @@ fn cause(why: &Why, test: &Test) -> String {
             let line = test.source.position(span.start).line;
             format!("a loop was cut (line {line}); --unroll N follows it further")
         }
-        why => why.to_string(),
+        why => fencepost_tell::words::why(why),
     }
 }
 

@@ -2,7 +2,7 @@
 //! of them.
 
 use crate::verdict::{Dependence, Verdict};
-use crate::{Assignment, Count, Missing, Reason, Witness, is_zero, verdict_of_word, verdict_word};
+use crate::{Assignment, Count, Missing, WhyUnknown, Witness, is_zero, verdict_of_word, verdict_word};
 
 /// The answers about crashes of one test.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
@@ -39,7 +39,7 @@ pub struct CrashAnswer {
     pub line: u32,
     #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     pub depends: Option<Dependence>,
     /// A crash that satisfies the condition (`forall`: that breaks it), re-checked by an independent evaluator.
     pub witness: Option<CrashWitness>,
@@ -78,7 +78,7 @@ pub struct RecoveryAnswer {
     pub line: u32,
     #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     pub depends: Option<Dependence>,
     /// A recovery that satisfies the condition (`forall`: that breaks it).
     pub witness: Option<RecoveryWitness>,

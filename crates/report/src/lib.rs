@@ -10,6 +10,7 @@ pub mod piece;
 pub mod reason;
 pub mod site;
 pub mod verdict;
+pub mod warning;
 pub mod why;
 
 use std::fmt;
@@ -23,8 +24,10 @@ use fencepost_syntax::Source;
 use finding::FindingKind;
 use misuse::Misuse;
 use piece::Piece;
+use reason::Reason;
 use site::{Act, Proxy};
 use verdict::{Dependence, Verdict, Why};
+use warning::Warned;
 
 pub use count::Count;
 
@@ -48,7 +51,7 @@ pub struct Report {
     #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
     /// Why the verdict is `Unknown`.
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     /// What the verdict depends on, where it is `Depends`.
     pub depends: Option<Dependence>,
     /// There where the program has no defined behaviour.
@@ -170,7 +173,7 @@ pub struct Undefined {
     pub flags: Vec<String>,
     /// What each of them means.
     pub kinds: Vec<FindingKind>,
-    /// What it means, in words.
+    /// What it means, in words; empty until the report is put into words.
     pub message: String,
 }
 
@@ -185,7 +188,7 @@ pub struct QuestionAnswer {
     pub line: u32,
     #[serde(serialize_with = "verdict_word", deserialize_with = "verdict_of_word")]
     pub verdict: Verdict,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     /// What the verdict depends on, where it is `Depends`.
     pub depends: Option<Dependence>,
     /// No execution of the model is behind the verdict: the behaviour is undefined, so what is asked for may happen and what
@@ -251,22 +254,27 @@ pub struct UsedReading {
 
 /// Why something is unknown, and where.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Reason {
+pub struct WhyUnknown {
     /// `time`, `memory`, `bound`, `unsupported`, `mixed-size`, `size`, `undefined`, `thin-air`, `cancelled`, `internal`.
     pub kind: String,
+    /// In words; empty until the report is put into words.
     pub message: String,
     pub line: Option<u32>,
     pub column: Option<u32>,
+    /// The same as data; None in a report that was read back.
+    #[serde(skip)]
+    pub why: Option<Why>,
 }
 
-impl Reason {
-    pub fn new(why: &Why, source: &Source) -> Reason {
+impl WhyUnknown {
+    pub fn new(why: &Why, source: &Source) -> WhyUnknown {
         let position = why.span().map(|span| source.position(span.start));
-        Reason {
+        WhyUnknown {
             kind: why.kind().to_owned(),
-            message: why.to_string(),
+            message: String::new(),
             line: position.map(|position| position.line),
             column: position.map(|position| position.column),
+            why: Some(why.clone()),
         }
     }
 }
@@ -378,7 +386,7 @@ pub struct Races {
     /// Where the answer is `depends`; `pairs` are then those under the weakest readings.
     pub depends: Option<Dependence>,
     /// Where the answer is `found`: the limit that kept the search from looking for more, if one did.
-    pub rest: Option<Reason>,
+    pub rest: Option<WhyUnknown>,
     /// Where the answer is `unknown`: what kept the search from seeing everything, if that is known.
     #[serde(skip)]
     pub why: Option<Why>,
@@ -426,7 +434,7 @@ pub struct Diagnosis {
     /// Why nothing orders the two, in words; empty until `tell` has put the report into words.
     pub why: String,
     /// The same as data.
-    pub reasons: Vec<reason::Reason>,
+    pub reasons: Vec<Reason>,
     /// Together they order the two accesses; empty where no small change does.
     pub missing: Vec<Missing>,
     /// The test was checked again with the missing pieces, and this race was gone and no other came.
@@ -570,7 +578,11 @@ pub struct Step {
 pub struct Warning {
     /// Stable: expectations name it (`docs/findings.md`).
     pub name: String,
+    /// In words; empty until the report is put into words.
     pub message: String,
+    /// The same as data; None in a report that was read back.
+    #[serde(skip)]
+    pub what: Option<Warned>,
     /// Of the PTX ISA.
     pub section: String,
     /// Bytes of the source.
@@ -587,7 +599,7 @@ pub struct Termination {
     pub answer: TerminationAnswer,
     /// No execution ends at all; false where that is not known.
     pub never_ends: bool,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     /// A fair execution in which a thread is stuck for good.
     pub witness: Option<Witness>,
     /// The threads that are stuck in it, and where.
@@ -596,7 +608,7 @@ pub struct Termination {
     /// report is put into words.
     pub cause: String,
     /// The same as data.
-    pub reasons: Vec<reason::Reason>,
+    pub reasons: Vec<Reason>,
     /// That change: the test was checked again with it. Where the test has races too, what leaves none and makes it end.
     pub missing: Vec<Missing>,
     /// Where the answer is `depends`.

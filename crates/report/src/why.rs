@@ -1,6 +1,4 @@
-//! Why an answer is not known.
-
-use std::fmt;
+//! Why an answer is not known. `tell::words` makes the sentences.
 
 use fencepost_syntax::Span;
 use fencepost_syntax::limits::Ended;
@@ -94,46 +92,6 @@ impl Why {
         match self {
             Why::Size(Undecided::Readings(why)) => why.as_deref(),
             why => Some(why),
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Why::Time => write!(f, "the time limit was reached"),
-            Why::Memory => write!(f, "the memory limit was reached"),
-            Why::States => write!(f, "the limit of states was reached"),
-            Why::Bound(_) => write!(f, "a loop was cut at the unrolling bound; --bound N unrolls more"),
-            Why::Unsupported { what, .. } => write!(f, "unsupported: {what}"),
-            Why::MixedSize { what, .. } => write!(
-                f,
-                "{what} race with different sizes, so the axioms do not apply; all that is left is that overlapping atomics \
-                 in each other's scope do not interleave"
-            ),
-            Why::Size(what) => write!(f, "too large: {what}"),
-            Why::Undefined => write!(f, "the behaviour is undefined"),
-            Why::ThinAir => write!(f, "a value depends on itself and the model does not forbid it"),
-            Why::Cancelled => write!(f, "stopped on request"),
-            Why::Internal(what) => write!(f, "internal check failed: {what}"),
-        }
-    }
-}
-
-impl fmt::Display for Undecided {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Undecided::Search => write!(f, "the search was cut"),
-            Undecided::Executions => write!(f, "not every execution was seen"),
-            Undecided::Races => write!(f, "whether a race makes its behaviour undefined was not decided"),
-            Undecided::MixedSizes => write!(f, "whether accesses of different sizes race was not decided"),
-            Undecided::Readings(_) => write!(f, "not decided under every reading of the specification"),
-            Undecided::TornPlaces => write!(f, "values may be torn in too many places"),
-            Undecided::TornRaces => write!(f, "races with torn values were not decided"),
-            Undecided::TornHangs => write!(f, "executions that never end with torn values were not decided"),
-            Undecided::TornValue(location) => write!(f, "a torn value of {location} was not looked for"),
-            Undecided::Unrolling { what, line: Some(line) } => write!(f, "{what} (line {line})"),
-            Undecided::Unrolling { what, line: None } => write!(f, "{what}"),
         }
     }
 }

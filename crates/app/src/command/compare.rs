@@ -12,6 +12,7 @@ use fencepost_machine::setup::Setup;
 use fencepost_tell::explain::explain;
 use fencepost_tell::output::Status;
 use fencepost_tell::output::compare as output;
+use fencepost_tell::words;
 
 use super::check::collect;
 use super::library::Library;
@@ -39,7 +40,11 @@ pub(crate) fn run(options: &cli::Compare) -> Exit {
     let jobs = options.limits.jobs.unwrap_or_else(cores);
     let mut progress = Progress::new(tests.len());
     let mut rows: Vec<Row> = Vec::with_capacity(tests.len());
-    let work = |test: &_| compare::compare(test, &left, &right, &comparing);
+    let work = |test: &_| {
+        let mut row = compare::compare(test, &left, &right, &comparing);
+        words::put_row_into_words(&mut row);
+        row
+    };
     pool::in_order(&tests, jobs, pool::Start::FirstToLast, work, |at, row| {
         if options.json {
             terminal::out_json(&output::json_row(&row));

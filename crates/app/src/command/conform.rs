@@ -19,6 +19,7 @@ use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
 use fencepost_tell::output::Status;
+use fencepost_tell::words;
 
 use super::check::engine;
 use super::compare::side;
@@ -286,7 +287,8 @@ fn judge(
             if property == Property::Termination {
                 (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
             }
-            let report = fencepost_check::check(test, model, &options).report;
+            let mut report = fencepost_check::check(test, model, &options).report;
+            words::put_into_words(&mut report);
             (conform::agreement(property, expected, &report), Vec::new())
         }
         Side::Machine(setup) => {
@@ -294,7 +296,8 @@ fn judge(
                 Property::Seen => operational::Trace::Shortest,
                 Property::Condition | Property::Termination => operational::Trace::None,
             };
-            let report = operational::run(test, setup, &operational::Options { trace, ..machine_options(options) });
+            let mut report = operational::run(test, setup, &operational::Options { trace, ..machine_options(options) });
+            words::put_machine_into_words(&mut report);
             let agreement = conform::of_verdict(property, expected, &report.verdict, report.why.as_ref());
             (agreement, report.questions.into_iter().next().and_then(|answer| answer.trace).unwrap_or_default())
         }
@@ -309,11 +312,13 @@ fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Optio
         let (name, verdict, why) = match row.by {
             By::Axioms(name) => {
                 let Some(model) = models.iter().find(|model| model.name == name) else { continue };
-                let report = fencepost_check::check(test, model, options).report;
+                let mut report = fencepost_check::check(test, model, options).report;
+                words::put_into_words(&mut report);
                 (name.to_owned(), report.verdict, report.why)
             }
             By::LostPop => {
-                let report = operational::run(test, &lost_pop(), &machine_options(options));
+                let mut report = operational::run(test, &lost_pop(), &machine_options(options));
+                words::put_machine_into_words(&mut report);
                 (report.machine, report.verdict, report.why)
             }
         };

@@ -128,7 +128,11 @@ impl File {
             _ => "",
         };
         let note = terminal::stderr_colour().paint("1;33", "warning");
-        self.messages.push_str(&format!("{note}: `{}` was not read to its end: {why}{next}\n", self.name));
+        self.messages.push_str(&format!(
+            "{note}: `{}` was not read to its end: {}{next}\n",
+            self.name,
+            words::why(why)
+        ));
         self.skipped = true;
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fencepost_check::{LoadedModel, Models, Why};
 use fencepost_syntax::Source;
 use fencepost_syntax::suggest::nearest;
+use fencepost_tell::words;
 
 use crate::diagnostics;
 use crate::inputs::{read_regular, reason, shown};
@@ -66,7 +67,10 @@ impl Library {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += start.elapsed();
         loaded.unwrap_or_else(|ended| {
             let why = Why::from(ended);
-            Err(Refused(complaint(&format!("the model `{name}` was not read to its end: {why}")), Cause::Limit))
+            Err(Refused(
+                complaint(&format!("the model `{name}` was not read to its end: {}", words::why(&why))),
+                Cause::Limit,
+            ))
         })
     }
 }

@@ -9,6 +9,7 @@ use fencepost_machine::model::Model;
 use fencepost_machine::setup::{BadSetup, Setup, options as options_of};
 use fencepost_syntax::Diagnostic;
 use fencepost_tell::output::machine as output;
+use fencepost_tell::words;
 
 use super::check::collect;
 use super::step;
@@ -141,7 +142,11 @@ fn explore(tests: &[Test], setup: &Setup, options: &cli::Machine, mut receive: i
     };
     let mut progress = Progress::new(tests.len());
     let mut reports = Vec::with_capacity(tests.len());
-    let work = |test: &Test| operational::run(test, setup, &asking);
+    let work = |test: &Test| {
+        let mut report = operational::run(test, setup, &asking);
+        words::put_machine_into_words(&mut report);
+        report
+    };
     pool::in_order(tests, jobs, pool::Start::FirstToLast, work, |at, report| {
         progress.clear();
         receive(&report);

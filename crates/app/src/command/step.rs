@@ -35,7 +35,7 @@ pub(crate) fn run(tests: &[Test], setup: &Setup, options: &cli::Machine, exit: E
 }
 
 fn refused(why: &Why) -> Exit {
-    terminal::complain(&why.to_string());
+    terminal::complain(&fencepost_tell::words::why(why));
     let mut exit = Exit::default();
     exit.status(fencepost_tell::output::Status::Unknown);
     exit

@@ -7,7 +7,7 @@
 //! or did not (0), which proves nothing: a model that allows what was not seen agrees, and it is said.
 
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Reason, Report, TerminationAnswer};
+use fencepost_report::{Report, TerminationAnswer, WhyUnknown};
 use fencepost_syntax::{Diagnostic, Span};
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -121,7 +121,7 @@ pub fn agreement(property: Property, expected: Expected, report: &Report) -> Agr
 }
 
 /// Compares a verdict, whoever gave it.
-pub fn of_verdict(property: Property, expected: Expected, verdict: &Verdict, why: Option<&Reason>) -> Agreement {
+pub fn of_verdict(property: Property, expected: Expected, verdict: &Verdict, why: Option<&WhyUnknown>) -> Agreement {
     let wanted = match expected {
         Expected::Pass => Verdict::Holds,
         Expected::Fail => Verdict::Violated,

@@ -13,6 +13,7 @@ use fencepost_program::program::Term;
 use fencepost_program::unfolding::{Hazard, Unfolding};
 use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::warning::Torn;
 use fencepost_report::why::Why;
 use fencepost_report::{Count, Report, UsedReading};
 use fencepost_syntax::Span;
@@ -182,12 +183,12 @@ pub enum Subject {
 /// A race by what is the same under all readings: its flag, and the places of its accesses.
 pub type RacePlace = (String, Span, Span);
 
-/// An answer that rests on whole values though some may be torn.
+/// An answer that rests on whole values though some may be torn, or that needs a torn one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TornWarning {
     pub name: &'static str,
     pub span: Span,
-    pub message: String,
+    pub what: Torn,
 }
 
 /// The answers to a test under a model.

@@ -81,10 +81,7 @@ pub(crate) fn of(mut flags: Vec<(String, FindingKind)>) -> Option<Undefined> {
     flags.sort();
     flags.dedup();
     let (flags, kinds): (Vec<String>, Vec<FindingKind>) = flags.into_iter().unzip();
-    let races = kinds.iter().all(|kind| kind.is_race());
-    let what = if races { "race".to_owned() } else { flags.join(", ") };
-    let message = format!("{what}: behaviour is undefined, every outcome is possible");
-    (!flags.is_empty()).then_some(Undefined { flags, kinds, message })
+    (!flags.is_empty()).then_some(Undefined { flags, kinds, message: String::new() })
 }
 
 #[cfg(test)]

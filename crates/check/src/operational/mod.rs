@@ -17,7 +17,7 @@ use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
 use fencepost_report::verdict::{Verdict, Why};
-use fencepost_report::{Assignment, Number, Reason};
+use fencepost_report::{Assignment, Number, WhyUnknown};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
@@ -88,7 +88,7 @@ pub struct Report {
     /// As in a report of `check`.
     #[serde(serialize_with = "fencepost_report::verdict_word")]
     pub verdict: Verdict,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     pub questions: Vec<Answer>,
     /// Whether some answer is vacuous.
     pub vacuous: bool,
@@ -99,7 +99,7 @@ pub struct Report {
     /// the test asks something else.
     pub outcomes: Option<Vec<Outcome>>,
     /// Why the outcomes are not all.
-    pub incomplete: Option<Reason>,
+    pub incomplete: Option<WhyUnknown>,
     /// States that end a run without an outcome. None where nobody looked: known where the outcomes are, and where no run ends.
     pub stuck: Option<Vec<StuckStates>>,
 }
@@ -112,7 +112,7 @@ pub struct Answer {
     pub condition: String,
     #[serde(serialize_with = "fencepost_report::verdict_word")]
     pub verdict: Verdict,
-    pub why: Option<Reason>,
+    pub why: Option<WhyUnknown>,
     /// Whether a final state satisfies the condition (`forall`, `assert`: breaks it); None where that is not known.
     pub reached: Option<bool>,
     /// It holds only because no run has an outcome (that passes the filter).
@@ -187,7 +187,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options) -> Report {
         report.vacuous = report.questions.iter().any(|answer| answer.vacuous);
     }
     if let Verdict::Unknown(why) = &report.verdict {
-        report.why = Some(Reason::new(why, &test.source));
+        report.why = Some(WhyUnknown::new(why, &test.source));
     }
     report
 }
@@ -216,7 +216,7 @@ impl Run<'_> {
         if let Some(all) = &all {
             report.outcomes = Some(self.outcomes(all));
             let stopped = stopped(all);
-            report.incomplete = stopped.as_ref().map(|why| Reason::new(why, &self.test.source));
+            report.incomplete = stopped.as_ref().map(|why| WhyUnknown::new(why, &self.test.source));
             report.stuck = Some(stuck(all));
             // Then the outcomes are what the test is run for.
             if let Some(why) = stopped.filter(|_| asks_nothing) {
@@ -304,7 +304,7 @@ impl Run<'_> {
             Found::Unknown(why) => (Verdict::Unknown(why), None, None),
         };
         let why = match &verdict {
-            Verdict::Unknown(why) => Some(Reason::new(why, &self.test.source)),
+            Verdict::Unknown(why) => Some(WhyUnknown::new(why, &self.test.source)),
             _ => None,
         };
         Answer {

@@ -10,7 +10,7 @@ use fencepost_program::unfolding::{self, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::why::Why;
-use fencepost_report::{Assignment, EventKind, Number, Reason, Witness, WitnessEvent};
+use fencepost_report::{Assignment, EventKind, Number, WhyUnknown, Witness, WitnessEvent};
 use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::whole::Whole;
@@ -29,12 +29,12 @@ pub(super) struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    pub(super) fn reason(&self, why: &Why) -> Option<Reason> {
-        why.told().map(|why| Reason::new(why, &self.test.source))
+    pub(super) fn reason(&self, why: &Why) -> Option<WhyUnknown> {
+        why.told().map(|why| WhyUnknown::new(why, &self.test.source))
     }
 
     /// Why a verdict is not known, if it is not.
-    pub(super) fn open(&self, verdict: &Verdict) -> Option<Reason> {
+    pub(super) fn open(&self, verdict: &Verdict) -> Option<WhyUnknown> {
         match verdict {
             Verdict::Unknown(why) => self.reason(why),
             _ => None,

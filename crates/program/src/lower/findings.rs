@@ -2,7 +2,8 @@
 
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
-use crate::program::{Feature, Lint, Unsupported, Version};
+use crate::program::lint::{Lint, LintKind};
+use crate::program::{Feature, Unsupported, Version};
 use crate::value::Type;
 
 /// Why an instruction has no operation.
@@ -49,8 +50,8 @@ impl Findings {
         self.floors.push(Floor { span, what, since, section });
     }
 
-    pub(crate) fn lint(&mut self, name: &'static str, span: Span, message: String, section: &'static str) {
-        self.lints.push(Lint { name, span, message, section });
+    pub(crate) fn lint(&mut self, span: Span, what: LintKind, section: &'static str) {
+        self.lints.push(Lint { span, what, section });
     }
 
     pub(crate) fn feature(&mut self, feature: Feature, span: Span) {

@@ -3,6 +3,7 @@
 
 pub mod asynchronous;
 pub(crate) mod def_use;
+pub mod lint;
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use fencepost_syntax::{Span, Spanned};
 
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};
 use crate::program::asynchronous::Async;
+use crate::program::lint::Lint;
 use crate::tag::{Tag, Tags};
 use crate::value::mbarrier;
 use crate::value::{Type, Value};
@@ -74,26 +76,6 @@ impl Program {
     pub fn persistent(&self) -> impl Iterator<Item = LocationId> + '_ {
         let persistent = self.locations.iter().enumerate().filter(|(_, location)| location.is_persistent);
         persistent.map(|(index, _)| LocationId::new(index))
-    }
-}
-
-/// A rule of the ISA that the text breaks, or is likely to.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lint {
-    /// Stable: expectations name it.
-    pub name: &'static str,
-    pub span: Span,
-    pub message: String,
-    /// Of the PTX ISA: "9.7.15.16".
-    pub section: &'static str,
-}
-
-impl Lint {
-    /// The name, message and section of an address of a copy that is no multiple of what the copy wants.
-    pub fn misaligned(address: &str, wanted: i128) -> (&'static str, String, &'static str) {
-        let message =
-            format!("`{address}` is not aligned: this copy wants addresses that are multiples of {wanted} bytes");
-        ("misaligned", message, "9.7.10.28")
     }
 }
 

@@ -30,29 +30,6 @@ pub enum Misplaced {
 }
 
 impl Misplaced {
-    /// What it does, and what the rule is: "writes …: …".
-    pub fn words(self) -> &'static str {
-        match self {
-            Misplaced::Alone => "stores in a cluster of one CTA: `st.async` is for clusters of several",
-            Misplaced::NotOwn => {
-                "writes the shared memory of another CTA: a `.shared::cta` destination lies in the CTA of the thread"
-            }
-            Misplaced::Own => {
-                "writes the shared memory of its own CTA: the destination of this instruction lies in another CTA of the cluster"
-            }
-            Misplaced::Apart => "tells an mbarrier of another CTA than its destination's: both lie in the same CTA",
-            Misplaced::NoPair => {
-                "tells an mbarrier of another CTA than its destination's: both lie in the same CTA, unless `.cta_group::2` \
-                 lets the mbarrier lie in the peer's"
-            }
-            Misplaced::NotOfPair => {
-                "tells an mbarrier outside the pair of CTAs of its destination: with `.cta_group::2` it lies in the CTA of \
-                 the destination or in the peer's"
-            }
-            Misplaced::Unsaid => "tells an mbarrier of another CTA than its destination's",
-        }
-    }
-
     pub fn is_undefined(self) -> bool {
         self != Misplaced::Unsaid
     }

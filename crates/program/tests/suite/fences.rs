@@ -3,6 +3,7 @@
 use crate::common;
 
 use common::{attempt, program, ptx, tag_names, unfolded};
+use fencepost_program::program::lint::LintKind;
 use fencepost_program::program::{Cover, Feature, Scope};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Event;
@@ -69,7 +70,7 @@ fn the_wrong_size_of_a_map_is_a_lint() {
     let text = ptx(".global .b64 tm;", &["fence.proxy.tensormap::generic.acquire.gpu [tm], 64;"]);
     let lints = program(&text).lints;
     assert_eq!(lints.len(), 1);
-    assert_eq!(lints[0].message, "a tensor map has 128 bytes, not 64");
+    assert_eq!(lints[0].what, LintKind::TensorMapSize { bytes: 64 });
     assert_eq!(&text[lints[0].span.start as usize..lints[0].span.end as usize], "64");
 }
 

@@ -3,20 +3,19 @@
 use crate::common;
 
 use common::{program, ptx};
+use fencepost_program::program::lint::LintKind;
+use fencepost_program::program::{Space, Version};
 use fencepost_program::unfold::{UnfoldOptions, unfold};
 use fencepost_program::unfolding::HazardKind;
 
 /// The lints of a text: where, and what about.
-fn lints(text: &str) -> Vec<(String, String)> {
+fn lints(text: &str) -> Vec<(String, LintKind)> {
     let at = |span: fencepost_syntax::Span| text[span.start as usize..span.end as usize].to_string();
-    program(text).lints.into_iter().map(|lint| (at(lint.span), lint.message)).collect()
+    program(text).lints.into_iter().map(|lint| (at(lint.span), lint.what)).collect()
 }
 
-fn only(text: &str, place: &str, words: &str) {
-    let found = lints(text);
-    assert_eq!(found.len(), 1, "{found:?}\n{text}");
-    assert_eq!(found[0].0, place);
-    assert!(found[0].1.contains(words), "{}", found[0].1);
+fn only(text: &str, place: &str, what: LintKind) {
+    assert_eq!(lints(text), [(place.to_string(), what)], "{text}");
 }
 
 fn none(text: &str) {
@@ -28,9 +27,9 @@ fn a_relaxed_wait_wants_a_fence() {
     let wait = "mbarrier.try_wait.parity.relaxed.cta.shared.b64 %p1, [b], 0;";
     let declarations = ".shared .b64 b; .shared .u32 x;";
     let (read, place) = ("ld.shared.u32 %r1, [x];", wait.trim_end_matches(';'));
-    only(&ptx(declarations, &[wait, read]), place, "without an acquire fence");
-    only(&ptx(declarations, &["fence.acquire.cta;", wait, read]), place, "without an acquire fence");
-    only(&ptx(declarations, &[wait, "fence.release.cta;", read]), place, "without an acquire fence");
+    only(&ptx(declarations, &[wait, read]), place, LintKind::RelaxedWait);
+    only(&ptx(declarations, &["fence.acquire.cta;", wait, read]), place, LintKind::RelaxedWait);
+    only(&ptx(declarations, &[wait, "fence.release.cta;", read]), place, LintKind::RelaxedWait);
     for fence in ["fence.acquire.cta;", "fence.acq_rel.gpu;", "fence.sc.cta;"] {
         none(&ptx(declarations, &[wait, fence, read]));
     }
@@ -47,7 +46,8 @@ fn barriers() {
             "PTX t\n{{ x = 0; }}\nP0@cta 0, gpu 0 {{\nmov.u32 %r0, 0;\n{first}\n}}\nP1@cta 0, gpu 0 {{\n{second}\n}}\n"
         )
     };
-    only(&cta("bar.sync 0, 2;", "bar.sync 0, 3;"), "bar.sync 0, 3", "counts of 2 and 3 threads");
+    let differ = LintKind::BarriersDiffer { what: "barrier 0 of one CTA with counts of 2 and 3 threads".to_string() };
+    only(&cta("bar.sync 0, 2;", "bar.sync 0, 3;"), "bar.sync 0, 3", differ);
     none(&cta("bar.sync 0, 2;", "bar.sync 0, 2;"));
 }
 
@@ -59,7 +59,7 @@ fn a_dependent_kernel_waits() {
              griddepcontrol.launch_dependents;\n}}\nP1@cta 1, gpu 0, kernel 1 {{\n{second}\nld.u32 %r1, [x];\n}}\n"
         )
     };
-    only(&test(""), "griddepcontrol.launch_dependents", "kernel 1 may start here");
+    only(&test(""), "griddepcontrol.launch_dependents", LintKind::Unawaited { kernel: 1 });
     none(&test("griddepcontrol.wait;"));
 }
 
@@ -75,21 +75,21 @@ fn across(arrive: &str, wait: &str) -> String {
 fn scopes_between_ctas() {
     none(&across("release.cluster.shared::cluster", "acquire.cluster.shared"));
     let arrive = across("shared::cluster", "acquire.cluster.shared");
-    only(&arrive, "mbarrier.arrive.shared::cluster.b64 _, [b@1]", "write `.release.cluster`");
+    only(&arrive, "mbarrier.arrive.shared::cluster.b64 _, [b@1]", LintKind::RemoteArriveScope);
     let wait = across("release.cluster.shared::cluster", "shared");
-    only(&wait, "mbarrier.try_wait.parity.shared.b64 %p1, [b], 0", "write `.acquire.cluster`");
+    only(&wait, "mbarrier.try_wait.parity.shared.b64 %p1, [b], 0", LintKind::RemoteWaitScope);
     none(&ptx(".shared .mbarrier b = 1;", &["mbarrier.arrive.shared::cluster.b64 _, [b];"]));
 }
 
 #[test]
 fn fences_about_nothing() {
     let shared = ptx(".global .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.shared::cta;"]);
-    only(&shared, "fence.proxy.async.shared::cta", "about shared memory");
+    only(&shared, "fence.proxy.async.shared::cta", LintKind::FenceOfNothing { space: Space::Shared });
     let global = ptx(".shared .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.global;"]);
-    only(&global, "fence.proxy.async.global", "about global memory");
+    only(&global, "fence.proxy.async.global", LintKind::FenceOfNothing { space: Space::Global });
     none(&ptx(".global .u32 x;", &["ld.u32 %r1, [x];", "fence.proxy.async.global;", "fence.proxy.async;"]));
     let map = "fence.proxy.tensormap::generic.acquire.gpu [x], 128;";
-    only(&ptx(".shared .u32 x;", &[map]), map.trim_end_matches(';'), "must be in global memory");
+    only(&ptx(".shared .u32 x;", &[map]), map.trim_end_matches(';'), LintKind::MapNotGlobal);
 }
 
 #[test]
@@ -97,14 +97,16 @@ fn forms_newer_than_the_version() {
     let text = |version: &str| {
         ptx(&format!(".version {version}; .shared .b64 b;"), &["mbarrier.arrive.relaxed.cta.shared.b64 _, [b];"])
     };
-    only(&text("8.5"), "mbarrier.arrive.relaxed.cta.shared.b64 _, [b]", "came with PTX 8.6");
+    let [since, stated] = [6, 5].map(|minor| Version { major: 8, minor });
+    let newer = LintKind::Newer { form: "`mbarrier.arrive.relaxed.cta.shared.b64`".to_string(), since, stated };
+    only(&text("8.5"), "mbarrier.arrive.relaxed.cta.shared.b64 _, [b]", newer);
     none(&text("8.6"));
 }
 
 /// Names and places.
 fn named(text: &str) -> Vec<(&'static str, String)> {
     let at = |span: fencepost_syntax::Span| text[span.start as usize..span.end as usize].to_string();
-    program(text).lints.into_iter().map(|lint| (lint.name, at(lint.span))).collect()
+    program(text).lints.into_iter().map(|lint| (lint.what.name(), at(lint.span))).collect()
 }
 
 fn names(declarations: &str, code: &[&str]) -> Vec<&'static str> {
@@ -204,7 +206,11 @@ fn every_form_has_its_version() {
 fn targets_have_what_is_used() {
     let target = |name: &str| format!(".target {name}; .global .b64 g[2]; .shared .b64 s[2]; .shared .mbarrier b = 1;");
     let copy = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], [g], 16, [b];";
-    only(&ptx(&target("sm_80"), &[copy]), copy.trim_end_matches(';'), "needs `sm_90` or newer");
+    let [form, needed, target_80] =
+        ["`cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes`", "`sm_90` or newer", "sm_80"]
+            .map(str::to_string);
+    let lacks = LintKind::TargetLacks { form, needed, target: target_80 };
+    only(&ptx(&target("sm_80"), &[copy]), copy.trim_end_matches(';'), lacks);
     assert_eq!(names(&target("sm_90"), &[copy]), [""; 0]);
     assert_eq!(names(&target("sm_120"), &[copy]), [""; 0]);
     let fences = ["fence.acq_rel.gpu;", "fence.acquire.gpu;", "ld.relaxed.cluster.global.u64 %r1, [g];"];

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fencepost_report::crash::{CrashAnswer, CrashWitness, Crashes, Recovery, RecoveryAnswer, RecoveryWitness};
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{EventKind, Missing, Reason, Report, WitnessEvent};
+use fencepost_report::{EventKind, Missing, Report, WhyUnknown, WitnessEvent};
 
 use fencepost_check::phrase;
 
@@ -67,7 +67,7 @@ fn sentence(answer: &CrashAnswer) -> String {
     format!("{} ({}): {found}", answer.kind, answer.condition)
 }
 
-fn reason(why: Option<&Reason>) -> String {
+fn reason(why: Option<&WhyUnknown>) -> String {
     why.map_or(String::new(), |why| match why.line {
         Some(line) => format!(" ({}, line {line})", why.message),
         None => format!(" ({})", why.message),

@@ -1,6 +1,5 @@
 //! Reasons about lifetimes and about outcomes that must not be, as sentences.
 
-use fencepost_program::placement::Misplaced;
 use fencepost_report::reason::{
     AddressOrigin, Communication, CycleStep, Lifetime, NamedBy, NamedSite, OperandRule, Outcome,
 };
@@ -80,17 +79,27 @@ fn origin(origin: &AddressOrigin) -> String {
     }
 }
 
+/// What an operand does, and what the rule is: "writes …: …".
 pub(super) fn operand_rule(rule: OperandRule) -> &'static str {
     match rule {
-        OperandRule::Alone => Misplaced::Alone,
-        OperandRule::NotOwn => Misplaced::NotOwn,
-        OperandRule::Own => Misplaced::Own,
-        OperandRule::Apart => Misplaced::Apart,
-        OperandRule::NoPair => Misplaced::NoPair,
-        OperandRule::NotOfPair => Misplaced::NotOfPair,
-        OperandRule::Unsaid => Misplaced::Unsaid,
+        OperandRule::Alone => "stores in a cluster of one CTA: `st.async` is for clusters of several",
+        OperandRule::NotOwn => {
+            "writes the shared memory of another CTA: a `.shared::cta` destination lies in the CTA of the thread"
+        }
+        OperandRule::Own => {
+            "writes the shared memory of its own CTA: the destination of this instruction lies in another CTA of the cluster"
+        }
+        OperandRule::Apart => "tells an mbarrier of another CTA than its destination's: both lie in the same CTA",
+        OperandRule::NoPair => {
+            "tells an mbarrier of another CTA than its destination's: both lie in the same CTA, unless `.cta_group::2` \
+             lets the mbarrier lie in the peer's"
+        }
+        OperandRule::NotOfPair => {
+            "tells an mbarrier outside the pair of CTAs of its destination: with `.cta_group::2` it lies in the CTA of \
+             the destination or in the peer's"
+        }
+        OperandRule::Unsaid => "tells an mbarrier of another CTA than its destination's",
     }
-    .words()
 }
 
 pub(super) fn outcome(reason: &Outcome) -> String {

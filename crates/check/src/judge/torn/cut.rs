@@ -12,10 +12,11 @@ use fencepost_program::lower::{lower, lower_cut};
 use fencepost_program::program::{Address, Condition, Location, Program, Question, Space, Term, Unsupported};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::{Type, Value};
+use fencepost_report::warning::NotCut;
 use fencepost_syntax::litmus::{Comparison, Dialect};
 use fencepost_syntax::{Span, Spanned};
 
-use super::Torn;
+use super::Varying;
 use crate::judge::whole::{Part, Whole, WholeTerm};
 use crate::look::outcome;
 use crate::phrase::{self, Notation};
@@ -30,57 +31,57 @@ pub(super) struct Cut {
 
 /// The addresses at which a location is to be cut, given what it may hold and which bytes of that vary: before each but the
 /// first. Where it cannot be cut, why.
-pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Torn) -> Result<Vec<Value>, String> {
+pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Varying) -> Result<Vec<Value>, NotCut> {
     let program = &test.program;
     let id = torn.location;
     let location = &program.locations[id.index()];
-    let name = &location.name;
+    let name = || location.name.clone();
     if test.litmus.dialect != Dialect::Ptx || u32::from(location.ty.bits) != 8 * location.bytes {
-        return Err(format!("{name} has no bytes of its own"));
+        return Err(NotCut::NoBytes { location: name() });
     }
     if location.space == Some(Space::TensorMemory) {
-        return Err(format!("{name} is tensor memory"));
+        return Err(NotCut::TensorMemory { location: name() });
     }
     if !unknowns(program).is_empty() {
-        return Err("there are unknown initial values".to_owned());
+        return Err(NotCut::UnknownInitialValues);
     }
     // Which bytes of an address vary is for the machine to say, and not for the numbers that stand for them here.
     if program.addresses.iter().any(|address| torn.values.contains(&address.value)) {
-        return Err(format!("{name} holds an address"));
+        return Err(NotCut::HoldsAddress { location: name() });
     }
     // What size the accesses of an asynchronous operation have is not said.
     if unfolding.events.iter().any(|event| event.location() == Some(id) && !event.is_main()) {
-        return Err(format!("an asynchronous operation accesses {name}"));
+        return Err(NotCut::Asynchronous { location: name() });
     }
     let Some(varying) = &torn.varying else {
-        return Err(format!("the values of {name} are not known before the search"));
+        return Err(NotCut::ValuesUnknown { location: name() });
     };
     let address = program.addresses.iter().find(|address| address.location == id);
-    let address = address.ok_or_else(|| format!("{name} has no address"))?;
+    let address = address.ok_or_else(|| NotCut::NoAddress { location: name() })?;
     let start = address.value.0 - address.within;
     Ok(varying.iter().skip(1).map(|byte| Value(start + i128::from(*byte))).collect())
 }
 
 impl Cut {
-    pub(super) fn new(test: &Test, cuts: &BTreeSet<Value>) -> Result<Cut, String> {
+    pub(super) fn new(test: &Test, cuts: &BTreeSet<Value>) -> Result<Cut, NotCut> {
         let own = lower(&test.litmus).0;
         let is_own = own.is_some_and(|own| shape(&own) == shape(&test.program));
         let program = lower_cut(&test.litmus, cuts).0.filter(|_| is_own);
-        let mut program = program.ok_or("the program is not that of the text")?;
+        let mut program = program.ok_or(NotCut::NotOfText)?;
         program.unsupported.retain(|found| !is_in_a_condition(test, found));
         if let Some(found) = program.unsupported.first() {
-            return Err(found.what.clone());
+            return Err(NotCut::Unsupported { what: found.what.clone() });
         }
-        let parts = parts(&test.program.locations, &program.locations).ok_or("its parts do not match")?;
+        let parts = parts(&test.program.locations, &program.locations).ok_or(NotCut::PartsDiffer)?;
         let translator = Translator { whole: &test.program, cut: &program, parts: &parts };
         let question = |question: &Question| {
             let condition = translator.condition(&question.condition)?;
-            Ok::<_, String>(Question { condition, ..question.clone() })
+            Ok::<_, NotCut>(Question { condition, ..question.clone() })
         };
         let questions = test.program.questions.iter().map(question).collect::<Result<Vec<_>, _>>()?;
         let filter = test.program.filter.as_ref().map(|filter| {
             let condition = translator.condition(&filter.node)?;
-            Ok::<_, String>(Spanned::new(condition, filter.span))
+            Ok::<_, NotCut>(Spanned::new(condition, filter.span))
         });
         let filter = filter.transpose()?;
         // All that is told of the whole must be known of the parts.
@@ -180,7 +181,7 @@ impl Translator<'_> {
     }
 
     /// Conditions are as deep as the parser lets them be.
-    fn condition(&self, condition: &Condition) -> Result<Condition, String> {
+    fn condition(&self, condition: &Condition) -> Result<Condition, NotCut> {
         let all = |parts: &[Condition]| parts.iter().map(|part| self.condition(part)).collect::<Result<Vec<_>, _>>();
         Ok(match condition {
             Condition::True => Condition::True,
@@ -196,8 +197,8 @@ impl Translator<'_> {
                         self.parted(op.mirrored(), *location, *value)?
                     }
                     _ => {
-                        let shown = phrase::condition(self.whole, condition, Notation::Named);
-                        return Err(format!("{shown} compares it with no constant"));
+                        let condition = phrase::condition(self.whole, condition, Notation::Named);
+                        return Err(NotCut::NotConstant { condition });
                     }
                 }
             }
@@ -205,13 +206,13 @@ impl Translator<'_> {
     }
 
     /// A comparison of a location with a constant, of its parts.
-    fn parted(&self, op: Comparison, location: LocationId, value: Value) -> Result<Condition, String> {
+    fn parted(&self, op: Comparison, location: LocationId, value: Value) -> Result<Condition, NotCut> {
         let ty = self.whole.locations[location.index()].ty;
         let parts = Parts { ids: &self.parts[location.index()], cut: self.cut };
         let equal = || parts.compare(Comparison::Equal, ty.wrap(value));
         let is_order = !matches!(op, Comparison::Equal | Comparison::NotEqual);
         if is_order && parts.ids.iter().any(|id| self.cut.locations[id.index()].ty.signed) {
-            return Err("an order on memory with signed parts".to_owned());
+            return Err(NotCut::SignedOrder);
         }
         Ok(match op {
             Comparison::Equal => equal(),

@@ -11,7 +11,7 @@
 //! cut search meets a limit, and said with a warning where memory cannot be cut.
 
 mod cut;
-mod words;
+mod mixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
+use fencepost_report::warning::{NotCut, Racing, Torn};
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::{Span, limits};
 
@@ -45,7 +46,7 @@ const IS: &str = "torn-value";
 const MOST_CUTS: usize = 128;
 
 /// A location that races and whose values vary in several bytes.
-struct Torn {
+struct Varying {
     /// Of an access that races.
     span: Span,
     location: LocationId,
@@ -57,8 +58,8 @@ struct Torn {
 /// What became of the search for torn values.
 enum Searched {
     /// And what could not be cut besides, if something could not.
-    Cut(Box<(Cut, Answers)>, Option<String>),
-    Refused(String),
+    Cut(Box<(Cut, Answers)>, Option<NotCut>),
+    Refused(NotCut),
     Open(Why),
 }
 
@@ -69,14 +70,14 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
         return whole;
     }
     let torn = found(&whole);
-    let seen = |torn: &&Torn| is_seen(&whole, torn.location);
+    let seen = |torn: &&Varying| is_seen(&whole, torn.location);
     let Some(first) = torn.iter().find(seen).or(torn.first()) else { return whole };
     let name = &test.program.locations[first.location.index()].name;
     // Two instructions that race may access more than what they race for.
-    let races = if is_seen(&whole, first.location) { "races" } else { "may race" };
+    let race = if is_seen(&whole, first.location) { Racing::Shown } else { Racing::Possible };
     let place = (first.span, name.clone());
     match search(test, (model, options, ask), &whole, torn) {
-        Searched::Refused(why) => warned(test, whole, &place, (races, &why)),
+        Searched::Refused(why) => warned(test, whole, &place, (race, why)),
         Searched::Open(why) => opened(whole, &why),
         Searched::Cut(found, rest) => {
             let (cut, answers) = *found;
@@ -85,7 +86,7 @@ pub(crate) fn settle(test: &Test, model: &LoadedModel, options: &Options, whole:
             }
             let answers = told(test, &whole, cut, answers, &place);
             match rest {
-                Some(why) => warned(test, answers, &place, (races, &why)),
+                Some(why) => warned(test, answers, &place, (race, why)),
                 None => answers,
             }
         }
@@ -97,7 +98,7 @@ fn search(
     test: &Test,
     (model, options, ask): (&LoadedModel, &Options, Ask<'_>),
     whole: &Answers,
-    mut torn: Vec<Torn>,
+    mut torn: Vec<Varying>,
 ) -> Searched {
     let mut cuts: BTreeSet<Value> = BTreeSet::new();
     let mut last: Option<(Cut, Answers)> = None;
@@ -130,7 +131,7 @@ fn search(
             return Searched::Open(ended.into());
         }
         if answers.unfolding.is_none() {
-            return refused(last, answers.refused.map_or_else(String::new, |why| why.to_string()));
+            return refused(last, NotCut::Refused(answers.refused.map(Box::new)));
         }
         torn = found(&answers);
         last = Some((cut, answers));
@@ -142,7 +143,7 @@ fn search(
 }
 
 /// What was cut before is searched, and shows what it shows.
-fn refused(last: Option<(Cut, Answers)>, why: String) -> Searched {
+fn refused(last: Option<(Cut, Answers)>, why: NotCut) -> Searched {
     match last {
         Some(found) => Searched::Cut(Box::new(found), Some(why)),
         None => Searched::Refused(why),
@@ -150,7 +151,7 @@ fn refused(last: Option<(Cut, Answers)>, why: String) -> Searched {
 }
 
 /// What may be torn though an answer takes it for whole.
-fn found(answers: &Answers) -> Vec<Torn> {
+fn found(answers: &Answers) -> Vec<Varying> {
     let Some(unfolding) = &answers.unfolding else { return Vec::new() };
     // Where the axioms do not apply, an answer may be left open because of torn values alone (`crate::judge::mixed_size`).
     let is_open = |finding: &Finding| finding.why().is_some_and(|why| !matches!(why, Why::MixedSize { .. }));
@@ -219,7 +220,7 @@ fn may_race(unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
 }
 
 /// Of these locations those whose values differ in more than one byte, so that a mixture of two is a third, or may.
-fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<Torn> {
+fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<Varying> {
     let is_wide = |id: &LocationId| {
         let location = &unfolding.locations[id.index()];
         location.role == LocationRole::Data && location.ty.bits > 8
@@ -231,10 +232,10 @@ fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<To
     let wide = raced.iter().filter(|(id, _)| is_wide(id));
     let torn = wide.filter_map(|(&location, &span)| {
         let Some(values) = all.get(location.index()).cloned().flatten() else {
-            return Some(Torn { span, location, values: Vec::new(), varying: None });
+            return Some(Varying { span, location, values: Vec::new(), varying: None });
         };
         let varying = varying_bytes(&values, unfolding.locations[location.index()].ty.bits);
-        (varying.len() > 1).then_some(Torn { span, location, values, varying: Some(varying) })
+        (varying.len() > 1).then_some(Varying { span, location, values, varying: Some(varying) })
     });
     torn.collect()
 }
@@ -257,16 +258,18 @@ fn opened(mut whole: Answers, why: &Why) -> Answers {
 }
 
 /// What was found stands; what was not may need a torn value, and is not known.
-fn warned(test: &Test, mut whole: Answers, (span, location): &(Span, String), (races, why): (&str, &str)) -> Answers {
+fn warned(
+    test: &Test,
+    mut whole: Answers,
+    (span, location): &(Span, String),
+    (race, why): (Racing, NotCut),
+) -> Answers {
     let mut questions = test.program.questions.iter().zip(&whole.findings);
     if !questions.any(|(question, finding)| finding.is_no() && !question.condition.terms().is_empty()) {
         return whole;
     }
-    let message = format!(
-        "{location} {races}, and only a morally strong read is promised a whole value: mixtures of the bytes of several \
-         were not searched ({why})"
-    );
-    whole.torn.push(TornWarning { name: MAY_BE, span: *span, message });
+    let what = Torn::NotSearched { location: location.clone(), race, why };
+    whole.torn.push(TornWarning { name: MAY_BE, span: *span, what });
     // Unknown initial values vary in every byte: nothing would be left that is known. Their tests keep the whole answer.
     if unknowns(&test.program).is_empty() {
         whole.leave_open(&Why::Size(Undecided::TornValue(location.clone())), Left::Questions);
@@ -278,12 +281,9 @@ fn warned(test: &Test, mut whole: Answers, (span, location): &(Span, String), (r
 fn told(test: &Test, whole: &Answers, cut: Cut, mut answers: Answers, place: &(Span, String)) -> Answers {
     for (at, before) in whole.findings.iter().enumerate() {
         let Some(shown) = answers.witness(at).filter(|_| before.is_no()) else { continue };
-        let mixture = words::mixture(&cut.test, &shown.of, &shown.execution);
-        let (span, how) = mixture.unwrap_or_else(|| {
-            (place.0, format!("the final value of {} is put together of the bytes of several writes", place.1))
-        });
-        let message = format!("the outcome needs a torn value: {how}; only morally strong accesses are whole");
-        answers.torn.push(TornWarning { name: IS, span, message });
+        let mixture = mixture::first(&cut.test, &shown.of, &shown.execution);
+        let (span, what) = mixture.unwrap_or_else(|| (place.0, Torn::Final { location: place.1.clone() }));
+        answers.torn.push(TornWarning { name: IS, span, what });
     }
     Answers { subject: Subject::Cut(Arc::new(cut.whole(test))), ..answers }
 }

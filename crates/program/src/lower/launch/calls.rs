@@ -11,6 +11,7 @@ use fencepost_syntax::{Diagnostic, Span};
 use crate::ids::KernelId;
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::{Findings, Refusal};
+use crate::program::lint::LintKind;
 use crate::program::{HostCall, Instruction, Operation};
 use crate::sections;
 
@@ -205,11 +206,8 @@ pub(crate) fn event_holds(
         Calls::InOrder => return true,
         Calls::Either => return false,
         Calls::Reversed => {
-            let message = format!(
-                "kernel {second} waits for event `{event}` before it is recorded (behind kernel {first}, which is launched \
-                 later), and so for nothing: launch kernel {first} first"
-            );
-            findings.lint("unrecorded-event", span, message, sections::MEMORY_SYNCHRONIZATION);
+            let what = LintKind::Unrecorded { event: event.to_owned(), recorded_behind: first, waits: second };
+            findings.lint(span, what, sections::MEMORY_SYNCHRONIZATION);
             return false;
         }
         Calls::MayLack => format!("a wait for event `{event}`, whose kernel {first} may not have been launched"),

@@ -8,6 +8,7 @@ use fencepost_syntax::{Span, limits};
 
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
+use crate::program::lint::LintKind;
 use crate::program::{Barrier, BarrierKind, BarrierLevel, Operand, Operation, Place, Unsupported};
 use crate::sections;
 use crate::unfolding::barrier::participants;
@@ -42,7 +43,7 @@ pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
             };
             let this = Use { place: thread.place, barrier, count, span: code.span };
             if let Some(what) = uses.iter().find_map(|earlier| conflict(earlier, &this)) {
-                findings.lint("barrier-count", this.span, what.clone(), sections::BAR);
+                findings.lint(this.span, LintKind::BarriersDiffer { what: what.clone() }, sections::BAR);
                 findings.unsupported.push(Unsupported { span: this.span, what });
             }
             uses.push(this);

@@ -12,6 +12,7 @@ use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
 
 use crate::lower::findings::Findings;
+use crate::program::lint::LintKind;
 use crate::sections;
 use crate::table::modifier::spelled;
 
@@ -42,11 +43,7 @@ pub(crate) fn collect(body: &[Statement], findings: &mut Findings) {
         let Some(tree) = instruction(statement).filter(|tree| is_aligned(tree)) else { continue };
         let guarded = states[at].as_ref().and_then(|state| chosen(tree, state));
         if guarded.is_some() || flow.is_on_one_side(at, &states) {
-            let message = format!(
-                "{} is `.aligned`, for all threads of a warp together, and only some lanes of the warp come here",
-                spelled(tree)
-            );
-            findings.lint("divergent-aligned", tree.span(), message, section(tree));
+            findings.lint(tree.span(), LintKind::Divergent { form: spelled(tree) }, section(tree));
         }
     }
 }

@@ -4,41 +4,26 @@
 use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::program::asynchronous::{Action, Completion, Covered, Family};
+use crate::program::lint::{GroupKind, LintKind};
 use crate::program::{Instruction, Operation, Scope};
 use crate::sections;
 use crate::tag::Tag;
 
-struct Words {
+struct Counted {
     family: Family,
-    operation: &'static str,
-    commit: &'static str,
+    kind: GroupKind,
     section: &'static str,
 }
 
-const FAMILIES: &[Words] = &[
-    Words {
-        family: Family::CpAsync,
-        operation: "`cp.async`",
-        commit: "`cp.async.commit_group`",
-        section: sections::CP_ASYNC_WAIT_GROUP,
-    },
-    Words {
-        family: Family::Bulk,
-        operation: "bulk copy",
-        commit: "`cp.async.bulk.commit_group`",
-        section: sections::CP_ASYNC_BULK_WAIT_GROUP,
-    },
-    Words {
-        family: Family::Wgmma,
-        operation: "`wgmma`",
-        commit: "`wgmma.commit_group`",
-        section: sections::WGMMA_SYNCHRONIZATION,
-    },
+const FAMILIES: &[Counted] = &[
+    Counted { family: Family::CpAsync, kind: GroupKind::CpAsync, section: sections::CP_ASYNC_WAIT_GROUP },
+    Counted { family: Family::Bulk, kind: GroupKind::Bulk, section: sections::CP_ASYNC_BULK_WAIT_GROUP },
+    Counted { family: Family::Wgmma, kind: GroupKind::Wgmma, section: sections::WGMMA_SYNCHRONIZATION },
 ];
 
 pub(crate) fn collect(thread: &ThreadBuilder, findings: &mut Findings) {
-    for words in FAMILIES {
-        waits(thread, words, findings);
+    for counted in FAMILIES {
+        waits(thread, counted, findings);
     }
     read_wait(thread, findings);
 }
@@ -58,48 +43,41 @@ fn loops(thread: &ThreadBuilder) -> bool {
     })
 }
 
-fn waits(thread: &ThreadBuilder, words: &Words, findings: &mut Findings) {
-    let actions = || thread.code.iter().map(|code| action(code, words.family));
+fn waits(thread: &ThreadBuilder, counted: &Counted, findings: &mut Findings) {
+    let actions = || thread.code.iter().map(|code| action(code, counted.family));
     let is_commit = |action: &Option<&Action>| matches!(action, Some(Action::Commit));
     let is_start = |action: &Option<&Action>| matches!(action, Some(Action::Start(_)));
     let is_wait = |action: &Option<&Action>| matches!(action, Some(Action::WaitGroup { .. }));
     let wide = loops(thread);
     for (at, code) in thread.code.iter().enumerate() {
-        let Some(Action::WaitGroup { newest, .. }) = action(code, words.family) else { continue };
+        let Some(Action::WaitGroup { newest, .. }) = action(code, counted.family) else { continue };
         // The first rounds of an unrolled pipeline wait for nothing, and later ones do.
         // In a loop everything may have come before.
         let seen = if wide { thread.code.len() } else { at };
         let groups = actions().take(seen).filter(is_commit).count();
-        let Words { operation, commit, section, .. } = words;
+        let Counted { kind, section, .. } = counted;
         if !actions().take(seen).any(|action| is_start(&action)) {
-            let message = format!(
-                "this thread has started no {operation}: groups are counted per thread, so it waits for nothing"
-            );
-            findings.lint("wait-of-nothing", code.span, message, section);
+            findings.lint(code.span, LintKind::NothingStarted(*kind), section);
         } else if groups == 0 {
-            let message = format!("nothing was committed with {commit} before this wait, so it waits for nothing");
-            findings.lint("missing-commit", code.span, message, section);
+            findings.lint(code.span, LintKind::NothingCommitted(*kind), section);
         } else if !wide
             && *newest > 0
             && *newest as usize >= groups
             && !actions().skip(at + 1).any(|later| is_wait(&later))
         {
-            let message = format!(
-                "no more than {groups} groups are committed here, and the wait leaves {newest} in flight: it waits for nothing"
-            );
-            findings.lint("wait-of-nothing", code.span, message, section);
+            findings.lint(code.span, LintKind::AllLeftInFlight { committed: groups, left: *newest }, section);
         }
     }
-    uncommitted(thread, words, findings);
+    uncommitted(thread, counted, findings);
 }
 
 /// An operation in front of a wait that no commit follows at all.
-fn uncommitted(thread: &ThreadBuilder, words: &Words, findings: &mut Findings) {
+fn uncommitted(thread: &ThreadBuilder, counted: &Counted, findings: &mut Findings) {
     if loops(thread) {
         return;
     }
     let place = |wanted: fn(&Action) -> bool| {
-        thread.code.iter().rposition(|code| action(code, words.family).is_some_and(wanted))
+        thread.code.iter().rposition(|code| action(code, counted.family).is_some_and(wanted))
     };
     let start = place(|action| matches!(action, Action::Start(start) if matches!(start.completion, Completion::Group)));
     let commit = place(|action| matches!(action, Action::Commit));
@@ -107,8 +85,7 @@ fn uncommitted(thread: &ThreadBuilder, words: &Words, findings: &mut Findings) {
     let covered = place(|action| matches!(action, Action::WaitAll | Action::Arrive(_)));
     let (Some(start), Some(commit), Some(wait)) = (start, commit, wait) else { return };
     if commit < start && start < wait && covered.is_none_or(|covered| covered < start) {
-        let message = format!("no {} follows, so no wait covers this operation", words.commit);
-        findings.lint("missing-commit", thread.code[start].span, message, words.section);
+        findings.lint(thread.code[start].span, LintKind::Uncommitted(counted.kind), counted.section);
     }
 }
 
@@ -132,9 +109,7 @@ fn read_wait(thread: &ThreadBuilder, findings: &mut Findings) {
             matches!(action(code, Family::Bulk), Some(Action::WaitGroup { covered: Covered::Everything, .. }))
         };
         if thread.code[at..].iter().take_while(|code| !completes(code)).any(publishes) {
-            let message = "`.read` waits until the sources are read; what follows releases to the GPU, and the destinations \
-                           may not be written yet";
-            findings.lint("read-wait-publishes", code.span, message.to_string(), sections::CP_ASYNC_BULK_WAIT_GROUP);
+            findings.lint(code.span, LintKind::ReadWaitPublishes, sections::CP_ASYNC_BULK_WAIT_GROUP);
         }
     }
 }

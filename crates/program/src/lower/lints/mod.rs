@@ -12,12 +12,13 @@ use fencepost_syntax::litmus::{Declaration, Dialect, Litmus, Statement};
 
 use crate::ids::LocationId;
 use crate::lower::builder::ThreadBuilder;
-use crate::lower::findings::{Findings, Floor};
+use crate::lower::findings::Findings;
 use crate::lower::launch::Launches;
 use crate::lower::names::Names;
 use crate::program::asynchronous::{Action, Family};
+use crate::program::lint::{Lint, LintKind};
 use crate::program::{
-    AddressOperand, Cover, FenceCover, Instruction, Lint, LocationRole, Operation, Place, Scope, Space, Version,
+    AddressOperand, Cover, FenceCover, Instruction, LocationRole, Operation, Place, Scope, Space, Version,
 };
 use crate::sections;
 use crate::table::modifier::spelled;
@@ -42,7 +43,8 @@ pub(crate) fn collect(text: &Text<'_>, findings: &mut Findings) -> Vec<Lint> {
     floors.sort_by_key(|floor| (floor.span.start, std::cmp::Reverse(floor.since)));
     floors.dedup_by_key(|floor| floor.span.start);
     for floor in floors.iter().filter(|floor| floor.since > text.version) {
-        findings.lint("newer-version", floor.span, too_new(floor, text.version), floor.section);
+        let what = LintKind::Newer { form: floor.what.clone(), since: floor.since, stated: text.version };
+        findings.lint(floor.span, what, floor.section);
     }
     for thread in text.threads {
         for (at, code) in thread.code.iter().enumerate() {
@@ -72,20 +74,10 @@ fn growing_allocations(thread: &ThreadBuilder, findings: &mut Findings) {
         let Operation::Async(operation) = &code.operation else { continue };
         let Action::Allocate { count: Some(count), .. } = operation.action else { continue };
         if let Some(before) = least.filter(|before| *before < count) {
-            let message =
-                format!("{count} columns of tensor memory are allocated after {before}: the number must not increase");
-            findings.lint("growing-allocation", code.span, message, sections::TCGEN05_ALLOC);
+            findings.lint(code.span, LintKind::GrowingAllocation { count, before }, sections::TCGEN05_ALLOC);
         }
         least = Some(least.map_or(count, |before| before.min(count)));
     }
-}
-
-fn too_new(floor: &Floor, version: Version) -> String {
-    let (since, stated) = (floor.since, version);
-    format!(
-        "{} came with PTX {}.{}, and the text says `.version {}.{}`",
-        floor.what, since.major, since.minor, stated.major, stated.minor
-    )
 }
 
 impl Text<'_> {
@@ -102,8 +94,8 @@ impl Text<'_> {
         for statement in threads.flat_map(|thread| &thread.body) {
             let Statement::Instruction { instruction, .. } = statement else { continue };
             if let Some((needed, section)) = lacks(instruction, target) {
-                let message = format!("{} needs {needed}, and the text says `.target {name}`", spelled(instruction));
-                findings.lint("missing-target", instruction.span(), message, section);
+                let what = LintKind::TargetLacks { form: spelled(instruction), needed, target: name.clone() };
+                findings.lint(instruction.span(), what, section);
             }
         }
     }
@@ -130,17 +122,13 @@ impl Text<'_> {
             {
                 let owner = self.location(thread, address).and_then(|location| self.owner(location));
                 if owner.is_some_and(|owner| owner != thread.place) {
-                    let message = "an arrive on the mbarrier of another CTA orders nothing with scope `.cta`: \
-                                   write `.release.cluster`";
-                    findings.lint("remote-arrive-scope", code.span, message.to_string(), MBARRIER);
+                    findings.lint(code.span, LintKind::RemoteArriveScope, MBARRIER);
                 }
             }
             Operation::MbarrierWait(wait) if wait.scope == Some(Scope::Cta) && wait.answered_yes.has(Tag::Acquire) => {
                 let location = self.location(thread, &wait.address);
                 if location.is_some_and(|location| self.is_reached_from_elsewhere(thread.place, location)) {
-                    let message = "another CTA arrives on this mbarrier, and a wait with scope `.cta` acquires nothing \
-                                   from it: write `.acquire.cluster`";
-                    findings.lint("remote-wait-scope", code.span, message.to_string(), MBARRIER);
+                    findings.lint(code.span, LintKind::RemoteWaitScope, MBARRIER);
                 }
             }
             _ => {}
@@ -170,25 +158,23 @@ impl Text<'_> {
         };
         let missing = match cover {
             FenceCover::Fixed(Cover::Global) => {
-                (!is_in(|space| space.is_none_or(|space| space == Space::Global))).then_some("global")
+                (!is_in(|space| space.is_none_or(|space| space == Space::Global))).then_some(Space::Global)
             }
             FenceCover::Fixed(Cover::SharedCta | Cover::SharedCluster) => {
-                (!is_in(|space| space == Some(Space::Shared))).then_some("shared")
+                (!is_in(|space| space == Some(Space::Shared))).then_some(Space::Shared)
             }
             FenceCover::Fixed(Cover::Everything | Cover::Locations(_)) => None,
             FenceCover::TensorMap(map) => {
                 let space =
                     self.location(thread, map).and_then(|location| self.names.locations[location.index()].space);
                 if space.is_some_and(|space| space != Space::Global) {
-                    let message = "a tensor map that is acquired must be in global memory".to_string();
-                    findings.lint("map-not-global", code.span, message, FENCE);
+                    findings.lint(code.span, LintKind::MapNotGlobal, FENCE);
                 }
                 None
             }
         };
         if let Some(space) = missing.filter(|_| tags.has(Tag::ProxyFence)) {
-            let message = format!("this fence is about {space} memory, of which the test accesses none");
-            findings.lint("fence-of-nothing", code.span, message, FENCE);
+            findings.lint(code.span, LintKind::FenceOfNothing { space }, FENCE);
         }
     }
 
@@ -205,9 +191,7 @@ impl Text<'_> {
         for &(first, second) in &self.launches.dependents {
             let trigger = marked(first, Tag::LaunchDependents);
             if let Some(span) = trigger.filter(|_| marked(second, Tag::GridWait).is_none()) {
-                let message =
-                    format!("kernel {} may start here, and has no `griddepcontrol.wait` for what follows", second.0);
-                findings.lint("unawaited-launch", span, message, sections::GRIDDEPCONTROL);
+                findings.lint(span, LintKind::Unawaited { kernel: second.0 }, sections::GRIDDEPCONTROL);
             }
         }
     }
@@ -231,8 +215,7 @@ fn relaxed_wait(thread: &ThreadBuilder, at: usize, code: &Instruction, findings:
     };
     let later = thread.code[at..].iter().take_while(|later| !acquires(later));
     if later.into_iter().any(is_data_access) {
-        let message = "a relaxed wait acquires nothing, and memory is accessed behind it without an acquire fence";
-        findings.lint("relaxed-wait", code.span, message.to_string(), MBARRIER);
+        findings.lint(code.span, LintKind::RelaxedWait, MBARRIER);
     }
 }
 

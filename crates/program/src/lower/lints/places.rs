@@ -7,7 +7,8 @@ use crate::lower::builder::ThreadBuilder;
 use crate::lower::findings::Findings;
 use crate::lower::lints::Text;
 use crate::program::asynchronous::{Action, Base};
-use crate::program::{AddressOperand, Instruction, Lint, Operation, Space};
+use crate::program::lint::LintKind;
+use crate::program::{AddressOperand, Instruction, Operation, Space};
 use crate::sections;
 use crate::tag::Tag;
 
@@ -41,9 +42,8 @@ impl Text<'_> {
         let AddressOperand::Static(address) = operand else { return };
         let address = &self.names.addresses[address.index()];
         if address.value.0 % 8 != 0 {
-            let message =
-                format!("`{}` is not aligned: the address of an mbarrier is a multiple of 8 bytes", address.name);
-            findings.lint("misaligned", span, message, sections::MBARRIER_OBJECT);
+            let what = LintKind::MisalignedMbarrier { address: address.name.clone() };
+            findings.lint(span, what, sections::MBARRIER_OBJECT);
         }
     }
 
@@ -60,8 +60,8 @@ impl Text<'_> {
             };
             let address = &self.names.addresses[address.index()];
             if address.value.0 % wanted != 0 {
-                let (name, message, section) = Lint::misaligned(&address.name, wanted);
-                findings.lint(name, code.span, message, section);
+                let what = LintKind::MisalignedCopy { address: address.name.clone(), wanted };
+                findings.lint(code.span, what, sections::ASYNC_COPY);
             }
         }
     }

@@ -24,6 +24,7 @@ use crate::lower::memory::layout::{HALF_SHIFT, LANES, lane, quarter};
 use crate::lower::names::{Names, VariableId};
 use crate::program::asynchronous::{Action, Lanes, Start, Tensor, TensorKind};
 use crate::program::def_use::defined;
+use crate::program::lint::LintKind;
 use crate::program::{Address, AddressOperand, Initial, Instruction, LocalValue, Location, Operand, Operation, Space};
 use crate::sections;
 use crate::value::Value;
@@ -155,22 +156,12 @@ fn cut(names: &mut Names, id: VariableId, part: Part) {
 /// A warp reaches one quarter: the one of its number, where the test says that.
 fn check(thread: &ThreadBuilder, quarters: &BTreeSet<u8>, before: &BTreeSet<u8>, span: Span, findings: &mut Findings) {
     let [quarter] = quarters.iter().copied().collect::<Vec<u8>>()[..] else { return };
-    let named = |quarter: u8| format!("lanes {} to {}", 32 * u32::from(quarter), 32 * u32::from(quarter) + 31);
-    let message = match (warp(thread), before.iter().find(|other| **other != quarter)) {
-        (Some(warp), _) if warp % 4 != i128::from(quarter) => {
-            let own = named((warp % 4) as u8);
-            format!("warp {warp} reaches {own} of tensor memory, and this address is of {}", named(quarter))
-        }
-        (None, Some(other)) => format!(
-            "a warp reaches one quarter of the lanes of tensor memory, that of its number modulo 4: this address is of {}, \
-             another that {} uses of {}",
-            named(quarter),
-            thread.name(),
-            named(*other)
-        ),
+    let what = match (warp(thread), before.iter().find(|other| **other != quarter)) {
+        (Some(warp), _) if warp % 4 != i128::from(quarter) => LintKind::OtherQuarter { warp, quarter },
+        (None, Some(&other)) => LintKind::TwoQuarters { thread: thread.name().to_owned(), quarter, other },
         _ => return,
     };
-    findings.lint("lane-quarter", span, message, SECTION);
+    findings.lint(span, what, SECTION);
 }
 
 /// The number of the thread's warp, where the declarations say it.

@@ -7,6 +7,7 @@ use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::context::Context;
 use crate::lower::findings::Refusal;
+use crate::program::lint::LintKind;
 use crate::program::{Cover, Feature, FenceCover, Operation, Scope};
 use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
@@ -181,8 +182,7 @@ fn map(context: &mut Context<'_>, tree: &Instruction, words: &Words) -> Result<F
     match size.node {
         TreeOperand::Integer(128) => {}
         TreeOperand::Integer(bytes) => {
-            let message = format!("a tensor map has 128 bytes, not {bytes}");
-            context.findings.lint("tensormap-size", size.span, message, sections::FENCE);
+            context.findings.lint(size.span, LintKind::TensorMapSize { bytes }, sections::FENCE);
         }
         _ => return Err(Refusal::error(size.span, "the size of a tensor map is the constant 128")),
     }

@@ -10,6 +10,7 @@ use crate::program::asynchronous::{
     Action, Arrive, Completion, Counting, Effect, Family, Lanes, Order, Reduced, Region, RegionId, Replicas, Size,
     Start, Tensor, TensorKind, Told, Valid,
 };
+use crate::program::lint::LintKind;
 use crate::program::{AddressOperand, Feature, FenceCover, Operation, Space};
 use crate::sections;
 use crate::table::form::{self, Form, Slot, Words, version};
@@ -238,8 +239,7 @@ fn column_count(context: &mut Context<'_>, operand: &Spanned<TreeOperand>) -> Op
     let TreeOperand::Integer(count) = operand.node else { return None };
     let count = u32::try_from(count).ok();
     if !count.is_some_and(|count| count.is_power_of_two() && (32..=512).contains(&count)) {
-        let message = "columns of tensor memory are given in powers of two from 32 to 512".to_string();
-        context.findings.lint("column-count", operand.span, message, sections::TCGEN05_ALLOC);
+        context.findings.lint(operand.span, LintKind::ColumnCount, sections::TCGEN05_ALLOC);
     }
     count
 }
