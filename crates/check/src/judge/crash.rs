@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
         let mut steps = 0u32;
         let mut go_on = || {
             steps += 1;
-            steps % 1024 != 0 || !budget.is_over()
+            !steps.is_multiple_of(1024) || !budget.is_over()
         };
         let Some(states) = evaluator.states(self.unfolding, execution, self.terms, &mut go_on) else {
             totals.ended = Some(Why::Internal("an execution has no state to crash in".to_owned()));

@@ -1,6 +1,7 @@
 //! Recovery: the recovery program is run from everything that persistent memory may hold after a crash, and from everything that it
 //! may hold after a crash of a recovery, until there is nothing new.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use fencepost_program::program::{Program, Recovery, Term};
@@ -100,9 +101,9 @@ impl Runs<'_> {
         let crashes = Search::new(&session, &unfolding, &self.memory, &[]).run();
         let mut new = Vec::new();
         for (left, crashed) in crashes.images {
-            if !self.origins.contains_key(&left) {
-                new.push(left.clone());
-                self.origins.insert(left, Origin { before: Some(image.clone()), crashed });
+            if let Entry::Vacant(place) = self.origins.entry(left) {
+                new.push(place.key().clone());
+                place.insert(Origin { before: Some(image.clone()), crashed });
             }
         }
         match crashes.stopped {

@@ -32,7 +32,7 @@ pub fn put_into_words(report: &mut Report) {
             answer.why.iter_mut().for_each(unknown::fill);
             pieces(&mut answer.missing);
         }
-        for recovery in &mut crashes.recovery {
+        if let Some(recovery) = &mut crashes.recovery {
             for answer in recovery.questions.iter_mut().chain([&mut recovery.ending]) {
                 answer.why.iter_mut().for_each(unknown::fill);
                 pieces(&mut answer.missing);

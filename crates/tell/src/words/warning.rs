@@ -9,7 +9,7 @@ use fencepost_report::warning::{GroupKind, NotCut, Racing, RunRule, TakenBytes, 
 use super::unknown;
 
 /// Fills the messages where there is data to make them from. Warnings of one place are sorted by what they say.
-pub(super) fn fill(warnings: &mut Vec<Warning>) {
+pub(super) fn fill(warnings: &mut [Warning]) {
     for warning in warnings.iter_mut() {
         if let Some(what) = &warning.what {
             warning.message = text(what);
