@@ -245,24 +245,22 @@ fn write_queues(question: &Question, state: &State, sm: Sm, names: &mut Names, o
     }
 }
 
-/// Sorts what is in flight; only flights of one line have an order.
+/// Sorts what is in flight: line by line, the flights of a line by age.
 fn sort_flights(state: &State, sm: Sm, names: &Names, order: &mut [u8]) {
     let flights = &state.buffer(sm).in_flight;
     let entries = &state.buffer(sm).entries;
     let key = |at: u8| {
-        let flight = flights[usize::from(at)];
-        (entries.iter().position(|entry| entry.line() == Some(flight.line)), columns(state, names, flight.data))
+        let line = flights[usize::from(at)].line;
+        let own = |other: &usize| flights[*other].line == line;
+        let first = (0..flights.len()).find(own).unwrap_or_default();
+        let last = (0..flights.len()).rfind(own).unwrap_or_default();
+        let known = [first, last].map(|other| columns(state, names, flights[other].data));
+        let count = (0..flights.len()).filter(own).count();
+        (entries.iter().position(|entry| entry.line() == Some(line)), count, known, first, at)
     };
-    for end in 0..order.len() {
-        order[end] = end as u8;
-        let mut at = end;
-        while at > 0
-            && flights[usize::from(order[at - 1])].line != flights[usize::from(order[at])].line
-            && key(order[at - 1]) > key(order[at])
-        {
-            order.swap(at - 1, at);
-            at -= 1;
-        }
+    order.iter_mut().enumerate().for_each(|(at, place)| *place = at as u8);
+    if order.len() > 1 {
+        order.sort_unstable_by_key(|at| key(*at));
     }
 }
 
@@ -361,5 +359,62 @@ fn read_queues(question: &Question, state: &mut State, sm: Sm, persists: &mut u8
     for _ in 0..from.take(COUNT_BITS) {
         let line = if is_reduced { NO_LINE } else { Line(from.take(LINE_BITS) as u32) };
         buffer.in_flight.push(Flight { line, data: next() });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{pack, unpack, words};
+    use crate::persist_buffer::refine::random::Random;
+    use crate::persist_buffer::refine::state::{State, Step};
+    use crate::persist_buffer::refine::{Question, Scopes, Search, Sms};
+    use crate::persist_buffer::rules::Merge;
+
+    fn packed(question: &Question, state: &State) -> Vec<u64> {
+        let mut packed = vec![0; words(question) as usize];
+        pack(question, state, &mut packed);
+        packed
+    }
+
+    fn successors(question: &Question, state: &State) -> Vec<Option<Vec<u64>>> {
+        let mut steps = Vec::new();
+        question.hardware_steps(state, &mut steps);
+        question.operations(state, &mut steps);
+        let after = |step: Step| {
+            let mut after = state.clone();
+            question.take(&mut after, step).ok().map(|()| packed(question, &after))
+        };
+        let mut all: Vec<_> = steps.into_iter().map(after).collect();
+        all.sort();
+        all
+    }
+
+    /// A state that is packed and unpacked again can do the same, up to names.
+    #[test]
+    fn a_packed_state_does_what_the_state_does() {
+        let mut random = Random(11);
+        let block = Question::new(Merge::Paper, 8);
+        let device = Question { sms: Sms::Two, scopes: Scopes::BlockAndDevice, ..block };
+        for run in 0..1000 {
+            let mut question = if run % 2 == 0 { block } else { device };
+            question.search = if run % 4 < 2 { Search::Full } else { Search::Reduced };
+            let mut state = question.initial();
+            let mut operations = 0;
+            while operations < 7 {
+                let mut steps = Vec::new();
+                question.hardware_steps(&state, &mut steps);
+                if steps.is_empty() || random.below(3) > 0 {
+                    let hardware = steps.len();
+                    question.operations(&state, &mut steps);
+                    steps.drain(..if steps.len() > hardware { hardware } else { 0 });
+                    operations += 1;
+                }
+                let step = steps[random.below(steps.len())];
+                question.take(&mut state, step).expect("the paper's buffer breaks nothing");
+                let mut again = question.initial();
+                unpack(&question, &packed(&question, &state), &mut again);
+                assert_eq!(successors(&question, &again), successors(&question, &state), "{state:?}");
+            }
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! Nothing is computed on the way here. The persist memory order is the transitive closure of the two rules, by matrices; whether
 //! an image is allowed is decided by trying every set of persists.
 
-use super::monitor::{Persists, Source};
+use super::monitor::{Monitor, Persist, Persists, Source};
+use super::random::Random;
 use super::state::{Sm, State, Step};
 use super::{Outcome, Question, Scopes, Sms, WARPS, refine};
 use crate::persist_buffer::buffer::{Kind, Line, PersistBuffer, Point, Scope};
@@ -221,19 +222,6 @@ impl Run<'_> {
     }
 }
 
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % limit as u64) as usize
-    }
-}
-
 /// Where the programs run.
 fn places(merge: Merge, operations: u8) -> [Question; 3] {
     let block = Question::new(merge, operations);
@@ -285,6 +273,65 @@ fn the_monitor_agrees_with_the_definitions() {
         if random_run(&question, &mut random) { kept += 1 } else { broken += 1 }
     }
     assert!(kept > 2000 && broken > 300, "{kept} {broken}");
+}
+
+/// Programs alone, without hardware: the order of the persists is the order by definition, however long the chains.
+#[test]
+fn the_monitor_computes_the_persist_order() {
+    let mut random = Random(13);
+    let [block, _, device] = places(Merge::Paper, 10);
+    let mut ordered = 0;
+    for run in 0..4000 {
+        let question = if run % 2 == 0 { &block } else { &device };
+        let mut monitor = Monitor::default();
+        let mut run = Run::new(question);
+        let mut stores = Vec::new();
+        for _ in 0..16 {
+            let warp = Warp(random.below(WARPS) as u8);
+            let scope = [Scope::Block, Scope::Device][random.below(2)];
+            match random.below(6) {
+                0..=1 if stores.len() < 10 => {
+                    let persist = Persist(stores.len() as u8);
+                    stores.push(run.happens(warp, Action::Store(Line(persist.0.into()))));
+                    monitor.store(warp, persist);
+                }
+                2 => {
+                    run.happens(warp, Action::Fence);
+                    monitor.fence(warp);
+                }
+                3 => {
+                    let event = run.happens(warp, Action::Release(scope));
+                    run.flags[usize::from(warp.0)] = Some(event);
+                    if scope == Scope::Device {
+                        run.flags[usize::from(warp.0) + WARPS] = Some(event);
+                    }
+                    monitor.release(warp, scope);
+                }
+                _ => {
+                    let from = Warp(random.below(WARPS) as u8);
+                    let is_near = question.sm(from) == question.sm(warp);
+                    let source = match scope {
+                        _ if is_near => Source::SameBlock(from),
+                        Scope::Device => Source::Device(from),
+                        Scope::Block => Source::Unrelated,
+                    };
+                    // Whatever the scopes: the definitions decide whether it synchronises.
+                    let flag = usize::from(from.0) + if is_near { 0 } else { WARPS };
+                    run.happens(warp, Action::Acquire(scope, run.flags[flag]));
+                    monitor.acquire(warp, source);
+                }
+            }
+        }
+        let order = run.persist_order();
+        for (number, store) in stores.iter().enumerate() {
+            for (other, before) in stores.iter().enumerate() {
+                let is_before = monitor.preceding[number].contains(Persist(other as u8));
+                assert_eq!(is_before, order[*before][*store], "{:?}", run.events);
+                ordered += usize::from(is_before);
+            }
+        }
+    }
+    assert!(ordered > 2000, "{ordered}");
 }
 
 /// Whether all promises were kept.

@@ -24,8 +24,12 @@ mod encode;
 #[cfg(test)]
 mod literal;
 mod monitor;
+#[cfg(test)]
+mod random;
 mod reduce;
 mod search;
+#[cfg(test)]
+mod simulation;
 mod state;
 mod trace;
 mod transitions;

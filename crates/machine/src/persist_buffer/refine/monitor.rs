@@ -118,10 +118,17 @@ impl Monitor {
         self.before[at].add(self.issued[at]);
     }
 
-    pub(super) fn release(&mut self, warp: Warp, scope: Scope) {
+    /// What a release of the warp would store with its flag.
+    pub(super) fn to_release(&self, warp: Warp) -> Persists {
         let at = usize::from(warp.0);
         let mut set = self.before[at];
         set.add(self.issued[at]);
+        set
+    }
+
+    pub(super) fn release(&mut self, warp: Warp, scope: Scope) {
+        let at = usize::from(warp.0);
+        let set = self.to_release(warp);
         self.released[at] = Some(set);
         if scope == Scope::Device {
             self.released_to_device[at] = Some(set);
@@ -173,5 +180,57 @@ impl Monitor {
     pub(super) fn unite(&mut self, persist: Persist, with: Persist) {
         self.sets().filter(|set| set.contains(persist)).for_each(|set| set.add(Persists::of(with)));
         self.forget(persist);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Monitor, Persist, Source, Violation};
+    use crate::persist_buffer::buffer::Scope;
+    use crate::persist_buffer::warps::Warp;
+
+    const X: Persist = Persist(0);
+    const Y: Persist = Persist(1);
+    const T0: Warp = Warp(0);
+    const T1: Warp = Warp(1);
+    const T2: Warp = Warp(2);
+
+    /// A thread without a persist of its own passes the order on.
+    #[test]
+    fn order_is_cumulative() {
+        let mut monitor = Monitor::default();
+        monitor.store(T0, X);
+        monitor.release(T0, Scope::Block);
+        monitor.acquire(T1, Source::SameBlock(T0));
+        monitor.release(T1, Scope::Block);
+        monitor.acquire(T2, Source::SameBlock(T1));
+        monitor.store(T2, Y);
+        assert_eq!(monitor.clone().arrive(Y), Err(Violation::Order));
+        assert_eq!(monitor.arrive(X), Ok(()));
+        assert_eq!(monitor.arrive(Y), Ok(()));
+    }
+
+    #[test]
+    fn a_release_orders_nothing_without_an_acquire() {
+        let mut monitor = Monitor::default();
+        monitor.store(T0, X);
+        monitor.release(T0, Scope::Block);
+        monitor.store(T0, Y);
+        assert_eq!(monitor.arrive(Y), Ok(()));
+    }
+
+    /// The store to Y is overwritten in its entry by a store that nothing is ordered before. So its arrival shows nothing; but a
+    /// dFence promises it, and with it what it comes after.
+    #[test]
+    fn a_durability_fence_promises_what_its_persists_come_after() {
+        let mut monitor = Monitor::default();
+        monitor.store(T0, X);
+        monitor.release(T0, Scope::Block);
+        monitor.acquire(T1, Source::SameBlock(T0));
+        monitor.store(T1, Y);
+        monitor.store(T2, Y);
+        assert_eq!(monitor.arrive(Y), Ok(()));
+        assert_eq!(monitor.complete_durability(T1), Err(Violation::Durability));
+        assert_eq!(monitor.complete_durability(T2), Ok(()));
     }
 }

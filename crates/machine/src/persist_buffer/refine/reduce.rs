@@ -19,10 +19,11 @@
 //! 5. *Ordering points without a persist between them are one*, and a warp's bit is dropped if no persist of the warp lies
 //!    between it and the warp's next ordering point.
 //! 6. *An acquire reads the most it can*, and a release that says no more than another, or than all readers know, is forgotten.
+//!    Who released does not matter then: the releases of an SM are a set, of at most one per warp.
 
 use super::monitor::{Persist, Persists, Source, Violation};
 use super::state::{Sm, State, Step};
-use super::{Question, Timing, WARPS};
+use super::{Acquires, Question, Timing, WARPS};
 use crate::persist_buffer::buffer::{Kind, PersistBuffer, Point, Scope};
 use crate::persist_buffer::rules::{Merge, Rule, Rules};
 use crate::persist_buffer::warps::{Warp, Warps};
@@ -95,6 +96,27 @@ pub(super) fn acquires(question: &Question, state: &State, warp: Warp, scope: Sc
     if steps.len() == first && question.may_take_nothing(state, warp) {
         steps.push(Step::Issue(warp, Point::Acquire(scope), Source::Unrelated));
     }
+}
+
+/// A release is complete.
+pub(super) fn release(question: &Question, state: &mut State, warp: Warp, scope: Scope) {
+    state.is_released |= question.acquires == Acquires::Released;
+    let set = state.monitor.to_release(warp);
+    put(question, &mut state.monitor.released, warp, set);
+    if scope == Scope::Device {
+        put(question, &mut state.monitor.released_to_device, warp, set);
+    }
+}
+
+/// Puts a release in the place of one that says no more, or in a free one.
+fn put(question: &Question, releases: &mut [Option<Persists>; WARPS], warp: Warp, set: Persists) {
+    let near = || question.all_warps().filter(|other| question.sm(*other) == question.sm(warp));
+    let places = || near().map(|other| usize::from(other.0));
+    let is_weaker = |place: &usize| releases[*place].is_some_and(|other| set.includes(other));
+    let is_free = |place: &usize| releases[*place].is_none();
+    let place = places().find(is_weaker).or_else(|| places().find(is_free));
+    // The warp's last release says no more than this one; if it was forgotten, the others leave a place free.
+    releases[place.expect("invariant: an SM has a release per warp at most")] = Some(set);
 }
 
 /// Points 1, 2 and 5.

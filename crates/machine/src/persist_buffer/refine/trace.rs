@@ -6,7 +6,7 @@
 use super::encode::{self, Names};
 use super::monitor::{Persist, Persists, Source, Violation};
 use super::state::{Sm, State, Step};
-use super::{Acquires, Counterexample, Question, Sms, Stores, Timing, WARPS};
+use super::{Acquires, Counterexample, Question, Search, Sms, Stores, Timing, WARPS};
 use crate::persist_buffer::buffer::{Kind, Line, Point, Scope};
 use crate::persist_buffer::warps::Warp;
 
@@ -133,11 +133,13 @@ impl Run<'_> {
         self.told.push(text);
     }
 
-    /// A warp releases the flag with its number.
+    /// A warp releases the flag with its number. The reduced search does not know who released.
     fn flag(&self, warp: Warp, point: Point, source: Source) -> String {
+        let is_reduced = self.question.search == Search::Reduced;
         let flag = |warp: Warp| format!(" f{}", self.warp(warp).0);
         match (point, source) {
             (Point::Release(_), _) => flag(warp),
+            (Point::Acquire(_), Source::SameBlock(_) | Source::Device(_)) if is_reduced => " (released)".to_owned(),
             (Point::Acquire(_), Source::SameBlock(from) | Source::Device(from)) => flag(from),
             (Point::Acquire(_), Source::Unrelated) => match self.question.acquires {
                 Acquires::Anything => " (initial value)".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::monitor::{Monitor, Persist, Source, Violation};
 use super::state::{Sm, State, Step};
-use super::{Acquires, Question, Scopes, Search, Stores, Timing, WARPS, reduce};
+use super::{Question, Scopes, Search, Stores, Timing, WARPS, reduce};
 use crate::persist_buffer::buffer::{Line, PersistBuffer, Point, Scope};
 use crate::persist_buffer::warps::Warp;
 
@@ -162,10 +162,10 @@ impl Question {
             }
             match state.waiting[usize::from(warp.0)].take() {
                 Some(Point::DFence) => state.monitor.complete_durability(warp)?,
-                Some(Point::Release(scope)) => {
-                    state.monitor.release(warp, scope);
-                    state.is_released |= self.acquires == Acquires::Released && self.search == Search::Reduced;
-                }
+                Some(Point::Release(scope)) => match self.search {
+                    Search::Full => state.monitor.release(warp, scope),
+                    Search::Reduced => reduce::release(self, state, warp, scope),
+                },
                 _ => {}
             }
         }
