@@ -169,3 +169,37 @@ fn what_is_wrong_about_crashes_is_said_at_its_place() {
         run.out
     );
 }
+
+/// The table of the folder, row by row, against the expectations beside the tests.
+#[test]
+fn the_table_of_the_corpus_is_what_its_tests_expect() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/persistency");
+    let read = |path: String| std::fs::read_to_string(folder.join(path)).expect("a file of the corpus");
+    let page = read("README.md".to_owned());
+    let head = page.lines().position(|line| line.starts_with("| row | test")).expect("the table");
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let models = cells(page.lines().nth(head).expect("its head"))[4..9].to_vec();
+    let rows: Vec<Vec<String>> =
+        page.lines().skip(head + 2).take_while(|line| line.starts_with('|')).map(cells).collect();
+    assert!(rows.len() >= 50, "{}", rows.len());
+    for row in rows {
+        let name = row[2].trim_matches('`');
+        let (test, expected) = (read(format!("litmus/{name}.litmus")), read(format!("litmus/{name}.expect")));
+        let is_negated = test.lines().any(|line| line.contains("~exists"));
+        for (model, letter) in models.iter().zip(&row[4..9]) {
+            let wanted = if (letter == "A") == is_negated { "Violated" } else { "Holds" };
+            let lines = expected.lines().filter(|line| line.split([' ', ':']).next() == Some(model.as_str()));
+            // An answer that depends on a contested reading is told under its default.
+            let is_default = |line: &&str| {
+                let subject = line.split(':').next().unwrap_or_default();
+                let default = ["by-value", "none", "fences-only"].iter().any(|value| subject.ends_with(value));
+                default || subject == model.as_str() && !line.contains("Depends")
+            };
+            let lines: Vec<&str> = lines.filter(is_default).collect();
+            assert!(!lines.is_empty(), "{name} under {model}: {expected}");
+            for line in lines {
+                assert!(line.contains(&format!(": {wanted},")), "{name} under {model}: {letter}, and {line}");
+            }
+        }
+    }
+}
