@@ -70,6 +70,7 @@ fn reports_of_published_bugs_follow_the_schema() {
         "launch",
         "lints",
         "nvlitmus",
+        "persistency/litmus",
         "termination",
         "x86",
     ];
