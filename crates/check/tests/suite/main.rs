@@ -9,6 +9,17 @@
 
 mod agreement;
 mod counting;
+mod crash_compare;
+mod crash_equality;
+mod crash_inclusion;
+mod crash_inclusions;
+mod crash_lawful;
+mod crash_laws;
+mod crash_literal;
+mod crash_programs;
+mod crash_recovered;
+mod crash_recovery;
+mod crash_shrink;
 mod limits_and_races;
 mod metamorphic;
 mod monotone;
