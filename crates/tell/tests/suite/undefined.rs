@@ -4,6 +4,7 @@ use fencepost_check::expect::expectation::Comparison;
 use fencepost_check::{Models, Options, Report, Test, check, load};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, herd, json, junit, table, width};
+use fencepost_tell::words::put_into_words;
 
 fn test_of(threads: &str) -> Test {
     let (mut tests, diagnostics) = load(&Source::new("t.litmus", format!("C t\n{{ x = 0; }}\n{threads}\n")));
@@ -12,7 +13,9 @@ fn test_of(threads: &str) -> Test {
 }
 
 fn report(threads: &str) -> Report {
-    check(&test_of(threads), &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report
+    let mut report = check(&test_of(threads), &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
+    put_into_words(&mut report);
+    report
 }
 
 const RACE: &str = "P0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }";
@@ -49,7 +52,8 @@ fn what_no_execution_shows_is_possible_all_the_same() {
 #[test]
 fn every_output_says_that_behaviour_is_undefined() {
     let test = test_of(&format!("{RACE}\n~exists (1:r0 = 5)"));
-    let report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
+    let mut report = check(&test, &Models::shipped("rc11-scoped").unwrap(), &Options::default()).report;
+    put_into_words(&mut report);
     let row = Row { report: &report, comparison: &Comparison::NothingExpected, required: &[] };
     let line = json::line(&row);
     assert!(line.contains("\"undefined\":{\"flags\":[\"data-race\"]"), "{line}");
