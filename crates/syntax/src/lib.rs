@@ -14,6 +14,7 @@ pub mod instruction;
 pub mod limits;
 pub mod litmus;
 pub mod ptx;
+pub mod sorted;
 pub mod span;
 pub mod suggest;
 mod text;

@@ -1,7 +1,7 @@
 //! Torn persists: where fewer bytes become durable together than an access writes, a crash may leave some of them. Persistent memory
 //! is then cut into parts of that size, each of which is a location with persists of its own.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 use std::num::NonZeroU32;
 
 use fencepost_program::lower::lower_cut;
@@ -12,7 +12,7 @@ use crate::test::Test;
 /// The test with persistent memory cut; None if nothing in it is larger.
 pub fn cut(test: &Test, granularity: Option<NonZeroU32>) -> Option<Test> {
     let bytes = i128::from(granularity?.get());
-    let mut cuts = BTreeSet::new();
+    let mut cuts = SortedSet::new();
     for address in &test.program.addresses {
         let location = &test.program.locations[address.location.index()];
         let start = address.value.0 - address.within;

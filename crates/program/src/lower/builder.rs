@@ -1,6 +1,7 @@
 //! The threads while they are lowered: registers, labels and code.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use std::collections::BTreeMap;
 
 use fencepost_syntax::c::Parameter;
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side};
@@ -21,19 +22,19 @@ use crate::value::{Type, Value};
 /// The blocks of a thread in C; see `c_blocks`.
 pub(crate) struct Blocks {
     /// Of each open block, outermost first: what its names meant outside.
-    pub(crate) open: Vec<BTreeMap<String, Option<RegisterId>>>,
+    pub(crate) open: Vec<SortedMap<String, Option<RegisterId>>>,
     /// How often a name was declared.
-    pub(crate) times: BTreeMap<String, u32>,
+    pub(crate) times: SortedMap<String, u32>,
     /// The variables whose block has ended.
-    pub(crate) ended: BTreeMap<String, Vec<RegisterId>>,
+    pub(crate) ended: SortedMap<String, Vec<RegisterId>>,
     /// Names that several ended blocks declare and the outermost does not.
-    pub(crate) ambiguous: BTreeSet<String>,
+    pub(crate) ambiguous: SortedSet<String>,
 }
 
 impl Blocks {
     pub(crate) fn new() -> Blocks {
-        let (times, ended, ambiguous) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Blocks { open: vec![BTreeMap::new()], times, ended, ambiguous }
+        let (times, ended, ambiguous) = (SortedMap::new(), SortedMap::new(), SortedSet::new());
+        Blocks { open: vec![SortedMap::new()], times, ended, ambiguous }
     }
 }
 
@@ -58,11 +59,11 @@ pub(crate) struct Qualified {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     /// Registers that conditions name, as they do.
-    pub(crate) asked: BTreeSet<String>,
+    pub(crate) asked: SortedSet<String>,
     /// Registers of several widths.
-    pub(crate) mixed: BTreeSet<String>,
+    pub(crate) mixed: SortedSet<String>,
     /// Of those: the ones whose upper half may be other than 0.
-    pub(crate) long: BTreeSet<String>,
+    pub(crate) long: SortedSet<String>,
     /// Whether something asks for the sign of a result.
     pub(crate) asks_sign: bool,
     /// How many bits all flags are made of, where the text shows that it is one number.
@@ -88,20 +89,20 @@ pub(crate) struct ThreadBuilder {
     pub(crate) guard: Option<(RegisterId, Polarity)>,
     temporaries: u32,
     /// What the parameters of a thread in C point to.
-    parameters: BTreeMap<String, String>,
+    parameters: SortedMap<String, String>,
     /// Variables of C that hold 0 or 1 only.
-    booleans: BTreeSet<RegisterId>,
+    booleans: SortedSet<RegisterId>,
     /// Registers the declarations give a value, and where.
-    initialised: BTreeMap<RegisterId, Span>,
+    initialised: SortedMap<RegisterId, Span>,
     /// Accesses through a register that say their state space.
     pub(crate) qualified: Vec<Qualified>,
     /// Whether code asks in which state space an address lies, so that an access may be one that is never made.
     pub(crate) asks_spaces: bool,
-    pub(crate) wordings: BTreeMap<Span, Wording>,
+    pub(crate) wordings: SortedMap<Span, Wording>,
     /// Of a thread in x86: what its text shows.
     pub(crate) scan: Scan,
     /// Registers of instructions that were refused: what is in them is not known.
-    pub(crate) excused: BTreeSet<RegisterId>,
+    pub(crate) excused: SortedSet<RegisterId>,
 }
 
 /// One builder per thread. A PTX thread without any placement runs in CTA 0 of GPU 0, as Dartagnan's missing parts are 0;
@@ -168,14 +169,14 @@ impl ThreadBuilder {
             span: Span::default(),
             guard: None,
             temporaries: 0,
-            parameters: BTreeMap::new(),
-            booleans: BTreeSet::new(),
-            initialised: BTreeMap::new(),
+            parameters: SortedMap::new(),
+            booleans: SortedSet::new(),
+            initialised: SortedMap::new(),
             qualified: Vec::new(),
             asks_spaces: false,
-            wordings: BTreeMap::new(),
+            wordings: SortedMap::new(),
             scan: Scan::default(),
-            excused: BTreeSet::new(),
+            excused: SortedSet::new(),
         }
     }
 
@@ -317,7 +318,7 @@ impl ThreadBuilder {
     }
 
     /// The first values that the declarations give, by the names of their registers.
-    pub(crate) fn given_values(&self) -> BTreeMap<String, Value> {
+    pub(crate) fn given_values(&self) -> SortedMap<String, Value> {
         let values = self.initialised.keys().map(|id| &self.registers[id.index()]);
         let number = |register: &Register| match register.initial {
             Initial::Value(value) => Some((register.name.clone(), value)),

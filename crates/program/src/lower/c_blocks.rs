@@ -4,7 +4,7 @@
 //! A condition speaks of the end of a thread, where only the outermost block is open. It may also name a variable of an
 //! inner block, if no other has that name.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::RegisterId;
 use crate::lower::builder::ThreadBuilder;
@@ -12,7 +12,7 @@ use crate::value::Type;
 
 impl ThreadBuilder {
     pub(crate) fn enter_block(&mut self) {
-        self.blocks.open.push(BTreeMap::new());
+        self.blocks.open.push(SortedMap::new());
     }
 
     pub(crate) fn leave_block(&mut self) {

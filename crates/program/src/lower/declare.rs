@@ -1,6 +1,7 @@
 //! The `{ … }` block: initial values, typed registers, arrays, aliases.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::SortedSet;
+use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -98,7 +99,7 @@ pub(crate) fn declare(litmus: &Litmus, names: &mut Names, threads: &mut [ThreadB
 
 /// A value may be the name of a location that is declared later.
 fn forward_last(locations: Vec<&Spanned<Declaration>>) -> Vec<&Spanned<Declaration>> {
-    let mut known = BTreeSet::new();
+    let mut known = SortedSet::new();
     let (backward, forward): (Vec<_>, Vec<_>) =
         locations.into_iter().partition(|declaration| match &declaration.node {
             Declaration::Location { name, value, .. } => {

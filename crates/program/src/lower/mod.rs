@@ -20,7 +20,7 @@ mod recovery;
 mod special_registers;
 mod thread;
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus, Moment};
@@ -37,12 +37,12 @@ use crate::value::{Type, Value};
 
 /// The program of a test, or None if the diagnostics have an error or a limit ended it ([`limits::ended`]).
 pub fn lower(litmus: &Litmus) -> (Option<Program>, Vec<Diagnostic>) {
-    lower_cut(litmus, &BTreeSet::new())
+    lower_cut(litmus, &SortedSet::new())
 }
 
 /// The same program with memory cut at these addresses too, for values that may be torn (PTX ISA 8.10.3). Where an address
 /// lies in no variable, or in one whose parts are no bytes, nothing changes.
-pub fn lower_cut(litmus: &Litmus, cuts: &BTreeSet<Value>) -> (Option<Program>, Vec<Diagnostic>) {
+pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, Vec<Diagnostic>) {
     let mut findings = Findings::default();
     let version = declare::version(litmus, &mut findings);
     let mut builders = builder::builders(litmus, &mut findings);

@@ -4,7 +4,8 @@
 //! An address is also a number, because pointers are computed with (see [`Layout`]). Which locations a variable is made of
 //! is settled when all code is known (see [`crate::lower::cut`]); until then an address is an offset into a variable.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
 use fencepost_syntax::suggest::nearest;
@@ -64,7 +65,7 @@ pub(crate) struct Name {
     pub(crate) is_pointer: bool,
     /// Where the initial value stands.
     pub(crate) given: Option<Span>,
-    pub(crate) instances: BTreeMap<Instance, VariableId>,
+    pub(crate) instances: SortedMap<Instance, VariableId>,
     /// Where it lies in each window, for spaces that have windows.
     offset: Option<i128>,
     /// Its place among the names, which is the order of locations.
@@ -127,18 +128,18 @@ pub(crate) struct Names {
     pub(crate) variables: Vec<Variable>,
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
-    by_offset: BTreeMap<(VariableId, i128), AddressId>,
+    by_offset: SortedMap<(VariableId, i128), AddressId>,
     pub(crate) by_name: BTreeMap<String, Name>,
     /// Names of memory that survives a crash, and where the test says so.
-    pub(crate) persistent: BTreeMap<String, Span>,
+    pub(crate) persistent: SortedMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
     pub(crate) shared_by_use: BTreeMap<String, String>,
     /// Multimem addresses, and the name of each replica's address.
-    pub(crate) multimem: BTreeMap<String, Vec<String>>,
+    pub(crate) multimem: SortedMap<String, Vec<String>>,
     /// Names whose initial value is not known.
-    pub(crate) unknown: BTreeSet<String>,
+    pub(crate) unknown: SortedSet<String>,
     /// Of these, the names that have the value of another.
-    pub(crate) copies: BTreeMap<String, Spanned<String>>,
+    pub(crate) copies: SortedMap<String, Spanned<String>>,
     /// Locations that code uses and nothing declares, where that is first.
     undeclared: Vec<Spanned<String>>,
 }
@@ -152,13 +153,13 @@ impl Names {
             addresses: Vec::new(),
             variables: Vec::new(),
             taken: Vec::new(),
-            by_offset: BTreeMap::new(),
+            by_offset: SortedMap::new(),
             by_name: BTreeMap::new(),
-            persistent: BTreeMap::new(),
+            persistent: SortedMap::new(),
             shared_by_use: BTreeMap::new(),
-            multimem: BTreeMap::new(),
-            unknown: BTreeSet::new(),
-            copies: BTreeMap::new(),
+            multimem: SortedMap::new(),
+            unknown: SortedSet::new(),
+            copies: SortedMap::new(),
             undeclared: Vec::new(),
         }
     }
@@ -206,7 +207,7 @@ impl Names {
             elements: made.elements,
             is_pointer: made.is_pointer,
             given: made.given,
-            instances: BTreeMap::new(),
+            instances: SortedMap::new(),
             offset,
             order: self.by_name.len(),
             alias_of: None,
@@ -238,7 +239,7 @@ impl Names {
             _ => Some((*variable, sharing)),
         };
         let order = self.by_name.len();
-        let (instances, initial) = (BTreeMap::new(), Value(0));
+        let (instances, initial) = (SortedMap::new(), Value(0));
         let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
         self.by_name.insert(name.to_string(), alias);
         self.instance(name, Instance::Only, target.span).map(|_| ())

@@ -1,6 +1,6 @@
 //! The recovery program: a test of its own, over the same memory.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::Diagnostic;
 use fencepost_syntax::litmus::{Litmus, Moment, Question, locations_of};
@@ -12,7 +12,7 @@ use crate::value::Value;
 
 /// Its threads and registers are its own. Of the crashed program it has the locations, and of the test the questions about
 /// recovery.
-pub(crate) fn lower(litmus: &Litmus, cuts: &BTreeSet<Value>, findings: &mut Findings) -> Option<Recovery> {
+pub(crate) fn lower(litmus: &Litmus, cuts: &SortedSet<Value>, findings: &mut Findings) -> Option<Recovery> {
     let recovery = litmus.recovery.as_ref()?;
     let asked = litmus.questions.iter().filter(|question| question.moment == Moment::Recovered);
     let own = Litmus {

@@ -3,7 +3,7 @@
 //! A test names every thread of its CTAs: `%tid.x` counts them in the order of the text, `%ntid.x` is how many there are. A
 //! thread is alone in its warp. Registers that only hardware could tell (`%smid`, `%clock`) have no value.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::lower::memory::layout::Layout;
 use crate::program::Place;
@@ -24,9 +24,9 @@ pub(crate) struct Position {
 /// The positions of threads at these places, in this order.
 pub(crate) fn positions(places: &[Place]) -> Vec<Position> {
     let layout = Layout::new(places);
-    let mut total = BTreeMap::<Place, i128>::new();
+    let mut total = SortedMap::<Place, i128>::new();
     places.iter().for_each(|place| *total.entry(*place).or_default() += 1);
-    let mut before = BTreeMap::<Place, i128>::new();
+    let mut before = SortedMap::<Place, i128>::new();
     let position = |place: &Place| {
         let Place::Gpu { gpu, cluster, cta } = *place else { return Position::default() };
         let before = before.entry(*place).or_default();

@@ -5,7 +5,7 @@ pub mod asynchronous;
 pub(crate) mod def_use;
 pub mod lint;
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
 use fencepost_syntax::{Span, Spanned};
@@ -240,7 +240,7 @@ pub struct Thread {
     pub registers: Vec<Register>,
     pub code: Vec<Instruction>,
     /// The text of its instructions, by where they stand.
-    pub wordings: BTreeMap<Span, Wording>,
+    pub wordings: SortedMap<Span, Wording>,
 }
 
 /// What the text of an instruction says besides what its operations do.

@@ -16,7 +16,7 @@
 //! have fewer edges. So verdicts, races, broken rules and hangs stay; executions are counted once, however many elements
 //! are alike (`check/src/alike.rs` compares).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId};
 use crate::program::{Condition, Cover, LocationRole, Program, Term};
@@ -37,7 +37,7 @@ pub(crate) fn leave_out(program: &Program, unfolding: &mut Unfolding) {
 }
 
 /// Per event that goes, the one that stands for it.
-type Stands = BTreeMap<EventId, EventId>;
+type Stands = SortedMap<EventId, EventId>;
 
 fn asked(program: &Program) -> impl Iterator<Item = Term> {
     // What survives a crash is always asked for.
@@ -46,12 +46,12 @@ fn asked(program: &Program) -> impl Iterator<Item = Term> {
 }
 
 /// The locations whose values do not matter.
-fn mute(program: &Program, unfolding: &Unfolding) -> BTreeSet<LocationId> {
+fn mute(program: &Program, unfolding: &Unfolding) -> SortedSet<LocationId> {
     let is_data = |location: &LocationId| {
         let info = &unfolding.locations[location.index()];
         info.role == LocationRole::Data && !program.locations[location.index()].is_unknown
     };
-    let mut mute: BTreeSet<LocationId> = (0..unfolding.locations.len()).map(LocationId::new).filter(is_data).collect();
+    let mut mute: SortedSet<LocationId> = (0..unfolding.locations.len()).map(LocationId::new).filter(is_data).collect();
     for term in asked(program) {
         if let Term::Memory(location) = term {
             mute.remove(&location);
@@ -81,8 +81,8 @@ fn mute(program: &Program, unfolding: &Unfolding) -> BTreeSet<LocationId> {
 }
 
 /// Reads that decide what happens, or that somebody asks for.
-fn decisive(program: &Program, unfolding: &Unfolding) -> BTreeSet<EventId> {
-    let mut found = BTreeSet::new();
+fn decisive(program: &Program, unfolding: &Unfolding) -> SortedSet<EventId> {
+    let mut found = SortedSet::new();
     let threads = (0..program.threads.len()).map(crate::ids::ThreadId::new);
     let observed: Vec<_> = threads.map(|thread| flow::observed(program, thread)).collect();
     for trace in &unfolding.traces {
@@ -128,12 +128,12 @@ struct Mark {
 }
 
 /// The events that go, with those that stand for them.
-fn stands(unfolding: &Unfolding, mute: &BTreeSet<LocationId>) -> Stands {
+fn stands(unfolding: &Unfolding, mute: &SortedSet<LocationId>) -> Stands {
     let mut traces: Vec<Vec<usize>> = vec![Vec::new(); unfolding.events.len()];
     for (index, trace) in unfolding.traces.iter().enumerate() {
         trace.events.iter().for_each(|event| traces[event.index()].push(index));
     }
-    let mut events: BTreeMap<LocationId, Vec<EventId>> = BTreeMap::new();
+    let mut events: SortedMap<LocationId, Vec<EventId>> = SortedMap::new();
     for (index, event) in unfolding.events.iter().enumerate() {
         // Those of runs that another trace stands for are in none.
         if let Some(location) = event.location().filter(|_| !event.is_init() && !traces[index].is_empty()) {
@@ -141,7 +141,7 @@ fn stands(unfolding: &Unfolding, mute: &BTreeSet<LocationId>) -> Stands {
         }
     }
     let mut found = Stands::new();
-    let mut first: BTreeMap<Vec<Mark>, LocationId> = BTreeMap::new();
+    let mut first: SortedMap<Vec<Mark>, LocationId> = SortedMap::new();
     for (location, own) in &events {
         let in_strand = |event: &EventId| !unfolding.events[event.index()].is_main();
         let in_one = |event: &EventId| unfolding.events[event.index()].extent.is_none();
@@ -200,7 +200,7 @@ fn mark(unfolding: &Unfolding, own: &[EventId], id: EventId, traces: &[Vec<usize
 /// Whoever refers to an event that goes and stays itself must refer to the one that stands for it.
 fn retain_consistent(unfolding: &Unfolding, stands: &mut Stands) {
     loop {
-        let mut wrong: BTreeSet<LocationId> = BTreeSet::new();
+        let mut wrong: SortedSet<LocationId> = SortedSet::new();
         for (index, event) in unfolding.events.iter().enumerate() {
             if stands.contains_key(&EventId::new(index)) {
                 continue;

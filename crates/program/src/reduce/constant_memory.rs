@@ -4,7 +4,7 @@
 //! trace. The read stays an event. That nothing writes a pointer, nor a host what kernels only read, is assumed, and looked at
 //! when all threads have run.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::LocationId;
 use crate::program::{LocationRole, Place, Program, Space};
@@ -13,13 +13,13 @@ use crate::value::Value;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Constants {
-    sure: BTreeSet<LocationId>,
-    assumed: BTreeSet<LocationId>,
+    sure: SortedSet<LocationId>,
+    assumed: SortedSet<LocationId>,
 }
 
 impl Constants {
     pub(crate) fn new(program: &Program) -> Constants {
-        let addresses: BTreeSet<Value> = program.addresses.iter().map(|address| address.value).collect();
+        let addresses: SortedSet<Value> = program.addresses.iter().map(|address| address.value).collect();
         let has_host = program.threads.iter().any(|thread| thread.place == Place::Host);
         let mut constants = Constants::default();
         for (index, location) in program.locations.iter().enumerate() {

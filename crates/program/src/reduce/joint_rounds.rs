@@ -16,7 +16,7 @@
 //! after which another goes on must not exist. Whoever asks for joint rounds to be spins ([`Joint::Spins`]) has to look for one (a
 //! round that all go through before it can be left out, so one that begins with that round is enough).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::Span;
 
@@ -96,8 +96,8 @@ fn is_meeting(event: &Event) -> bool {
 /// Whether joint rounds may be left out. What the threads that sit in one read from boards is then no wait.
 pub(crate) fn settle(program: &Program, unfolding: &mut Unfolding, walks: &[Walk]) -> bool {
     let place = |walk: &Walk| program.threads[unfolding.traces[walk.trace.index()].thread.index()].place;
-    let places: BTreeSet<Place> = walks.iter().filter(|walk| walk.sits).map(place).collect();
-    let mut boards = BTreeSet::new();
+    let places: SortedSet<Place> = walks.iter().filter(|walk| walk.sits).map(place).collect();
+    let mut boards = SortedSet::new();
     for at in places {
         let walks: Vec<&Walk> = walks.iter().filter(|walk| place(walk) == at).collect();
         let Some(group) = Group::new(program, unfolding, at, walks) else { return false };
@@ -127,11 +127,11 @@ struct Written {
 struct Group<'a> {
     unfolding: &'a Unfolding,
     walks: Vec<&'a Walk>,
-    boards: BTreeMap<LocationId, Written>,
+    boards: SortedMap<LocationId, Written>,
     /// The barriers of a joint round.
     barriers: usize,
     /// The instructions of the loops, by thread.
-    bodies: BTreeMap<ThreadId, BTreeSet<Span>>,
+    bodies: SortedMap<ThreadId, SortedSet<Span>>,
 }
 
 /// An event of a trace, and how many barriers its round has had before it.
@@ -140,9 +140,9 @@ type Step<'a> = (&'a Event, usize);
 impl<'a> Group<'a> {
     /// None where the rounds of the threads do not go together.
     fn new(program: &Program, unfolding: &'a Unfolding, place: Place, walks: Vec<&'a Walk>) -> Option<Group<'a>> {
-        let mut group = Group { unfolding, walks, boards: BTreeMap::new(), barriers: 0, bodies: BTreeMap::new() };
-        let mut meetings: BTreeSet<Vec<Option<String>>> = BTreeSet::new();
-        let mut sitting = BTreeSet::new();
+        let mut group = Group { unfolding, walks, boards: SortedMap::new(), barriers: 0, bodies: SortedMap::new() };
+        let mut meetings: SortedSet<Vec<Option<String>>> = SortedSet::new();
+        let mut sitting = SortedSet::new();
         for walk in group.walks.iter().filter(|walk| walk.sits) {
             let steps = group.last_round(walk);
             let identifier = |id: &Option<Expression>| id.as_ref().map(|id| format!("{id:?}"));
@@ -154,7 +154,7 @@ impl<'a> Group<'a> {
             sitting.insert(group.thread(walk));
         }
         let all = (0..program.threads.len()).map(ThreadId::new);
-        let all: BTreeSet<ThreadId> = all.filter(|id| program.threads[id.index()].place == place).collect();
+        let all: SortedSet<ThreadId> = all.filter(|id| program.threads[id.index()].place == place).collect();
         let [meeting] = meetings.iter().collect::<Vec<_>>()[..] else { return None };
         group.barriers = meeting.len();
         for id in &all {
@@ -198,8 +198,8 @@ impl<'a> Group<'a> {
     }
 
     /// Each board has one writer, which writes it once in each joint round, behind as many barriers.
-    fn written(&self) -> Option<BTreeMap<LocationId, Written>> {
-        let mut boards: BTreeMap<LocationId, Written> = BTreeMap::new();
+    fn written(&self) -> Option<SortedMap<LocationId, Written>> {
+        let mut boards: SortedMap<LocationId, Written> = SortedMap::new();
         for walk in self.walks.iter().filter(|walk| walk.sits) {
             for (event, behind) in self.last_round(walk) {
                 let EventKind::Write { location, .. } = event.kind else { continue };
@@ -236,11 +236,11 @@ impl<'a> Group<'a> {
 
     /// The threads that decide what to do in a round by something else than a board or what `bar.red` returns. One may: if
     /// two do, one may leave because of what the other does only in its next round, or when it has left.
-    fn asking(&self) -> BTreeSet<ThreadId> {
+    fn asking(&self) -> SortedSet<ThreadId> {
         let asks = |walk: &&&Walk| {
             let trace = &self.unfolding.traces[walk.trace.index()];
             let Some(first) = walk.begun.first() else { return false };
-            let inside: BTreeSet<EventId> = trace.events[first.path..].iter().copied().collect();
+            let inside: SortedSet<EventId> = trace.events[first.path..].iter().copied().collect();
             let decides = |leaf: &Leaf| match leaf {
                 Leaf::Read(read) => {
                     let event = &self.unfolding.events[read.index()];

@@ -1,6 +1,6 @@
 //! Memory that a thread has for itself, and what a run knows of it (see `private_access`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::litmus::Arch;
 
@@ -14,7 +14,7 @@ use crate::value::expression::Expression;
 /// What a thread has for itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Alone {
-    pub(crate) locations: BTreeSet<LocationId>,
+    pub(crate) locations: SortedSet<LocationId>,
     pub(crate) barriers: bool,
 }
 
@@ -22,14 +22,14 @@ pub(crate) struct Alone {
 #[derive(Clone, Default)]
 pub(crate) struct Own {
     /// The value of each location that was written.
-    pub(crate) values: BTreeMap<LocationId, Expression>,
+    pub(crate) values: SortedMap<LocationId, Expression>,
     /// What a read returned, where that is the value of another read.
-    pub(crate) copies: BTreeMap<EventId, EventId>,
+    pub(crate) copies: SortedMap<EventId, EventId>,
 }
 
 impl Own {
     /// All of it, as far as the run knows the values.
-    pub(crate) fn values(&self, known: &BTreeMap<EventId, Value>) -> Vec<(LocationId, Expression)> {
+    pub(crate) fn values(&self, known: &SortedMap<EventId, Value>) -> Vec<(LocationId, Expression)> {
         self.values.iter().map(|(location, value)| (*location, fold::substitute(value, known))).collect()
     }
 }

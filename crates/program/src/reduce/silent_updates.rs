@@ -12,7 +12,7 @@
 //! value goes on as ever. As for a failing compare-and-swap that writes back, one more run leaves the write out, and stands
 //! for the thread that spins for good.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::litmus::Arch;
 
@@ -78,9 +78,9 @@ pub(crate) fn is_sound(program: &Program, unfolding: &Unfolding) -> bool {
     let mut locations: Vec<_> = unfolding.events.iter().filter_map(changed).collect();
     locations.sort();
     locations.dedup();
-    let mut names = BTreeMap::new();
+    let mut names = SortedMap::new();
     let accesses = || unfolding.events.iter().filter(|event| !event.has(Tag::Init));
-    let mut users: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    let mut users: SortedMap<_, Vec<_>> = SortedMap::new();
     for event in accesses() {
         if let (Some(location), Some(thread)) = (event.location(), event.thread) {
             users.entry(location).or_default().push(thread);

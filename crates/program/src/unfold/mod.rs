@@ -18,7 +18,7 @@ pub(crate) mod options;
 pub(crate) mod run;
 mod strand;
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
@@ -179,7 +179,7 @@ fn beginning(program: &Program) -> Unfolding {
 /// One write per location before every thread (PTX ISA 8.2.6). It carries no proxy and no scope.
 fn init_writes(program: &Program) -> Vec<Event> {
     let canonical = program.addresses.iter().enumerate().filter(|(own, address)| address.canonical.index() == *own);
-    let mut addresses = BTreeMap::new();
+    let mut addresses = SortedMap::new();
     for (own, address) in canonical {
         addresses.entry(address.location).or_insert(AddressId::new(own));
     }

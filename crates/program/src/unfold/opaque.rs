@@ -4,7 +4,7 @@
 //! the same whatever the values are. Locations are followed, not executions: a location that may hold such a value is taken
 //! to hold one.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::Span;
 
@@ -44,7 +44,7 @@ pub(crate) fn check(
     let asked =
         program.questions.iter().chain(&program.crash.questions).flat_map(|question| question.condition.terms());
     let shown = program.shown.iter().cloned();
-    let terms: BTreeSet<Term> = asked.chain(shown).filter(|term| tainted.holds(term)).collect();
+    let terms: SortedSet<Term> = asked.chain(shown).filter(|term| tainted.holds(term)).collect();
     if !terms.is_empty() && wanted == Unmodelled::Refused {
         return Err(UnfoldError::Opaque { span });
     }
@@ -72,12 +72,12 @@ fn computed(program: &Program) -> Option<Span> {
 
 struct Tainted<'u> {
     unfolding: &'u Unfolding,
-    locations: BTreeSet<LocationId>,
+    locations: SortedSet<LocationId>,
 }
 
 impl<'u> Tainted<'u> {
     fn new(unfolding: &'u Unfolding) -> Tainted<'u> {
-        let mut tainted = Tainted { unfolding, locations: BTreeSet::new() };
+        let mut tainted = Tainted { unfolding, locations: SortedSet::new() };
         loop {
             let before = tainted.locations.len();
             for event in &unfolding.events {

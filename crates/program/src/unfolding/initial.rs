@@ -4,7 +4,7 @@
 //! that it can meet nowhere: every other value behaves like that one. Where more is done with it than copying and comparing
 //! (arithmetic, parts of it), these values are examples and no proof ([`Exactness::Examples`]).
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
@@ -92,7 +92,7 @@ pub fn cases(program: &Program, unfolding: &Unfolding) -> Cases {
     }
     let others: Vec<Value> = names.iter().map(|(value, _)| *value).collect();
     for ((_, values), (_, ty, met)) in choices.iter_mut().zip(&met) {
-        let mut known: BTreeSet<Value> = met.constants.clone();
+        let mut known: SortedSet<Value> = met.constants.clone();
         if met.is_compared_with_values {
             known.extend(&constants);
             known.extend(&others);
@@ -106,7 +106,7 @@ pub fn cases(program: &Program, unfolding: &Unfolding) -> Cases {
                 known.extend([range.wrap(Value(least)), range.wrap(Value(least - 1))]);
             }
         }
-        let wrapped: BTreeSet<Value> =
+        let wrapped: SortedSet<Value> =
             known.into_iter().filter(|value| ty.fits(*value)).map(|value| ty.wrap(value)).collect();
         let new: Vec<Value> = wrapped.into_iter().filter(|value| !values.contains(value)).collect();
         values.extend(new);
@@ -134,7 +134,7 @@ fn product(choices: &[(LocationId, Vec<Value>)]) -> Vec<Case> {
 }
 
 /// A value of the type that nothing else has; None if there is none.
-fn fresh(ty: Type, taken: &BTreeSet<Value>) -> Option<Value> {
+fn fresh(ty: Type, taken: &SortedSet<Value>) -> Option<Value> {
     // Far from the small numbers of tests and from addresses.
     const FIRST: i128 = 0x5eed_0000;
     let candidates = (0..1024).map(|index| ty.wrap(Value(FIRST + 7 * index + 2)));
@@ -142,9 +142,9 @@ fn fresh(ty: Type, taken: &BTreeSet<Value>) -> Option<Value> {
 }
 
 /// Every constant of the program: what an unknown value might be equal to.
-fn constants(program: &Program, unfolding: &Unfolding) -> BTreeSet<Value> {
+fn constants(program: &Program, unfolding: &Unfolding) -> SortedSet<Value> {
     let known = program.locations.iter().filter(|location| !location.is_unknown);
-    let mut found: BTreeSet<Value> = known.map(|location| location.initial).collect();
+    let mut found: SortedSet<Value> = known.map(|location| location.initial).collect();
     let written = unfolding.events.iter().filter_map(|event| match &event.kind {
         EventKind::Write { value, .. } => Some(value),
         _ => None,
@@ -155,7 +155,7 @@ fn constants(program: &Program, unfolding: &Unfolding) -> BTreeSet<Value> {
     found
 }
 
-fn expression_constants(expression: &Expression, found: &mut BTreeSet<Value>) {
+fn expression_constants(expression: &Expression, found: &mut SortedSet<Value>) {
     match expression {
         Expression::Constant(value) => {
             found.insert(*value);
@@ -175,7 +175,7 @@ fn conditions(program: &Program) -> impl Iterator<Item = &Condition> {
     program.conditions()
 }
 
-fn condition_constants(condition: &Condition, found: &mut BTreeSet<Value>) {
+fn condition_constants(condition: &Condition, found: &mut SortedSet<Value>) {
     match condition {
         Condition::True | Condition::False => {}
         Condition::Compare { left, right, .. } => {
@@ -195,7 +195,7 @@ fn condition_constants(condition: &Condition, found: &mut BTreeSet<Value>) {
 /// What the unknown value of one location meets.
 #[derive(Clone, Debug, Default)]
 struct Met {
-    constants: BTreeSet<Value>,
+    constants: SortedSet<Value>,
     /// By `<` and the like.
     is_ordered: bool,
     /// Compared with what was read or written elsewhere.
@@ -208,7 +208,7 @@ struct Scan<'a> {
     program: &'a Program,
     unfolding: &'a Unfolding,
     /// Locations that may hold the value.
-    holding: BTreeSet<LocationId>,
+    holding: SortedSet<LocationId>,
     met: Met,
 }
 
@@ -223,7 +223,7 @@ impl<'a> Scan<'a> {
                 EventKind::Write { value, location, .. } if scan.may_be(value) => Some(*location),
                 _ => None,
             });
-            let carried: BTreeSet<LocationId> = carried.collect();
+            let carried: SortedSet<LocationId> = carried.collect();
             if carried.is_subset(&scan.holding) {
                 return scan;
             }

@@ -6,7 +6,7 @@
 //! events, [`TraceEnd::NotStarted`], and who waits for such a kernel is [`TraceEnd::Blocked`]. Which traces go together is a
 //! matter of how they end alone, so it is decided once per choice of traces, before anything is read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, KernelId, TraceId};
 use crate::program::{HostCall, Place};
@@ -24,7 +24,7 @@ pub fn admits(unfolding: &Unfolding, traces: &[TraceId]) -> bool {
 
 /// Whether the second kernel starts only after the first has started.
 pub fn starts_after(unfolding: &Unfolding, first: KernelId, second: KernelId) -> bool {
-    let mut reached = BTreeSet::from([first]);
+    let mut reached = SortedSet::from([first]);
     loop {
         let edges = unfolding.kernel_order.iter().chain(&unfolding.dependent_launches);
         let next: Vec<KernelId> =
@@ -40,15 +40,15 @@ struct Run<'u> {
     unfolding: &'u Unfolding,
     traces: &'u [TraceId],
     /// All threads of the kernel exit.
-    ended: BTreeMap<KernelId, bool>,
+    ended: SortedMap<KernelId, bool>,
     /// None if its threads do not agree.
-    started: BTreeMap<KernelId, Option<bool>>,
+    started: SortedMap<KernelId, Option<bool>>,
 }
 
 impl<'u> Run<'u> {
     fn new(unfolding: &'u Unfolding, traces: &'u [TraceId]) -> Run<'u> {
-        let mut run = Run { unfolding, traces, ended: BTreeMap::new(), started: BTreeMap::new() };
-        let (mut ended, mut started) = (BTreeMap::new(), BTreeMap::new());
+        let mut run = Run { unfolding, traces, ended: SortedMap::new(), started: SortedMap::new() };
+        let (mut ended, mut started) = (SortedMap::new(), SortedMap::new());
         for (kernel, trace) in run.traces().filter_map(|(index, trace)| Some((run.kernel(index)?, trace))) {
             *ended.entry(kernel).or_insert(true) &= trace.end == TraceEnd::Exit;
             let own = trace.end != TraceEnd::NotStarted;
@@ -102,7 +102,7 @@ impl<'u> Run<'u> {
 
     /// Every CTA has issued `griddepcontrol.launch_dependents` or exited.
     fn has_triggered(&self, kernel: KernelId) -> bool {
-        let mut by_cta = BTreeMap::<Place, (bool, bool)>::new();
+        let mut by_cta = SortedMap::<Place, (bool, bool)>::new();
         for (index, trace) in self.traces().filter(|(index, _)| self.kernel(*index) == Some(kernel)) {
             let (issued, exited) = by_cta.entry(self.unfolding.threads[index].place).or_insert((false, true));
             *issued |= trace.events.iter().any(|event| self.unfolding.event(*event).has(Tag::Trigger));
@@ -132,7 +132,7 @@ impl<'u> Run<'u> {
 
     /// Of the threads of a CTA that issue `griddepcontrol.launch_dependents` one does so first.
     fn triggers_agree(&self) -> bool {
-        let mut by_cta = BTreeMap::<Place, (usize, usize)>::new();
+        let mut by_cta = SortedMap::<Place, (usize, usize)>::new();
         for (index, trace) in self.traces() {
             let has = |tag| trace.events.iter().any(|event| self.unfolding.event(*event).has(tag));
             let (issuing, first) = by_cta.entry(self.unfolding.threads[index].place).or_default();

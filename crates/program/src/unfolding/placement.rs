@@ -5,7 +5,7 @@
 //! of an operation that breaks its rule gets [`Tag::Stray`], so that a model can flag the executions that reach it. An access
 //! that says `.shared::cta` has [`Tag::OwnWindow`], and a model flags those that are [`Tag::Remote`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, TraceId};
 use crate::program::asynchronous::{Action, Beside, Completion, Home, Placement};
@@ -45,7 +45,7 @@ pub fn misplaced(program: &Program, unfolding: &Unfolding, issue: EventId) -> Op
 /// Marks the issues of operations that break a rule, and notes a hazard of each.
 pub(crate) fn mark(program: &Program, unfolding: &mut Unfolding) {
     mark_windows(unfolding);
-    let mut strands: BTreeMap<EventId, Vec<&Event>> = BTreeMap::new();
+    let mut strands: SortedMap<EventId, Vec<&Event>> = SortedMap::new();
     for event in &unfolding.events {
         if let Some(strand) = &event.strand {
             strands.entry(strand.issue).or_default().push(event);
@@ -78,7 +78,7 @@ fn mark_windows(unfolding: &mut Unfolding) {
     if !unfolding.events.iter().any(outside) {
         return;
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for (trace, ids) in unfolding.traces.iter().enumerate() {
         for event in ids.events.iter().filter_map(|id| unfolding.events.get(id.index())).filter(|event| outside(event))
         {
@@ -118,7 +118,7 @@ fn broken<'e>(
     strand: impl IntoIterator<Item = &'e Event>,
 ) -> Option<Misplaced> {
     let own = program.threads.get(unfolding.events.get(issue.index())?.thread?.index())?.place;
-    let (mut destinations, mut told) = (BTreeSet::new(), BTreeSet::new());
+    let (mut destinations, mut told) = (SortedSet::new(), SortedSet::new());
     for event in strand.into_iter().filter(|event| event.is_write()) {
         let owner = event.location().and_then(|location| program.locations.get(location.index())?.owner);
         let group = if event.has(Tag::Completion) { &mut told } else { &mut destinations };
@@ -138,7 +138,7 @@ fn broken<'e>(
         Beside::Unsaid => Some(Misplaced::Unsaid),
         Beside::Pair => {
             let pair = |cta: &Place| ctas.iter().position(|other| other == cta).map(|rank| rank / 2);
-            let pairs: BTreeSet<Option<usize>> = destinations.iter().map(pair).collect();
+            let pairs: SortedSet<Option<usize>> = destinations.iter().map(pair).collect();
             (!told.iter().all(|cta| pairs.contains(&pair(cta)))).then_some(Misplaced::NotOfPair)
         }
     })
@@ -151,6 +151,6 @@ pub(crate) const TENSOR: &str = sections::CP_ASYNC_BULK_TENSOR;
 pub(crate) fn cluster(program: &Program, of: Place) -> Vec<Place> {
     let places = program.threads.iter().map(|thread| thread.place);
     let owners = program.locations.iter().filter_map(|location| location.owner);
-    let found: BTreeSet<Place> = places.chain(owners).filter(|place| includes(Scope::Cluster, of, *place)).collect();
+    let found: SortedSet<Place> = places.chain(owners).filter(|place| includes(Scope::Cluster, of, *place)).collect();
     found.into_iter().collect()
 }

@@ -3,7 +3,7 @@
 //! The text is lowered again with the cuts, so that every rule about accesses to several locations is that of accesses of
 //! different sizes (`lower::cut`). What is asked is translated: it need not be what the text asks.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 use std::sync::Arc;
 
 use fencepost_program::LocationId;
@@ -63,7 +63,7 @@ pub(super) fn edges(test: &Test, unfolding: &Unfolding, torn: &Varying) -> Resul
 }
 
 impl Cut {
-    pub(super) fn new(test: &Test, cuts: &BTreeSet<Value>) -> Result<Cut, NotCut> {
+    pub(super) fn new(test: &Test, cuts: &SortedSet<Value>) -> Result<Cut, NotCut> {
         let own = lower(&test.litmus).0;
         let is_own = own.is_some_and(|own| shape(&own) == shape(&test.program));
         let program = lower_cut(&test.litmus, cuts).0.filter(|_| is_own);

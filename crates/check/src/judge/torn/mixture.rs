@@ -1,6 +1,6 @@
 //! A torn value: which bytes of a read come from where.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
@@ -13,7 +13,7 @@ use crate::test::Test;
 
 /// The first read of the execution that mixes the bytes of several writes; where it is, and what it takes from where.
 pub(super) fn first(test: &Test, unfolding: &Unfolding, execution: &Execution) -> Option<(Span, Torn)> {
-    let mut operations: BTreeMap<EventId, Vec<(EventId, EventId)>> = BTreeMap::new();
+    let mut operations: SortedMap<EventId, Vec<(EventId, EventId)>> = SortedMap::new();
     for &(write, read) in &execution.rf {
         if let Some(extent) = unfolding.event(read).extent {
             operations.entry(extent.operation).or_default().push((read, write));

@@ -13,7 +13,7 @@
 mod cut;
 mod mixture;
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::sync::Arc;
 
 use fencepost_axiom::engine::written_values;
@@ -100,7 +100,7 @@ fn search(
     whole: &Answers,
     mut torn: Vec<Varying>,
 ) -> Searched {
-    let mut cuts: BTreeSet<Value> = BTreeSet::new();
+    let mut cuts: SortedSet<Value> = SortedSet::new();
     let mut last: Option<(Cut, Answers)> = None;
     while !torn.is_empty() {
         let (of, answers) = last.as_ref().map_or((test, whole), |(cut, answers)| (&cut.test, answers));
@@ -176,13 +176,13 @@ fn is_seen(answers: &Answers, location: LocationId) -> bool {
 }
 
 /// The locations of racing accesses: those that were found, or where not all were looked for, those that may race.
-fn raced(answers: &Answers, unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
+fn raced(answers: &Answers, unfolding: &Unfolding) -> SortedMap<LocationId, Span> {
     if !answers.race.is_yes() || answers.has_more_races() || answers.race_rest.is_some() {
         return may_race(unfolding);
     }
-    let mut raced = BTreeMap::new();
+    let mut raced = SortedMap::new();
     for Raced { set, of } in &answers.races {
-        let touched = |span: Span| -> BTreeSet<LocationId> {
+        let touched = |span: Span| -> SortedSet<LocationId> {
             of.events.iter().filter(|event| event.span == span).filter_map(|event| event.location()).collect()
         };
         for key in set.races.keys().filter(|key| key.is_pair() && key.kind == FindingKind::DataRace) {
@@ -196,9 +196,9 @@ fn raced(answers: &Answers, unfolding: &Unfolding) -> BTreeMap<LocationId, Span>
 
 /// The locations that two threads, or a thread and what it started, access and one writes, not both strongly and in each
 /// other's scope.
-fn may_race(unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
+fn may_race(unfolding: &Unfolding) -> SortedMap<LocationId, Span> {
     const STRONG: [Tag; 5] = [Tag::Relaxed, Tag::Acquire, Tag::Release, Tag::Volatile, Tag::Mmio];
-    let mut accesses: BTreeMap<LocationId, Vec<EventId>> = BTreeMap::new();
+    let mut accesses: SortedMap<LocationId, Vec<EventId>> = SortedMap::new();
     for (at, event) in unfolding.events.iter().enumerate().filter(|(_, event)| !event.is_init()) {
         if let Some(location) = event.location() {
             accesses.entry(location).or_default().push(EventId::new(at));
@@ -211,7 +211,7 @@ fn may_race(unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
         let is_strong = is_strong(a) && is_strong(b) && same_scope(unfolding, a, b);
         is_apart && (first.is_write() || second.is_write()) && !is_strong
     };
-    let mut found = BTreeMap::new();
+    let mut found = SortedMap::new();
     for (location, events) in accesses {
         let pairs = |a: &EventId| events.iter().any(|b| a < b && may_race(*a, *b));
         found.extend(events.iter().find(|a| pairs(a)).map(|a| (location, unfolding.event(*a).span)));
@@ -220,7 +220,7 @@ fn may_race(unfolding: &Unfolding) -> BTreeMap<LocationId, Span> {
 }
 
 /// Of these locations those whose values differ in more than one byte, so that a mixture of two is a third, or may.
-fn can_tear(unfolding: &Unfolding, raced: &BTreeMap<LocationId, Span>) -> Vec<Varying> {
+fn can_tear(unfolding: &Unfolding, raced: &SortedMap<LocationId, Span>) -> Vec<Varying> {
     let is_wide = |id: &LocationId| {
         let location = &unfolding.locations[id.index()];
         location.role == LocationRole::Data && location.ty.bits > 8

@@ -1,6 +1,6 @@
 //! Locations and addresses out of a cut (see [`crate::lower::cut`]): names, types and initial values of each atom.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, LocationId};
 use crate::lower::cut::uses::{Cut, Scalar, Uses, bytes, element_name, element_type};
@@ -157,7 +157,7 @@ fn initialised(count: Value) -> Value {
 /// Settles what each address taken so far is, and gives every atom one. The addresses of a variable's atoms follow each
 /// other; where those taken do not, new ones stand for them.
 fn addresses(names: &mut Names) {
-    let mut runs: BTreeMap<VariableId, AddressId> = BTreeMap::new();
+    let mut runs: SortedMap<VariableId, AddressId> = SortedMap::new();
     let mut next = names.taken.len();
     for (index, variable) in names.variables.iter().enumerate() {
         let id = VariableId(index);
@@ -189,7 +189,7 @@ fn addresses(names: &mut Names) {
     names.addresses = made;
 }
 
-fn address(names: &Names, runs: &BTreeMap<VariableId, AddressId>, id: VariableId, offset: i128) -> Address {
+fn address(names: &Names, runs: &SortedMap<VariableId, AddressId>, id: VariableId, offset: i128) -> Address {
     let variable = &names.variables[id.0];
     // The lanes that an address in tensor memory counts are no columns.
     let is_columns = matches!(names.name_of(id).space, Some((Space::TensorMemory, _)));

@@ -1,7 +1,7 @@
 //! Which definitions of a register reach an instruction. Only of registers that code writes more than once: a register of a
 //! compiler has one definition, and one that a person moves step by step has several, each of which ends the one before.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::RegisterId;
 use crate::program::def_use::defined;
@@ -15,14 +15,14 @@ const MOST: usize = 63;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Definitions {
     /// The number of the definition that an instruction is of a register.
-    numbers: BTreeMap<(RegisterId, usize), usize>,
+    numbers: SortedMap<(RegisterId, usize), usize>,
     /// Per instruction, the definitions that reach it, as bits. Not there: all.
-    reaching: BTreeMap<RegisterId, Vec<u64>>,
+    reaching: SortedMap<RegisterId, Vec<u64>>,
 }
 
 impl Definitions {
     pub(crate) fn new(code: &[Instruction]) -> Definitions {
-        let mut places: BTreeMap<RegisterId, Vec<usize>> = BTreeMap::new();
+        let mut places: SortedMap<RegisterId, Vec<usize>> = SortedMap::new();
         for (at, instruction) in code.iter().enumerate() {
             for register in defined(&instruction.operation) {
                 let own = places.entry(register).or_default();

@@ -14,7 +14,8 @@ pub(crate) mod reach;
 pub(crate) mod touch;
 pub(crate) mod uses;
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Span, limits};
@@ -37,11 +38,11 @@ const SHORT_ARRAY: u32 = 16;
 const MOST_PARTS: i128 = 1 << 14;
 
 /// Of an x86 name that is accessed in the same parts of its declared elements throughout: where they begin and end.
-fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<BTreeSet<(i128, i128)>> {
+fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<SortedSet<(i128, i128)>> {
     if names.dialect != Dialect::X86 || entry.ty.is_none() || entry.role != LocationRole::Data || entry.step <= 0 {
         return None;
     }
-    let parts: BTreeSet<(i128, i128)> = uses.scalars.iter().map(Scalar::ends).collect::<Option<_>>()?;
+    let parts: SortedSet<(i128, i128)> = uses.scalars.iter().map(Scalar::ends).collect::<Option<_>>()?;
     let mut last = 0;
     for (start, end) in &parts {
         if *start < last || end <= start || start / entry.step != (end - 1) / entry.step {
@@ -72,7 +73,7 @@ pub(crate) fn settle(
     names: &mut Names,
     threads: &[ThreadBuilder],
     asked: &[Asked],
-    further: &BTreeSet<Value>,
+    further: &SortedSet<Value>,
     findings: &mut Findings,
 ) -> Reaches {
     names.complete(findings);
@@ -235,7 +236,7 @@ impl Gathered<'_> {
 
     /// Where an address may be: names (not their instances) and offsets.
     fn places(&self, at: At, address: &AddressOperand) -> Vec<Place> {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         match self.reaches.address(self.names, at, address) {
             Reach::Values(values) => {
                 let reached = values.into_iter().filter_map(|value| self.names.at(value));
@@ -248,7 +249,7 @@ impl Gathered<'_> {
 
     /// As `places`, of an operand that may also be a matrix descriptor.
     fn described(&self, at: At, address: &AddressOperand) -> Vec<Place> {
-        let mut found: BTreeSet<Place> = self.places(at, address).into_iter().collect();
+        let mut found: SortedSet<Place> = self.places(at, address).into_iter().collect();
         if let Reach::Values(values) = self.reaches.address(self.names, at, address) {
             let owner = self.owners.get(at.thread).copied().unwrap_or_default();
             let decoded = values.into_iter().filter(|value| self.names.at(*value).is_none());
@@ -291,7 +292,7 @@ fn own(names: &Names, variable: VariableId) -> &str {
 }
 
 /// All instances of a name are cut alike.
-fn cut_further(names: &Names, further: &BTreeSet<Value>, edges: &mut BTreeMap<String, BTreeSet<i128>>) {
+fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<String, SortedSet<i128>>) {
     for (variable, offset) in further.iter().filter_map(|value| names.at(value.0)) {
         let Some(edges) = edges.get_mut(own(names, variable)) else { continue };
         let is_inside = edges.last().is_some_and(|end| (0..*end).contains(&offset));
@@ -299,11 +300,11 @@ fn cut_further(names: &Names, further: &BTreeSet<Value>, edges: &mut BTreeMap<St
     }
 }
 
-fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> BTreeSet<i128> {
+fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> SortedSet<i128> {
     let uses = cut.uses.get(name).cloned().unwrap_or_default();
-    let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return BTreeSet::new() };
+    let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return SortedSet::new() };
     let length = entry.length.unwrap_or(1);
-    let mut edges = BTreeSet::from([0, bytes]);
+    let mut edges = SortedSet::from([0, bytes]);
     if let Some(tile) = entry.tile().filter(|tile| *tile > 0) {
         edges.extend((0..bytes / tile).map(|index| index * tile));
     }
@@ -338,7 +339,7 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
 
 /// Where a scalar begins and ends. What a register may hold somewhere it need not hold here: one that would lie in an
 /// mbarrier is of other memory (or is refused when it is executed), and so is one that is not aligned.
-fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i128> {
+fn scalar_edges(scalar: &Scalar, objects: &SortedSet<i128>, bytes: i128) -> Vec<i128> {
     let size = scalar.bytes().max(1);
     let is_in_object = |from: i128, to: i128| objects.range(from - 7..to).next().is_some();
     match scalar.offset {
@@ -359,16 +360,16 @@ fn scalar_edges(scalar: &Scalar, objects: &BTreeSet<i128>, bytes: i128) -> Vec<i
 }
 
 /// What a copy takes apart on one side it takes apart on the other.
-fn mirror(edges: &mut BTreeMap<String, BTreeSet<i128>>, links: &[Link]) {
+fn mirror(edges: &mut BTreeMap<String, SortedSet<i128>>, links: &[Link]) {
     // The threads of one kernel make the same copies.
-    let links: BTreeSet<&Link> = links.iter().collect();
+    let links: SortedSet<&Link> = links.iter().collect();
     let ways = links.iter().flat_map(|link| [(&link.from, &link.to, link.bytes), (&link.to, &link.from, link.bytes)]);
     // Each with the edges that its source had when it was gone last: edges are only added.
     let mut ways: Vec<_> = ways.map(|way| (way, 0)).collect();
     loop {
         let mut changed = false;
         for ((from, to, bytes), known) in &mut ways {
-            let count = edges.get(&from.0).map_or(0, BTreeSet::len);
+            let count = edges.get(&from.0).map_or(0, SortedSet::len);
             if count == *known {
                 continue;
             }
@@ -384,7 +385,7 @@ fn mirror(edges: &mut BTreeMap<String, BTreeSet<i128>>, links: &[Link]) {
     }
 }
 
-fn carry(edges: &mut BTreeMap<String, BTreeSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
+fn carry(edges: &mut BTreeMap<String, SortedSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
     let (Some(source), Some(target)) = (edges.get(&from.0), edges.get(&to.0)) else { return false };
     let (Some(last), Some(end)) = (source.last().copied(), target.last().copied()) else { return false };
     let bytes = bytes.unwrap_or(last.min(end)).max(1);
@@ -392,11 +393,11 @@ fn carry(edges: &mut BTreeMap<String, BTreeSet<i128>>, (from, to): (&Place, &Pla
         Some(offset) => vec![offset],
         None => (0..end / bytes).map(|index| index * bytes).collect(),
     };
-    let mut inside = BTreeSet::new();
+    let mut inside = SortedSet::new();
     for from in starts(from.1, last) {
         inside.extend(source.range(from..=from + bytes).map(|edge| edge - from));
     }
-    let mut found = BTreeSet::new();
+    let mut found = SortedSet::new();
     for to in starts(to.1, end) {
         if limits::tick() {
             return false;
@@ -416,8 +417,8 @@ fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
         if fixed_parts(names, entry, uses).is_some() {
             continue;
         }
-        let mut types = BTreeMap::new();
-        let mut told = BTreeSet::new();
+        let mut types = SortedMap::new();
+        let mut told = SortedSet::new();
         for scalar in uses.scalars.iter().filter(|scalar| scalar.is_named) {
             let offset = scalar.offset.unwrap_or(0);
             let first = *types.entry(offset).or_insert(entry.ty.unwrap_or(scalar.ty));
@@ -436,7 +437,7 @@ fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Fin
         let (Some(uses), Some(edges)) = (cut.uses.get(name), cut.edges.get(name)) else { continue };
         let Some(end) = edges.last().copied() else { continue };
         // How far each access reaches that ends past the end: the elements of a vector are one.
-        let mut reached: BTreeMap<Span, i128> = BTreeMap::new();
+        let mut reached: SortedMap<Span, i128> = SortedMap::new();
         for scalar in uses.scalars.iter().filter(|_| names.dialect == Dialect::Ptx) {
             let Some(offset) = scalar.offset else { continue };
             let past = offset + scalar.bytes() > end;
@@ -460,7 +461,7 @@ fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Fin
             LocationRole::Mbarrier => (0..end / 8).map(|index| index * 8).collect(),
             _ => Vec::new(),
         };
-        for object in uses.objects.iter().chain(&declared).collect::<BTreeSet<_>>() {
+        for object in uses.objects.iter().chain(&declared).collect::<SortedSet<_>>() {
             // An access to the whole object is one to its bytes, which may hold data before `init` and after `inval`. What a
             // register holds is known where it is used: the unfolding refuses an access to a part there.
             let is_part = |scalar: &&Scalar| {

@@ -4,7 +4,7 @@
 //! is cut, and the unfolding refuses an access that does not fit the cut, so that missing a value costs an answer and never
 //! makes a wrong one.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::limits;
 
@@ -27,7 +27,7 @@ pub(crate) enum Reach {
     /// Ascending.
     Values(Vec<i128>),
     /// Some address in these variables, or no address.
-    Within(BTreeSet<VariableId>),
+    Within(SortedSet<VariableId>),
 }
 
 impl Reach {
@@ -39,7 +39,7 @@ impl Reach {
         Reach::Values(vec![value])
     }
 
-    fn variables(&self, areas: &Areas) -> BTreeSet<VariableId> {
+    fn variables(&self, areas: &Areas) -> SortedSet<VariableId> {
         match self {
             Reach::Values(values) => values.iter().filter_map(|value| areas.at(*value)).collect(),
             Reach::Within(variables) => variables.clone(),
@@ -87,7 +87,7 @@ pub(crate) struct Reaches {
     threads: Vec<Registers>,
     areas: Areas,
     /// The variables whose addresses may lie in memory.
-    held: BTreeSet<VariableId>,
+    held: SortedSet<VariableId>,
 }
 
 /// An instruction: of which thread, and where in its code.
@@ -137,7 +137,7 @@ impl Registers {
 impl Reaches {
     /// Of no register: where nobody will ask.
     pub(crate) fn of_none() -> Reaches {
-        Reaches { threads: Vec::new(), areas: Areas::default(), held: BTreeSet::new() }
+        Reaches { threads: Vec::new(), areas: Areas::default(), held: SortedSet::new() }
     }
 
     /// Every instruction in turn, again and again until nothing is new. One that is about nothing that changed since its last
@@ -145,7 +145,7 @@ impl Reaches {
     pub(crate) fn new(names: &Names, threads: &[ThreadBuilder]) -> Reaches {
         let areas = Areas::new(names);
         let registers = threads.iter().map(|thread| Registers::new(names, thread)).collect();
-        let mut reaches = Reaches { threads: registers, areas, held: BTreeSet::new() };
+        let mut reaches = Reaches { threads: registers, areas, held: SortedSet::new() };
         let mut memory = Memory::new(names, &reaches.areas);
         let mut turns: Vec<Vec<Turn<'_>>> =
             threads.iter().map(|own| own.code.iter().map(Turn::new).collect()).collect();
@@ -201,10 +201,10 @@ impl Reaches {
     }
 
     /// The variables that a register points to, if code alone decides it: what comes from memory may be anything.
-    pub(crate) fn pointed_to(&self, at: At, register: RegisterId) -> BTreeSet<VariableId> {
-        let Some(own) = self.threads.get(at.thread) else { return BTreeSet::new() };
+    pub(crate) fn pointed_to(&self, at: At, register: RegisterId) -> SortedSet<VariableId> {
+        let Some(own) = self.threads.get(at.thread) else { return SortedSet::new() };
         match own.at(&self.areas, register, at.code) {
-            Reach::Within(variables) if !variables.is_disjoint(&self.held) => BTreeSet::new(),
+            Reach::Within(variables) if !variables.is_disjoint(&self.held) => SortedSet::new(),
             reach => reach.variables(&self.areas),
         }
     }
@@ -225,7 +225,7 @@ impl Reaches {
     }
 
     /// The variables whose addresses an operation may put into memory.
-    fn stored(&self, names: &Names, at: At, turn: &Turn<'_>) -> BTreeSet<VariableId> {
+    fn stored(&self, names: &Names, at: At, turn: &Turn<'_>) -> SortedSet<VariableId> {
         let of = |operand: &Operand| self.operand(names, at, *operand).variables(&self.areas);
         match turn.operation {
             Operation::Store { value, .. } => of(value),
@@ -237,14 +237,14 @@ impl Reaches {
                 | Update::Decrement(value)
                 | Update::CompareAndSwap { new: value, .. } => of(value),
             },
-            Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => BTreeSet::new(),
+            Operation::Local { .. } | Operation::Load { .. } | Operation::VectorLoad { .. } => SortedSet::new(),
             _ => turn.used.iter().flat_map(|register| of(&Operand::Register(*register))).collect(),
         }
     }
 
     /// The variables whose addresses lie in memory: from the start, or because an operation has one among its values. That an
     /// operation goes somewhere does not put the address there.
-    fn put_into_memory(&self, names: &Names, turns: &[Vec<Turn<'_>>]) -> BTreeSet<VariableId> {
+    fn put_into_memory(&self, names: &Names, turns: &[Vec<Turn<'_>>]) -> SortedSet<VariableId> {
         let mut found = Memory::new(names, &self.areas).held;
         for (thread, own) in turns.iter().enumerate() {
             for (code, turn) in own.iter().enumerate() {
@@ -291,14 +291,14 @@ impl Reaches {
     }
 
     /// What a load returns of memory that keeps its initial values: parameters, and pointers that nothing writes.
-    fn held(&self, names: &Names, at: At, operation: &Operation, written: &BTreeSet<VariableId>) -> Option<Reach> {
+    fn held(&self, names: &Names, at: At, operation: &Operation, written: &SortedSet<VariableId>) -> Option<Reach> {
         let (address, ty, count) = match operation {
             Operation::Load { address, ty, .. } => (address, *ty, 1),
             Operation::VectorLoad { address, ty, destinations, .. } => (address, *ty, destinations.len() as i128),
             _ => return None,
         };
         let Reach::Values(values) = self.address(names, at, address) else { return None };
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         for value in values {
             let (variable, offset) = names.at(value)?;
             let entry = names.name_of(variable);
@@ -316,7 +316,7 @@ impl Reaches {
     }
 
     /// What an operation may put into the registers it writes, less what it was known to put there before.
-    fn result(&self, names: &Names, at: At, turn: &mut Turn<'_>, memory: &BTreeSet<VariableId>) -> Reach {
+    fn result(&self, names: &Names, at: At, turn: &mut Turn<'_>, memory: &SortedSet<VariableId>) -> Reach {
         let Operation::Local { ty, value, .. } = turn.operation else { return Reach::Within(memory.clone()) };
         let of = |operand: &Operand| self.operand(names, at, *operand);
         match value {
@@ -349,9 +349,9 @@ impl Reaches {
 /// What is known of memory.
 struct Memory {
     /// The variables whose addresses may lie in it.
-    held: BTreeSet<VariableId>,
+    held: SortedSet<VariableId>,
     /// Those that some operation may write.
-    written: BTreeSet<VariableId>,
+    written: SortedSet<VariableId>,
     /// When that last became more.
     changed: u64,
 }
@@ -361,7 +361,7 @@ impl Memory {
         let pointers = names.by_name.values().filter(|name| name.is_pointer);
         let held = pointers.flat_map(|name| name.elements.iter().chain([&name.initial]));
         let held = held.filter_map(|value| areas.at(value.0)).collect();
-        Memory { held, written: BTreeSet::new(), changed: 1 }
+        Memory { held, written: SortedSet::new(), changed: 1 }
     }
 }
 
@@ -414,7 +414,7 @@ fn map(reach: Reach, change: impl Fn(Value) -> Value) -> Reach {
 
 /// What registers hold before any instruction. One that code writes first holds nothing else worth knowing.
 fn initial(names: &Names, thread: &ThreadBuilder) -> Vec<Reach> {
-    let written: BTreeSet<RegisterId> = thread.code.iter().flat_map(|code| defined(&code.operation)).collect();
+    let written: SortedSet<RegisterId> = thread.code.iter().flat_map(|code| defined(&code.operation)).collect();
     let start = |id: RegisterId| match thread.initial(id) {
         Initial::Address(address) => Reach::one(names.value(address)),
         Initial::Value(_) if written.contains(&id) && !thread.is_initialised(id) => Reach::nothing(),

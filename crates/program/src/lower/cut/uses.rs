@@ -1,7 +1,8 @@
 //! How the accesses of a test use each name, and where memory is cut for that. [`super`] finds it out, and
 //! [`super::atoms`] makes locations of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::SortedSet;
+use std::collections::BTreeMap;
 
 use fencepost_syntax::Span;
 
@@ -35,13 +36,13 @@ impl Scalar {
 pub(crate) struct Uses {
     pub(crate) scalars: Vec<Scalar>,
     /// Offsets of mbarriers.
-    pub(crate) objects: BTreeSet<i128>,
+    pub(crate) objects: SortedSet<i128>,
     /// Those that the text names.
-    pub(crate) named: BTreeSet<i128>,
+    pub(crate) named: SortedSet<i128>,
     /// Where `mbarrier.init` makes one.
     pub(crate) made: Made,
     /// Where runs of bytes begin and end.
-    pub(crate) runs: BTreeSet<i128>,
+    pub(crate) runs: SortedSet<i128>,
     /// A tensor map describes it.
     pub(crate) is_tensor: bool,
     /// Where code first touches it.
@@ -53,7 +54,7 @@ pub(crate) struct Uses {
 pub(crate) enum Made {
     #[default]
     Nowhere,
-    At(BTreeSet<i128>),
+    At(SortedSet<i128>),
     /// Some place is not known.
     Somewhere,
 }
@@ -62,7 +63,7 @@ impl Made {
     pub(crate) fn add(&mut self, offset: Option<i128>) {
         match (std::mem::take(self), offset) {
             (Made::Somewhere, _) | (_, None) => *self = Made::Somewhere,
-            (Made::Nowhere, Some(offset)) => *self = Made::At(BTreeSet::from([offset])),
+            (Made::Nowhere, Some(offset)) => *self = Made::At(SortedSet::from([offset])),
             (Made::At(mut found), Some(offset)) => {
                 found.insert(offset);
                 *self = Made::At(found);
@@ -75,7 +76,7 @@ impl Made {
 pub(crate) struct Cut {
     pub(crate) uses: BTreeMap<String, Uses>,
     /// Where atoms begin, and where the last ends. Empty for a name without a size.
-    pub(crate) edges: BTreeMap<String, BTreeSet<i128>>,
+    pub(crate) edges: BTreeMap<String, SortedSet<i128>>,
     /// The type of names without accesses of their own.
     pub(crate) fallback: Option<Type>,
 }

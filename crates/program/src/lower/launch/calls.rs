@@ -4,7 +4,7 @@
 //! stream is that of the calls. So what a declaration says holds if the host calls in that order on every way through its
 //! code; where the calls have no order that the text shows, there is no model and the test is refused.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::{Diagnostic, Span};
 
@@ -18,7 +18,7 @@ use crate::sections;
 /// Where a kernel is launched: a thread, and places of its code of which no two lie on one way.
 struct Sites {
     thread: usize,
-    at: BTreeSet<usize>,
+    at: SortedSet<usize>,
     span: Span,
 }
 
@@ -41,13 +41,13 @@ pub(crate) enum Calls {
 
 pub(crate) struct Called<'a> {
     threads: &'a [ThreadBuilder],
-    sites: BTreeMap<KernelId, Sites>,
+    sites: SortedMap<KernelId, Sites>,
 }
 
 impl<'a> Called<'a> {
     /// A kernel of a test runs once, and a host waits for it after its launch.
     pub(crate) fn new(threads: &'a [ThreadBuilder], findings: &mut Findings) -> Called<'a> {
-        let mut called = Called { threads, sites: BTreeMap::new() };
+        let mut called = Called { threads, sites: SortedMap::new() };
         for (thread, builder) in threads.iter().enumerate() {
             for (at, own) in builder.code.iter().enumerate() {
                 let Some(HostCall::Launch(kernel)) = call(own) else { continue };
@@ -87,7 +87,7 @@ impl<'a> Called<'a> {
             let error = Diagnostic::error(span, format!("kernel {} is {fault}", kernel.0));
             findings.diagnostics.push(error.label("launched here").help(help));
         }
-        let sites = self.sites.entry(kernel).or_insert(Sites { thread, at: BTreeSet::new(), span });
+        let sites = self.sites.entry(kernel).or_insert(Sites { thread, at: SortedSet::new(), span });
         if sites.thread == thread {
             sites.at.insert(at);
         }
@@ -108,7 +108,7 @@ impl<'a> Called<'a> {
         }
         let leads = |from: &Sites, to: &Sites| !self.behind(from.thread, from.at.iter().copied()).is_disjoint(&to.at);
         let code = &self.threads[from.thread].code;
-        let surely: BTreeSet<usize> = from.at.iter().copied().filter(|at| code[*at].guard.is_none()).collect();
+        let surely: SortedSet<usize> = from.at.iter().copied().filter(|at| code[*at].guard.is_none()).collect();
         let without = walk(code, [0], &surely);
         match (leads(from, to), leads(to, from)) {
             (true, _) if to.at.is_disjoint(&without) => Calls::InOrder,
@@ -119,10 +119,10 @@ impl<'a> Called<'a> {
     }
 
     /// The places of the code that may be executed after these.
-    fn behind(&self, thread: usize, places: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
+    fn behind(&self, thread: usize, places: impl IntoIterator<Item = usize>) -> SortedSet<usize> {
         let code = &self.threads[thread].code;
         let next: Vec<usize> = places.into_iter().flat_map(|at| next(code, at)).collect();
-        walk(code, next, &BTreeSet::new())
+        walk(code, next, &SortedSet::new())
     }
 }
 
@@ -134,9 +134,9 @@ fn call(code: &Instruction) -> Option<HostCall> {
 }
 
 /// The places that can be reached from these, with them, on ways that end at the walls.
-fn walk(code: &[Instruction], from: impl IntoIterator<Item = usize>, walls: &BTreeSet<usize>) -> BTreeSet<usize> {
+fn walk(code: &[Instruction], from: impl IntoIterator<Item = usize>, walls: &SortedSet<usize>) -> SortedSet<usize> {
     let mut open: Vec<usize> = from.into_iter().collect();
-    let mut reached = BTreeSet::new();
+    let mut reached = SortedSet::new();
     while let Some(at) = open.pop() {
         if at < code.len() && !walls.contains(&at) && reached.insert(at) {
             open.extend(next(code, at));

@@ -4,7 +4,7 @@
 
 mod calls;
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
@@ -29,9 +29,9 @@ pub(crate) struct Launches {
 pub(crate) struct Declared {
     edges: Vec<Launch>,
     /// Streams and events by name: the kernels that a wait for one waits for, in order.
-    named: BTreeMap<String, Vec<KernelId>>,
+    named: SortedMap<String, Vec<KernelId>>,
     /// Every kernel that a thread is placed in.
-    kernels: BTreeSet<KernelId>,
+    kernels: SortedSet<KernelId>,
 }
 
 struct Launch {
@@ -189,7 +189,7 @@ pub(crate) fn settle(
 
 /// The edges that hold in the order in which hosts call.
 fn standing<'d>(edges: &'d [Launch], called: &Called<'_>, findings: &mut Findings) -> Vec<&'d Launch> {
-    let mut decided = BTreeMap::<(&str, KernelId, KernelId), bool>::new();
+    let mut decided = SortedMap::<(&str, KernelId, KernelId), bool>::new();
     let holds = |launch: &&'d Launch| match &launch.source {
         Source::Graph => true,
         Source::Stream(name) => {
@@ -209,7 +209,7 @@ fn standing<'d>(edges: &'d [Launch], called: &Called<'_>, findings: &mut Finding
 /// one it depends on has, unless it waited.
 fn order(launches: &[&Launch], findings: &mut Findings) -> Vec<(KernelId, KernelId)> {
     // Whether a kernel leads to another, and whether by a way that begins with the end of the first.
-    let mut reached: BTreeMap<(KernelId, KernelId), bool> = BTreeMap::new();
+    let mut reached: SortedMap<(KernelId, KernelId), bool> = SortedMap::new();
     loop {
         let mut found = reached.clone();
         for launch in launches {
@@ -234,7 +234,7 @@ fn order(launches: &[&Launch], findings: &mut Findings) -> Vec<(KernelId, Kernel
 
 /// A CTA belongs to one kernel. Two that share a number would share memory and barriers.
 fn check_ctas(litmus: &Litmus, threads: &[ThreadBuilder], kernels: &[Option<KernelId>], findings: &mut Findings) {
-    let mut owners = BTreeMap::<(u32, u32), KernelId>::new();
+    let mut owners = SortedMap::<(u32, u32), KernelId>::new();
     for ((thread, builder), kernel) in litmus.threads.iter().zip(threads).zip(kernels) {
         let (Place::Gpu { gpu, cluster, cta }, Some(kernel)) = (builder.place, *kernel) else { continue };
         let owner = *owners.entry((gpu, cluster)).or_insert(kernel);

@@ -2,7 +2,7 @@
 //! 9.7.15.1). Two counts may follow each other on one barrier if their generations never mix, which only an exploration
 //! can tell; both are refused alike, since an answer about an undefined program would be none.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::{Span, limits};
 
@@ -24,7 +24,7 @@ struct Use<'t> {
 
 pub(crate) fn settle(threads: &[ThreadBuilder], findings: &mut Findings) {
     let mut uses: Vec<Use<'_>> = Vec::new();
-    let mut all = BTreeMap::<Place, usize>::new();
+    let mut all = SortedMap::<Place, usize>::new();
     threads.iter().for_each(|thread| *all.entry(thread.place).or_default() += 1);
     for thread in threads {
         let members = all[&thread.place];

@@ -6,7 +6,7 @@
 //! each with a warp of its own. What is not sure is not told: a predicate counts where every way to the place made it so, and
 //! behind a branch only what the other side never reaches.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
@@ -31,7 +31,7 @@ enum Holds {
     Some,
 }
 
-type State = BTreeMap<String, Holds>;
+type State = SortedMap<String, Holds>;
 
 pub(crate) fn collect(body: &[Statement], findings: &mut Findings) {
     if body.len() > LONGEST || !body.iter().filter_map(instruction).any(tells_lanes) {
@@ -92,7 +92,7 @@ fn chosen(tree: &Instruction, state: &State) -> Option<Holds> {
 /// The ways through a thread.
 struct Flow<'t> {
     body: &'t [Statement],
-    labels: BTreeMap<&'t str, usize>,
+    labels: SortedMap<&'t str, usize>,
 }
 
 impl<'t> Flow<'t> {

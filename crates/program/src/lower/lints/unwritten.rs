@@ -1,7 +1,7 @@
 //! Registers of real PTX and variables of C that are read where nothing can have been written to them. They are taken as
 //! 0, which is hardly what the author meant: in PTX and in C (C11 6.7.9, paragraph 10) they may hold anything.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::{Diagnostic, limits};
@@ -13,7 +13,7 @@ use crate::program::def_use::{defined, used};
 use crate::program::{Instruction, Operation};
 
 pub(crate) fn warn(thread: &ThreadBuilder, findings: &mut Findings) {
-    let mut told = BTreeSet::new();
+    let mut told = SortedSet::new();
     let starts = starts(&thread.code);
     for (start, mut written) in written(&thread.code, &starts) {
         let end = starts.range(start + 1..).next().copied().unwrap_or(thread.code.len());
@@ -93,15 +93,15 @@ fn falls_through(code: &Instruction) -> bool {
 }
 
 /// Where straight pieces of code begin.
-fn starts(code: &[Instruction]) -> BTreeSet<usize> {
+fn starts(code: &[Instruction]) -> SortedSet<usize> {
     code.iter().filter_map(target).filter(|at| *at < code.len()).chain((!code.is_empty()).then_some(0)).collect()
 }
 
 /// Before each straight piece that some way leads to, the registers that some way there writes. The usual forward fixpoint.
-fn written(code: &[Instruction], starts: &BTreeSet<usize>) -> BTreeMap<usize, Registers> {
-    let mut before: BTreeMap<usize, Registers> =
+fn written(code: &[Instruction], starts: &SortedSet<usize>) -> SortedMap<usize, Registers> {
+    let mut before: SortedMap<usize, Registers> =
         starts.first().map(|start| (*start, Registers::default())).into_iter().collect();
-    let mut work: BTreeSet<usize> = before.keys().copied().collect();
+    let mut work: SortedSet<usize> = before.keys().copied().collect();
     while let Some(start) = work.pop_first() {
         let mut now = before[&start].clone();
         let end = starts.range(start + 1..).next().copied().unwrap_or(code.len());

@@ -11,7 +11,7 @@
 //! Which quarters an address may name is followed without regard to control flow. A quarter that is missed here is told
 //! apart from nothing, which reports too much and never too little.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::Span;
 
@@ -42,11 +42,11 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
     let mut used = Used::default();
     for thread in threads {
         let values = Values::new(names, thread);
-        let mut own = BTreeSet::new();
+        let mut own = SortedSet::new();
         for code in &thread.code {
             let Some((tensor, address)) = accessed(&code.operation) else { continue };
             let addresses = values.address(names, address);
-            let quarters: BTreeSet<u8> = addresses.iter().copied().map(quarter).collect();
+            let quarters: SortedSet<u8> = addresses.iter().copied().map(quarter).collect();
             check(thread, &quarters, &own, code.span, findings);
             addresses.into_iter().for_each(|address| used.add(tensor, lane(address)));
             own.extend(&quarters);
@@ -71,11 +71,11 @@ pub(crate) fn settle(names: &mut Names, threads: &[ThreadBuilder], asked: &[Aske
 /// Which lanes loads and stores name.
 #[derive(Default)]
 struct Used {
-    quarters: BTreeSet<u8>,
+    quarters: SortedSet<u8>,
     /// Sixteens of lanes, 0 to 7, that shapes of 16 lanes access.
-    halves: BTreeSet<u8>,
+    halves: SortedSet<u8>,
     /// Quarters that are loaded as a whole.
-    loaded: BTreeSet<u8>,
+    loaded: SortedSet<u8>,
 }
 
 /// Some of the lanes: which sixteen they start with, and how many they are.
@@ -154,7 +154,13 @@ fn cut(names: &mut Names, id: VariableId, part: Part) {
 }
 
 /// A warp reaches one quarter: the one of its number, where the test says that.
-fn check(thread: &ThreadBuilder, quarters: &BTreeSet<u8>, before: &BTreeSet<u8>, span: Span, findings: &mut Findings) {
+fn check(
+    thread: &ThreadBuilder,
+    quarters: &SortedSet<u8>,
+    before: &SortedSet<u8>,
+    span: Span,
+    findings: &mut Findings,
+) {
     let [quarter] = quarters.iter().copied().collect::<Vec<u8>>()[..] else { return };
     let what = match (warp(thread), before.iter().find(|other| **other != quarter)) {
         (Some(warp), _) if warp % 4 != i128::from(quarter) => LintKind::OtherQuarter { warp, quarter },

@@ -5,7 +5,7 @@
 //! rank, and clearing bit 24 names the even CTA of a pair. The generic address of shared memory is the same number
 //! (`cvta` changes nothing).
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::program::{Place, Space};
 
@@ -30,7 +30,7 @@ pub(crate) const HALF_SHIFT: i128 = 20;
 
 pub(crate) struct Layout {
     /// The CTAs that have threads, ascending.
-    ctas: BTreeSet<Place>,
+    ctas: SortedSet<Place>,
     next: i128,
     next_shared: i128,
     next_column: i128,
@@ -61,7 +61,7 @@ impl Layout {
     }
 
     fn clusters(&self) -> Vec<(u32, u32)> {
-        let found: BTreeSet<(u32, u32)> = self.ctas.iter().filter_map(|place| cluster(*place)).collect();
+        let found: SortedSet<(u32, u32)> = self.ctas.iter().filter_map(|place| cluster(*place)).collect();
         found.into_iter().collect()
     }
 

@@ -4,7 +4,7 @@
 //!
 //! Two plain reads are no such pair: neither orders anything else.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::c::{Binary, Expression};
 use fencepost_syntax::{Diagnostic, Spanned};
@@ -17,9 +17,9 @@ use crate::lower::findings::Refusal;
 struct Effects<'e> {
     accesses_memory: bool,
     is_atomic: bool,
-    reads: BTreeSet<&'e str>,
+    reads: SortedSet<&'e str>,
     /// The variables of what a compare-and-exchange expects.
-    writes: BTreeSet<&'e str>,
+    writes: SortedSet<&'e str>,
 }
 
 impl<'e> Effects<'e> {
@@ -33,7 +33,7 @@ impl<'e> Effects<'e> {
 
     fn depends_on_order(&self, other: &Effects<'_>) -> bool {
         let in_memory = self.accesses_memory && other.accesses_memory && (self.is_atomic || other.is_atomic);
-        let meets = |writes: &BTreeSet<&str>, reads: &BTreeSet<&str>| writes.iter().any(|name| reads.contains(name));
+        let meets = |writes: &SortedSet<&str>, reads: &SortedSet<&str>| writes.iter().any(|name| reads.contains(name));
         in_memory || meets(&self.writes, &other.reads) || meets(&other.writes, &self.reads)
     }
 }
@@ -68,7 +68,7 @@ fn effects<'e>(context: &Context<'_>, item: &'e Spanned<Expression>) -> Result<E
             let access = Effects { accesses_memory: true, is_atomic, ..Effects::default() };
             Ok(effects(context, index)?.and(access))
         }
-        Expression::Name(name) => Ok(Effects { reads: BTreeSet::from([name.as_str()]), ..Effects::default() }),
+        Expression::Name(name) => Ok(Effects { reads: SortedSet::from([name.as_str()]), ..Effects::default() }),
         Expression::Dereference(pointer) => {
             let is_atomic = is_atomic(context, pointer);
             let access = Effects { accesses_memory: true, is_atomic, ..Effects::default() };
@@ -91,7 +91,7 @@ fn effects<'e>(context: &Context<'_>, item: &'e Spanned<Expression>) -> Result<E
                 },
                 _ => None,
             });
-            let names: BTreeSet<&str> = changed.collect();
+            let names: SortedSet<&str> = changed.collect();
             Ok(before.and(Effects { accesses_memory: true, is_atomic: true, reads: names.clone(), writes: names }))
         }
     }

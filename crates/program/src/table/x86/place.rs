@@ -4,7 +4,7 @@
 //! widths is kept whole, in 64 bits: a part is read out of it, and a write of 32 bits clears the upper half, one of 8 or 16
 //! bits leaves the others (SDM vol. 1, 3.4.1.1). A part that a condition names is read out of it where the thread ends.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
@@ -54,10 +54,10 @@ const KEEP_FLAGS: [&str; 12] =
 
 /// `given` are the first values of registers, by their common names: one that a part cannot hold is the whole's. `asked`
 /// are the names in conditions.
-pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>, asked: BTreeSet<String>) -> Scan {
+pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<String>) -> Scan {
     let mut found = Scan { asked, ..Scan::default() };
-    let mut widths: BTreeMap<String, BTreeSet<(u8, i128)>> = BTreeMap::new();
-    let mut flags = BTreeSet::new();
+    let mut widths: SortedMap<String, SortedSet<(u8, i128)>> = SortedMap::new();
+    let mut flags = SortedSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
         let opcode = instruction.opcode.node.as_str();
@@ -87,7 +87,7 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>, asked: B
         }
     }
     found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
-    let is_long = |name: &String, widths: &BTreeSet<(u8, i128)>| {
+    let is_long = |name: &String, widths: &SortedSet<(u8, i128)>| {
         let low = Type { bits: 32, signed: false };
         widths.contains(&(64, 0)) || given.get(name).is_some_and(|value| low.wrap(*value) != *value)
     };
@@ -97,7 +97,7 @@ pub(crate) fn scan(body: &[Statement], given: &BTreeMap<String, Value>, asked: B
             widths.insert((ty.bits, shift(name)));
         }
     }
-    let is_mixed = |name: &String, widths: &BTreeSet<(u8, i128)>| {
+    let is_mixed = |name: &String, widths: &SortedSet<(u8, i128)>| {
         let wider = |bits: u8| {
             let part = Type { bits, signed: true };
             bits < 32 && given.get(name).is_some_and(|value| !part.fits(*value))

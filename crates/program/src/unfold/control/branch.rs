@@ -1,6 +1,6 @@
 //! The two ways of a branch, from where they part to where they meet.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::program::def_use::target;
 use crate::program::{Instruction, Operation};
@@ -8,7 +8,7 @@ use crate::program::{Instruction, Operation};
 /// Where the ways of a branch meet for the first time. Jumps go forward between a branch and its join, so that the first of
 /// the places reached that are not followed yet is behind no other.
 pub(crate) fn follow(code: &[Instruction], branch: usize, ways: (usize, usize)) -> Option<usize> {
-    let mut reached = BTreeSet::from([ways.0, ways.1]);
+    let mut reached = SortedSet::from([ways.0, ways.1]);
     loop {
         let at = reached.pop_first()?;
         // A jump back; what is under a guard is its own first way.
@@ -28,7 +28,7 @@ pub(crate) struct Ways {
     /// Where they meet for the first time.
     pub(crate) at: usize,
     /// What lies on each before.
-    pub(crate) between: [BTreeSet<usize>; 2],
+    pub(crate) between: [SortedSet<usize>; 2],
     /// The same in order and without jumps, where neither has a branch.
     pub(crate) straight: Option<[Vec<usize>; 2]>,
     /// They are under guards, which are no difference between them.
@@ -49,8 +49,8 @@ impl Ways {
 }
 
 /// What can be reached before the place where the ways meet, to which all jumps go forward.
-pub(crate) fn reached(code: &[Instruction], from: usize, to: usize) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
+pub(crate) fn reached(code: &[Instruction], from: usize, to: usize) -> SortedSet<usize> {
+    let mut found = SortedSet::new();
     let mut todo = vec![from];
     while let Some(at) = todo.pop() {
         if at != to && found.insert(at) {

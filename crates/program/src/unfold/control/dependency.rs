@@ -18,7 +18,7 @@
 //! An exit depends, in every model, on the branches that decide whether the thread gets there and which barriers it takes
 //! part in before ([`leaves`]): all else that a way does happens or not beside an exit that comes in any case.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::def_use::{defined, used};
@@ -34,11 +34,11 @@ use crate::unfold::run::dependency::Reads;
 pub(crate) struct Join {
     at: usize,
     /// Registers whose value there depends on the way.
-    pub(crate) registers: BTreeSet<RegisterId>,
+    pub(crate) registers: SortedSet<RegisterId>,
     /// Instructions on the ways that both have.
-    alike: BTreeSet<usize>,
+    alike: SortedSet<usize>,
     /// By way, the others.
-    pub(crate) apart: [BTreeSet<usize>; 2],
+    pub(crate) apart: [SortedSet<usize>; 2],
     /// The ways are under guards (see `if_conversion`).
     is_converted: bool,
 }
@@ -47,12 +47,12 @@ pub(crate) struct Join {
 #[derive(Clone, Debug)]
 pub(crate) struct Joins {
     /// None where every branch decides all that follows.
-    pub(crate) events: BTreeMap<usize, Join>,
+    pub(crate) events: SortedMap<usize, Join>,
     /// Of the branches that do not decide whether or how the thread exits: where their ways meet.
-    exits: BTreeMap<usize, usize>,
+    exits: SortedMap<usize, usize>,
     /// Where the predicate of a branch that was turned into guards is looked at again, for events and for the exit: that branch.
-    parts: BTreeMap<usize, usize>,
-    exit_parts: BTreeMap<usize, usize>,
+    parts: SortedMap<usize, usize>,
+    exit_parts: SortedMap<usize, usize>,
     /// Where the thread ends.
     pub(crate) end: usize,
 }
@@ -156,11 +156,11 @@ pub(crate) fn joins(program: &Program, id: ThreadId, dependencies: Dependencies)
         (0..end).filter_map(|at| Some((at, Ways::new(code, at, ways(&code[at], at, end)?)?))).collect();
     let joined = |surely| branches.iter().filter_map(move |(at, ways)| Some((*at, join(code, ways, surely)?)));
     let events = match dependencies {
-        Dependencies::Syntactic => BTreeMap::new(),
+        Dependencies::Syntactic => SortedMap::new(),
         Dependencies::Real => joined(goes_on as Surely).collect(),
     };
     let exits = joined(leaves).map(|(at, join)| (at, join.at)).collect();
-    let mut joins = Joins { events, exits, parts: BTreeMap::new(), exit_parts: BTreeMap::new(), end };
+    let mut joins = Joins { events, exits, parts: SortedMap::new(), exit_parts: SortedMap::new(), end };
     for Run { heads, ways } in if_conversion::runs(code) {
         let Some((&first, others)) = heads.split_first() else { continue };
         let parts = || others.iter().map(|at| (*at, first));
@@ -189,12 +189,12 @@ fn ways(instruction: &Instruction, at: usize, end: usize) -> Option<(usize, usiz
 }
 
 /// Whether a thread goes on from an instruction, where these registers hold what was loaded on the way.
-type Surely = fn(&Operation, &BTreeSet<RegisterId>) -> bool;
+type Surely = fn(&Operation, &SortedSet<RegisterId>) -> bool;
 
 /// Where the ways of a branch meet, if both surely get there but for what both have.
 fn join(code: &[Instruction], ways: &Ways, surely: Surely) -> Option<Join> {
     let all = || ways.between.iter().flatten();
-    let set: BTreeSet<RegisterId> = all().flat_map(|at| defined(&code[*at].operation)).collect();
+    let set: SortedSet<RegisterId> = all().flat_map(|at| defined(&code[*at].operation)).collect();
     let mut join = Join { at: ways.at, registers: set.clone(), is_converted: ways.is_converted, ..Join::default() };
     if let Some([one, other]) = &ways.straight {
         alike(code, one, other, &mut join);
@@ -207,9 +207,9 @@ fn join(code: &[Instruction], ways: &Ways, surely: Surely) -> Option<Join> {
 }
 
 /// The registers that these instructions set to what memory held, or to what they compute from that.
-fn loaded<'c>(instructions: impl Iterator<Item = &'c Instruction> + Clone) -> BTreeSet<RegisterId> {
+fn loaded<'c>(instructions: impl Iterator<Item = &'c Instruction> + Clone) -> SortedSet<RegisterId> {
     let is_local = |instruction: &Instruction| matches!(instruction.operation, Operation::Local { .. });
-    let mut found = BTreeSet::new();
+    let mut found = SortedSet::new();
     loop {
         let before = found.len();
         for instruction in instructions.clone() {
@@ -266,7 +266,7 @@ pub(crate) fn may_write(operation: &Operation) -> bool {
 
 /// Whether a thread surely goes on from it, if the address of an access is one, and what follows need not wait for it as it
 /// must for a fence or an acquire.
-fn goes_on(operation: &Operation, loaded: &BTreeSet<RegisterId>) -> bool {
+fn goes_on(operation: &Operation, loaded: &SortedSet<RegisterId>) -> bool {
     let is_fixed = |address: &AddressOperand| match address {
         AddressOperand::Static(_) => true,
         AddressOperand::Register(register) => !loaded.contains(register),
@@ -287,7 +287,7 @@ fn goes_on(operation: &Operation, loaded: &BTreeSet<RegisterId>) -> bool {
 
 /// Whether it neither keeps a thread from its end nor lets it take part in a barrier. An access to nowhere ends the whole
 /// program.
-fn leaves(operation: &Operation, _: &BTreeSet<RegisterId>) -> bool {
+fn leaves(operation: &Operation, _: &SortedSet<RegisterId>) -> bool {
     match operation {
         Operation::Load { assume, .. } | Operation::ReadModifyWrite { assume, .. } => assume.is_none(),
         Operation::Barrier(_) | Operation::MbarrierWait(_) | Operation::Mark { .. } | Operation::Trap => false,

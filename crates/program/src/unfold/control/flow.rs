@@ -1,6 +1,6 @@
 //! Control flow of one thread: loop heads, and which registers are live where.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{RegisterId, ThreadId};
 use crate::program::asynchronous::Family;
@@ -12,13 +12,13 @@ use crate::unfold::control::postdominator;
 
 pub(crate) struct Flow {
     /// Targets of backward jumps, each with the last jump back to it. Every cycle of the code goes through one.
-    pub(crate) heads: BTreeMap<usize, usize>,
+    pub(crate) heads: SortedMap<usize, usize>,
     /// Per loop head: the registers whose value there can still matter.
-    pub(crate) live: BTreeMap<usize, Vec<RegisterId>>,
+    pub(crate) live: SortedMap<usize, Vec<RegisterId>>,
     /// Where the ways of branches meet.
     pub(crate) joins: Joins,
     /// Where they meet of those that need not (see `untaken`).
-    pub(crate) meetings: BTreeMap<usize, usize>,
+    pub(crate) meetings: SortedMap<usize, usize>,
     /// Whether there are products whose registers stay in flight (`wgmma`).
     pub(crate) has_products: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) struct Flow {
 impl Flow {
     pub(crate) fn new(program: &Program, id: ThreadId, dependencies: Dependencies) -> Flow {
         let thread = &program.threads[id.index()];
-        let mut heads = BTreeMap::<usize, usize>::new();
+        let mut heads = SortedMap::<usize, usize>::new();
         for (at, instruction) in thread.code.iter().enumerate() {
             if let Some(target) = target(&instruction.operation)
                 && target <= at
@@ -35,7 +35,7 @@ impl Flow {
                 *last = at.max(*last);
             }
         }
-        let mut live = BTreeMap::new();
+        let mut live = SortedMap::new();
         if !heads.is_empty() {
             let sets = liveness(thread, &observed(program, id));
             for &head in heads.keys() {
@@ -43,7 +43,7 @@ impl Flow {
             }
         }
         let meetings = match dependencies {
-            Dependencies::Syntactic => BTreeMap::new(),
+            Dependencies::Syntactic => SortedMap::new(),
             Dependencies::Real => postdominator::meetings(&thread.code),
         };
         let has_products = thread.code.iter().any(is_product);
@@ -56,7 +56,7 @@ fn is_product(code: &Instruction) -> bool {
 }
 
 /// The registers a question, the filter or the histogram looks at: all if nothing is asked.
-pub(crate) fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> {
+pub(crate) fn observed(program: &Program, id: ThreadId) -> SortedSet<RegisterId> {
     let terms = program.conditions().flat_map(Condition::terms).chain(program.shown.iter().cloned());
     if program.questions.is_empty() && program.crash.questions.is_empty() && program.shown.is_empty() {
         return (0..program.threads[id.index()].registers.len()).map(RegisterId::new).collect();
@@ -70,8 +70,8 @@ pub(crate) fn observed(program: &Program, id: ThreadId) -> BTreeSet<RegisterId> 
 
 /// Registers live before each instruction (and, last, at the end): the usual backward fixpoint. What is computed for a
 /// register that is not live reads nothing: a counter of failed attempts that nobody looks at keeps no loop from spinning.
-fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<RegisterId>> {
-    let mut live = vec![BTreeSet::new(); thread.code.len() + 1];
+fn liveness(thread: &Thread, at_exit: &SortedSet<RegisterId>) -> Vec<SortedSet<RegisterId>> {
+    let mut live = vec![SortedSet::new(); thread.code.len() + 1];
     live[thread.code.len()] = at_exit.clone();
     loop {
         let mut changed = false;
@@ -103,11 +103,11 @@ fn liveness(thread: &Thread, at_exit: &BTreeSet<RegisterId>) -> Vec<BTreeSet<Reg
 fn after(
     instruction: &Instruction,
     at: usize,
-    live: &[BTreeSet<RegisterId>],
-    at_exit: &BTreeSet<RegisterId>,
-) -> BTreeSet<RegisterId> {
+    live: &[SortedSet<RegisterId>],
+    at_exit: &SortedSet<RegisterId>,
+) -> SortedSet<RegisterId> {
     let mut set = match (&instruction.operation, instruction.guard) {
-        (Operation::Branch { .. } | Operation::Exit | Operation::Trap, None) => BTreeSet::new(),
+        (Operation::Branch { .. } | Operation::Exit | Operation::Trap, None) => SortedSet::new(),
         _ => live[at + 1].clone(),
     };
     if let Some(target) = target(&instruction.operation) {

@@ -1,21 +1,21 @@
 //! Where the ways of a branch meet: the nearest instruction that every way from it to the end goes through.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::program::{Instruction, Operation};
 use crate::unfold::control::branch::leads_to;
 
 /// Where the ways of each branch meet if both come to the end, of those with some event on them.
-pub(crate) fn meetings(code: &[Instruction]) -> BTreeMap<usize, usize> {
+pub(crate) fn meetings(code: &[Instruction]) -> SortedMap<usize, usize> {
     let end = code.len();
     let next = |at: usize| leads_to(&code[at], at, end);
     let branches: Vec<usize> = (0..end).filter(|at| next(*at).len() > 1 || code[*at].guard.is_some()).collect();
     if branches.is_empty() {
-        return BTreeMap::new();
+        return SortedMap::new();
     }
     let nearest = postdominators(code);
     let has_event = |branch: usize, meeting: usize| {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         let mut todo = next(branch);
         // What is under a guard is its own way.
         todo.extend((todo.len() == 1).then_some(branch));

@@ -1,6 +1,6 @@
 //! The loops of a thread that all threads of its CTA may go through together (see `reduce::joint_rounds`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::litmus::Arch;
 
@@ -16,9 +16,9 @@ use crate::unfold::{Joint, UnfoldOptions};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Together {
     /// The heads of innermost loops with a barrier of the whole CTA, each with the last jump back.
-    pub(crate) loops: BTreeMap<usize, usize>,
+    pub(crate) loops: SortedMap<usize, usize>,
     /// What may be a board.
-    pub(crate) memory: BTreeSet<LocationId>,
+    pub(crate) memory: SortedSet<LocationId>,
 }
 
 /// What is known of a trace, beside its events.
@@ -62,7 +62,7 @@ impl Together {
     }
 }
 
-pub(crate) fn loops(thread: &Thread, flow: &Flow) -> BTreeMap<usize, usize> {
+pub(crate) fn loops(thread: &Thread, flow: &Flow) -> SortedMap<usize, usize> {
     let is_meeting = |at: usize| match &thread.code[at].operation {
         Operation::Barrier(barrier) => meets_all(barrier.kind, barrier.level, barrier.count.is_some()),
         _ => false,

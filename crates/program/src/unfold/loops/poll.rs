@@ -4,7 +4,7 @@
 //! every no leads back to the question: an execution without the failed attempt is one too. Where the loop can be left
 //! after a no, by a count of attempts or by a flag to stop, it does: the way out may be taken though the phase was over.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 use std::ops::RangeInclusive;
 
 use crate::ids::RegisterId;
@@ -17,7 +17,7 @@ use crate::value::Value;
 const MOST_STEPS: usize = 2_000;
 
 /// The registers whose value the no decides. All others may hold anything.
-type Known = BTreeMap<RegisterId, Value>;
+type Known = SortedMap<RegisterId, Value>;
 /// The next instruction, and what is known in front of it.
 type Way = (usize, Known);
 
@@ -29,7 +29,7 @@ pub(crate) fn no_asks_again(
     answer: Option<RegisterId>,
 ) -> bool {
     let known: Known = answer.map(|register| (register, Value(0))).into_iter().collect();
-    let mut ways = BTreeMap::new();
+    let mut ways = SortedMap::new();
     let mut left = vec![(at + 1, known)];
     while let Some(here) = left.pop() {
         if ways.contains_key(&here) {
@@ -47,7 +47,7 @@ pub(crate) fn no_asks_again(
 }
 
 /// A circle that does not ask is no way back.
-fn is_acyclic(mut ways: BTreeMap<Way, Vec<Way>>) -> bool {
+fn is_acyclic(mut ways: SortedMap<Way, Vec<Way>>) -> bool {
     loop {
         let ends: Vec<Way> = ways.iter().filter(|(_, next)| next.is_empty()).map(|(here, _)| here.clone()).collect();
         if ends.is_empty() {

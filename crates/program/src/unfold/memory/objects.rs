@@ -2,7 +2,7 @@
 //! another proxy than the access's, and what reaches an mbarrier (PTX ISA 9.7.15.16): mbarrier operations, and accesses
 //! to its eight bytes as data, which are errors while it is live.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{AddressId, LocationId, ThreadId};
 use crate::program::{Address, Initial, LocationRole, Operand, Operation, Place, Program, Scope, Space, Update};
@@ -26,8 +26,8 @@ fn is_read_only(place: Place, space: Option<Space>) -> bool {
 
 /// Locations whose address is a value somewhere: in a register, in memory, or in the text of the code. A pointer may be
 /// one of these; that it is another one would take arithmetic.
-pub(crate) fn named(program: &Program) -> BTreeSet<LocationId> {
-    let mut found = BTreeSet::new();
+pub(crate) fn named(program: &Program) -> SortedSet<LocationId> {
+    let mut found = SortedSet::new();
     let mut name = |address: AddressId| {
         found.insert(program.addresses[address.index()].location);
     };
@@ -53,14 +53,14 @@ pub(crate) fn named(program: &Program) -> BTreeSet<LocationId> {
             });
         }
     }
-    let initial: BTreeSet<Value> = program.locations.iter().map(|location| location.initial).collect();
+    let initial: SortedSet<Value> = program.locations.iter().map(|location| location.initial).collect();
     let holds = |address: &&Address| initial.contains(&address.value);
     found.extend(program.addresses.iter().filter(holds).map(|address| address.location));
     found
 }
 
 /// The CTAs in whose shared memory the initial state of the test has something: they have started.
-pub(crate) fn prepared(program: &Program) -> BTreeSet<Place> {
+pub(crate) fn prepared(program: &Program) -> SortedSet<Place> {
     let given = program.locations.iter().filter(|location| location.is_given && location.space == Some(Space::Shared));
     given.filter_map(|location| location.owner).collect()
 }

@@ -6,7 +6,7 @@
 //! decides where both hold. Which hold is known of a trace only if its constraints say so; else the trace is taken apart
 //! into cases, one for each way they can be ([`cases`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::EventId;
 use crate::unfold::omission::possible::Possible;
@@ -73,7 +73,7 @@ impl Formula {
     }
 
     /// Notes the conditions that follow from its being so.
-    fn assume(&self, truth: bool, known: &mut BTreeMap<usize, bool>) {
+    fn assume(&self, truth: bool, known: &mut SortedMap<usize, bool>) {
         match (self, truth) {
             (Formula::Condition(at), _) => {
                 known.insert(*at, truth);
@@ -86,7 +86,7 @@ impl Formula {
         }
     }
 
-    fn conditions(&self, found: &mut BTreeSet<usize>) {
+    fn conditions(&self, found: &mut SortedSet<usize>) {
         match self {
             Formula::Known(_) => {}
             Formula::Condition(at) => {
@@ -229,14 +229,14 @@ pub(crate) type MadeUnder<'a> = Vec<&'a [Expression]>;
 
 /// The cases of a trace with these events and constraints, of writes that it leaves out.
 pub(crate) fn cases(
-    events: &BTreeSet<EventId>,
+    events: &SortedSet<EventId>,
     constraints: &[Expression],
     omitted: &[MadeUnder<'_>],
     possible: &Possible,
 ) -> Vec<Case> {
     let mut conditions = Conditions::default();
     let facts: Vec<Formula> = constraints.iter().map(|constraint| conditions.formula(constraint)).collect();
-    let mut known = BTreeMap::new();
+    let mut known = SortedMap::new();
     facts.iter().for_each(|fact| fact.assume(true, &mut known));
     let is_own = |constraint: &&Expression| {
         let own = |leaf: &Leaf| events.contains(&event_of(*leaf));
@@ -252,7 +252,7 @@ pub(crate) fn cases(
         .collect();
     let mut space = Space { conditions, facts, known, possible };
     space.settle();
-    let mut open = BTreeSet::new();
+    let mut open = SortedSet::new();
     for made in &made {
         let own = space.open(made);
         if own.len() <= MOST_CONDITIONS && space.differ(made, &own) {
@@ -267,7 +267,7 @@ struct Space<'a> {
     conditions: Conditions,
     /// What the trace is taken under, and what follows for single conditions.
     facts: Vec<Formula>,
-    known: BTreeMap<usize, bool>,
+    known: SortedMap<usize, bool>,
     possible: &'a Possible,
 }
 
@@ -279,7 +279,7 @@ impl Space<'_> {
             [leaf] => Some(event_of(*leaf)),
             _ => None,
         };
-        let mut by_read = BTreeMap::<EventId, Vec<usize>>::new();
+        let mut by_read = SortedMap::<EventId, Vec<usize>>::new();
         let of_one = (0..self.conditions.expressions.len()).filter_map(|at| Some((only(at)?, at)));
         of_one.for_each(|(read, at)| by_read.entry(read).or_default().push(at));
         for (read, conditions) in by_read {
@@ -308,7 +308,7 @@ impl Space<'_> {
 
     /// The conditions of a write's makers that the trace does not tell.
     fn open(&self, made: &[Vec<Formula>]) -> Vec<usize> {
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         made.iter().flatten().for_each(|formula| formula.conditions(&mut found));
         found.into_iter().filter(|at| !self.known.contains_key(at)).collect()
     }
@@ -316,9 +316,9 @@ impl Space<'_> {
     /// Every way these conditions can be that does not contradict the trace.
     fn assignments<'s>(
         &'s self,
-        known: &'s BTreeMap<usize, bool>,
+        known: &'s SortedMap<usize, bool>,
         open: &'s [usize],
-    ) -> impl Iterator<Item = BTreeMap<usize, bool>> + 's {
+    ) -> impl Iterator<Item = SortedMap<usize, bool>> + 's {
         (0..1usize << open.len()).filter_map(move |number| {
             let mut assigned = known.clone();
             assigned.extend(open.iter().enumerate().map(|(bit, at)| (*at, number & 1 << bit != 0)));
@@ -333,7 +333,7 @@ impl Space<'_> {
         deciders.any(|other| other != first)
     }
 
-    fn case(&self, made: &[Vec<Vec<Formula>>], open: &[usize], assigned: &BTreeMap<usize, bool>) -> Case {
+    fn case(&self, made: &[Vec<Vec<Formula>>], open: &[usize], assigned: &SortedMap<usize, bool>) -> Case {
         let constraints = open.iter().map(|at| {
             let condition = self.conditions.expressions[*at].clone();
             if assigned[at] { fold::is_true(condition) } else { fold::is_false(condition) }
@@ -352,22 +352,22 @@ impl Space<'_> {
     }
 
     /// The reads of which another value alone would have the write made.
-    fn deciders(&self, made: &[Vec<Formula>], assigned: &BTreeMap<usize, bool>) -> BTreeSet<EventId> {
+    fn deciders(&self, made: &[Vec<Formula>], assigned: &SortedMap<usize, bool>) -> SortedSet<EventId> {
         let is_left_out = |formulas: &&Vec<Formula>| {
             formulas.iter().any(|formula| formula.truth(&|at| assigned.get(&at).copied()) == Some(false))
         };
-        let mut found = BTreeSet::new();
+        let mut found = SortedSet::new();
         for formulas in made.iter().filter(is_left_out) {
-            let mut used = BTreeSet::new();
+            let mut used = SortedSet::new();
             formulas.iter().for_each(|formula| formula.conditions(&mut used));
             let leaves = used.iter().flat_map(|at| &self.conditions.leaves[*at]);
-            let reads: BTreeSet<EventId> = leaves.map(|leaf| event_of(*leaf)).collect();
+            let reads: SortedSet<EventId> = leaves.map(|leaf| event_of(*leaf)).collect();
             found.extend(reads.into_iter().filter(|read| self.decides(*read, formulas, assigned)));
         }
         found
     }
 
-    fn decides(&self, read: EventId, formulas: &[Formula], assigned: &BTreeMap<usize, bool>) -> bool {
+    fn decides(&self, read: EventId, formulas: &[Formula], assigned: &SortedMap<usize, bool>) -> bool {
         let with = |value: Option<Value>| {
             let of = |at: usize| match self.conditions.leaves[at].as_slice() {
                 [only] if event_of(*only) == read => {

@@ -2,7 +2,7 @@
 //!
 //! Numbers of events ascend along a trace, so all are numbered anew. A write that nobody could miss is left out for good.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::reduce::compact;
@@ -34,12 +34,12 @@ pub(crate) fn insert(unfolding: &mut Unfolding, mut omissions: Vec<Omission>) {
     if omissions.is_empty() {
         return;
     }
-    let mut behind = BTreeMap::<EventId, Vec<(TraceId, Event)>>::new();
+    let mut behind = SortedMap::<EventId, Vec<(TraceId, Event)>>::new();
     for omission in &omissions {
         behind.entry(omission.after).or_default().push((omission.trace, event(unfolding, omission)));
     }
     let (mut events, mut renamed) = (Vec::new(), Vec::new());
-    let mut inserted = BTreeMap::<(TraceId, EventId), Vec<EventId>>::new();
+    let mut inserted = SortedMap::<(TraceId, EventId), Vec<EventId>>::new();
     for (index, own) in std::mem::take(&mut unfolding.events).into_iter().enumerate() {
         renamed.push(EventId::new(events.len()));
         events.push(own);
@@ -60,8 +60,8 @@ pub(crate) fn insert(unfolding: &mut Unfolding, mut omissions: Vec<Omission>) {
 }
 
 /// By location, who reads it.
-fn readers(unfolding: &Unfolding) -> BTreeMap<LocationId, BTreeSet<Option<ThreadId>>> {
-    let mut found = BTreeMap::<_, BTreeSet<_>>::new();
+fn readers(unfolding: &Unfolding) -> SortedMap<LocationId, SortedSet<Option<ThreadId>>> {
+    let mut found = SortedMap::<_, SortedSet<_>>::new();
     for event in unfolding.events.iter().filter(|event| event.is_read()) {
         if let Some(location) = event.location() {
             found.entry(location).or_default().insert(event.thread);
@@ -73,7 +73,7 @@ fn readers(unfolding: &Unfolding) -> BTreeMap<LocationId, BTreeSet<Option<Thread
 /// Whether some read could miss it. Columns of tensor memory are given and returned, not written, by main events.
 fn is_missed(
     unfolding: &Unfolding,
-    read: &BTreeMap<LocationId, BTreeSet<Option<ThreadId>>>,
+    read: &SortedMap<LocationId, SortedSet<Option<ThreadId>>>,
     omission: &Omission,
 ) -> bool {
     let thread = unfolding.traces[omission.trace.index()].thread;

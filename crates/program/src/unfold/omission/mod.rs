@@ -16,7 +16,7 @@ mod possible;
 mod untaken;
 pub(crate) mod way;
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::limits;
 
@@ -59,13 +59,13 @@ impl Runner<'_> {
         state: &State,
         (address, bytes): (&AddressOperand, i128),
         operation: &Operation,
-    ) -> BTreeSet<LocationId> {
-        let AddressOperand::Register(register) = address else { return BTreeSet::new() };
+    ) -> SortedSet<LocationId> {
+        let AddressOperand::Register(register) = address else { return SortedSet::new() };
         let slot = &state.registers[register.index()];
         let is_constant = |read: &EventId| self.is_constant(*read);
         let is_syntactic = self.options.dependencies == Dependencies::Syntactic;
         if is_syntactic || slot.reads.iter().all(is_constant) || !dependency::may_write(operation) {
-            return BTreeSet::new();
+            return SortedSet::new();
         }
         let known = state.known.iter().filter(|(read, _)| is_constant(read)).map(|(read, value)| (*read, *value));
         let free = State { known: known.collect(), ..State::new(self.program, self.thread) };
@@ -86,7 +86,7 @@ impl Runner<'_> {
     pub(crate) fn omit_elsewhere(
         &self,
         alternatives: &mut [(State, Vec<AddressId>)],
-        elsewhere: &BTreeSet<LocationId>,
+        elsewhere: &SortedSet<LocationId>,
     ) {
         for (state, targets) in alternatives {
             let own = self.locations(targets);
@@ -147,17 +147,17 @@ pub(crate) fn settle(unfolding: &mut Unfolding, noted: &Noted, dependencies: Dep
 }
 
 /// By trace and place what it leaves out, and the traces that make that write.
-type LeftOut = BTreeMap<(TraceId, Place), BTreeSet<TraceId>>;
+type LeftOut = SortedMap<(TraceId, Place), SortedSet<TraceId>>;
 
 /// Of the traces that make a write, so many are looked at.
 const MOST_MAKERS: usize = 32;
 
 /// The writes that traces which can occur make, by instruction and location.
-struct Instances(BTreeMap<(Instruction, LocationId), Vec<(TraceId, EventId)>>);
+struct Instances(SortedMap<(Instruction, LocationId), Vec<(TraceId, EventId)>>);
 
 impl Instances {
     fn new(unfolding: &Unfolding, possible: &Possible) -> Instances {
-        let mut found = BTreeMap::<_, Vec<_>>::new();
+        let mut found = SortedMap::<_, Vec<_>>::new();
         for (index, trace) in unfolding.traces.iter().enumerate() {
             for id in trace.events.iter().filter(|_| possible.has(TraceId::new(index))) {
                 let event = &unfolding.events[id.index()];
@@ -212,17 +212,17 @@ fn is_chosen(event: &Event) -> bool {
 /// leaves out those of the others. So it is with an asynchronous operation, whatever its address depends on.
 fn of_other_traces(unfolding: &Unfolding, instances: &Instances, left_out: &mut LeftOut) {
     for (index, trace) in unfolding.traces.iter().enumerate() {
-        let mut own = BTreeMap::<Instruction, (usize, BTreeSet<LocationId>)>::new();
+        let mut own = SortedMap::<Instruction, (usize, SortedSet<LocationId>)>::new();
         for (at, id) in trace.events.iter().enumerate() {
             let event = &unfolding.events[id.index()];
             if let Some(instruction) = instruction(event).filter(|_| is_chosen(event)) {
-                own.entry(instruction).or_insert((at, BTreeSet::new())).1.extend(event.location());
+                own.entry(instruction).or_insert((at, SortedSet::new())).1.extend(event.location());
             }
         }
         for (instruction, (at, own)) in own {
             for (_, writes) in instances.of(instruction).filter(|(location, _)| !own.contains(location)) {
                 let chosen = writes.iter().filter(|(_, write)| is_chosen(&unfolding.events[write.index()]));
-                let makers: BTreeSet<TraceId> = chosen.clone().map(|(maker, _)| *maker).collect();
+                let makers: SortedSet<TraceId> = chosen.clone().map(|(maker, _)| *maker).collect();
                 let Some((_, write)) = chosen.clone().next() else { continue };
                 for place in not_there(unfolding, trace, at, *write) {
                     left_out.entry((TraceId::new(index), place)).or_default().extend(&makers);
@@ -248,16 +248,16 @@ fn not_there(unfolding: &Unfolding, trace: &Trace, at: usize, write: EventId) ->
 type Form = (LocationId, AddressId, u128, Option<Scope>);
 
 /// By trace, of writes of one form at one place one.
-fn by_form(unfolding: &Unfolding, found: LeftOut) -> BTreeMap<TraceId, Vec<(Place, BTreeSet<TraceId>)>> {
-    let mut grouped = BTreeMap::<_, (Place, BTreeSet<TraceId>)>::new();
+fn by_form(unfolding: &Unfolding, found: LeftOut) -> SortedMap<TraceId, Vec<(Place, SortedSet<TraceId>)>> {
+    let mut grouped = SortedMap::<_, (Place, SortedSet<TraceId>)>::new();
     for ((trace, place), makers) in found {
         let event = &unfolding.events[place.write.index()];
         let form = |(location, generic)| -> Form { (location, generic, event.tags.0, event.scope) };
         let Some(form) = event.location().zip(event.generic()).map(form) else { continue };
         let group = grouped.entry((trace, place.after, place.through, place.readers, form));
-        group.or_insert((place, BTreeSet::new())).1.extend(makers);
+        group.or_insert((place, SortedSet::new())).1.extend(makers);
     }
-    let mut by_trace = BTreeMap::<TraceId, Vec<_>>::new();
+    let mut by_trace = SortedMap::<TraceId, Vec<_>>::new();
     for ((trace, ..), left_out) in grouped {
         by_trace.entry(trace).or_default().push(left_out);
     }
@@ -268,7 +268,7 @@ fn by_form(unfolding: &Unfolding, found: LeftOut) -> BTreeMap<TraceId, Vec<(Plac
 /// what the others of its omissions are.
 fn decided(
     unfolding: &mut Unfolding,
-    left_out: &BTreeMap<TraceId, Vec<(Place, BTreeSet<TraceId>)>>,
+    left_out: &SortedMap<TraceId, Vec<(Place, SortedSet<TraceId>)>>,
     mut found: Vec<Omission>,
     possible: &Possible,
 ) -> Vec<Omission> {
@@ -292,7 +292,7 @@ fn decided(
 fn cases(
     unfolding: &Unfolding,
     id: TraceId,
-    left_out: &[(Place, BTreeSet<TraceId>)],
+    left_out: &[(Place, SortedSet<TraceId>)],
     possible: &Possible,
 ) -> Vec<deciding::Case> {
     let trace = &unfolding.traces[id.index()];

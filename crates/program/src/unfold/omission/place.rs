@@ -11,8 +11,8 @@
 //! What is written asynchronously is there when it is complete: behind the wait of its thread for it, or for who learns of
 //! it from its mbarrier.
 
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::program::Scope;
@@ -44,12 +44,12 @@ impl Place {
 type Stored = (Option<ThreadId>, Option<Value>);
 
 /// By location, who writes there and what, if that is known.
-pub(crate) struct Written(BTreeMap<LocationId, BTreeSet<Stored>>);
+pub(crate) struct Written(SortedMap<LocationId, SortedSet<Stored>>);
 
 impl Written {
     /// Nothing of it if it is not asked for.
     pub(crate) fn new(unfolding: &Unfolding, is_wanted: bool) -> Written {
-        let mut found = BTreeMap::<_, BTreeSet<_>>::new();
+        let mut found = SortedMap::<_, SortedSet<_>>::new();
         for event in unfolding.events.iter().filter(|event| is_wanted && event.is_write()) {
             found.entry(event.location()).or_default().insert((event.thread, constant(event)));
         }
@@ -75,16 +75,16 @@ pub(crate) struct Other<'a> {
     unfolding: &'a Unfolding,
     way: Way<'a>,
     /// Where in its trace it writes each location, its releasing fences, and its barriers from the branch on.
-    writes: BTreeMap<LocationId, Vec<usize>>,
+    writes: SortedMap<LocationId, Vec<usize>>,
     fences: Vec<usize>,
     barriers: Vec<usize>,
     /// Where it waits for what it writes asynchronously, from the branch on.
-    awaited: OnceCell<BTreeMap<usize, usize>>,
+    awaited: OnceCell<SortedMap<usize, usize>>,
 }
 
 impl<'a> Other<'a> {
     pub(crate) fn new(unfolding: &'a Unfolding, way: Way<'a>) -> Other<'a> {
-        let (writes, fences, barriers) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (writes, fences, barriers) = (SortedMap::new(), Vec::new(), Vec::new());
         let mut other = Other { unfolding, way, writes, fences, barriers, awaited: OnceCell::new() };
         for (at, id) in way.trace.events.iter().enumerate() {
             let event = &unfolding.events[id.index()];
@@ -123,7 +123,7 @@ impl<'a> Other<'a> {
         }
         let awaited = self.awaited.get_or_init(|| {
             // The writes of an operation that the same mbarriers tell of are waited for together.
-            let mut known = BTreeMap::new();
+            let mut known = SortedMap::new();
             let writes = (self.way.from..self.way.trace.events.len()).filter_map(|at| {
                 let issue = self.at(at).strand.as_ref().filter(|_| self.written_at(at).is_some())?.issue;
                 let access = self.way.trace.events[at];
@@ -137,9 +137,9 @@ impl<'a> Other<'a> {
     }
 
     /// What a trace on the way taken leaves out of what this one does on its way, or puts off of what both do behind.
-    pub(crate) fn left_out_by(&self, taken: &Other<'a>, written: &Written) -> BTreeSet<Place> {
+    pub(crate) fn left_out_by(&self, taken: &Other<'a>, written: &Written) -> SortedSet<Place> {
         let (own, told) = (&taken.way, Told::new(self, taken));
-        let (mut found, mut counts) = (BTreeSet::new(), BTreeMap::<LocationId, usize>::new());
+        let (mut found, mut counts) = (SortedSet::new(), SortedMap::<LocationId, usize>::new());
         for index in self.way.from..self.way.to {
             let Some(location) = self.written_at(index) else { continue };
             let count = *counts.entry(location).and_modify(|count| *count += 1).or_insert(1);
@@ -161,7 +161,7 @@ impl<'a> Other<'a> {
                 found.extend(told.map(|through| Place { write: made, after, through: Some(through), readers }));
             }
         }
-        let (end, mut seen) = (self.way.trace.events.len(), BTreeSet::new());
+        let (end, mut seen) = (self.way.trace.events.len(), SortedSet::new());
         let behind = if told.is_on_way() { self.way.to..end } else { 0..0 };
         for index in behind {
             let is_both = |location: &LocationId| seen.insert(*location) && self.same_behind(own, index).is_some();
@@ -294,7 +294,7 @@ struct Done {
 impl<'a> Told<'a> {
     fn new(other: &'a Other<'a>, taken: &'a Other<'a>) -> Told<'a> {
         let own = &taken.way;
-        let (mut done, mut arrivals, mut barriers) = (Vec::new(), BTreeMap::<LocationId, usize>::new(), 0);
+        let (mut done, mut arrivals, mut barriers) = (Vec::new(), SortedMap::<LocationId, usize>::new(), 0);
         for (at, id) in own.trace.events.iter().enumerate().skip(own.from) {
             let event = other.event(*id);
             let its: Vec<usize> = match &event.kind {
@@ -384,10 +384,10 @@ fn waited_at(unfolding: &Unfolding, trace: &Trace, access: EventId, mbarrier: Lo
     for event in written.filter(|event| event.thread.is_some_and(|thread| thread != trace.thread)) {
         state = constant(event).filter(|_| event.has(Tag::MbarrierInit))?;
     }
-    let mut known = BTreeMap::<EventId, Value>::new();
+    let mut known = SortedMap::<EventId, Value>::new();
     for (at, id) in trace.events.iter().enumerate() {
         let event = &unfolding.events[id.index()];
-        let value_of = |expression: &Expression, known: &BTreeMap<EventId, Value>| {
+        let value_of = |expression: &Expression, known: &SortedMap<EventId, Value>| {
             expression.evaluate(&mut |leaf| match leaf {
                 Leaf::Read(read) => known.get(&read).copied(),
                 Leaf::BarrierResult(_) => None,
@@ -418,7 +418,7 @@ fn waited_at(unfolding: &Unfolding, trace: &Trace, access: EventId, mbarrier: Lo
 }
 
 /// The mbarriers that tell of its end.
-pub(crate) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> BTreeSet<LocationId> {
+pub(crate) fn signals(unfolding: &Unfolding, trace: &Trace, access: EventId) -> SortedSet<LocationId> {
     let events = trace.events.iter().map(|id| &unfolding.events[id.index()]);
     let tells = |event: &&Event| event.strand.as_ref().is_some_and(|strand| strand.after.contains(&access));
     let ends = events.filter(|event| event.has(Tag::Completion) && event.is_write());

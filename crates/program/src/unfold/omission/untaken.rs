@@ -5,7 +5,7 @@
 //! postdominator of the branch. Branches that the same reads decide, one after the other, are one: their ways go to where those
 //! of the last meet. Where on the way taken the write would have come is for `place` to say.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::limits;
 
@@ -52,11 +52,11 @@ pub(crate) fn went(state: &mut State, way: usize) {
 
 /// The ways of one branch, by the last event before it. A trace is compared with those that went the other way, from there first:
 /// a comparison that fails with one value of a read succeeds with another, so that its other way may begin elsewhere.
-type Ways<'a> = BTreeMap<Option<EventId>, [Vec<Way<'a>>; 2]>;
+type Ways<'a> = SortedMap<Option<EventId>, [Vec<Way<'a>>; 2]>;
 
 /// What each trace leaves out at such branches of what a possible one makes.
 pub(crate) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], possible: &Possible) -> LeftOut {
-    let mut branches = BTreeMap::<(ThreadId, usize, u32), Ways<'_>>::new();
+    let mut branches = SortedMap::<(ThreadId, usize, u32), Ways<'_>>::new();
     for (id, parted) in parted {
         let thread = unfolding.traces[id.index()].thread;
         let way = Way::new(unfolding, *id, parted).zip(parted.way);
@@ -93,7 +93,7 @@ pub(crate) fn left_out(unfolding: &Unfolding, parted: &[(TraceId, Parted)], poss
 
 /// The ways with writes on them or behind, of those with the same events one.
 fn others_of<'a>(unfolding: &'a Unfolding, ways: impl Iterator<Item = Way<'a>>) -> Vec<Other<'a>> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let is_write = |id: &EventId| unfolding.events[id.index()].is_write();
     let with_writes = ways.filter(|way| way.trace.events[way.from..].iter().any(is_write));
     // What follows the ways is best told by who comes to the end.

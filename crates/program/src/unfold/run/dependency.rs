@@ -1,11 +1,11 @@
 //! What an event depends on: the reads behind its address, its data and its guard.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::EventId;
 
 /// The reads something depends on.
-pub(crate) type Reads = BTreeSet<EventId>;
+pub(crate) type Reads = SortedSet<EventId>;
 
 /// What the event of one instruction depends on.
 #[derive(Clone, Default)]

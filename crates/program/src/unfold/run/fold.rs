@@ -2,7 +2,7 @@
 //! the values, so that folding loses none: only where a model asks for real ones does an operand that can never matter
 //! carry none, because an implementation may remove what is a dependency in name only (PTX ISA 8.10.4).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::EventId;
 use crate::program::{LocalValue, Operand};
@@ -134,7 +134,7 @@ fn inverse(comparison: BinaryOperator) -> BinaryOperator {
 }
 
 /// The expression with the reads whose value the trace already fixes replaced.
-pub(crate) fn substitute(expression: &Expression, known: &BTreeMap<EventId, Value>) -> Expression {
+pub(crate) fn substitute(expression: &Expression, known: &SortedMap<EventId, Value>) -> Expression {
     if known.is_empty() {
         return expression.clone();
     }
@@ -158,9 +158,9 @@ const MOST_POSSIBLE: usize = 64;
 
 /// Every value the expression can have whatever its reads return, if that is a short list: a choice between constants
 /// (`selp`), and what is computed from one.
-pub(crate) fn possible(expression: &Expression) -> Option<BTreeSet<Value>> {
-    let found: BTreeSet<Value> = match expression {
-        Expression::Constant(value) => BTreeSet::from([*value]),
+pub(crate) fn possible(expression: &Expression) -> Option<SortedSet<Value>> {
+    let found: SortedSet<Value> = match expression {
+        Expression::Constant(value) => SortedSet::from([*value]),
         Expression::Read(_) | Expression::BarrierResult(_) => return None,
         Expression::Unary(operator, ty, operand) => {
             possible(operand)?.into_iter().map(|value| operator.apply(*ty, value)).collect()

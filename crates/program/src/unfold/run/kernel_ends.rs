@@ -1,6 +1,6 @@
 //! Which kernels surely start and surely end (see `launch`).
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{KernelId, ThreadId, TraceId};
 use crate::program::{BarrierKind, HostCall, Initial, Instruction, Operation, Program, Thread};
@@ -11,14 +11,14 @@ use crate::value::expression::Expression;
 /// The kernels that surely end, and those that surely start.
 #[derive(Default)]
 pub(crate) struct Staying {
-    ending: BTreeSet<KernelId>,
-    starting: BTreeSet<KernelId>,
+    ending: SortedSet<KernelId>,
+    starting: SortedSet<KernelId>,
 }
 
 impl Staying {
     pub(crate) fn new(program: &Program) -> Staying {
         let mut staying = Staying::default();
-        let kernels: BTreeSet<KernelId> = program.threads.iter().filter_map(|thread| thread.kernel).collect();
+        let kernels: SortedSet<KernelId> = program.threads.iter().filter_map(|thread| thread.kernel).collect();
         loop {
             let size = (staying.ending.len(), staying.starting.len());
             for &kernel in &kernels {

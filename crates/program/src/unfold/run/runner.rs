@@ -1,6 +1,6 @@
 //! The state of the runs of one thread: what is known before, the states that are still to be run, what was found.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{LocationId, ThreadId};
 use crate::program::{Place, Program, Thread};
@@ -31,9 +31,9 @@ pub(crate) struct Runner<'a> {
     pub(crate) stack: Vec<State>,
     pub(crate) makers: Makers,
     /// Locations whose address is a value of the program.
-    pub(crate) named: &'a BTreeSet<LocationId>,
+    pub(crate) named: &'a SortedSet<LocationId>,
     /// CTAs of which the initial state says that they have started.
-    pub(crate) prepared: BTreeSet<Place>,
+    pub(crate) prepared: SortedSet<Place>,
     /// Where tiles begin, as far as known before, and as met on this run.
     pub(crate) starts: &'a Starts,
     pub(crate) met: &'a mut Starts,
@@ -57,6 +57,6 @@ pub(crate) struct Given<'a> {
     pub(crate) staying: &'a Staying,
     pub(crate) constants: &'a Constants,
     pub(crate) alone: Alone,
-    pub(crate) named: &'a BTreeSet<LocationId>,
+    pub(crate) named: &'a SortedSet<LocationId>,
     pub(crate) stores: &'a [MbarrierStore],
 }

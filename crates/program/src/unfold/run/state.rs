@@ -1,6 +1,6 @@
 //! A thread in the middle of a symbolic run.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{EventId, LocationId};
 use crate::program::{Initial, Program, Thread};
@@ -30,12 +30,12 @@ pub(crate) struct State {
     pub(crate) constraints: Vec<Expression>,
     pub(crate) assumptions: Vec<Expression>,
     /// Reads whose value the constraints fix.
-    pub(crate) known: BTreeMap<EventId, Value>,
+    pub(crate) known: SortedMap<EventId, Value>,
     /// Reads of words that receive the address of tensor memory, which returned none.
     pub(crate) stale: Reads,
     /// How often each instruction ran.
     pub(crate) runs: Vec<u32>,
-    pub(crate) visits: BTreeMap<usize, Visit>,
+    pub(crate) visits: SortedMap<usize, Visit>,
     /// Writes (other than those of failing compare-and-swaps) and barriers so far.
     pub(crate) effects: u32,
     /// Those of them that a joint round may have, and where those of its loop began (see `reduce::joint_rounds`).
@@ -120,10 +120,10 @@ impl State {
             path: Vec::new(),
             constraints: Vec::new(),
             assumptions: Vec::new(),
-            known: BTreeMap::new(),
+            known: SortedMap::new(),
             stale: Reads::new(),
             runs: vec![0; thread.code.len()],
-            visits: BTreeMap::new(),
+            visits: SortedMap::new(),
             effects: 0,
             excused: 0,
             begun: Vec::new(),

@@ -1,7 +1,7 @@
 //! What the two CTAs of a pair do together: `tcgen05.alloc`, `dealloc` and `relinquish_alloc_permit` of `.cta_group::2` are
 //! performed by one warp of each, and the first may block until the other comes (PTX ISA 9.7.18.5).
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use fencepost_syntax::Span;
 
@@ -12,7 +12,7 @@ use crate::unfolding::placement;
 use crate::unfolding::{Hazard, HazardKind, Unfolding};
 
 /// How often a CTA does each.
-type Counts = BTreeMap<Collective, usize>;
+type Counts = SortedMap<Collective, usize>;
 
 /// Ways for a CTA to do them beyond which nothing is said.
 const MOST_WAYS: usize = 64;
@@ -23,8 +23,8 @@ pub(crate) fn unpaired(program: &Program, unfolding: &mut Unfolding, lives: &[Li
     if lives.iter().all(|life| life.collective.is_empty()) {
         return;
     }
-    let places: BTreeSet<Place> = program.threads.iter().map(|thread| thread.place).collect();
-    let clusters: BTreeSet<Vec<Place>> = places.iter().map(|place| placement::cluster(program, *place)).collect();
+    let places: SortedSet<Place> = program.threads.iter().map(|thread| thread.place).collect();
+    let clusters: SortedSet<Vec<Place>> = places.iter().map(|place| placement::cluster(program, *place)).collect();
     for pair in clusters.iter().flat_map(|ctas| ctas.chunks(2)) {
         let (Some(first), second) = (pair.first(), pair.get(1)) else { continue };
         let (Some(ours), Some(theirs)) = (ways(program, lives, Some(*first)), ways(program, lives, second.copied()))
@@ -32,7 +32,7 @@ pub(crate) fn unpaired(program: &Program, unfolding: &mut Unfolding, lives: &[Li
             continue;
         };
         for kind in [Collective::Allocate, Collective::Deallocate, Collective::Relinquish] {
-            let often = |ways: &BTreeSet<Counts>| -> BTreeSet<usize> {
+            let often = |ways: &SortedSet<Counts>| -> SortedSet<usize> {
                 ways.iter().map(|counts| counts.get(&kind).copied().unwrap_or(0)).collect()
             };
             let (ours, theirs) = (often(&ours), often(&theirs));
@@ -56,12 +56,12 @@ pub(crate) fn unpaired(program: &Program, unfolding: &mut Unfolding, lives: &[Li
 
 /// How often the threads of a CTA may do each together; None where that is not known, because a thread never ends or there
 /// are too many ways. A CTA that is not there does nothing.
-fn ways(program: &Program, lives: &[Life], cta: Option<Place>) -> Option<BTreeSet<Counts>> {
-    let mut found = BTreeSet::from([Counts::new()]);
+fn ways(program: &Program, lives: &[Life], cta: Option<Place>) -> Option<SortedSet<Counts>> {
+    let mut found = SortedSet::from([Counts::new()]);
     let threads = program.threads.iter().enumerate().filter(|(_, thread)| Some(thread.place) == cta);
     for (thread, _) in threads {
         let thread = ThreadId::new(thread);
-        let own: BTreeSet<Counts> =
+        let own: SortedSet<Counts> =
             lives.iter().filter(|life| life.thread == thread).map(|life| counted(&life.collective)).collect();
         let sum = |before: &Counts, more: &Counts| {
             let mut sum = before.clone();

@@ -4,7 +4,7 @@
 //! of a register in flight is an event, and so is an access that a fence should separate from a product, because the
 //! behaviour is undefined then and models say so.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use fencepost_syntax::Span;
 
@@ -98,7 +98,7 @@ impl Runner<'_> {
             let (earlier, before) = books.touched.get(register)?;
             (!is_exempt(*before, *role)).then_some(*earlier)
         });
-        let mut places: BTreeSet<Span> = touches.collect();
+        let mut places: SortedSet<Span> = touches.collect();
         if !std::mem::replace(&mut books.is_fenced, true) && places.is_empty() {
             places.insert(span);
         }

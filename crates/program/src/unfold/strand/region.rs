@@ -1,6 +1,6 @@
 //! Which locations an asynchronous operation reaches: ranges, tensors behind their maps, the same offset in other CTAs.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{AddressId, LocationId};
 use crate::lower::memory::lanes::by_one_warp;
@@ -288,7 +288,7 @@ impl Runner<'_> {
         let places = self.program.threads.iter().map(|thread| thread.place);
         let owners = self.program.locations.iter().filter_map(|location| location.owner);
         let is_near = |place: &Place| crate::unfolding::access::includes(crate::program::Scope::Cluster, of, *place);
-        let found: BTreeSet<Place> = places.chain(owners).filter(is_near).collect();
+        let found: SortedSet<Place> = places.chain(owners).filter(is_near).collect();
         found.into_iter().collect()
     }
 

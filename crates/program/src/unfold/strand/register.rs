@@ -1,6 +1,6 @@
 //! Registers that asynchronous products of matrices read and write until they are complete.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use fencepost_syntax::Span;
 
@@ -13,7 +13,7 @@ pub(crate) struct RegisterUse {
     /// Whether a `wgmma.fence` came yet, or was missed: that it is missing before the first product is said once.
     pub(crate) is_fenced: bool,
     /// Accesses since the last fence: where, and by a product of which shape.
-    pub(crate) touched: BTreeMap<RegisterId, (Span, Option<Role>)>,
+    pub(crate) touched: SortedMap<RegisterId, (Span, Option<Role>)>,
     /// Products in flight, group by group, newest last; the last group is open.
     pub(crate) flying: Vec<Vec<Flying>>,
 }

@@ -1,7 +1,7 @@
 //! Tensors behind their maps (PTX ISA 5.5, 9.7.10.28.5): what a map's value may describe, and which of its elements the
 //! coordinates of a copy mean.
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::AddressId;
 use crate::program::asynchronous::{Mode, Size};
@@ -175,8 +175,8 @@ impl Runner<'_> {
 
     /// Global memory whose address some map, pointer, register or instruction has: what a map may describe. An address computed
     /// otherwise is not among them and leads to the wild run, from which nothing is concluded.
-    fn tensors(&self) -> BTreeSet<AddressId> {
-        let initial: BTreeSet<Value> = self.program.locations.iter().map(|location| location.initial).collect();
+    fn tensors(&self) -> SortedSet<AddressId> {
+        let initial: SortedSet<Value> = self.program.locations.iter().map(|location| location.initial).collect();
         let named = self.program.threads.iter().flat_map(|thread| {
             let registers = thread.registers.iter().filter_map(|register| match register.initial {
                 Initial::Address(address) => Some(address),

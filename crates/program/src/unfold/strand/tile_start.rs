@@ -1,6 +1,6 @@
 //! Where tiles of asynchronous operations begin (see `tile`).
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::AddressId;
 use crate::program::Space;
@@ -19,7 +19,7 @@ pub(crate) enum Role {
 }
 
 /// Where tiles begin.
-pub(crate) type Starts = BTreeSet<(Role, AddressId)>;
+pub(crate) type Starts = SortedSet<(Role, AddressId)>;
 
 /// Whether some kind of operand begins at two places.
 pub(crate) fn matter(starts: &Starts) -> bool {

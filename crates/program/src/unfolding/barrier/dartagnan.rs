@@ -6,7 +6,7 @@
 //! Two deviations from the peer, both of them defects there: barriers of different GPUs are never grouped, and an arrive
 //! never waits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, Place};
@@ -55,10 +55,10 @@ pub(super) struct Matchings<'u> {
     unfolding: &'u Unfolding,
     traces: Vec<TraceId>,
     groups: Vec<Group>,
-    group_of: BTreeMap<EventId, usize>,
+    group_of: SortedMap<EventId, usize>,
     /// One per group; all choices of all of them are tried. Empty once they have been.
     releases: Option<Vec<Release>>,
-    found: BTreeSet<BarrierMatching>,
+    found: SortedSet<BarrierMatching>,
     held: u64,
 }
 
@@ -70,7 +70,7 @@ impl<'u> Matchings<'u> {
             .collect();
         let releases = Some(groups.iter().map(Release::first).collect());
         let traces = traces.to_vec();
-        Matchings { unfolding, traces, groups, group_of, releases, found: BTreeSet::new(), held: 0 }
+        Matchings { unfolding, traces, groups, group_of, releases, found: SortedSet::new(), held: 0 }
     }
 
     /// Of a group that was released in this matching, only that release is of interest.
@@ -160,8 +160,8 @@ impl Release {
     }
 }
 
-fn groups(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> BTreeMap<Key, Group> {
-    let mut groups = BTreeMap::<Key, Group>::new();
+fn groups(unfolding: &Unfolding, traces: &[TraceId], value: Evaluate<'_>) -> SortedMap<Key, Group> {
+    let mut groups = SortedMap::<Key, Group>::new();
     let mut reached = Vec::new();
     for &trace in traces {
         for (event, barrier) in barrier::operations(unfolding, trace) {
@@ -215,7 +215,7 @@ fn source(unfolding: &Unfolding, event: EventId) -> (Option<ThreadId>, fencepost
 fn simulate(
     unfolding: &Unfolding,
     traces: &[TraceId],
-    group_of: &BTreeMap<EventId, usize>,
+    group_of: &SortedMap<EventId, usize>,
     releases: &[Option<Vec<EventId>>],
 ) -> Option<Vec<bool>> {
     let sequences: Vec<Vec<(EventId, BarrierKind)>> = (traces.iter())
