@@ -3,7 +3,6 @@
 //! Of a time limit the answer has five sixths, the repairs what is left. A race that has no repair under the weakest
 //! readings is looked at under stronger ones, and one under an older model of PTX under the whole one.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fencepost_check::Budget;
@@ -18,6 +17,7 @@ use fencepost_check::test::{Test, persist_granularity};
 use fencepost_check::write::race_order;
 use fencepost_report::verdict::Verdict;
 use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::{MOST_RACES, apply, crash, is_for};
 
@@ -58,7 +58,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
 /// A model may know the same races as another (of the older ones of PTX, `agreement.rs` of the tests of `check` lists where not)
 /// and nothing of what makes them: what a race or a hang lacks is told as the other one finds it.
 fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report) {
-    static WHOLE: Mutex<BTreeMap<String, Option<Arc<LoadedModel>>>> = Mutex::new(BTreeMap::new());
+    static WHOLE: Mutex<SortedMap<String, Option<Arc<LoadedModel>>>> = Mutex::new(SortedMap::new());
     let hangs = report.termination.answer == TerminationAnswer::MayHang;
     let forbids = |answer: &QuestionAnswer| answer.verdict == Verdict::Violated && answer.witness.is_some();
     if report.races.pairs.is_empty() && !hangs && !report.questions.iter().any(forbids) {
@@ -130,7 +130,7 @@ fn under(chosen: &[(&str, &str)]) -> String {
 }
 
 /// The races that have a repair under these readings.
-fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> BTreeMap<Places, Diagnosis> {
+fn repaired_under(runs: &Runs<'_>, chosen: &[(&str, &str)]) -> SortedMap<Places, Diagnosis> {
     let settings = runs.options.readings.clone();
     let settings = chosen.iter().fold(settings, |settings, (name, value)| settings.with(name, value));
     let mut checked = runs.check(&settings);

@@ -9,8 +9,6 @@
 //! only persists of its thread before it, so one of those must be lost; and a release or acquire orders only over a message
 //! that was read. Of what is left, whether the changed program can still crash so is asked before anything else.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_check::judge::found::{Checked, Crashed, Shown};
 use fencepost_check::judge::layers::check_as_read;
 use fencepost_check::look::crash::{self, is_persist};
@@ -27,6 +25,7 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Missing, Report};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Comparison, Litmus, QuestionKind, print};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Severity, Source};
 
 use crate::edit::{Change, Edit, SCOPES};
@@ -230,14 +229,14 @@ fn of_recovery(missing: &mut Missing) {
 /// Where a change may help against crashes.
 struct Helps {
     /// Per thread, where its first persist stands that was lost.
-    lost: BTreeMap<ThreadId, u32>,
+    lost: SortedMap<ThreadId, u32>,
     /// Where the writes and reads stand that pass something from thread to thread.
-    messages: BTreeSet<(ThreadId, u32)>,
+    messages: SortedSet<(ThreadId, u32)>,
 }
 
 impl Helps {
     fn new(crashes: &[&Crashed]) -> Helps {
-        let (mut lost, mut messages) = (BTreeMap::new(), BTreeSet::new());
+        let (mut lost, mut messages) = (SortedMap::new(), SortedSet::new());
         for Crashed { shown: Shown { execution, of }, crash, .. } in crashes {
             let place = |event: EventId| {
                 let event = of.events.get(event.index())?;

@@ -3,12 +3,11 @@
 //! where a thread went back to, an iteration is one time round, and waiting (going round without effect to read the same
 //! again) is none. An inner loop is counted anew in each iteration of the outer.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, Unfolding};
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SortedMap;
 
 /// An iteration of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -24,7 +23,7 @@ pub(crate) struct Round {
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// The outermost loop first.
-    of: BTreeMap<EventId, Vec<Round>>,
+    of: SortedMap<EventId, Vec<Round>>,
 }
 
 /// One time that an instruction was run.
@@ -42,11 +41,11 @@ struct Back {
 }
 
 /// Of an explanation that is about no execution.
-pub(crate) static NO_LOOPS: Rounds = Rounds { of: BTreeMap::new() };
+pub(crate) static NO_LOOPS: Rounds = Rounds { of: SortedMap::new() };
 
 impl Rounds {
     pub(crate) fn new(unfolding: &Unfolding, execution: &Execution) -> Rounds {
-        let mut of = BTreeMap::new();
+        let mut of = SortedMap::new();
         for trace in &execution.traces {
             let Some(trace) = unfolding.traces.get(trace.index()) else { continue };
             let steps = steps(unfolding, &trace.events);
@@ -128,7 +127,7 @@ fn locations(unfolding: &Unfolding, step: &Step) -> Vec<Option<LocationId>> {
 
 /// The iterations that each step is in.
 fn count(steps: &[Step], backs: &[Back]) -> Vec<Vec<Round>> {
-    let mut loops: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut loops: SortedMap<u32, u32> = SortedMap::new();
     for back in backs {
         let last = loops.entry(back.first).or_insert(back.last);
         *last = (*last).max(back.last);

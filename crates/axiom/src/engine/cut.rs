@@ -48,13 +48,13 @@
 //!
 //! What the rule says of a bound is compared with larger bounds on random programs (`tests/suite/cut.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::unfolding::{EventKind, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::may::{May, image, only_leaf};
 use super::{Ends, Engine, Exploration, Goal, Limits, Multiplicity, Observed, Stop};
@@ -110,7 +110,7 @@ fn cut(trace: &Trace) -> Option<(&[EventId], Stop)> {
 }
 
 /// The constraints of a trace over these reads only.
-fn usable<'t>(trace: &'t Trace, allowed: &BTreeSet<EventId>) -> Vec<&'t Expression> {
+fn usable<'t>(trace: &'t Trace, allowed: &SortedSet<EventId>) -> Vec<&'t Expression> {
     let known = |leaf: &Leaf| matches!(leaf, Leaf::Read(read) if allowed.contains(read));
     let over_known = |constraint: &&Expression| {
         let mut leaves = Vec::new();
@@ -124,7 +124,7 @@ fn usable<'t>(trace: &'t Trace, allowed: &BTreeSet<EventId>) -> Vec<&'t Expressi
 type Source<'t> = (EventId, Vec<&'t Expression>);
 
 fn sources(unfolding: &Unfolding) -> Vec<Source<'_>> {
-    let mut found: BTreeMap<EventId, Vec<Vec<&Expression>>> = BTreeMap::new();
+    let mut found: SortedMap<EventId, Vec<Vec<&Expression>>> = SortedMap::new();
     for trace in &unfolding.traces {
         for &id in &trace.events {
             let event = &unfolding.events[id.index()];
@@ -149,7 +149,7 @@ struct Memory<'t> {
 }
 
 /// The may-values of reads under constraints; reads that are not here have all those of their location.
-type Narrowed = BTreeMap<EventId, May>;
+type Narrowed = SortedMap<EventId, May>;
 
 impl<'t> Memory<'t> {
     fn new(unfolding: &'t Unfolding) -> Memory<'t> {
@@ -161,7 +161,7 @@ impl<'t> Memory<'t> {
         let values = unfolding.locations.iter().map(initial).collect();
         let mut memory = Memory { unfolding, values };
         let sources = sources(unfolding);
-        let enough = sources.iter().map(|(write, _)| *write).collect::<BTreeSet<_>>().len();
+        let enough = sources.iter().map(|(write, _)| *write).collect::<SortedSet<_>>().len();
         for round in 0..enough {
             let after = memory.round(&sources);
             let changed = memory.values.iter().zip(&after).any(|(before, after)| before != after);

@@ -10,10 +10,9 @@ mod matrices;
 mod rank;
 mod valuation;
 
-use std::collections::BTreeSet;
-
 use fencepost_program::EventId;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::hash;
 use crate::model::{BaseRelation, BaseSet, Check, CheckId, Model, NodeId, Operator};
@@ -41,8 +40,8 @@ pub enum Choice {
 /// A set of choices that together imply a fact, whatever else is chosen.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Reason {
-    pub present: BTreeSet<Choice>,
-    pub absent: BTreeSet<Choice>,
+    pub present: SortedSet<Choice>,
+    pub absent: SortedSet<Choice>,
 }
 
 /// How a check fails.

@@ -1,19 +1,18 @@
 //! The values of a candidate, from its reads-from and barrier matching: whatever follows from the constants. What stays
 //! unknown depends on itself (a value out of thin air).
 
-use std::collections::BTreeMap;
-
 use fencepost_program::EventId;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::ReductionOperation;
 use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SortedMap;
 
 /// The known value of each memory event and of each barrier reduction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Valuation {
-    accesses: BTreeMap<EventId, Value>,
-    results: BTreeMap<EventId, Value>,
+    accesses: SortedMap<EventId, Value>,
+    results: SortedMap<EventId, Value>,
 }
 
 impl Valuation {
@@ -24,7 +23,7 @@ impl Valuation {
         rf: &[(EventId, EventId)],
         barriers: Option<&BarrierMatching>,
     ) -> Valuation {
-        let source: BTreeMap<EventId, EventId> = rf.iter().map(|&(write, read)| (read, write)).collect();
+        let source: SortedMap<EventId, EventId> = rf.iter().map(|&(write, read)| (read, write)).collect();
         let mut known = Valuation::default();
         loop {
             let before = known.accesses.len() + known.results.len();

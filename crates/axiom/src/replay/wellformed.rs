@@ -1,7 +1,6 @@
 //! Whether an execution is one of the program: traces, reads-from, values, orders and final state, each checked against
 //! its definition. What a model says about it is `judge`'s part.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use fencepost_program::barrier::Matchings;
@@ -10,6 +9,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{FinalState, GenerationOrder, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId, launch};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::base::{fence_sc_pairs, is_acyclic, occurring};
 use super::event::{has, location};
@@ -169,13 +169,13 @@ pub(crate) fn decided(trace: &Trace, values: &Valuation) -> Option<bool> {
 }
 
 fn check_coherence(unfolding: &Unfolding, execution: &Execution, coherence: &Coherence) -> Result<(), Mismatch> {
-    let co: BTreeSet<(EventId, EventId)> = execution.co.iter().copied().collect();
+    let co: SortedSet<(EventId, EventId)> = execution.co.iter().copied().collect();
     if let Some(pair) = execution.co.windows(2).find(|pair| pair[0] >= pair[1]) {
         return Err(Mismatch::Coherence(pair[1].0, pair[1].1));
     }
     let event = |id: EventId| &unfolding.events[id.index()];
     let write = |id: &EventId| execution.events.binary_search(id).is_ok() && has(event(*id), Tag::Write);
-    let mut after: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
+    let mut after: SortedMap<EventId, Vec<EventId>> = SortedMap::new();
     for &(x, y) in &co {
         after.entry(x).or_default().push(y);
     }
@@ -272,10 +272,10 @@ fn states(unfolding: &Unfolding, execution: &Execution, matters: impl Fn(Locatio
     let registers: Vec<Vec<Value>> = (execution.traces.iter())
         .map(|trace| unfolding.traces[trace.index()].registers.iter().map(register).collect())
         .collect();
-    let followed: BTreeSet<EventId> = execution.co.iter().map(|(from, _)| *from).collect();
+    let followed: SortedSet<EventId> = execution.co.iter().map(|(from, _)| *from).collect();
     let mut memories: Vec<Vec<Value>> = vec![Vec::new()];
     for index in 0..unfolding.locations.len() {
-        let last: BTreeSet<Value> = (execution.events.iter())
+        let last: SortedSet<Value> = (execution.events.iter())
             .filter(|id| {
                 let event = &unfolding.events[id.index()];
                 has(event, Tag::Write) && location(event) == Some(LocationId::new(index))
@@ -302,7 +302,7 @@ fn meets(unfolding: &Unfolding, execution: &Execution, goal: &Goal<'_>) -> bool 
     if goal.filter.is_none() && goal.condition.is_none() {
         return true;
     }
-    let asked: BTreeSet<Term> = goal.filter.into_iter().chain(goal.condition).flat_map(Condition::terms).collect();
+    let asked: SortedSet<Term> = goal.filter.into_iter().chain(goal.condition).flat_map(Condition::terms).collect();
     let matters = |location| asked.contains(&Term::Memory(location));
     states(unfolding, execution, matters).iter().any(|state| {
         let holds = |condition: &Condition| condition.evaluate(&mut |term| Some(value_of(state, term))) == Some(true);

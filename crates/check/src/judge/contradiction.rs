@@ -4,12 +4,11 @@
 //! alternative is impossible if the constants that one register or location is compared with leave it no integer. What is
 //! not seen to be impossible counts as possible, which is what undefined behaviour means.
 
-use std::collections::BTreeMap;
-
 use fencepost_program::condition::Holds;
 use fencepost_program::program::{Condition, Question, Term};
 use fencepost_program::value::Value;
 use fencepost_syntax::litmus::{Comparison, QuestionKind};
+use fencepost_syntax::sorted::SortedMap;
 
 /// More alternatives are not looked at.
 const MOST: usize = 256;
@@ -82,7 +81,7 @@ fn negated(op: Comparison) -> Comparison {
 }
 
 fn is_impossible(literals: &[Literal<'_>]) -> bool {
-    let mut known: BTreeMap<&Term, Vec<(Comparison, Value)>> = BTreeMap::new();
+    let mut known: SortedMap<&Term, Vec<(Comparison, Value)>> = SortedMap::new();
     for (op, left, right) in literals {
         match (left, right) {
             (Term::Constant(one), Term::Constant(other)) if !op.holds(*one, *other) => return true,

@@ -5,8 +5,6 @@
 //! An execution that the axioms allow is allowed without them too: what was found stands. What was not found is looked for
 //! in the variant of the model's text that has only what is left, and where that does not find it either it cannot happen.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::engine::written_values;
 use fencepost_program::access::overlap_completely;
 use fencepost_program::program::LocationRole;
@@ -15,6 +13,7 @@ use fencepost_program::{EventId, LocationId};
 use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::judge::found::{Answers, Ask, Reached};
 use crate::judge::varying_bytes::varying_bytes;
@@ -87,7 +86,7 @@ fn may_be_mixed(unfolding: &Unfolding) -> bool {
     if unfolding.events.iter().all(|event| event.extent.is_none()) {
         return false;
     }
-    let mut accesses: BTreeMap<LocationId, Vec<EventId>> = BTreeMap::new();
+    let mut accesses: SortedMap<LocationId, Vec<EventId>> = SortedMap::new();
     for (at, event) in unfolding.events.iter().enumerate().filter(|(_, event)| !event.is_init()) {
         if let Some(location) = event.location() {
             accesses.entry(location).or_default().push(EventId(at as u32));

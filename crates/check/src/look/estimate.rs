@@ -1,11 +1,10 @@
 //! How large a search could be, from the unfolding alone: two to the power of [`Estimate::bits`] candidates. Only a
 //! guide for choosing an engine and for what is counted by default; no answer depends on it.
 
-use std::collections::BTreeMap;
-
 use fencepost_program::LocationId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_syntax::sorted::SortedMap;
 
 #[derive(Copy, Clone, PartialEq, Debug)]
 pub struct Estimate {
@@ -18,8 +17,8 @@ pub struct Estimate {
 impl Estimate {
     pub fn new(unfolding: &Unfolding) -> Estimate {
         let traces: f64 = unfolding.threads.iter().map(|thread| log2(thread.traces.len())).sum();
-        let mut writes: BTreeMap<LocationId, usize> = BTreeMap::new();
-        let mut reads: BTreeMap<LocationId, usize> = BTreeMap::new();
+        let mut writes: SortedMap<LocationId, usize> = SortedMap::new();
+        let mut reads: SortedMap<LocationId, usize> = SortedMap::new();
         let mut fences = 0;
         for event in &unfolding.events {
             match event.kind {

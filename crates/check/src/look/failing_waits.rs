@@ -29,7 +29,6 @@ mod compare;
 pub mod draft;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use fencepost_axiom::engine::is_raised_within;
 use fencepost_axiom::model::Model;
@@ -37,6 +36,7 @@ use fencepost_program::EventId;
 use fencepost_program::TraceId;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, FailingIteration, Unfolding};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::look::race::{Flag, Flags};
 
@@ -45,7 +45,7 @@ pub struct Part<'a> {
     pub unfolding: Cow<'a, Unfolding>,
     /// The events of quiet iterations that it is about: what does not touch one of them is looked at elsewhere. Empty for
     /// the part without quiet iterations, which is about everything.
-    pub about: BTreeSet<EventId>,
+    pub about: SortedSet<EventId>,
 }
 
 impl Part<'_> {
@@ -57,7 +57,7 @@ impl Part<'_> {
         let traces = self.unfolding.threads.iter().flat_map(|thread| &thread.traces);
         let events =
             traces.filter_map(|trace| self.unfolding.traces.get(trace.index())).flat_map(|trace| &trace.events);
-        let rest: BTreeSet<EventId> = events.copied().filter(|event| !self.about.contains(event)).collect();
+        let rest: SortedSet<EventId> = events.copied().filter(|event| !self.about.contains(event)).collect();
         rest.iter().flat_map(|first| rest.iter().map(|second| (*first, *second))).collect()
     }
 }
@@ -92,7 +92,7 @@ fn parts_by(unfolding: &Unfolding, is_quiet: impl Fn(&Event) -> bool) -> Vec<Par
     };
     let quiet: Vec<&FailingIteration> = unfolding.failing.iter().filter(all_quiet).collect();
     if quiet.is_empty() {
-        return vec![Part { unfolding: Cow::Borrowed(unfolding), about: BTreeSet::new() }];
+        return vec![Part { unfolding: Cow::Borrowed(unfolding), about: SortedSet::new() }];
     }
     let is_failing = |trace: &TraceId| quiet.iter().any(|iteration| iteration.trace == *trace);
     let mut base = unfolding.clone();
@@ -101,7 +101,7 @@ fn parts_by(unfolding: &Unfolding, is_quiet: impl Fn(&Event) -> bool) -> Vec<Par
     for (at, thread) in unfolding.threads.iter().enumerate() {
         let own: Vec<TraceId> = thread.traces.iter().copied().filter(|trace| is_failing(trace)).collect();
         let iterations = quiet.iter().filter(|iteration| own.contains(&iteration.trace));
-        let about: BTreeSet<EventId> = iterations.flat_map(|iteration| iteration.events.iter().copied()).collect();
+        let about: SortedSet<EventId> = iterations.flat_map(|iteration| iteration.events.iter().copied()).collect();
         if own.is_empty() {
             continue;
         }
@@ -111,7 +111,7 @@ fn parts_by(unfolding: &Unfolding, is_quiet: impl Fn(&Event) -> bool) -> Vec<Par
         }
         parts.push(Part { unfolding: Cow::Owned(part), about });
     }
-    parts.insert(0, Part { unfolding: Cow::Owned(base), about: BTreeSet::new() });
+    parts.insert(0, Part { unfolding: Cow::Owned(base), about: SortedSet::new() });
     parts
 }
 

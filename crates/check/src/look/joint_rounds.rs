@@ -9,13 +9,12 @@
 #[cfg(test)]
 mod compare;
 
-use std::collections::BTreeSet;
-
 use fencepost_axiom::engine::Reach;
 use fencepost_program::program::Program;
 use fencepost_program::unfold::{Joint, UnfoldError, UnfoldOptions, Unmodelled};
 use fencepost_program::unfolding::{Trace, TraceEnd, Unfolding};
 use fencepost_program::{ThreadId, TraceId};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::look::search::Searcher;
 use crate::model::load::LoadedModel;
@@ -39,7 +38,7 @@ pub fn unfold(
 fn may_part(unfolding: &Unfolding, model: &LoadedModel, options: &Options) -> bool {
     let thread = |trace: &TraceId| unfolding.traces[trace.index()].thread;
     let place = |thread: &ThreadId| unfolding.threads[thread.index()].place;
-    let threads: BTreeSet<ThreadId> = unfolding.joint.iter().map(thread).collect();
+    let threads: SortedSet<ThreadId> = unfolding.joint.iter().map(thread).collect();
     let pairs = threads.iter().flat_map(|left| threads.iter().map(move |stays| (left, stays)));
     pairs.filter(|(left, stays)| left != stays && place(left) == place(stays)).any(|(left, stays)| {
         let parting = parting(unfolding, *left, *stays);

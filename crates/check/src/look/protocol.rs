@@ -8,8 +8,6 @@
 
 mod leftover;
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::{self, Operator, State};
@@ -20,6 +18,7 @@ use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::misuse::Misuse;
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::look::outcome::Reader;
 
@@ -105,7 +104,7 @@ pub struct Example {
 
 #[derive(Clone, Default, Debug)]
 pub struct ProtocolSet {
-    pub errors: BTreeMap<Key, Example>,
+    pub errors: SortedMap<Key, Example>,
 }
 
 impl ProtocolSet {
@@ -125,7 +124,7 @@ pub struct Examiner<'a> {
     unfolding: &'a Unfolding,
     mbarriers: Vec<LocationId>,
     /// What each wait asks, where its answer decides something.
-    questions: BTreeMap<EventId, (Operator, Expression)>,
+    questions: SortedMap<EventId, (Operator, Expression)>,
 }
 
 impl<'a> Examiner<'a> {
@@ -135,7 +134,7 @@ impl<'a> Examiner<'a> {
         };
         let locations = unfolding.locations.iter().enumerate().filter(is_mbarrier);
         let mbarriers: Vec<LocationId> = locations.map(|(at, _)| LocationId(at as u32)).collect();
-        let mut questions = BTreeMap::new();
+        let mut questions = SortedMap::new();
         if !mbarriers.is_empty() {
             let constraints = unfolding.traces.iter().flat_map(|trace| &trace.constraints);
             constraints.for_each(|constraint| find_questions(constraint, &mut questions));
@@ -171,7 +170,7 @@ impl<'a> Examiner<'a> {
 }
 
 /// Finds `IsComplete(state read by a wait, operand)` in a constraint. Recursion depth is the constraint's, which is small.
-fn find_questions(expression: &Expression, found: &mut BTreeMap<EventId, (Operator, Expression)>) {
+fn find_questions(expression: &Expression, found: &mut SortedMap<EventId, (Operator, Expression)>) {
     match expression {
         Expression::Binary(BinaryOperator::Mbarrier(operator), _, state, operand) if operator.is_question() => {
             if let Expression::Read(event) = **state {

@@ -3,7 +3,6 @@
 //! Evaluated with the engines' bit matrices on every execution, because most have none; the example that is reported is
 //! judged again by `replay`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use fencepost_axiom::bits::{kernel, ones};
@@ -15,6 +14,7 @@ use fencepost_program::unfolding::{Event, Hazard, HazardKind, Trace, Unfolding};
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::Span;
 use fencepost_syntax::cat::{CheckKind, CheckRole};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::look::relations::RelationEvaluator;
 use crate::model::vocabulary::Vocabulary;
@@ -51,9 +51,9 @@ pub struct Example {
 
 #[derive(Clone, Default)]
 pub struct RaceSet {
-    pub races: BTreeMap<RaceKey, Example>,
+    pub races: SortedMap<RaceKey, Example>,
     /// How many of each flag, and whether there are more than were kept.
-    kept: BTreeMap<String, Kept>,
+    kept: SortedMap<String, Kept>,
 }
 
 #[derive(Clone, Default)]
@@ -113,7 +113,7 @@ impl RaceSet {
 
     /// Whether there are more races than are listed.
     pub fn has_more(&self) -> bool {
-        let pairs: BTreeSet<&str> =
+        let pairs: SortedSet<&str> =
             self.races.keys().filter(|key| key.is_pair()).map(|key| key.flag.as_str()).collect();
         pairs.into_iter().any(|flag| self.is_full(flag))
     }
@@ -155,7 +155,7 @@ impl RaceSet {
     /// Of an access and the exits of all threads of a CTA one pair is enough: any of them could have stayed.
     pub fn settle(&mut self, unfolding: &Unfolding) {
         let exits = |event: EventId| unfolding.events.get(event.index()).is_some_and(|event| event.has(Tag::Exit));
-        let mut told = BTreeSet::new();
+        let mut told = SortedSet::new();
         self.races.retain(|key, example| {
             let access = if exits(example.pair.0) { key.second } else { key.first };
             key.kind != FindingKind::ExitBeforeAccess || told.insert(access)

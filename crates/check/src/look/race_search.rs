@@ -9,7 +9,6 @@
 //! until there is none.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::look::failing_waits::{self, Part};
 use crate::look::protocol::{Examiner, ProtocolSet};
@@ -93,12 +93,12 @@ struct Seen {
 
 /// The events of each instruction.
 struct Places {
-    events: BTreeMap<Span, Vec<EventId>>,
+    events: SortedMap<Span, Vec<EventId>>,
 }
 
 impl Places {
     fn new(unfolding: &Unfolding) -> Places {
-        let mut events: BTreeMap<Span, Vec<EventId>> = BTreeMap::new();
+        let mut events: SortedMap<Span, Vec<EventId>> = SortedMap::new();
         for (at, event) in unfolding.events.iter().enumerate() {
             events.entry(event.span).or_default().push(EventId(at as u32));
         }

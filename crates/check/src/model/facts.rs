@@ -1,8 +1,6 @@
 //! What the model's own relations say of one execution: a reason that people read is checked against them before it is
 //! told, so that "there is no acquire pattern" is the model's word and not a guess from the text of an instruction.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::base::Candidate;
 use fencepost_axiom::bits::Relation;
 use fencepost_axiom::execution::Execution;
@@ -11,6 +9,7 @@ use fencepost_axiom::reason::{Chosen, Matrices, Valuation};
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_syntax::cat::CheckRole;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::model::role::{Relation as Role, Role as _};
 use crate::model::vocabulary::Vocabulary;
@@ -18,7 +17,7 @@ use crate::model::vocabulary::Vocabulary;
 /// A model with the relations that reasons look at among its checks: only what a check needs is evaluated.
 pub struct Watched {
     model: Model,
-    relations: BTreeMap<Role, NodeId>,
+    relations: SortedMap<Role, NodeId>,
 }
 
 impl Watched {
@@ -29,7 +28,7 @@ impl Watched {
             u32::try_from(model.nodes.iter().rposition(is)?).ok().map(NodeId)
         };
         let of = |role: Role| Some((role, vocabulary.relations.names(role).into_iter().find_map(named)?));
-        let relations: BTreeMap<Role, NodeId> = Role::all().filter_map(of).collect();
+        let relations: SortedMap<Role, NodeId> = Role::all().filter_map(of).collect();
         if let Some(pattern) = model.checks.first() {
             let check = |node: &NodeId| Check { node: *node, role: CheckRole::Axiom, ..pattern.clone() };
             watched.checks.extend(relations.values().map(check));
@@ -55,7 +54,7 @@ pub fn chosen(candidate: &Candidate, execution: &Execution) -> Chosen {
 }
 
 pub struct Facts<'m> {
-    relations: &'m BTreeMap<Role, NodeId>,
+    relations: &'m SortedMap<Role, NodeId>,
     matrices: Matrices<'m>,
     candidate: Candidate,
 }

@@ -5,13 +5,13 @@ pub mod hash;
 pub mod neutral;
 pub mod persist_granularity;
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use fencepost_machine::requests::Architecture;
 use fencepost_program::lower::lower;
 use fencepost_program::program::Program;
 use fencepost_syntax::litmus::{self, Layout, Litmus, Statement};
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::test::hash::fingerprint;
@@ -28,7 +28,7 @@ pub struct Test {
     /// is written in.
     pub architecture: Option<Architecture>,
     /// Instructions of a template's row, whose text stands nowhere in the file.
-    texts: BTreeMap<Span, String>,
+    texts: SortedMap<Span, String>,
     /// Computed when first asked for.
     hash: OnceLock<String>,
 }
@@ -55,7 +55,7 @@ pub fn load_litmus(source: &Source) -> (Vec<Test>, Vec<Diagnostic>) {
         // A tree does not know its row; its name stands where the row does.
         let instance = instances.iter().find(|instance| instance.span == litmus.name.span);
         let row = instance.and_then(|instance| instance.row);
-        let texts = if row.is_some() { instruction_texts(&litmus) } else { BTreeMap::new() };
+        let texts = if row.is_some() { instruction_texts(&litmus) } else { SortedMap::new() };
         let (source, architecture, hash) = (source.clone(), None, OnceLock::new());
         tests.push(Test { source, row, litmus, program, architecture, texts, hash });
     }
@@ -114,12 +114,12 @@ impl Test {
 
 /// The printer writes one instruction per line within a thread's braces. Several instructions may come from one field
 /// of the row and then share a span: they are shown together.
-fn instruction_texts(litmus: &Litmus) -> BTreeMap<Span, String> {
+fn instruction_texts(litmus: &Litmus) -> SortedMap<Span, String> {
     let printed = litmus::print(litmus);
     let inside = |line: &&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
     let lines = printed.lines().filter(inside).map(|line| line.trim().trim_end_matches(';'));
     let statements = litmus.threads.iter().flat_map(|thread| &thread.body);
-    let mut texts: BTreeMap<Span, String> = BTreeMap::new();
+    let mut texts: SortedMap<Span, String> = SortedMap::new();
     for (statement, line) in statements.zip(lines) {
         if let Statement::Instruction { instruction, .. } = statement {
             let text = texts.entry(instruction.span()).or_default();

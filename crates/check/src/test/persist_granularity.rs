@@ -1,11 +1,11 @@
 //! Torn persists: where fewer bytes become durable together than an access writes, a crash may leave some of them. Persistent memory
 //! is then cut into parts of that size, each of which is a location with persists of its own.
 
-use fencepost_syntax::sorted::SortedSet;
 use std::num::NonZeroU32;
 
 use fencepost_program::lower::lower_cut;
 use fencepost_program::value::Value;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::test::Test;
 

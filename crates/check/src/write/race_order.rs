@@ -5,7 +5,7 @@
 //! about: those of the reads that the condition asks for, then those of what these have read, and so on. The others follow
 //! in the order of the text.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
@@ -15,6 +15,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_report::finding::FindingKind;
 use fencepost_report::{Access, Race};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::judge::found::Checked;
 use crate::test::Test;
@@ -58,11 +59,11 @@ pub fn put_causes_first(test: &Test, checked: &mut Checked) {
 }
 
 /// The instructions whose reads and writes a witness has its values from, by how many steps lie between.
-struct Causes(BTreeMap<Span, usize>);
+struct Causes(SortedMap<Span, usize>);
 
 impl Causes {
     fn new(test: &Test, checked: &Checked) -> Causes {
-        let mut causes = Causes(BTreeMap::new());
+        let mut causes = Causes(SortedMap::new());
         let test = checked.test.as_deref().unwrap_or(test);
         let Some(unfolding) = &checked.evidence.unfolding else { return causes };
         let witnesses = test.program.questions.iter().zip(&checked.evidence.witnesses);

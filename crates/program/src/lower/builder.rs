@@ -1,10 +1,10 @@
 //! The threads while they are lowered: registers, labels and code.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::collections::BTreeMap;
 
 use fencepost_syntax::c::Parameter;
 use fencepost_syntax::litmus::{Arch, Dialect, Litmus, Placement, Side};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::{AddressId, KernelId, RegisterId, ThreadId};

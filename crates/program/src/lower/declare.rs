@@ -1,9 +1,9 @@
 //! The `{ … }` block: initial values, typed registers, arrays, aliases.
 
-use fencepost_syntax::sorted::SortedSet;
 use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{AliasKind, Declaration, Dialect, InitialValue, Litmus, LocationType};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::ThreadId;

@@ -20,10 +20,9 @@ mod recovery;
 mod special_registers;
 mod thread;
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::instruction::Instruction as Tree;
 use fencepost_syntax::litmus::{Dialect, Litmus, Moment};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Diagnostic, limits};
 
 use crate::lower::builder::ThreadBuilder;

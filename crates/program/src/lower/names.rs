@@ -4,10 +4,10 @@
 //! An address is also a number, because pointers are computed with (see [`Layout`]). Which locations a variable is made of
 //! is settled when all code is known (see [`crate::lower::cut`]); until then an address is an offset into a variable.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::suggest::nearest;
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 

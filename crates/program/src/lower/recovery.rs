@@ -1,9 +1,8 @@
 //! The recovery program: a test of its own, over the same memory.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::Diagnostic;
 use fencepost_syntax::litmus::{Litmus, Moment, Question, locations_of};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::lower::findings::Findings;
 use crate::lower::lower_cut;

@@ -5,9 +5,8 @@ pub mod asynchronous;
 pub(crate) mod def_use;
 pub mod lint;
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::litmus::{Arch, Comparison, QuestionKind};
+use fencepost_syntax::sorted::SortedMap;
 use fencepost_syntax::{Span, Spanned};
 
 use crate::ids::{AddressId, KernelId, LocationId, RegisterId, ThreadId};

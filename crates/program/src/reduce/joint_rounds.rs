@@ -16,9 +16,8 @@
 //! after which another goes on must not exist. Whoever asks for joint rounds to be spins ([`Joint::Spins`]) has to look for one (a
 //! round that all go through before it can be left out, so one that begins with that round is enough).
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{AddressId, EventId, LocationId, ThreadId, TraceId};
 use crate::program::{Barrier, Place, Program};

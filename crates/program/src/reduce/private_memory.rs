@@ -1,8 +1,7 @@
 //! Memory that a thread has for itself, and what a run knows of it (see `private_access`).
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId, ThreadId};
 use crate::program::{Barrier, BarrierKind, BarrierLevel, BarrierRule, Feature, LocationRole, Place, Program, Space};

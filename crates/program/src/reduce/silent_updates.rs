@@ -12,9 +12,8 @@
 //! value goes on as ever. As for a failing compare-and-swap that writes back, one more run leaves the write out, and stands
 //! for the thread that spins for good.
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, ThreadId};
 use crate::program::{Instruction, Operand, Operation, Program, Update};

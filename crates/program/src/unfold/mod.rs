@@ -18,10 +18,9 @@ pub(crate) mod options;
 pub(crate) mod run;
 mod strand;
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{AddressId, EventId, LocationId, ThreadId};
 use crate::program::Program;

@@ -4,9 +4,8 @@
 //! the same whatever the values are. Locations are followed, not executions: a location that may hold such a value is taken
 //! to hold one.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::LocationId;
 use crate::program::{Instruction, LocalValue, MultimemAction, Operation, Program, Term, Update};

@@ -4,10 +4,9 @@
 //! that it can meet nowhere: every other value behaves like that one. Where more is done with it than copying and comparing
 //! (arithmetic, parts of it), these values are examples and no proof ([`Exactness::Examples`]).
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::Span;
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{EventId, LocationId};
 use crate::program::{Condition, Program, Term};

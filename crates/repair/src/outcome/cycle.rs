@@ -2,13 +2,14 @@
 //! order and communication. Its pairs in program order are what may have happened the other way round: order all of them, and
 //! the outcome is gone.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use fencepost_check::model::role::Relation;
 use fencepost_program::EventId;
 use fencepost_program::tag::Tag;
 use fencepost_report::CauseKind;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::scene::Scene;
 
@@ -71,7 +72,7 @@ pub(crate) fn all(scene: &Scene<'_>) -> Vec<Cycle> {
     let mut edges = communication(scene);
     edges.sort();
     let graph = Graph::new(scene, &edges);
-    let mut known = BTreeSet::new();
+    let mut known = SortedSet::new();
     let mut found: Vec<Cycle> = edges.iter().filter_map(|edge| graph.cycle(*edge)).collect();
     found.retain(|cycle| {
         let mut edges = cycle.edges.clone();
@@ -107,12 +108,12 @@ fn communication(scene: &Scene<'_>) -> Vec<Edge> {
 }
 
 struct Graph {
-    next: BTreeMap<EventId, Vec<Edge>>,
+    next: SortedMap<EventId, Vec<Edge>>,
 }
 
 impl Graph {
     fn new(scene: &Scene<'_>, communication: &[Edge]) -> Graph {
-        let mut next: BTreeMap<EventId, Vec<Edge>> = BTreeMap::new();
+        let mut next: SortedMap<EventId, Vec<Edge>> = SortedMap::new();
         let mut add = |edge: Edge| next.entry(edge.from).or_default().push(edge);
         communication.iter().for_each(|edge| add(*edge));
         for from in scene.execution.events.iter().copied().filter(|id| !scene.event(*id).is_init()) {
@@ -128,7 +129,7 @@ impl Graph {
 
     /// The shortest way from the end of an edge to its start, and the edge.
     fn cycle(&self, first: Edge) -> Option<Cycle> {
-        let mut came: BTreeMap<EventId, Edge> = BTreeMap::new();
+        let mut came: SortedMap<EventId, Edge> = SortedMap::new();
         let mut queue = VecDeque::from([first.to]);
         while let Some(here) = queue.pop_front() {
             for edge in self.next.get(&here).into_iter().flatten() {

@@ -2,8 +2,6 @@
 //! synchronisation that stands a little too early or too late. They are tried wherever the ways through the
 //! synchronisation have led to something larger, because an author forgets a word more often than a barrier.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
@@ -12,6 +10,7 @@ use fencepost_report::reason::{Arriving, Fencing, Meeting, Parity, Position, Rea
 use fencepost_report::site::Proxy;
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::edit::{Change, Edit, Moved, SCOPES, Semantics, scope_word};
 use crate::propose::{proxy_fence, tcgen05};
@@ -47,8 +46,8 @@ pub(crate) fn words(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 }
 
 /// The threads that arrive on each mbarrier, themselves or by their operations.
-fn arriving<'s>(scene: &Scene<'s>) -> BTreeMap<&'s str, BTreeSet<ThreadId>> {
-    let mut arriving: BTreeMap<&str, BTreeSet<ThreadId>> = BTreeMap::new();
+fn arriving<'s>(scene: &Scene<'s>) -> SortedMap<&'s str, SortedSet<ThreadId>> {
+    let mut arriving: SortedMap<&str, SortedSet<ThreadId>> = SortedMap::new();
     for id in &scene.execution.events {
         let arrives = scene.has(*id, Tag::Mbarrier) && scene.has(*id, Tag::Write) && !scene.has(*id, Tag::MbarrierInit);
         if let (true, Some(thread), Some(location)) = (arrives, scene.thread(*id), scene.location(*id)) {
@@ -61,7 +60,7 @@ fn arriving<'s>(scene: &Scene<'s>) -> BTreeMap<&'s str, BTreeSet<ThreadId>> {
 
 /// An mbarrier that several threads arrive on, and that waits for fewer arrivals.
 fn counts(scene: &Scene<'_>) -> Vec<Edit> {
-    let edits = |(name, threads): (&str, BTreeSet<ThreadId>)| {
+    let edits = |(name, threads): (&str, SortedSet<ThreadId>)| {
         let arriving = threads.iter().map(|thread| scene.thread_named(*thread)).collect();
         let reason = Arriving::PhaseOverWithoutArrival { threads: arriving, mbarrier: name.to_owned() };
         let one = |by: usize| {
@@ -78,7 +77,8 @@ pub(crate) fn overrun(scene: &Scene<'_>) -> Vec<Edit> {
     let exceeds = |edit: &Edit| match &edit.change {
         Change::Count { name, by, inits } => {
             let count = crate::edit::apply::counted(scene, name, inits);
-            count.is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, BTreeSet::len) as i128)
+            count
+                .is_some_and(|count| count + by == arriving(scene).get(name.as_str()).map_or(0, SortedSet::len) as i128)
         }
         _ => false,
     };

@@ -3,8 +3,6 @@
 //! consistent fences, strong accesses to data that is meant to be read while it is written. Each is checked as a whole, and
 //! what is not needed is left out again.
 
-use std::collections::BTreeSet;
-
 use fencepost_check::look::protocol::history;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
@@ -16,6 +14,7 @@ use fencepost_program::{EventId, KernelId, ThreadId};
 use fencepost_report::reason::{Announcing, Reason, Scoping, Strength, Waiting};
 use fencepost_report::site::ThreadName;
 use fencepost_syntax::instruction::Operand;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::{Change, Edit, Semantics, scope_word};
 use crate::propose::adjust;
@@ -167,8 +166,8 @@ fn awaited(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
 
 /// The events of both threads, one per instruction.
 fn told(scene: &Scene<'_>, pair: (EventId, EventId), wanted: impl Fn(EventId) -> bool) -> Vec<(EventId, ThreadId)> {
-    let threads: BTreeSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
-    let mut spans = BTreeSet::new();
+    let threads: SortedSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
+    let mut spans = SortedSet::new();
     let mut found = Vec::new();
     for thread in threads {
         for id in scene.main_events(thread) {
@@ -270,7 +269,7 @@ fn sequential(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let text = format!("fence.sc.{}", scope_word(scene.common(pair.0, pair.1)));
     let reason = Strength::WritesThenReads;
     let mut edits = Vec::new();
-    let threads: BTreeSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
+    let threads: SortedSet<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
     for thread in threads {
         let main = scene.main_events(thread);
         if let Some(fence) = main.iter().find(|id| is_fence(scene, **id)) {

@@ -1,11 +1,10 @@
 //! Who does what with which mbarrier, by the instructions of the text.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_program::program::LocationRole;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::scene::Scene;
 use crate::scene::anchor::position;
@@ -35,7 +34,7 @@ pub(crate) struct Use {
 pub(crate) struct Uses {
     pub(crate) all: Vec<Use>,
     /// How many mbarriers each name stands for.
-    stages: BTreeMap<String, usize>,
+    stages: SortedMap<String, usize>,
 }
 
 /// The variable of a location's name: `full` of `full[1]@0`.
@@ -57,7 +56,7 @@ pub(crate) fn is_wait(scene: &Scene<'_>, id: EventId) -> bool {
 impl Uses {
     pub(crate) fn new(scene: &Scene<'_>) -> Uses {
         let mut uses = Uses::default();
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         // Of all traces: an execution that is stuck has not come to everything.
         for (index, event) in scene.unfolding.events.iter().enumerate() {
             let id = EventId(index as u32);
@@ -86,7 +85,7 @@ impl Uses {
         self.all.is_empty()
     }
 
-    pub(crate) fn names(&self) -> BTreeSet<&str> {
+    pub(crate) fn names(&self) -> SortedSet<&str> {
         self.all.iter().map(|own| own.name.as_str()).collect()
     }
 

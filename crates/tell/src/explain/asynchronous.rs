@@ -1,8 +1,6 @@
 //! What happens beside program order, in plain words: the accesses of an asynchronous operation as one line, the states of
 //! an mbarrier as phases, arrivals and bytes instead of the packed number.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_check::look::proxy::{operation, proxy_of};
 use fencepost_program::EventId;
@@ -10,6 +8,7 @@ use fencepost_program::mbarrier::State;
 use fencepost_program::program::{HostCall, LocationRole};
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::explain::Context;
 use crate::explain::name::value;
@@ -235,7 +234,7 @@ pub(crate) fn completion_section(context: &Context<'_>, id: EventId) -> &'static
 
 /// How many events of each asynchronous operation there are.
 pub(crate) fn has_elements(context: &Context<'_>, execution: &Execution) -> bool {
-    let mut sizes: BTreeMap<EventId, usize> = BTreeMap::new();
+    let mut sizes: SortedMap<EventId, usize> = SortedMap::new();
     execution.events.iter().filter_map(|id| context.issue(*id)).for_each(|issue| *sizes.entry(issue).or_default() += 1);
     sizes.values().any(|size| *size > 3)
 }

@@ -1,8 +1,6 @@
 //! An allowed execution told line by line: what each instruction did, where each read got its value from, and why a read
 //! that missed a newer write was allowed to. It is called an interleaving only if one was found.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_check::look::outcome;
 use fencepost_check::look::proxy::proxy_of;
@@ -15,6 +13,7 @@ use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
 use fencepost_report::site::Proxy;
+use fencepost_syntax::sorted::SortedMap;
 
 use super::name::value;
 use super::{Context, Explanation, Line, Rounds};
@@ -96,7 +95,7 @@ fn worth_telling(
 
 /// Where each thread is in its loops, as told.
 #[derive(Default)]
-struct Iterations<'a>(BTreeMap<Option<&'a str>, Option<String>>);
+struct Iterations<'a>(SortedMap<Option<&'a str>, Option<String>>);
 
 impl<'a> Iterations<'a> {
     /// "iteration 2 of the loop, lines 20–30", where it begins.

@@ -18,8 +18,6 @@ mod picture;
 mod scene;
 mod write;
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_check::model::vocabulary::Vocabulary;
 use fencepost_program::EventId;
@@ -27,6 +25,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::Value;
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 pub use picture::{Format, picture};
 
@@ -48,13 +47,13 @@ pub struct Options {
     /// Pairs of events that race in the execution.
     pub races: Vec<RacingPair>,
     /// The lines of the source that events stand in, counted from 1.
-    pub lines: BTreeMap<EventId, u32>,
+    pub lines: SortedMap<EventId, u32>,
     /// What the model's header says of the names of its relations.
     pub vocabulary: Vocabulary,
     /// What the values of tensor maps stand for.
-    pub addresses: BTreeMap<Value, String>,
+    pub addresses: SortedMap<Value, String>,
     /// What a crash made of the events, where one ends the execution.
-    pub fates: BTreeMap<EventId, Fate>,
+    pub fates: SortedMap<EventId, Fate>,
 }
 
 /// What a crash made of an event.

@@ -2,7 +2,6 @@
 //! that never ends, or for an unreachable outcome the candidate that comes closest; any execution where none of these is.
 //! Pairs that race in it are marked.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use fencepost_axiom::engine::{Ends, Goal, Limits};
@@ -21,6 +20,7 @@ use fencepost_program::{EventId, LocationId};
 use fencepost_report::Assignment;
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::litmus::QuestionKind;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use super::{Fate, Options, RacingPair};
 use crate::render::scene::proxy_marks;
@@ -55,7 +55,7 @@ pub fn picture(test: &Test, model: &LoadedModel, checked: &Checked, format: Form
     })
 }
 
-fn lines(test: &Test, unfolding: &Unfolding, execution: &Execution) -> BTreeMap<EventId, u32> {
+fn lines(test: &Test, unfolding: &Unfolding, execution: &Execution) -> SortedMap<EventId, u32> {
     let event = |id: &EventId| unfolding.events.get(id.index()).filter(|event| event.thread.is_some());
     let line = |id: &EventId| Some((*id, test.source.position(event(id)?.span.start).line));
     execution.events.iter().filter_map(line).collect()
@@ -76,7 +76,7 @@ fn unordered(unfolding: &Unfolding, execution: &Execution) -> Option<String> {
     let related = |a: EventId, b: EventId| execution.co.contains(&(a, b)) || execution.co.contains(&(b, a));
     let writes: Vec<(EventId, LocationId)> =
         execution.events.iter().filter_map(|event| Some((*event, location(event)?))).collect();
-    let mut open = BTreeSet::new();
+    let mut open = SortedSet::new();
     for (at, (first, place)) in writes.iter().enumerate() {
         let others = writes.iter().skip(at + 1).filter(|(_, other)| other == place);
         if others.into_iter().any(|(second, _)| !related(*first, *second)) {
@@ -276,8 +276,8 @@ fn race_words(test: &Test, unfolding: &Unfolding, race: &RacingPair) -> String {
 }
 
 /// The variable an address belongs to.
-fn addresses(test: &Test) -> BTreeMap<Value, String> {
-    let mut names = BTreeMap::new();
+fn addresses(test: &Test) -> SortedMap<Value, String> {
+    let mut names = SortedMap::new();
     for address in &test.program.addresses {
         let name = address.name.strip_suffix("[0]").unwrap_or(&address.name);
         names.entry(address.value).or_insert_with(|| name.to_owned());

@@ -7,8 +7,6 @@
 //! condition, and an execution that uses it is never reported, only remembered. No domain has it where the model has an
 //! axiom against it ([`super::thin_air`]).
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_program::condition::Holds as _;
 use fencepost_program::expression::{Expression, Leaf};
 use fencepost_program::program::{Condition, Term};
@@ -16,6 +14,7 @@ use fencepost_program::unfolding::{BarrierMatching, EventKind, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, RegisterId, ThreadId};
 use fencepost_syntax::litmus::Comparison;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::base::location_of;
 
@@ -39,10 +38,10 @@ pub(super) struct TooManyValues {
 }
 
 pub(super) struct Values {
-    domains: BTreeMap<EventId, BTreeSet<Content>>,
-    literals: BTreeMap<EventId, Vec<(Content, Lit)>>,
-    registers: BTreeMap<(ThreadId, RegisterId), Vec<(Content, Lit)>>,
-    memory: BTreeMap<LocationId, Vec<(Content, Lit)>>,
+    domains: SortedMap<EventId, SortedSet<Content>>,
+    literals: SortedMap<EventId, Vec<(Content, Lit)>>,
+    registers: SortedMap<(ThreadId, RegisterId), Vec<(Content, Lit)>>,
+    memory: SortedMap<LocationId, Vec<(Content, Lit)>>,
 }
 
 /// The value of an expression where each read's content is given. Barrier results are computed from the matching.
@@ -80,10 +79,10 @@ fn barrier_result(
 
 /// The reads an expression depends on, through barrier results too, each once.
 pub(super) fn reads_of(unfolding: &Unfolding, matching: &BarrierMatching, expression: &Expression) -> Vec<EventId> {
-    let mut found = BTreeSet::new();
+    let mut found = SortedSet::new();
     let mut leaves = Vec::new();
     expression.leaves(&mut leaves);
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     while let Some(leaf) = leaves.pop() {
         match leaf {
             Leaf::Read(event) => {
@@ -115,10 +114,10 @@ impl Values {
     /// Computes the domains, and the clauses that tie values to reads-from and traces to their constraints.
     pub(super) fn encode(encoding: &mut Encoding<'_>) -> Result<Values, TooManyValues> {
         let mut values = Values {
-            domains: BTreeMap::new(),
-            literals: BTreeMap::new(),
-            registers: BTreeMap::new(),
-            memory: BTreeMap::new(),
+            domains: SortedMap::new(),
+            literals: SortedMap::new(),
+            registers: SortedMap::new(),
+            memory: SortedMap::new(),
         };
         values.analyse(encoding)?;
         values.spread_thin_air(encoding);
@@ -134,12 +133,12 @@ impl Values {
     pub(super) fn possible(
         encoding: &Encoding<'_>,
         expression: &Expression,
-    ) -> Result<BTreeSet<Content>, TooManyValues> {
+    ) -> Result<SortedSet<Content>, TooManyValues> {
         let mut values = Values {
-            domains: BTreeMap::new(),
-            literals: BTreeMap::new(),
-            registers: BTreeMap::new(),
-            memory: BTreeMap::new(),
+            domains: SortedMap::new(),
+            literals: SortedMap::new(),
+            registers: SortedMap::new(),
+            memory: SortedMap::new(),
         };
         values.analyse(encoding)?;
         values.spread_thin_air(encoding);
@@ -167,10 +166,10 @@ impl Values {
             let Some(expression) = written(unfolding, *write) else { continue };
             match expression {
                 Expression::Constant(value) => {
-                    self.domains.insert(*write, BTreeSet::from([Some(*value)]));
+                    self.domains.insert(*write, SortedSet::from([Some(*value)]));
                 }
                 _ => {
-                    self.domains.insert(*write, BTreeSet::new());
+                    self.domains.insert(*write, SortedSet::new());
                     computed.push(*write);
                 }
             }
@@ -178,7 +177,7 @@ impl Values {
         for round in 0..=computed.len() {
             let mut changed = false;
             // Most reads of a location have the same sources: the last list of each, and what it brings.
-            let mut last: BTreeMap<LocationId, (Sources<'_>, BTreeSet<Content>)> = BTreeMap::new();
+            let mut last: SortedMap<LocationId, (Sources<'_>, SortedSet<Content>)> = SortedMap::new();
             for (read, sources) in &encoding.sources {
                 if encoding.gives_up() {
                     return Ok(());
@@ -192,7 +191,7 @@ impl Values {
                     Some((_, incoming)) => incoming.clone(),
                     None => {
                         let domains = sources.iter().filter_map(|(write, _)| self.domains.get(write));
-                        let incoming: BTreeSet<Content> = domains.flatten().copied().collect();
+                        let incoming: SortedSet<Content> = domains.flatten().copied().collect();
                         last.insert(location, (sources, incoming.clone()));
                         incoming
                     }
@@ -225,7 +224,7 @@ impl Values {
             return;
         }
         let (unfolding, matching) = (encoding.unfolding, &encoding.space.matching);
-        let mut inputs: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
+        let mut inputs: SortedMap<EventId, Vec<EventId>> = SortedMap::new();
         for (read, sources) in &encoding.sources {
             inputs.insert(*read, sources.iter().map(|(write, _)| *write).collect());
         }
@@ -234,7 +233,7 @@ impl Values {
             inputs.insert(*write, reads.unwrap_or_default());
         }
         // Peel what depends on nothing left; the rest is on a circle or depends on one.
-        let mut left: BTreeSet<EventId> = inputs.keys().copied().collect();
+        let mut left: SortedSet<EventId> = inputs.keys().copied().collect();
         while !encoding.gives_up() {
             let grounded: Vec<EventId> =
                 left.iter().copied().filter(|event| inputs[event].iter().all(|input| !left.contains(input))).collect();
@@ -285,7 +284,7 @@ impl Values {
     }
 
     /// One literal per content, at most one true, one of them if `occurs`.
-    fn one_hot(encoding: &mut Encoding<'_>, domain: &BTreeSet<Content>, occurs: Lit) -> Vec<(Content, Lit)> {
+    fn one_hot(encoding: &mut Encoding<'_>, domain: &SortedSet<Content>, occurs: Lit) -> Vec<(Content, Lit)> {
         if let [only] = domain.iter().collect::<Vec<_>>().as_slice() {
             return vec![(**only, encoding.solver.yes())];
         }
@@ -462,7 +461,7 @@ impl Values {
             [(_, Expression::Constant(value))] => vec![(Some(*value), encoding.solver.yes())],
             [(_, Expression::Read(read))] => self.literals.get(read).cloned().unwrap_or_default(),
             _ => {
-                let mut domain = BTreeSet::new();
+                let mut domain = SortedSet::new();
                 for (_, expression) in &ways {
                     let rows = self.rows(encoding.unfolding, &encoding.space.matching, expression, None)?;
                     domain.extend(rows.into_iter().map(|(_, result)| result));
@@ -488,7 +487,7 @@ impl Values {
         let last: Vec<Lit> = writes.iter().map(|_| encoding.solver.fresh()).collect();
         encoding.solver.clause(&last);
         encoding.solver.at_most_one(&last);
-        let mut domain = BTreeSet::new();
+        let mut domain = SortedSet::new();
         for (write, last) in writes.iter().zip(&last) {
             encoding.solver.implies(*last, encoding.executed[write.index()]);
             encoding.maximal(&[*last], *write);

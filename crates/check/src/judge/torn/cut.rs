@@ -3,7 +3,6 @@
 //! The text is lowered again with the cuts, so that every rule about accesses to several locations is that of accesses of
 //! different sizes (`lower::cut`). What is asked is translated: it need not be what the text asks.
 
-use fencepost_syntax::sorted::SortedSet;
 use std::sync::Arc;
 
 use fencepost_program::LocationId;
@@ -14,6 +13,7 @@ use fencepost_program::unfolding::Unfolding;
 use fencepost_program::value::{Type, Value};
 use fencepost_report::warning::NotCut;
 use fencepost_syntax::litmus::{Comparison, Dialect};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Span, Spanned};
 
 use super::Varying;

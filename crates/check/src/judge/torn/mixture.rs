@@ -1,13 +1,12 @@
 //! A torn value: which bytes of a read come from where.
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_report::site::ThreadName;
 use fencepost_report::warning::{TakenBytes, Torn, WriteLine};
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::test::Test;
 

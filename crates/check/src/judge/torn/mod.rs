@@ -13,7 +13,6 @@
 mod cut;
 mod mixture;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::sync::Arc;
 
 use fencepost_axiom::engine::written_values;
@@ -28,6 +27,7 @@ use fencepost_report::answer::Answer;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::warning::{NotCut, Racing, Torn};
 use fencepost_report::why::{Undecided, Why};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Span, limits};
 
 use crate::judge::found::{Answers, Ask, Finding, Left, Raced, Subject, TornWarning};

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use fencepost_axiom::engine::Ends;
 use fencepost_program::unfold::unfold_accesses;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Source, Span};
 
 use super::draft::{Draft, Loops, Random, Site, Written};
@@ -34,7 +35,7 @@ struct Faults {
 type Splitting = for<'a> fn(&'a Unfolding) -> Vec<Part<'a>>;
 
 fn in_one(unfolding: &Unfolding) -> Vec<Part<'_>> {
-    vec![Part { unfolding: Cow::Borrowed(unfolding), about: BTreeSet::new() }]
+    vec![Part { unfolding: Cow::Borrowed(unfolding), about: SortedSet::new() }]
 }
 
 /// None where there are too many executions.

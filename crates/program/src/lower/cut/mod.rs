@@ -14,10 +14,10 @@ pub(crate) mod reach;
 pub(crate) mod touch;
 pub(crate) mod uses;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::collections::BTreeMap;
 
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Span, limits};
 
 use crate::lower::builder::ThreadBuilder;

@@ -4,9 +4,8 @@
 //! is cut, and the unfolding refuses an access that does not fit the cut, so that missing a value costs an answer and never
 //! makes a wrong one.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::RegisterId;
 use crate::lower::builder::ThreadBuilder;

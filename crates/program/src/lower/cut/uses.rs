@@ -1,10 +1,10 @@
 //! How the accesses of a test use each name, and where memory is cut for that. [`super`] finds it out, and
 //! [`super::atoms`] makes locations of it.
 
-use fencepost_syntax::sorted::SortedSet;
 use std::collections::BTreeMap;
 
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::lower::names::Name;
 use crate::program::LocationRole;

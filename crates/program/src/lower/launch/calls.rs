@@ -5,7 +5,6 @@
 //! code; where the calls have no order that the text shows, there is no model and the test is refused.
 
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::ids::KernelId;

@@ -4,9 +4,8 @@
 
 mod calls;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::litmus::{Declaration, LaunchOrder, Litmus, Side};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Span, Spanned};
 
 use crate::ids::KernelId;

@@ -3,7 +3,6 @@
 //! can tell; both are refused alike, since an answer about an undefined program would be none.
 
 use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::{Span, limits};
 
 use crate::lower::builder::ThreadBuilder;

@@ -6,10 +6,9 @@
 //! each with a warp of its own. What is not sure is not told: a predicate counts where every way to the place made it so, and
 //! behind a branch only what the other side never reaches.
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::lower::findings::Findings;
 use crate::program::lint::LintKind;

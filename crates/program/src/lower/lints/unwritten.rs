@@ -1,9 +1,8 @@
 //! Registers of real PTX and variables of C that are read where nothing can have been written to them. They are taken as
 //! 0, which is hardly what the author meant: in PTX and in C (C11 6.7.9, paragraph 10) they may hold anything.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::litmus::Dialect;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, limits};
 
 use crate::ids::RegisterId;

@@ -11,9 +11,8 @@
 //! Which quarters an address may name is followed without regard to control flow. A quarter that is missed here is told
 //! apart from nothing, which reports too much and never too little.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{AddressId, LocationId, RegisterId};
 use crate::lower::builder::ThreadBuilder;

@@ -4,9 +4,8 @@
 //!
 //! Two plain reads are no such pair: neither orders anything else.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::c::{Binary, Expression};
+use fencepost_syntax::sorted::SortedSet;
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::lower::context::Context;

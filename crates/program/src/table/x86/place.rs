@@ -4,10 +4,9 @@
 //! widths is kept whole, in 64 bits: a part is read out of it, and a write of 32 bits clears the upper half, one of 8 or 16
 //! bits leaves the others (SDM vol. 1, 3.4.1.1). A part that a condition names is read out of it where the thread ends.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, Spanned};
 
 use crate::ids::RegisterId;

@@ -1,8 +1,7 @@
 //! The loops of a thread that all threads of its CTA may go through together (see `reduce::joint_rounds`).
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::litmus::Arch;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{LocationId, ThreadId, TraceId};
 use crate::program::{

@@ -4,8 +4,9 @@
 //! every no leads back to the question: an execution without the failed attempt is one too. Where the loop can be left
 //! after a no, by a count of attempts or by a flag to stop, it does: the way out may be taken though the phase was over.
 
-use fencepost_syntax::sorted::SortedMap;
 use std::ops::RangeInclusive;
+
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::RegisterId;
 use crate::program::def_use::{defined, target};

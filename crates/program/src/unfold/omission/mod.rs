@@ -16,9 +16,8 @@ mod possible;
 mod untaken;
 pub(crate) mod way;
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{AddressId, EventId, LocationId, TraceId};
 use crate::program::{Address, AddressOperand, Operation, Scope};

@@ -11,8 +11,9 @@
 //! What is written asynchronously is there when it is complete: behind the wait of its thread for it, or for who learns of
 //! it from its mbarrier.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use std::cell::OnceCell;
+
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, LocationId, ThreadId, TraceId};
 use crate::program::Scope;

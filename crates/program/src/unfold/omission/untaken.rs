@@ -5,9 +5,8 @@
 //! postdominator of the branch. Branches that the same reads decide, one after the other, are one: their ways go to where those
 //! of the last meet. Where on the way taken the write would have come is for `place` to say.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::limits;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::unfold::omission::LeftOut;

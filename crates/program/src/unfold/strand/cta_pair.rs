@@ -1,9 +1,8 @@
 //! What the two CTAs of a pair do together: `tcgen05.alloc`, `dealloc` and `relinquish_alloc_permit` of `.cta_group::2` are
 //! performed by one warp of each, and the first may block until the other comes (PTX ISA 9.7.18.5).
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::ThreadId;
 use crate::program::{Place, Program};

@@ -4,9 +4,8 @@
 //! of a register in flight is an event, and so is an access that a fence should separate from a product, because the
 //! behaviour is undefined then and models say so.
 
-use fencepost_syntax::sorted::SortedSet;
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::ids::{EventId, RegisterId};
 use crate::program::asynchronous::{Action, Effect, Family, Start};

@@ -1,8 +1,7 @@
 //! Registers that asynchronous products of matrices read and write until they are complete.
 
-use fencepost_syntax::sorted::SortedMap;
-
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{EventId, RegisterId};
 use crate::program::asynchronous::{Accumulator, Factor, Family, Product};

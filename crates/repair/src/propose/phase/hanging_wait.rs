@@ -4,8 +4,6 @@
 //! Where it belongs is a matter of the text: a copy is announced before it by the thread that starts it, a commit stands behind
 //! the last operation it speaks for, an arrival behind what the thread has used.
 
-use std::collections::BTreeSet;
-
 use fencepost_axiom::base::narrowest_common;
 use fencepost_program::expression::{BinaryOperator, Expression};
 use fencepost_program::mbarrier::Operator;
@@ -18,6 +16,7 @@ use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_report::reason::{Announcing, Arriving};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Declaration, InitialValue, Statement};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::Edit;
 use crate::propose::phase::buffer_release;
@@ -157,7 +156,7 @@ fn announcements(scene: &Scene<'_>, own: &Awaited) -> Vec<Edit> {
     let copies = operations(scene, |id| told(scene, id, own.location).map(|bytes| (bytes, 0)));
     let is_near = |copy: &&Operation| owner(scene, own.location).is_none_or(|it| it == place(scene, copy.thread));
     let mut found = Vec::new();
-    for thread in copies.iter().filter(is_near).map(|copy| copy.thread).collect::<BTreeSet<_>>() {
+    for thread in copies.iter().filter(is_near).map(|copy| copy.thread).collect::<SortedSet<_>>() {
         let body = body(scene, thread);
         for stretch in stretches(body) {
             let inside = |copy: &&Operation| copy.thread == thread && stretch.iter().any(|unit| unit.first == copy.at);
@@ -214,7 +213,7 @@ fn commits(scene: &Scene<'_>, own: &Awaited, told: Told) -> Vec<Edit> {
         (!matches!(tensor.kind, TensorKind::Ld | TensorKind::St)).then_some((0, tensor.group.max(1)))
     });
     let mut found = Vec::new();
-    for thread in started.iter().map(|it| it.thread).collect::<BTreeSet<_>>() {
+    for thread in started.iter().map(|it| it.thread).collect::<SortedSet<_>>() {
         let body = body(scene, thread);
         let Some((operand, _)) = operand(scene, own.location, thread) else { continue };
         for stretch in stretches(body) {

@@ -2,14 +2,13 @@
 //! arrived (PTX ISA 9.7.15.16). In a ring either is one forgotten or mistaken line, and leads to so many executions that it
 //! is tried before anything else.
 
-use std::collections::BTreeMap;
-
 use fencepost_program::program::LocationRole;
 use fencepost_program::sections;
 use fencepost_program::tag::Tag;
 use fencepost_program::{EventId, LocationId, ThreadId};
 use fencepost_report::reason::Arriving;
 use fencepost_syntax::Span;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::edit::{Change, Edit};
 use crate::propose::wait::poll;
@@ -90,8 +89,8 @@ fn announced(scene: &Scene<'_>, at: EventId) -> Option<Span> {
 }
 
 /// The mbarriers that somebody arrives on and nobody waits for in this execution, with the arrivals.
-fn unheard(scene: &Scene<'_>) -> BTreeMap<LocationId, Vec<EventId>> {
-    let mut arrivals: BTreeMap<LocationId, Vec<EventId>> = BTreeMap::new();
+fn unheard(scene: &Scene<'_>) -> SortedMap<LocationId, Vec<EventId>> {
+    let mut arrivals: SortedMap<LocationId, Vec<EventId>> = SortedMap::new();
     let mut heard = Vec::new();
     for id in scene.execution.events.iter().copied().filter(|id| scene.has(*id, Tag::Mbarrier)) {
         let (Some(location), Some(object)) = (scene.event(id).location(), scene.location(id)) else { continue };

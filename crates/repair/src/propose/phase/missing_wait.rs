@@ -1,11 +1,10 @@
 //! A wait of every round that is not there: the thread uses a buffer in a loop, others arrive on an mbarrier in theirs, and the
 //! loop has no wait on it.
 
-use std::collections::BTreeSet;
-
 use fencepost_program::sections;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::Arriving;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::{Alternate, Own, Placed};
 use crate::edit::{Change, Edit};
@@ -74,7 +73,7 @@ fn waits(scene: &Scene<'_>, loops: &[Loop], uses: &Uses, (access, own, name): (E
 
 /// The accesses of the race, and what other threads do with the memory, one each.
 fn accesses(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<EventId> {
-    let mut threads: BTreeSet<Option<ThreadId>> = BTreeSet::new();
+    let mut threads: SortedSet<Option<ThreadId>> = SortedSet::new();
     let mut found: Vec<EventId> = Vec::new();
     let location = scene.event(pair.0).location();
     let same = scene.execution.events.iter().copied().filter(|id| scene.event(*id).location() == location);
@@ -100,7 +99,7 @@ fn unheard_of<'u>(scene: &Scene<'_>, uses: &'u Uses, access: EventId, own: Loop)
 
 /// Somebody who tells the mbarrier something: the furthest away.
 fn told(scene: &Scene<'_>, uses: &Uses, name: &str, at: EventId) -> EventId {
-    let threads: BTreeSet<ThreadId> = uses.all.iter().filter(|own| own.name == name).map(|own| own.thread).collect();
+    let threads: SortedSet<ThreadId> = uses.all.iter().filter(|own| own.name == name).map(|own| own.thread).collect();
     let events = scene.execution.events.iter().copied();
     let tells = events.filter(|id| scene.thread(*id).is_some_and(|own| threads.contains(&own)));
     tells.max_by_key(|id| scene.common(*id, at)).unwrap_or(at)

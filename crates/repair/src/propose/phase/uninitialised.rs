@@ -1,14 +1,13 @@
 //! What a wait needs to be there before it: the token of the thread's own arrival, and an mbarrier that was initialised
 //! (PTX ISA 9.7.15.16).
 
-use std::collections::BTreeSet;
-
 use fencepost_program::mbarrier::State;
 use fencepost_program::sections;
 use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::Arriving;
 use fencepost_syntax::instruction::{Instruction, Operand};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::edit::Edit;
 use crate::propose::wait;
@@ -45,7 +44,7 @@ pub(crate) fn tokens(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
 pub(crate) fn objects(scene: &Scene<'_>, uses: &Uses) -> Vec<Edit> {
     let mut found = Vec::new();
     for (read, name) in dead(scene) {
-        let arriving: BTreeSet<ThreadId> =
+        let arriving: SortedSet<ThreadId> =
             uses.all.iter().filter(|own| own.name == name && own.kind != Kind::Wait).map(|own| own.thread).collect();
         let reason = Arriving::NeverInitialised { waiter: scene.named(read), mbarrier: name.to_owned() };
         for (thread, own) in scene.test.litmus.threads.iter().enumerate() {

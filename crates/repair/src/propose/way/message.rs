@@ -1,8 +1,6 @@
 //! Messages from one thread to another that almost synchronise (PTX ISA 8.8, 8.9.4): a write that is read, and what its
 //! ends lack: release or acquire semantics, a scope, or the right place in program order.
 
-use std::collections::BTreeMap;
-
 use fencepost_check::model::role::Relation;
 use fencepost_program::program::Scope;
 use fencepost_program::sections;
@@ -11,6 +9,7 @@ use fencepost_program::{EventId, ThreadId};
 use fencepost_report::reason::{Position, Reason, Scoping, Strength};
 use fencepost_syntax::Span;
 use fencepost_syntax::instruction::Instruction;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::edit::{Change, Edit, Moved, Semantics, scope_word};
 use crate::propose::way::link::{Kind, Link, Node};
@@ -62,7 +61,7 @@ fn messages(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Message> {
 /// What each instruction lacks, by its place.
 #[derive(Default)]
 struct Lacks {
-    of: BTreeMap<Span, (EventId, Option<Semantics>, Option<Scope>)>,
+    of: SortedMap<Span, (EventId, Option<Semantics>, Option<Scope>)>,
     /// What the two threads share: for operations that spell no scope.
     common: Option<Scope>,
 }

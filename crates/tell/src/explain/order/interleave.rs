@@ -3,12 +3,13 @@
 //! a barrier before those it meets have arrived, nothing comes before what the model calls happened before it, coherence
 //! order is respected, and the last writes leave the final memory. Nothing is called an interleaving that this search has not laid out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use fencepost_axiom::execution::Execution;
 use fencepost_program::unfolding::EventKind;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::explain::Context;
 use crate::explain::name::value;
@@ -16,7 +17,7 @@ use crate::explain::order::happened::Happened;
 use crate::explain::order::{Fences, communication, threads};
 
 /// The final values that are told.
-pub(crate) type Finals = BTreeMap<LocationId, Value>;
+pub(crate) type Finals = SortedMap<LocationId, Value>;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Interleaving {
@@ -45,7 +46,7 @@ pub(crate) fn interleaving(
     }
 }
 
-type Memory = BTreeMap<LocationId, EventId>;
+type Memory = SortedMap<LocationId, EventId>;
 
 /// A step that was taken: by which thread, what it overwrote, and the threads that may be tried instead.
 struct Taken {
@@ -59,12 +60,12 @@ struct Search<'a> {
     execution: &'a Execution,
     finals: &'a Finals,
     threads: Vec<Vec<EventId>>,
-    needs: BTreeMap<EventId, BTreeSet<EventId>>,
-    sources: BTreeMap<EventId, EventId>,
+    needs: SortedMap<EventId, SortedSet<EventId>>,
+    sources: SortedMap<EventId, EventId>,
     /// How far each thread is.
     at: Vec<usize>,
     memory: Memory,
-    done: BTreeSet<EventId>,
+    done: SortedSet<EventId>,
     seen: BTreeSet<(Vec<usize>, Memory)>,
 }
 
@@ -79,7 +80,7 @@ impl<'a> Search<'a> {
         let threads = threads(context, execution);
         let needs = communication(context, execution, &threads, fences, happened).all();
         let threads: Vec<Vec<EventId>> = threads.into_values().collect();
-        let inits: BTreeSet<EventId> =
+        let inits: SortedSet<EventId> =
             execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
         let memory = inits.iter().filter_map(|init| Some((context.location_of(*init)?, *init))).collect();
         let sources = execution.rf.iter().map(|(from, to)| (*to, *from)).collect();

@@ -9,8 +9,6 @@
 pub(crate) mod happened;
 pub(crate) mod interleave;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_axiom::base::narrowest_common;
 use fencepost_axiom::execution::Execution;
 use fencepost_program::access::{awaited_by, launched_after};
@@ -18,6 +16,7 @@ use fencepost_program::program::Scope;
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind};
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::explain::Context;
 use crate::explain::order::happened::Happened;
@@ -52,9 +51,9 @@ pub(crate) enum Odd {
 
 /// The events in this order, with what does not fit it.
 pub(crate) fn told(context: &Context<'_>, execution: &Execution, order: &[EventId]) -> Vec<Moment> {
-    let position: BTreeMap<EventId, usize> = order.iter().enumerate().map(|(at, event)| (*event, at)).collect();
+    let position: SortedMap<EventId, usize> = order.iter().enumerate().map(|(at, event)| (*event, at)).collect();
     let threads = threads(context, execution);
-    let mut memory: BTreeMap<LocationId, EventId> = BTreeMap::new();
+    let mut memory: SortedMap<LocationId, EventId> = SortedMap::new();
     let mut moments = Vec::new();
     for (at, &event) in order.iter().enumerate() {
         let later = |other: &EventId| position.get(other).is_some_and(|other| *other > at);
@@ -123,7 +122,7 @@ pub(crate) fn by_communication(context: &Context<'_>, execution: &Execution, hap
     let threads = threads(context, execution);
     let before = communication(context, execution, &threads, Fences::Ordered, happened).not_against(happened);
     let prices = Prices::of(context);
-    let mut done: BTreeSet<EventId> =
+    let mut done: SortedSet<EventId> =
         execution.events.iter().copied().filter(|event| context.is_init(*event)).collect();
     let mut told: Vec<EventId> = Vec::new();
     let total: usize = threads.values().map(Vec::len).sum();
@@ -157,7 +156,7 @@ pub(crate) fn by_communication(context: &Context<'_>, execution: &Execution, hap
 /// issue.
 pub(crate) type Lane = (fencepost_program::ThreadId, Option<EventId>);
 
-pub(crate) type Threads = BTreeMap<Lane, Vec<EventId>>;
+pub(crate) type Threads = SortedMap<Lane, Vec<EventId>>;
 
 /// None of init writes, and of writes that are not made: nothing happens there.
 pub(crate) fn lane(context: &Context<'_>, id: EventId) -> Option<Lane> {
@@ -176,7 +175,7 @@ pub(crate) fn threads(context: &Context<'_>, execution: &Execution) -> Threads {
 }
 
 /// What should come before each event.
-pub(crate) type Needs = BTreeMap<EventId, BTreeSet<EventId>>;
+pub(crate) type Needs = SortedMap<EventId, SortedSet<EventId>>;
 
 /// What should come before each event, program order left aside.
 #[derive(Default)]

@@ -1,8 +1,7 @@
 //! Puts everything in its place: columns, init writes, rows and frames; then the edges, their names and the footer.
 
-use std::collections::BTreeSet;
-
 use fencepost_program::program::Place;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::render::layout::geometry::{Point, Rect};
 use crate::render::layout::labels;
@@ -261,7 +260,7 @@ fn lanes(count: usize) -> f64 {
 
 /// Which frames are worth drawing: none where there is a host only; clusters only where one has several CTAs.
 fn levels(scene: &Scene) -> Vec<Level> {
-    let places: BTreeSet<Place> = scene.columns.iter().map(|column| column.place).collect();
+    let places: SortedSet<Place> = scene.columns.iter().map(|column| column.place).collect();
     let gpu: Vec<(u32, u32, u32)> = places
         .iter()
         .filter_map(|place| match place {
@@ -272,7 +271,7 @@ fn levels(scene: &Scene) -> Vec<Level> {
     if gpu.is_empty() {
         return Vec::new();
     }
-    let clusters: BTreeSet<(u32, u32)> = gpu.iter().map(|(gpu, cluster, _)| (*gpu, *cluster)).collect();
+    let clusters: SortedSet<(u32, u32)> = gpu.iter().map(|(gpu, cluster, _)| (*gpu, *cluster)).collect();
     let shared = clusters.len() < gpu.len();
     if shared { vec![Level::Gpu, Level::Cluster, Level::Cta] } else { vec![Level::Gpu, Level::Cta] }
 }

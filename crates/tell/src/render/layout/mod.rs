@@ -9,7 +9,7 @@ pub(crate) mod plan;
 pub(crate) mod route;
 pub(crate) mod rows;
 
-use std::collections::BTreeSet;
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::render::layout::geometry::{Path, Point, Rect};
 
@@ -69,7 +69,7 @@ pub(crate) fn lane_offset(lane: usize) -> f64 {
 }
 
 pub(crate) fn frame_reserve(layout: &Layout) -> f64 {
-    let levels: BTreeSet<Level> = layout.frames.iter().map(|frame| frame.level).collect();
+    let levels: SortedSet<Level> = layout.frames.iter().map(|frame| frame.level).collect();
     levels.len() as f64 * FRAME_STEP
 }
 

@@ -1,7 +1,7 @@
 //! The curves. Every piece lies in a gutter or a channel (see [`crate::render::layout::plan`]), so no edge runs over a box; ends that
 //! share a side of a box are spread over it in the order of where they go, so that they do not cross at the box.
 
-use std::collections::BTreeMap;
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::layout::geometry::{Path, Piece, Point, Rect};
 use crate::render::layout::plan::{Plan, Side, Way};
@@ -27,7 +27,7 @@ struct Router<'a> {
     rows: &'a Rows,
     plan: &'a Plan,
     layout: &'a Layout,
-    ports: BTreeMap<End, f64>,
+    ports: SortedMap<End, f64>,
 }
 
 impl Router<'_> {
@@ -198,9 +198,9 @@ fn side_of(scene: &Scene, rows: &Rows, plan: &Plan, end: End) -> Side {
 type Heading = (i64, i64, End);
 
 /// Spreads the ends over the sides of their boxes: the y of each end at an event, the x of each end at an init write.
-fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<End, f64> {
+fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> SortedMap<End, f64> {
     // (node, side) → ends with the height they head for.
-    let mut groups: BTreeMap<(usize, Side), Vec<Heading>> = BTreeMap::new();
+    let mut groups: SortedMap<(usize, Side), Vec<Heading>> = SortedMap::new();
     for (index, edge) in scene.edges.iter().enumerate() {
         if matches!(plan.ways[index], Way::Down | Way::Top) {
             continue;
@@ -223,7 +223,7 @@ fn ports(scene: &Scene, rows: &Rows, plan: &Plan, layout: &Layout) -> BTreeMap<E
             groups.entry((own, side)).or_default().push(((heading * 10.0) as i64, (tie * 10.0) as i64, end));
         }
     }
-    let mut ports = BTreeMap::new();
+    let mut ports = SortedMap::new();
     for ((node, _), mut ends) in groups {
         ends.sort();
         let rect = layout.boxes[node];

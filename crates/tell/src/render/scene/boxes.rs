@@ -2,13 +2,12 @@
 //! operations stand in a lane beside it, each as one box for what it accesses and one per completion (PTX ISA 8.9.1.1).
 //! Copies of sixteen elements are one box: the engine's events are one per element, a reader's are not.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::program::{BarrierKind, Place};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, ThreadUnfolding, Trace, TraceEnd};
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::Instructions;
 use crate::render::scene::proxy_marks::Gate;
@@ -125,7 +124,7 @@ fn main_node(words: &Words<'_>, text: &Instructions<'_>, events: Vec<EventId>, l
 /// The strands of a thread, in the order of their issue.
 fn add_lane(scene: &mut Scene, words: &Words<'_>, at: usize, trace: &Trace) {
     let thread = &words.unfolding.threads[at];
-    let mut strands: BTreeMap<EventId, Vec<EventId>> = BTreeMap::new();
+    let mut strands: SortedMap<EventId, Vec<EventId>> = SortedMap::new();
     for id in &trace.events {
         let strand = words.event(*id).and_then(|event| event.strand.as_ref());
         if let Some(strand) = strand {

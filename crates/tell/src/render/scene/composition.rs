@@ -1,10 +1,9 @@
 //! Composes the scene of an execution: the boxes, then the edges of each relation, then what is highlighted and what races.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::render::scene::boxes;
 use crate::render::scene::other_edges;
@@ -40,7 +39,7 @@ impl Scene {
             });
         }
         let drawn = scene.nodes.iter().enumerate();
-        let index: BTreeMap<EventId, usize> =
+        let index: SortedMap<EventId, usize> =
             drawn.flat_map(|(node, drawn)| drawn.events.iter().map(move |event| (*event, node))).collect();
         scene.add_order(&index, &words, execution);
         scene.add_barriers(&index, execution);
@@ -62,14 +61,14 @@ impl Scene {
         scene
     }
 
-    fn add(&mut self, index: &BTreeMap<EventId, usize>, relation: Relation, pair: (EventId, EventId)) {
+    fn add(&mut self, index: &SortedMap<EventId, usize>, relation: Relation, pair: (EventId, EventId)) {
         let label = relation.name().to_owned();
         self.add_labelled(index, relation, label, pair);
     }
 
     fn add_labelled(
         &mut self,
-        index: &BTreeMap<EventId, usize>,
+        index: &SortedMap<EventId, usize>,
         relation: Relation,
         label: String,
         (from, to): (EventId, EventId),
@@ -82,7 +81,7 @@ impl Scene {
     }
 
     /// Program order, reads-from, coherence, from-read, Fence-SC order.
-    fn add_order(&mut self, index: &BTreeMap<EventId, usize>, words: &Words<'_>, execution: &Execution) {
+    fn add_order(&mut self, index: &SortedMap<EventId, usize>, words: &Words<'_>, execution: &Execution) {
         let neighbours: Vec<(EventId, EventId, Relation)> = self
             .columns
             .iter()
@@ -120,7 +119,7 @@ impl Scene {
     /// one write overwrites, only the last has an arrow: the others stand above it, and add nothing but lines.
     fn last_reads(
         &self,
-        index: &BTreeMap<EventId, usize>,
+        index: &SortedMap<EventId, usize>,
         words: &Words<'_>,
         execution: &Execution,
         co: &[(EventId, EventId)],
@@ -128,7 +127,7 @@ impl Scene {
         let column = |node: usize| self.columns.iter().position(|column| column.nodes.contains(&node));
         // By the column, the write that is read and the box of the one that follows: the last box, and the pair.
         type Place = (Option<usize>, EventId, usize);
-        let mut last: BTreeMap<Place, (usize, EventId, EventId)> = BTreeMap::new();
+        let mut last: SortedMap<Place, (usize, EventId, EventId)> = SortedMap::new();
         for (write, read) in &execution.rf {
             for (_, next) in co.iter().filter(|(from, _)| from == write) {
                 let (Some(&node), Some(&target)) = (index.get(read), index.get(next)) else { continue };
@@ -144,8 +143,8 @@ impl Scene {
 
     /// Barriers that wait for each other are joined by one line with two heads; where all of a group do, a chain from
     /// column to column says as much as all pairs.
-    fn add_barriers(&mut self, index: &BTreeMap<EventId, usize>, execution: &Execution) {
-        let pairs: BTreeSet<(usize, usize)> = execution
+    fn add_barriers(&mut self, index: &SortedMap<EventId, usize>, execution: &Execution) {
+        let pairs: SortedSet<(usize, usize)> = execution
             .barriers
             .synchronises
             .iter()
@@ -153,7 +152,7 @@ impl Scene {
             .filter(|(from, to)| from != to)
             .collect();
         let mutual = |a: usize, b: usize| pairs.contains(&(a, b)) && pairs.contains(&(b, a));
-        let mut chained: BTreeSet<(usize, usize)> = BTreeSet::new();
+        let mut chained: SortedSet<(usize, usize)> = SortedSet::new();
         for group in &execution.barriers.groups {
             let members: Vec<usize> = group.iter().filter_map(|event| index.get(event).copied()).collect();
             let all = members.iter().all(|a| members.iter().all(|b| a == b || mutual(*a, *b)));
@@ -174,7 +173,7 @@ impl Scene {
         }
     }
 
-    fn add_highlights(&mut self, index: &BTreeMap<EventId, usize>, options: &Options) {
+    fn add_highlights(&mut self, index: &SortedMap<EventId, usize>, options: &Options) {
         for wanted in &options.highlight {
             let (Some(&from), Some(&to)) = (index.get(&wanted.from), index.get(&wanted.to)) else { continue };
             self.nodes[from].highlighted = true;
@@ -213,14 +212,14 @@ fn barrier_edge(from: usize, to: usize, heads: Heads) -> Edge {
 }
 
 /// `fr` from the read half to the write half of one instruction says nothing.
-fn same_instruction(scene: &Scene, index: &BTreeMap<EventId, usize>, read: EventId, write: EventId) -> bool {
+fn same_instruction(scene: &Scene, index: &SortedMap<EventId, usize>, read: EventId, write: EventId) -> bool {
     let (Some(&read), Some(&write)) = (index.get(&read), index.get(&write)) else { return false };
     write == read + 1 && scene.nodes[write].joined
 }
 
 /// A transitively closed relation without the pairs that follow from others.
 fn reduced(pairs: &[(EventId, EventId)]) -> Vec<(EventId, EventId)> {
-    let all: BTreeSet<(EventId, EventId)> = pairs.iter().copied().collect();
+    let all: SortedSet<(EventId, EventId)> = pairs.iter().copied().collect();
     let between = |from: EventId, to: EventId| {
         let middles = all.range((from, EventId(0))..=(from, EventId(u32::MAX))).map(|(_, middle)| *middle);
         middles.into_iter().any(|middle| middle != to && middle != from && all.contains(&(middle, to)))

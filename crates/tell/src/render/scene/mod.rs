@@ -7,10 +7,9 @@ pub(crate) mod palette;
 pub(crate) mod proxy_marks;
 pub(crate) mod text;
 
-use std::collections::BTreeSet;
-
 use fencepost_program::program::Place;
 use fencepost_program::{EventId, ThreadId};
+use fencepost_syntax::sorted::SortedSet;
 
 use crate::render::Fate;
 use crate::render::scene::palette::Relation;
@@ -119,17 +118,17 @@ impl Scene {
 
     /// The relations drawn, in legend order.
     pub(crate) fn relations(&self) -> Vec<&Relation> {
-        let drawn: BTreeSet<&Relation> = self.edges.iter().map(|edge| &edge.relation).collect();
+        let drawn: SortedSet<&Relation> = self.edges.iter().map(|edge| &edge.relation).collect();
         drawn.into_iter().collect()
     }
 
     /// The proxies drawn, in legend order.
-    pub(crate) fn marks(&self) -> BTreeSet<Mark> {
+    pub(crate) fn marks(&self) -> SortedSet<Mark> {
         self.nodes.iter().flat_map(|node| &node.lines).filter_map(|line| line.mark).collect()
     }
 
     /// The shapes of fences between proxies that are drawn, in legend order.
-    pub(crate) fn gates(&self) -> BTreeSet<Gate> {
+    pub(crate) fn gates(&self) -> SortedSet<Gate> {
         let gates = self.nodes.iter().filter_map(|node| match node.role {
             Role::Gate(gate) => Some(gate.legend()),
             _ => None,

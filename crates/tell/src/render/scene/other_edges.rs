@@ -1,12 +1,11 @@
 //! The edges that program order and memory do not give: how strands hang together with their thread, what launches order,
 //! and the pairs that race.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::Unfolding;
 use fencepost_program::{EventId, KernelId};
 use fencepost_report::finding::FindingKind;
+use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::render::scene::palette::{Meaning, Relation};
 use crate::render::scene::proxy_marks;
@@ -14,11 +13,11 @@ use crate::render::scene::text::Words;
 use crate::render::scene::{Column, ColumnKind, Edge, Heads, Scene};
 use crate::render::{Options, RacingPair};
 
-type Index = BTreeMap<EventId, usize>;
+type Index = SortedMap<EventId, usize>;
 
 /// From the issue to the operation, through it to its completion, and from there to who waits for it.
 pub(crate) fn strands(scene: &mut Scene, words: &Words<'_>, index: &Index) {
-    let mut found: BTreeSet<(Relation, usize, usize, String)> = BTreeSet::new();
+    let mut found: SortedSet<(Relation, usize, usize, String)> = SortedSet::new();
     for (at, node) in scene.nodes.iter().enumerate() {
         if let (Some(issue), false) = (node.anchor, node.joined) {
             found.insert((Relation::Issue, issue, at, "issue".to_owned()));
@@ -48,7 +47,7 @@ pub(crate) fn strands(scene: &mut Scene, words: &Words<'_>, index: &Index) {
 
 /// The strand boxes an event waits for; `.read` forms wait for what they read only.
 fn completed(scene: &Scene, words: &Words<'_>, index: &Index, events: &[EventId]) -> Vec<(usize, String)> {
-    let boxes: BTreeSet<usize> = events.iter().filter_map(|id| index.get(id).copied()).collect();
+    let boxes: SortedSet<usize> = events.iter().filter_map(|id| index.get(id).copied()).collect();
     let is_left = |id: &EventId| words.event(*id).is_some_and(|event| event.is_write()) && !events.contains(id);
     let label = |at: usize| match scene.nodes.get(at) {
         Some(node) if node.events.iter().any(is_left) => "reads done",
@@ -59,7 +58,7 @@ fn completed(scene: &Scene, words: &Words<'_>, index: &Index, events: &[EventId]
 
 /// The end of a kernel and the start of one behind it; or where a dependent one waits for it.
 pub(crate) fn launches(scene: &mut Scene, unfolding: &Unfolding) {
-    let order: BTreeSet<(KernelId, KernelId)> = unfolding.kernel_order.iter().copied().collect();
+    let order: SortedSet<(KernelId, KernelId)> = unfolding.kernel_order.iter().copied().collect();
     let follows = |pair: &(KernelId, KernelId)| {
         let middle = order.iter().filter(|(from, _)| *from == pair.0).map(|(_, to)| *to);
         middle.into_iter().any(|middle| middle != pair.1 && order.contains(&(middle, pair.1)))

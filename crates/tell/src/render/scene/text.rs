@@ -1,8 +1,6 @@
 //! The words in the boxes. Elements that one instruction accesses are named together (`s[0] to s[3]`), and an
 //! mbarrier is described by its phase and not by the number that packs its state.
 
-use std::collections::BTreeMap;
-
 use fencepost_axiom::execution::Execution;
 use fencepost_program::mbarrier::State;
 use fencepost_program::program::{Cover, LocationRole, Scope};
@@ -10,6 +8,7 @@ use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId};
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::render::scene::proxy_marks::{Gate, Mark};
 use crate::render::{Options, RacingPair};
@@ -52,10 +51,10 @@ impl Line {
 /// What the words are taken from.
 pub(crate) struct Words<'a> {
     pub(crate) unfolding: &'a Unfolding,
-    values: BTreeMap<EventId, Value>,
-    addresses: &'a BTreeMap<Value, String>,
+    values: SortedMap<EventId, Value>,
+    addresses: &'a SortedMap<Value, String>,
     races: &'a [RacingPair],
-    lines: &'a BTreeMap<EventId, u32>,
+    lines: &'a SortedMap<EventId, u32>,
     rounds: Rounds,
 }
 
