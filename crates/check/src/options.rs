@@ -103,6 +103,8 @@ pub struct Options {
     pub termination: Wanted,
     /// The condition's own questions; off for a check of termination only.
     pub questions: Wanted,
+    /// What is missing where something is wrong: a search of its own, often longer than that for the answer.
+    pub advice: Wanted,
     pub cross_check: CrossCheck,
     /// The most bytes of a persist that become durable together; None: each access of a location as a whole.
     pub persist_granularity: Option<NonZeroU32>,
@@ -129,6 +131,7 @@ impl Default for Options {
             races: Wanted::Yes,
             termination: Wanted::Yes,
             questions: Wanted::Yes,
+            advice: Wanted::Yes,
             cross_check: CrossCheck::default(),
             persist_granularity: None,
             readings: Settings::default(),

@@ -21,7 +21,7 @@ use fencepost_syntax::sorted::SortedMap;
 
 use crate::{MOST_RACES, apply, crash, is_for};
 
-/// Answers one test under one model, and says what is missing where something is.
+/// Answers one test under one model, and says what is missing where something is, if that is wanted.
 pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let options = &options.begun();
     let _entered = readings::enter(options);
@@ -29,7 +29,7 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     let test = cut.as_ref().unwrap_or(test);
     let shown = outcome::showing_registers(test);
     let test = shown.as_ref().unwrap_or(test);
-    let answering = Options { budget: for_answer(&options.budget, model), ..options.clone() };
+    let answering = Options { budget: for_answer(options, model), ..options.clone() };
     let (mut checked, bound) = readings::answer(test, model, &answering);
     // What the answer has left of its time is for the repairs.
     let options = &Options { bound, ..options.clone() };
@@ -39,11 +39,13 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     if is_long {
         race_order::put_causes_first(test, &mut checked);
     }
-    apply(test, model, options, &mut checked);
-    crash::apply(test, model, options, &mut checked);
-    diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
-    if let Repairs::By(whole) = &model.vocabulary.repairs {
-        diagnose_as(test, whole, options, &mut checked.report);
+    if options.advice.is_yes() {
+        apply(test, model, options, &mut checked);
+        crash::apply(test, model, options, &mut checked);
+        diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
+        if let Repairs::By(whole) = &model.vocabulary.repairs {
+            diagnose_as(test, whole, options, &mut checked.report);
+        }
     }
     if !is_long {
         race_order::put_causes_first(test, &mut checked);
@@ -85,10 +87,10 @@ fn diagnose_as(test: &Test, whole: &str, options: &Options, report: &mut Report)
 }
 
 /// The share of a time limit that the answer has: a race without what it lacks is half an answer.
-fn for_answer(budget: &Budget, model: &LoadedModel) -> Budget {
-    match budget.left() {
-        Some(left) if is_for(model) => budget.within(left - left / 6),
-        _ => budget.clone(),
+fn for_answer(options: &Options, model: &LoadedModel) -> Budget {
+    match options.budget.left() {
+        Some(left) if is_for(model) && options.advice.is_yes() => options.budget.within(left - left / 6),
+        _ => options.budget.clone(),
     }
 }
 

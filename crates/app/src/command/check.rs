@@ -12,7 +12,7 @@ use fencepost_check::options::{
 use fencepost_syntax::limits::Ended;
 use fencepost_tell::output::Status;
 
-use super::file::{self, Choice, Desk, File};
+use super::file::{self, Advice, Choice, Desk, File};
 use super::library::{Cause, Library, Refused};
 use super::readings;
 use super::results::Results;
@@ -46,7 +46,8 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     checking.most_outcomes = options.outcomes.unwrap_or(MOST_OUTCOMES);
     let required = required(&options.require);
     let mut results = Results::new(options, &inputs, &choice, exit);
-    check_files(&inputs, &choice, &checking, &options.limits, &library, |at, mut file| {
+    let advice = advice(options, inputs.len());
+    check_files(&inputs, &choice, &checking, advice, &options.limits, &library, |at, mut file| {
         file.results.iter_mut().for_each(|result| result.required.clone_from(&required));
         results.add(at, file);
     });
@@ -65,6 +66,16 @@ pub(crate) fn collect(paths: &[PathBuf], exit: &mut Exit) -> Vec<Input> {
     }
     found.notes.iter().for_each(|note| terminal::note(&note.0));
     found.inputs
+}
+
+/// Lines of a table, and counts of folders, have no place for what is missing; paragraphs and what programs read do.
+fn advice(options: &cli::Check, inputs: usize) -> Advice {
+    let carries = options.json || options.all || options.explain || options.graph.is_some() || options.junit.is_some();
+    match inputs {
+        _ if carries => Advice::Shown,
+        1 => Advice::ShownOfOne,
+        _ => Advice::NotShown,
+    }
 }
 
 fn required(properties: &[cli::Property]) -> Vec<Requirement> {
@@ -123,6 +134,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options {
         races: Wanted::Yes,
         termination: Wanted::Yes,
         questions: Wanted::Yes,
+        advice: Wanted::Yes,
         cross_check: CrossCheck::WhenSmall,
         readings: Settings::default(),
     }
@@ -141,13 +153,14 @@ struct Checks {
     inputs: Vec<Input>,
     choice: Choice,
     options: Options,
+    advice: Advice,
     library: Library,
     desks: Vec<Desk>,
 }
 
 impl pool::Supervised<File> for Checks {
     fn work(&self, at: usize) -> File {
-        file::check(&self.inputs[at], &self.choice, &self.options, &self.library, &self.desks[at])
+        file::check(&self.inputs[at], &self.choice, (&self.options, self.advice), &self.library, &self.desks[at])
     }
 
     fn is_begun(&self, at: usize) -> bool {
@@ -168,6 +181,7 @@ pub(crate) fn check_files(
     inputs: &[Input],
     choice: &Choice,
     options: &Options,
+    advice: Advice,
     limits: &cli::Limits,
     library: &Library,
     mut receive: impl FnMut(usize, File),
@@ -184,6 +198,7 @@ pub(crate) fn check_files(
         inputs: inputs.to_vec(),
         choice: choice.clone(),
         options: options.clone(),
+        advice,
         library: library.clone(),
         desks: inputs.iter().map(|_| Desk::default()).collect(),
     }));

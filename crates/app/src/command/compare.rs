@@ -124,6 +124,7 @@ fn comparing(options: &cli::Compare) -> Comparing {
             races: Wanted::No,
             termination: Wanted::No,
             questions: Wanted::Yes,
+            advice: Wanted::No,
             cross_check: CrossCheck::Off,
             readings: Settings::default(),
         },

@@ -74,6 +74,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         races: Wanted::No,
         termination: Wanted::No,
         questions: Wanted::Yes,
+        advice: Wanted::No,
         cross_check: CrossCheck::Off,
         readings: Settings::default(),
     };

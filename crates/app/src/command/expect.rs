@@ -5,7 +5,7 @@ use fencepost_check::expect::expectation::{Comparison, Expectation, NewUnknown};
 use fencepost_tell::output::{Status, table};
 
 use super::check::{check_files, choice, collect, limits};
-use super::file::{Choice, File};
+use super::file::{Advice, Choice, File};
 use super::library::Library;
 use super::readings;
 use super::refresh::{self, new_unknown, refresh};
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &cli::Expect) -> Exit {
     };
     // Whether a reading that was chosen is one of any model is known at the end only.
     let at_once = options.refresh && options.reading.is_empty();
-    check_files(&inputs, &choice, &checking, &options.limits, &library, |at, file| {
+    check_files(&inputs, &choice, &checking, Advice::NotShown, &options.limits, &library, |at, file| {
         if file.skipped {
             exit.status(Status::Unknown);
         }

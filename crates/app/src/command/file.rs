@@ -9,6 +9,7 @@ use fencepost_check::expect::expectation::{self, Comparison, Expectations};
 use fencepost_check::expect::requirement::Requirement;
 use fencepost_check::model::purpose::Purpose;
 use fencepost_check::model::readings::Settings;
+use fencepost_check::options::Wanted;
 use fencepost_check::{Checked, LoadedModel, Models, Options, Test, Why};
 use fencepost_syntax::limits::{self, Ended};
 use fencepost_syntax::{Diagnostic, Source};
@@ -31,6 +32,25 @@ pub(crate) enum Choice {
     /// Every shipped model of its architecture.
     All,
     These(Vec<Arc<LoadedModel>>),
+}
+
+/// Whether what is missing is shown: it is looked for only then.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Advice {
+    NotShown,
+    /// If the file is one check.
+    ShownOfOne,
+    Shown,
+}
+
+impl Advice {
+    fn wanted(self, checks: usize) -> Wanted {
+        match self {
+            Advice::Shown => Wanted::Yes,
+            Advice::ShownOfOne if checks == 1 => Wanted::Yes,
+            Advice::ShownOfOne | Advice::NotShown => Wanted::No,
+        }
+    }
 }
 
 /// One test under one model.
@@ -161,7 +181,13 @@ impl File {
 /// Reading has so long, or as long as the time limit.
 const READING: Duration = Duration::from_millis(30);
 
-pub(crate) fn check(input: &Input, choice: &Choice, options: &Options, library: &Library, desk: &Desk) -> File {
+pub(crate) fn check(
+    input: &Input,
+    choice: &Choice,
+    (options, advice): (&Options, Advice),
+    library: &Library,
+    desk: &Desk,
+) -> File {
     let start = Instant::now();
     // Reading the models, and then the file, is part of the first check.
     let models_took = library.take_spent();
@@ -186,6 +212,7 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options, library: 
         }
     }
     file.tests.clone_from(&tests);
+    let advice = advice.wanted(pending.len());
     *locked(&desk.pending) = pending;
     *locked(&desk.file) = file;
     let mut spent = start.elapsed() + models_took;
@@ -194,7 +221,7 @@ pub(crate) fn check(input: &Input, choice: &Choice, options: &Options, library: 
         let Some((test, model, readings)) = next else { break };
         let budget = options.budget.less(std::mem::take(&mut spent));
         desk.begin(budget.time());
-        let options = Options { readings, budget, ..options.clone() };
+        let options = Options { readings, budget, advice, ..options.clone() };
         let mut checked = fencepost_repair::advise(&tests[test], &model, &options);
         words::put_into_words(&mut checked.report);
         let mut file = locked(&desk.file);
