@@ -11,14 +11,14 @@ use fencepost_axiom::crash::literal::{self, Crash};
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_program::EventId;
-use fencepost_program::program::{Condition, Program, Question, Term};
+use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::unfolding::Unfolding;
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
-use fencepost_syntax::litmus::QuestionKind;
 
 use crate::judge::found::{CrashAnswers, Crashed, Shown};
+use crate::judge::question::looked_for_in_crash;
 use crate::look::crash::{self, CrashState, holds, is_persist, left_by};
 use crate::look::executions::EngineName;
 use crate::look::race_search;
@@ -37,14 +37,6 @@ pub fn is_asked(program: &Program) -> bool {
     asks || program.questions.is_empty() && program.persistent().next().is_some()
 }
 
-/// What a question looks for: its condition, or its negation.
-fn looked_for(question: &Question) -> Condition {
-    match question.kind {
-        QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
-        _ => question.condition.clone(),
-    }
-}
-
 /// The answers about crashes, if something is asked.
 pub fn answers(session: &Session<'_>, unfolding: &Arc<Unfolding>) -> Option<CrashAnswers> {
     let program = session.program;
@@ -52,7 +44,7 @@ pub fn answers(session: &Session<'_>, unfolding: &Arc<Unfolding>) -> Option<Cras
         return None;
     }
     let terms = crash::terms(program);
-    let conditions: Vec<Condition> = program.crash.questions.iter().map(looked_for).collect();
+    let conditions: Vec<Condition> = program.crash.questions.iter().map(looked_for_in_crash).collect();
     let search = Search::new(session, unfolding, &terms, &conditions);
     let answers = search.run();
     Some(CrashAnswers { terms, ..answers })

@@ -7,13 +7,18 @@ use fencepost_syntax::litmus::QuestionKind;
 /// What a question looks for: its condition, for `forall` and `assert` its negation, the filter included so that both are
 /// judged on one final state.
 pub fn looked_for(program: &Program, question: &Question) -> Condition {
-    let condition = match question.kind {
-        QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
-        _ => question.condition.clone(),
-    };
+    let condition = looked_for_in_crash(question);
     match &program.filter {
         Some(filter) => Condition::And(vec![filter.node.clone(), condition]),
         None => condition,
+    }
+}
+
+/// The same for a question about crashes, to which the filter does not apply.
+pub fn looked_for_in_crash(question: &Question) -> Condition {
+    match question.kind {
+        QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
+        _ => question.condition.clone(),
     }
 }
 

@@ -10,7 +10,6 @@ use fencepost_axiom::crash::{Cell, Crashes, Left, Relations, Role};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Model, NodeId};
 use fencepost_program::EventId;
-use fencepost_program::condition::Holds;
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
@@ -53,21 +52,7 @@ pub fn terms(program: &Program) -> Vec<Term> {
 
 /// Whether a condition holds in a crash state. What compares with a register without a value is false.
 pub fn holds(condition: &Condition, terms: &[Term], state: &[Option<Value>]) -> bool {
-    let value = |term: &Term| match term {
-        Term::Constant(value) => Some(*value),
-        term => terms.iter().position(|own| own == term).and_then(|at| *state.get(at)?),
-    };
-    match condition {
-        Condition::True => true,
-        Condition::False => false,
-        Condition::Compare { op, left, right } => match (value(left), value(right)) {
-            (Some(left), Some(right)) => op.holds(left, right),
-            _ => false,
-        },
-        Condition::Not(inner) => !holds(inner, terms, state),
-        Condition::And(parts) => parts.iter().all(|part| holds(part, terms, state)),
-        Condition::Or(parts) => parts.iter().any(|part| holds(part, terms, state)),
-    }
+    condition.holds_of_defined(&mut |term| terms.iter().position(|own| own == term).and_then(|at| *state.get(at)?))
 }
 
 /// A term of a crash state in one execution: what decides its value.

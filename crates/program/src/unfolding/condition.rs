@@ -18,6 +18,22 @@ impl Condition {
         }
     }
 
+    /// With two truth values: a comparison with a term that has no value is false. So are conditions on what a crash leaves, where
+    /// a register may not have been computed yet.
+    pub fn holds_of_defined(&self, term: &mut dyn FnMut(&Term) -> Option<Value>) -> bool {
+        match self {
+            Condition::True => true,
+            Condition::False => false,
+            Condition::Compare { op, left, right } => match (left.value(term), right.value(term)) {
+                (Some(left), Some(right)) => op.holds(left, right),
+                _ => false,
+            },
+            Condition::Not(inner) => !inner.holds_of_defined(term),
+            Condition::And(parts) => parts.iter().all(|part| part.holds_of_defined(term)),
+            Condition::Or(parts) => parts.iter().any(|part| part.holds_of_defined(term)),
+        }
+    }
+
     /// Every register and location it mentions, ascending and without repetition.
     pub fn terms(&self) -> Vec<Term> {
         let mut found = Vec::new();
