@@ -2,7 +2,7 @@
 //!
 //! [`requests`] turns an unfolded program into what machines run. The machines: [`lostpop`], the operational model of
 //! compound CPU/GPU systems; [`store_buffer`], x86-TSO as its abstract machine; [`coherence`], a cache-coherence protocol
-//! for a CPU and GPUs. [`persist_buffer`] is the hardware of a persistency model, and the check that it keeps the model's
+//! for a CPU and GPUs; [`persist_buffer`], the hardware of a persistency model, with the check that it keeps the model's
 //! promises. [`explore`] visits every reachable state of a [`machine::Machine`]; [`step`] goes through one by hand; [`model`]
 //! names the machines for a front end and [`setup`] reads their options. Knows states and transitions, never cat.
 

@@ -7,6 +7,10 @@ use fencepost_program::unfolding::FinalState;
 use fencepost_program::value::Value;
 use fencepost_syntax::Span;
 
+/// What a crash leaves of some terms, in their order. A term without a value is a register that was not computed yet, or
+/// memory that does not survive.
+pub type CrashState = Vec<Option<Value>>;
+
 /// How a run stands in a state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ending {
@@ -77,7 +81,8 @@ pub trait Machine: Sync {
     fn steps(&self, state: &Self::State, steps: &mut Vec<Self::Step>);
 
     /// The transitions that an exploration takes: the enabled ones, or some of them that lead to all ways a run can end
-    /// (an ample set). A machine that leaves some out says in its text why that is safe.
+    /// (an ample set). A machine that leaves some out says in its text why that is safe. If its memory survives crashes, it
+    /// also has to come to every state that a crash leaves.
     fn choices(&self, state: &Self::State, steps: &mut Vec<Self::Step>) {
         self.steps(state, steps);
     }
@@ -90,6 +95,11 @@ pub trait Machine: Sync {
 
     /// The final value of a term, if the state already fixes it; for pruning.
     fn known(&self, state: &Self::State, term: &Term) -> Option<Value>;
+
+    /// What a crash in this state leaves of a term. Nothing, on a machine without persistent memory.
+    fn after_crash(&self, _state: &Self::State, _term: &Term) -> Option<Value> {
+        None
+    }
 
     /// Whether a transition may make a term known that was not; pruning looks only after those.
     fn reveals(&self, step: Self::Step) -> bool;

@@ -9,7 +9,8 @@ use crate::coherence::{Coherence, Swmr};
 use crate::explore::{Aim, Explored, Extent, Limits, explore};
 use crate::lostpop::rules::Rules;
 use crate::lostpop::{Detail, LostPop};
-use crate::machine::{Machine, Stuck};
+use crate::machine::{CrashState, Machine, Stuck};
+use crate::persist_buffer::multiprocessors::{Hardware, Multiprocessors};
 use crate::requests::Requests;
 use crate::step::{Stepper, Stepping};
 use crate::store_buffer::StoreBuffers;
@@ -20,6 +21,7 @@ pub enum Model {
     LostPop(Rules),
     StoreBuffers,
     Coherence(Swmr),
+    PersistBuffer(Hardware),
 }
 
 /// What an exploration found, without the states.
@@ -30,22 +32,26 @@ pub struct Outcomes {
     pub outcomes: BTreeMap<FinalState, u64>,
     /// How many states end a run without an outcome, by reason.
     pub stuck: BTreeMap<Stuck, u64>,
+    /// How many states there are in which a crash leaves each of these, of the terms that the aim names.
+    pub crashes: BTreeMap<CrashState, u64>,
     pub states: u64,
     pub transitions: u64,
-    /// Of the outcome that was asked for: a way there, in words.
+    /// Of the outcome or the crash that was asked for: a way there, in words.
     pub trace: Option<Vec<String>>,
 }
 
-/// Of which outcome a trace is wanted.
+/// Of what a trace is wanted.
 #[derive(Copy, Clone, Debug)]
 pub enum Wanted<'a> {
     Nothing,
     /// The first outcome that satisfies the condition, by a shortest way.
     Trace(&'a Condition),
+    /// The crash that the aim looks for, by a shortest way.
+    Crash,
 }
 
 impl Model {
-    pub const NAMES: [&'static str; 3] = ["lost-pop", "store-buffer", "coherence"];
+    pub const NAMES: [&'static str; 4] = ["lost-pop", "store-buffer", "coherence", "persist-buffer"];
 
     /// What it is, in a line.
     pub fn summary(self) -> &'static str {
@@ -57,6 +63,9 @@ impl Model {
             Model::Coherence(_) => {
                 "a cache-coherence protocol for a CPU and GPUs: the gem5 study of the PLDI 2023 paper"
             }
+            Model::PersistBuffer(_) => {
+                "GPU multiprocessors with persist buffers in front of memory that survives crashes: the hardware of SBRP (ASPLOS 2023)"
+            }
         }
     }
 
@@ -66,13 +75,25 @@ impl Model {
             Model::LostPop(_) => "lost-pop",
             Model::StoreBuffers => "store-buffer",
             Model::Coherence(_) => "coherence",
+            Model::PersistBuffer(_) => "persist-buffer",
         }
     }
 
     /// The machine of that name, with its default options.
     pub fn named(name: &str) -> Option<Model> {
-        let all = [Model::LostPop(Rules::default()), Model::StoreBuffers, Model::Coherence(Swmr::Kept)];
+        let all = [
+            Model::LostPop(Rules::default()),
+            Model::StoreBuffers,
+            Model::Coherence(Swmr::Kept),
+            Model::PersistBuffer(Hardware::default()),
+        ];
         all.into_iter().find(|model| model.name() == name)
+    }
+
+    /// Whether its memory, or some of it, survives crashes: it is for programs with such memory, and others are for programs
+    /// without.
+    pub fn survives_crashes(self) -> bool {
+        matches!(self, Model::PersistBuffer(_))
     }
 
     /// Explores a program. What the machine cannot run is refused.
@@ -87,6 +108,9 @@ impl Model {
             Model::LostPop(rules) => summary(&explore(&LostPop::new(requests, rules)?, aim, limits), wanted),
             Model::StoreBuffers => summary(&explore(&StoreBuffers::new(requests)?, aim, limits), wanted),
             Model::Coherence(swmr) => summary(&explore(&Coherence::new(requests, swmr)?, aim, limits), wanted),
+            Model::PersistBuffer(hardware) => {
+                summary(&explore(&Multiprocessors::new(requests, hardware)?, aim, limits), wanted)
+            }
         })
     }
 
@@ -99,6 +123,7 @@ impl Model {
             }
             Model::StoreBuffers => drive(&mut Stepper::new(&StoreBuffers::new(requests)?)),
             Model::Coherence(swmr) => drive(&mut Stepper::new(&Coherence::new(requests, swmr)?)),
+            Model::PersistBuffer(hardware) => drive(&mut Stepper::new(&Multiprocessors::new(requests, hardware)?)),
         })
     }
 }
@@ -106,6 +131,7 @@ impl Model {
 fn summary<M: Machine>(explored: &Explored<'_, M>, wanted: Wanted<'_>) -> Outcomes {
     let trace = match wanted {
         Wanted::Nothing => None,
+        Wanted::Crash => explored.crash.map(|state| explored.trace(state)),
         Wanted::Trace(condition) => {
             let meets = explored.outcomes.iter().filter(|(state, _)| crate::explore::holds(condition, state));
             let shortest = meets.map(|(_, tally)| explored.path(tally.first)).min_by_key(Vec::len);
@@ -116,6 +142,7 @@ fn summary<M: Machine>(explored: &Explored<'_, M>, wanted: Wanted<'_>) -> Outcom
         extent: explored.extent,
         outcomes: explored.outcomes.iter().map(|(state, tally)| (state.clone(), tally.states)).collect(),
         stuck: explored.stuck.iter().map(|(why, tally)| (*why, tally.states)).collect(),
+        crashes: explored.crashes.iter().map(|(left, tally)| (left.clone(), tally.states)).collect(),
         states: explored.states(),
         transitions: explored.transitions,
         trace,

@@ -117,11 +117,12 @@ impl<'a> Threads<'a> {
     /// Refuses threads of other architectures than these.
     pub(crate) fn only(&self, architectures: &[Architecture], machine: &str) -> Result<(), Unsupported> {
         let stranger = |architecture: &Architecture| !architectures.contains(architecture);
-        match self.requests.threads.iter().map(|thread| thread.architecture).find(stranger) {
+        let architectures = self.requests.threads.iter().map(|thread| thread.architecture);
+        match architectures.enumerate().find(|(_, architecture)| stranger(architecture)) {
             None => Ok(()),
-            Some(architecture) => {
+            Some((thread, architecture)) => {
                 let what = format!("{} threads on {machine}", architecture.name());
-                Err(Unsupported { span: fencepost_syntax::Span::default(), what })
+                Err(Unsupported { span: self.requests.start(ThreadId::new(thread)), what })
             }
         }
     }

@@ -6,6 +6,8 @@ use std::fmt;
 use crate::coherence::Swmr;
 use crate::lostpop::rules::{Difference, Rules, Satisfaction, Text};
 use crate::model::Model;
+use crate::persist_buffer::multiprocessors::{Eviction, Hardware, Visible};
+use crate::persist_buffer::{Merge, Rule};
 use crate::requests::{Architecture, Placement};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -74,6 +76,12 @@ pub struct Described {
 const ARCH: &str = "arch";
 const SWMR: &str = "swmr";
 const SATISFACTION: &str = "satisfaction";
+const MERGE: &str = "merge";
+const VISIBLE: &str = "visible";
+const EVICTION: &str = "eviction";
+const CAPACITY: &str = "capacity";
+const WINDOW: &str = "window";
+const UNLIMITED: &str = "unlimited";
 
 /// The options of a machine.
 pub fn options(model: Model) -> Vec<Described> {
@@ -103,7 +111,81 @@ pub fn options(model: Model) -> Vec<Described> {
             all.push(arch(&[Architecture::Sc, Architecture::Xc, Architecture::Arm]));
             all
         }
+        Model::PersistBuffer(_) => hardware_options(),
     }
+}
+
+fn hardware_options() -> Vec<Described> {
+    let merge = Merge::ALL.map(|merge| (merge.name(), merge.says()));
+    let visible = [
+        ("acknowledgement", "other SMs see a flushed line when it is durable"),
+        ("flush", "they see it when it leaves the buffer, as through an L2 cache in front of the memory"),
+    ];
+    let eviction = [
+        ("on", "a line may leave the buffer out of its turn, where the rules let it"),
+        ("off", "lines leave the buffer in their turn"),
+    ];
+    let mut all = vec![
+        Described { name: MERGE, values: merge.to_vec() },
+        Described { name: VISIBLE, values: visible.to_vec() },
+        Described { name: EVICTION, values: eviction.to_vec() },
+        Described { name: CAPACITY, values: numbers("a buffer has no most entries", "the most entries of a buffer") },
+        Described {
+            name: WINDOW,
+            values: numbers("any number of lines is in flight at a time", "the most lines in flight from an SM"),
+        },
+    ];
+    let rule = |rule: Rule| Described {
+        name: rule.name(),
+        values: vec![("on", rule.says()), ("off", "without this rule the persist order is not kept, or may not be")],
+    };
+    all.extend(Rule::ALL.map(rule));
+    all
+}
+
+/// No limit, or one of some.
+fn numbers(unlimited: &'static str, limited: &'static str) -> Vec<(&'static str, &'static str)> {
+    let some = ["1", "2", "4", "8", "16", "32"].map(|number| (number, limited));
+    [(UNLIMITED, unlimited)].into_iter().chain(some).collect()
+}
+
+fn with_option(hardware: Hardware, name: &str, value: &str) -> Hardware {
+    let (mut changed, number) = (hardware, value.parse().ok());
+    match (name, value) {
+        (MERGE, _) => changed.rules.merge = Merge::named(value).unwrap_or(hardware.rules.merge),
+        (VISIBLE, "flush") => changed.visible = Visible::AtFlush,
+        (VISIBLE, _) => changed.visible = Visible::AtAcknowledgement,
+        (EVICTION, "off") => changed.eviction = Eviction::Never,
+        (EVICTION, _) => changed.eviction = Eviction::AtAnyTime,
+        (CAPACITY, _) => changed.rules.capacity = number,
+        (WINDOW, _) => changed.rules.window = number,
+        (name, value) => {
+            if let Some(rule) = Rule::named(name) {
+                changed.rules = if value == "off" { hardware.rules.without(rule) } else { hardware.rules.with(rule) };
+            }
+        }
+    }
+    changed
+}
+
+/// Those that are not at their default.
+fn chosen(hardware: Hardware) -> Vec<String> {
+    let (default, rules) = (Hardware::default(), hardware.rules);
+    let mut set = Vec::new();
+    if rules.merge != default.rules.merge {
+        set.push(format!("{MERGE}={}", rules.merge.name()));
+    }
+    if hardware.visible == Visible::AtFlush {
+        set.push(format!("{VISIBLE}=flush"));
+    }
+    if hardware.eviction == Eviction::Never {
+        set.push(format!("{EVICTION}=off"));
+    }
+    set.extend(rules.capacity.map(|most| format!("{CAPACITY}={most}")));
+    set.extend(rules.window.map(|most| format!("{WINDOW}={most}")));
+    let off = Rule::ALL.into_iter().filter(|rule| !rules.has(*rule));
+    set.extend(off.map(|rule| format!("{}=off", rule.name())));
+    set
 }
 
 fn architecture_words(architecture: Architecture) -> &'static str {
@@ -164,6 +246,7 @@ impl Setup {
             }
             Model::LostPop(rules) => Model::LostPop(rules.named(name, value).unwrap_or(rules)),
             Model::StoreBuffers => Model::StoreBuffers,
+            Model::PersistBuffer(hardware) => Model::PersistBuffer(with_option(hardware, name, value)),
         };
     }
 
@@ -193,6 +276,7 @@ impl fmt::Display for Setup {
             }
             Model::Coherence(Swmr::EarlyAcknowledge) => set.push(format!("{SWMR}=off")),
             Model::Coherence(Swmr::Kept) | Model::StoreBuffers => {}
+            Model::PersistBuffer(hardware) => set.extend(chosen(hardware)),
         }
         write!(f, "{}", self.model.name())?;
         set.iter().try_for_each(|option| write!(f, ":{option}"))
@@ -210,6 +294,8 @@ mod tests {
             "store-buffer",
             "coherence:swmr=off",
             "coherence:arch=xc:swmr=off",
+            "persist-buffer",
+            "persist-buffer:merge=artifact:visible=flush:eviction=off:capacity=4:window=2:acquire-delay=off",
             "lost-pop:arch=sc:accept-observes=appendix:gpu-scope=lean:satisfaction=in-order",
         ] {
             assert_eq!(Setup::parse(text).map(|setup| setup.to_string()), Ok(text.to_owned()));
@@ -220,13 +306,19 @@ mod tests {
     #[test]
     fn what_is_not_known_is_named() {
         let said = |text: &str| Setup::parse(text).err().map(|it: BadSetup| it.to_string()).unwrap_or_default();
-        assert_eq!(said("tso"), "there is no machine `tso`: there are lost-pop, store-buffer, coherence");
+        assert_eq!(
+            said("tso"),
+            "there is no machine `tso`: there are lost-pop, store-buffer, coherence, persist-buffer"
+        );
         assert_eq!(said("store-buffer:x=1"), "store-buffer has no option `x`: it has none");
         assert!(said("coherence:swmr=maybe").contains("`swmr` is on or off, not `maybe`"));
         assert!(said("lost-pop:between").contains("name=value"));
         assert!(said("coherence:swmr=on:swmr=off").contains("`swmr` is set twice, and `swmr=off` contradicts"));
         assert!(said("lost-pop:arch=sc:arch=xc").contains("`arch` is set twice"));
         assert_eq!(said("coherence:swmr=off:swmr=off:arch=xc"), "");
+        assert!(said("persist-buffer:acquire-delay=on:acquire-delay=off").contains("`acquire-delay` is set twice"));
+        assert!(said("persist-buffer:acquire-delay=off:acquire-delay=on").contains("`acquire-delay` is set twice"));
+        assert!(said("persist-buffer:window=3").contains("`window` is unlimited or 1 or 2"));
         assert!(said("lost-pop:tween=lean").contains("cross-thread-edges"));
     }
 }

@@ -128,7 +128,7 @@ fn a_limit_is_unknown_with_the_states_that_were_seen() {
 #[test]
 fn what_is_not_known_is_refused_by_name() {
     for (machine, said) in [
-        (&["tso"][..], "there is no machine `tso`: there are lost-pop, store-buffer, coherence"),
+        (&["tso"][..], "there is no machine `tso`: there are lost-pop, store-buffer, coherence, persist-buffer"),
         (&["lost-pop", "--option", "speed=high"], "lost-pop has no option `speed`"),
         (&["lost-pop", "--swmr", "on"], "lost-pop has no option `swmr`"),
         (&["coherence", "--swmr", "maybe"], "`swmr` is on or off, not `maybe`"),

@@ -10,7 +10,7 @@ use fencepost_syntax::limits::{self, Ended};
 
 use crate::explore::store::{Arrivals, SHARDS, Shard, Store, hash, shard_of};
 use crate::explore::{Aim, Extent, Limits, StateId, Stop, Tally};
-use crate::machine::{Cut, Ending, Machine, Stuck};
+use crate::machine::{CrashState, Cut, Ending, Machine, Stuck};
 
 /// States per batch. Whatever the number of threads, so that a limit on states ends every run of a machine at the same place.
 const BATCH: usize = 1 << 13;
@@ -24,6 +24,8 @@ pub(super) struct Explorer<'e, 'm, M: Machine> {
     pub(super) store: Store,
     pub(super) outcomes: BTreeMap<FinalState, Tally>,
     pub(super) stuck: BTreeMap<Stuck, Tally>,
+    pub(super) crashes: BTreeMap<CrashState, Tally>,
+    pub(super) crash: Option<StateId>,
     pub(super) transitions: u64,
     pub(super) depth: u32,
     cut: Option<Cut>,
@@ -34,6 +36,8 @@ pub(super) struct Explorer<'e, 'm, M: Machine> {
 struct Worker<M: Machine> {
     arrivals: Vec<Arrivals>,
     ends: Vec<(Ending, StateId)>,
+    crashes: BTreeMap<CrashState, Tally>,
+    crash: Option<StateId>,
     transitions: u64,
     state: M::State,
     after: M::State,
@@ -47,6 +51,8 @@ impl<M: Machine> Worker<M> {
         Worker {
             arrivals: vec![Arrivals::default(); SHARDS],
             ends: Vec::new(),
+            crashes: BTreeMap::new(),
+            crash: None,
             transitions: 0,
             after: state.clone(),
             state,
@@ -58,6 +64,8 @@ impl<M: Machine> Worker<M> {
     fn clear(&mut self) {
         self.arrivals.iter_mut().for_each(Arrivals::clear);
         self.ends.clear();
+        self.crashes.clear();
+        self.crash = None;
         self.transitions = 0;
     }
 }
@@ -71,6 +79,8 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
             store: Store::new(machine.words() as usize),
             outcomes: BTreeMap::new(),
             stuck: BTreeMap::new(),
+            crashes: BTreeMap::new(),
+            crash: None,
             transitions: 0,
             depth: 0,
             cut: None,
@@ -177,16 +187,23 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
         shared(count, parts, |(part, worker)| worker.expand(machine, aim, store, part));
     }
 
-    /// Counts what ended, and answers whether the aim is reached.
+    /// Counts what ended and what crashes leave, and answers whether the aim is reached.
     fn gather(&mut self) -> bool {
         let mut is_found = false;
+        let ends_with_outcome = matches!(self.aim, Aim::Reach(_) | Aim::Decide(_));
         for worker in &mut self.workers {
             self.transitions += worker.transitions;
+            // Workers have parts of the frontier in its order, so that the first state stays the first.
+            self.crash = self.crash.or(worker.crash);
+            for (left, tally) in std::mem::take(&mut worker.crashes) {
+                let known = self.crashes.entry(left).or_insert(Tally { states: 0, ..tally });
+                known.states += tally.states;
+            }
             for (ending, id) in worker.ends.drain(..) {
                 match ending {
                     Ending::Running => {}
                     Ending::Final(state) => {
-                        is_found |= !matches!(self.aim, Aim::Everything);
+                        is_found |= ends_with_outcome;
                         count(&mut self.outcomes, state, id);
                     }
                     Ending::Stuck(stuck) => count(&mut self.stuck, stuck, id),
@@ -194,7 +211,7 @@ impl<'e, 'm, M: Machine> Explorer<'e, 'm, M> {
                 }
             }
         }
-        is_found
+        is_found || self.crash.is_some()
     }
 
     /// Stores what is new. Each shard takes its arrivals in the order of the frontier.
@@ -245,6 +262,7 @@ impl<M: Machine> Worker<M> {
     fn expand(&mut self, machine: &M, aim: &Aim<'_>, store: &Store, part: &[StateId]) {
         for &id in part {
             machine.unpack(store.state(id), &mut self.state);
+            self.crash_in(machine, aim, id);
             self.steps.clear();
             machine.choices(&self.state, &mut self.steps);
             let ending = machine.ending(&self.state, &self.steps);
@@ -262,6 +280,21 @@ impl<M: Machine> Worker<M> {
                 let hash = hash(&self.words);
                 self.arrivals[shard_of(hash)].push(&self.words, hash, id, number as u32);
             }
+        }
+    }
+
+    /// Looks at what a crash leaves here, if somebody asks.
+    fn crash_in(&mut self, machine: &M, aim: &Aim<'_>, id: StateId) {
+        match aim {
+            Aim::Crashes(terms) => {
+                let left = terms.iter().map(|term| machine.after_crash(&self.state, term)).collect();
+                count(&mut self.crashes, left, id);
+            }
+            Aim::Crash(condition) if self.crash.is_none() => {
+                let holds = condition.holds_of_defined(&mut |term| machine.after_crash(&self.state, term));
+                self.crash = holds.then_some(id);
+            }
+            Aim::Crash(_) | Aim::Everything | Aim::Reach(_) | Aim::Decide(_) => {}
         }
     }
 }
@@ -288,7 +321,7 @@ pub(crate) fn holds(condition: &fencepost_program::program::Condition, state: &F
 
 fn is_hopeless<M: Machine>(machine: &M, aim: &Aim<'_>, state: &M::State) -> bool {
     match aim {
-        Aim::Everything => false,
+        Aim::Everything | Aim::Crashes(_) | Aim::Crash(_) => false,
         Aim::Reach(condition) | Aim::Decide(condition) => {
             condition.evaluate(&mut |term| machine.known(state, term)) == Some(false)
         }

@@ -15,10 +15,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use fencepost_program::program::Condition;
+use fencepost_program::program::{Condition, Term};
 use fencepost_program::unfolding::FinalState;
 
-use crate::machine::{Cut, Machine, Stuck};
+use crate::machine::{CrashState, Cut, Machine, Stuck};
 use expand::Explorer;
 pub(crate) use expand::{holds, shared};
 pub use store::StateId;
@@ -49,6 +49,10 @@ impl Default for Limits<'_> {
 pub enum Aim<'a> {
     /// All outcomes.
     Everything,
+    /// All outcomes, and what a crash may leave of these terms: at any point of a run, so that every state counts.
+    Crashes(&'a [Term]),
+    /// Some state in which a crash leaves what satisfies the condition, by a shortest way.
+    Crash(&'a Condition),
     /// Some outcome that satisfies the condition, by a shortest way: the search ends at the first, and goes nowhere where
     /// the condition can no longer hold.
     Reach(&'a Condition),
@@ -78,7 +82,7 @@ pub enum Extent {
     Incomplete(Stop),
 }
 
-/// The final states of one outcome.
+/// The final states of one outcome, or those in which a crash leaves the same.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Tally {
     /// How many states of the machine show it.
@@ -95,6 +99,10 @@ pub struct Explored<'m, M> {
     pub outcomes: BTreeMap<FinalState, Tally>,
     /// States that end a run without an outcome.
     pub stuck: BTreeMap<Stuck, Tally>,
+    /// What a crash may leave of the terms that the aim names.
+    pub crashes: BTreeMap<CrashState, Tally>,
+    /// The first state in which a crash leaves what the aim asks for.
+    pub crash: Option<StateId>,
     /// How many transitions were taken.
     pub transitions: u64,
     /// The length of the longest of the shortest ways to a state.
@@ -149,6 +157,6 @@ impl<M: Machine> Explored<'_, M> {
 pub fn explore<'m, M: Machine>(machine: &'m M, aim: &Aim<'_>, limits: &Limits<'_>) -> Explored<'m, M> {
     let mut explorer = Explorer::new(machine, aim, limits);
     let extent = explorer.run();
-    let Explorer { store, outcomes, stuck, transitions, depth, .. } = explorer;
-    Explored { machine, store, extent, outcomes, stuck, transitions, depth }
+    let Explorer { store, outcomes, stuck, crashes, crash, transitions, depth, .. } = explorer;
+    Explored { machine, store, extent, outcomes, stuck, crashes, crash, transitions, depth }
 }

@@ -19,6 +19,17 @@ impl Merge {
             Merge::Artifact => "artifact",
         }
     }
+
+    pub fn named(name: &str) -> Option<Merge> {
+        Merge::ALL.into_iter().find(|merge| merge.name() == name)
+    }
+
+    pub fn says(self) -> &'static str {
+        match self {
+            Merge::Paper => "an ordering point joins the last entry of the buffer, if that is of the same kind",
+            Merge::Artifact => "an ordering point may join an older entry past those of other warps",
+        }
+    }
 }
 
 /// A rule of the buffer (section 6.1).
@@ -88,6 +99,25 @@ impl Rule {
         }
     }
 
+    /// The rule in a line.
+    pub fn says(self) -> &'static str {
+        match self {
+            Rule::FlushStatusAtHead => "a line at the head waits while the flush status mask has one of its warps",
+            Rule::FlushStatusAtEviction => "an eviction waits while the flush status mask has one of the line's warps",
+            Rule::OrderAheadOfEviction => "a line is not evicted past a fence or an acquire of one of its warps",
+            Rule::AcquireDelay => "a device-scoped acquire waits until earlier persists are durable, as a release does",
+            Rule::OrderDelay => "a warp waits while the order delay mask has it",
+            Rule::EvictionDelay => "a warp waits while the eviction delay mask has it",
+            Rule::OrderBehindHit => "a store waits if its line is in the buffer ahead of an ordering point of its warp",
+            Rule::ReleaseBehindHit => "a release is such an ordering point",
+            Rule::CoalescedWarp => "a store that joins the entry of its line adds its warp to the entry",
+            Rule::ResetAtZero => "the flush status mask is reset when nothing is in flight any more, and not before",
+            Rule::FenceHoldsBack => "a fence that leaves the buffer sets the flush status mask",
+            Rule::AcquireHoldsBack => "an acquire that leaves the buffer sets the flush status mask",
+            Rule::ReleaseHoldsBack => "a release that leaves the buffer sets the flush status mask",
+        }
+    }
+
     pub fn named(name: &str) -> Option<Rule> {
         Rule::ALL.into_iter().find(|rule| rule.name() == name)
     }
@@ -114,6 +144,11 @@ impl Rules {
     #[must_use]
     pub fn without(self, rule: Rule) -> Rules {
         Rules { off: self.off | 1 << rule as u8, ..self }
+    }
+
+    #[must_use]
+    pub fn with(self, rule: Rule) -> Rules {
+        Rules { off: self.off & !(1 << rule as u8), ..self }
     }
 
     #[must_use]

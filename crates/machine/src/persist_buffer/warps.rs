@@ -12,6 +12,8 @@ pub struct Warps(pub u32);
 
 impl Warps {
     pub const NONE: Warps = Warps(0);
+    /// How many warps an SM has.
+    pub const MOST: u32 = u32::BITS;
 
     pub fn contains(self, warp: Warp) -> bool {
         self.0 >> warp.0 & 1 == 1

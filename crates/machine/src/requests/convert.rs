@@ -76,6 +76,7 @@ impl Requests {
         let location = |location: &fencepost_program::unfolding::LocationInfo| RequestLocation {
             name: location.name.clone(),
             initial: location.initial,
+            is_persistent: unfolding.event(location.init).has(Tag::Persistent),
         };
         let trace = |trace: &fencepost_program::unfolding::Trace| RequestTrace {
             constraints: trace.constraints.clone(),

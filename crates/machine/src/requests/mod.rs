@@ -11,6 +11,7 @@
 
 mod convert;
 mod scopes;
+mod so_far;
 mod straight;
 mod tree;
 mod walk;
@@ -121,6 +122,8 @@ pub struct Requests {
 pub struct RequestLocation {
     pub name: String,
     pub initial: Value,
+    /// What it holds survives a crash.
+    pub is_persistent: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -230,6 +233,12 @@ impl Requests {
         &self.requests[id.index()]
     }
 
+    /// Where the first request of a thread stands; nowhere, if it has none.
+    pub(crate) fn start(&self, thread: ThreadId) -> Span {
+        let first = self.requests.iter().find(|request| request.thread == Some(thread));
+        first.map_or_else(Span::default, |request| request.span)
+    }
+
     /// Per event: the one that comes before it in its thread.
     pub(crate) fn parents(&self) -> Vec<Option<EventId>> {
         let mut parents = vec![None; self.requests.len()];
@@ -274,6 +283,9 @@ impl fmt::Display for Text<'_> {
             (_, Semantics::Weak, _) => ".weak".to_owned(),
             (_, semantics, scope) => format!(".{}.{}", semantics.name(), scope_name(scope)),
         };
+        if let Some(operation) = request.persist {
+            return self.persist(f, operation);
+        }
         let half = if request.atomic.is_some() { "*" } else { "" };
         match &request.kind {
             RequestKind::Read { location } => write!(f, "R{half}{mark} {}", name(*location)),
@@ -285,6 +297,27 @@ impl fmt::Display for Text<'_> {
             },
             RequestKind::Fence if architecture == Architecture::X86 => write!(f, "MFENCE"),
             RequestKind::Fence => write!(f, "F{mark}"),
+        }
+    }
+}
+
+impl Text<'_> {
+    /// As it stands in a program: `ofence`, `pacq.gpu f`, `prel.cta f=1`.
+    fn persist(&self, f: &mut fmt::Formatter<'_>, operation: PersistOperation) -> fmt::Result {
+        let request = self.requests.request(self.id);
+        let location = request.location().map_or("", |location| &self.requests.locations[location.index()].name);
+        let scope = scope_name(request.scope);
+        let value = match (&request.kind, &self.known) {
+            (RequestKind::Write { value: Expression::Constant(value), .. }, _) | (_, Some(value)) => {
+                format!("={value}")
+            }
+            _ => String::new(),
+        };
+        match operation {
+            PersistOperation::Order => write!(f, "ofence"),
+            PersistOperation::Durability => write!(f, "dfence"),
+            PersistOperation::Acquire => write!(f, "pacq.{scope} {location}"),
+            PersistOperation::Release => write!(f, "prel.{scope} {location}{value}"),
         }
     }
 }

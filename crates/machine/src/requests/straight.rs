@@ -102,8 +102,11 @@ impl Straight {
             return Err(Unsupported { span: Span::default(), what });
         }
         let places: Vec<Place> = self.threads.iter().map(|thread| thread.1).collect();
-        let location =
-            |(name, initial): &(String, i128)| RequestLocation { name: name.clone(), initial: Value(*initial) };
+        let location = |(name, initial): &(String, i128)| RequestLocation {
+            name: name.clone(),
+            initial: Value(*initial),
+            is_persistent: false,
+        };
         Ok(Requests {
             threads,
             locations: self.locations.iter().map(location).collect(),
