@@ -290,12 +290,14 @@ Examples:
   fencepost machine lost-pop mp.litmus --trace='x = 2'       a shortest trace to another outcome
   fencepost machine coherence --swmr off mp1.litmus          the gem5 study's protocol, without its invariant
   fencepost machine lost-pop --arch xc --option between=appendix mp.litmus
+  fencepost machine persist-buffer log.litmus --all          what runs and crashes leave of memory that survives them
+  fencepost machine persist-buffer:merge=artifact log.litmus --trace
   fencepost machine lost-pop mp.litmus --step                by hand: list, take, undo
   fencepost machine lost-pop mp.litmus --steps 1,3,u,2       the same from a script
 
 Exit codes are those of `check`: 0 the condition holds, 1 violated, 2 bad input, 3 unknown.")]
 pub(crate) struct Machine {
-    /// lost-pop, store-buffer or coherence, with or without options: coherence:swmr=off
+    /// lost-pop, store-buffer, coherence or persist-buffer, with or without options: coherence:swmr=off
     #[arg(value_name = "MACHINE", required_unless_present = "list")]
     pub(crate) machine: Option<String>,
     /// Test files, folders (searched for .litmus and .test files), or `-`
@@ -313,10 +315,10 @@ pub(crate) struct Machine {
     /// Coherence protocol only: keep the single-writer-multiple-reader invariant or not
     #[arg(long, value_name = "on|off")]
     pub(crate) swmr: Option<String>,
-    /// List every reachable outcome with the number of its final states
+    /// List every reachable outcome with the number of its final states, and what crashes leave with the number of states
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print a shortest trace to the state the test asks for, or to another outcome
+    /// Print a shortest trace to the state or the crash the test asks for, or to another outcome
     #[arg(long, value_name = "CONDITION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) trace: Option<String>,
     /// Step through one test by hand

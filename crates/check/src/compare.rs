@@ -326,13 +326,18 @@ fn machine(test: &Test, setup: &Setup, terms: &[Term], comparing: &Comparing) ->
     let requests = operational::requests(test, setup, comparing.axioms.bound)?;
     let Exploring { states, workers } = comparing.machine;
     let limits = comparing.axioms.budget.exploring(states, workers);
-    let explored = setup.model.explore(&requests, &Aim::Everything, WantedTrace::Nothing, &limits);
+    let is_crash = comparing.observed == Observed::Crash;
+    let aim = if is_crash { Aim::Crashes(terms) } else { Aim::Everything };
+    let explored = setup.model.explore(&requests, &aim, WantedTrace::Nothing, &limits);
     let explored = explored.map_err(operational::refused)?;
     if let Some(why) = operational::stopped(&explored) {
         return Err(why);
     }
     let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
-    for (state, count) in operational::filtered(test, &explored) {
+    for (left, count) in &explored.crashes {
+        *states.entry(operational::left_by_crash(test, terms, left)).or_default() += count;
+    }
+    for (state, count) in operational::filtered(test, &explored).filter(|_| !is_crash) {
         *states.entry(operational::assignment_of(test, terms, state)).or_default() += count;
     }
     Ok(Outcomes { states, behaviour: Behaviour::Defined })
@@ -394,7 +399,8 @@ fn witness(
                 exploring: comparing.machine,
             };
             let report = operational::run(&asked, setup, &options);
-            let trace = report.questions.into_iter().next()?.trace?;
+            let of_crashes = report.crashes.into_iter().flat_map(|crashes| crashes.questions);
+            let trace = report.questions.into_iter().chain(of_crashes).next()?.trace?;
             let line = |(at, step): (usize, &String)| format!("  {:>3}  {step}\n", at + 1);
             Some(trace.iter().enumerate().map(line).collect())
         }

@@ -249,3 +249,141 @@ fn a_folder_is_a_table() {
     assert_eq!(run.code, 1);
     assert!(run.out.contains("fig10.litmus") && run.out.ends_with(" hold, 6 violated\n"), "{}", run.out);
 }
+
+/// A log that guards data; `fence` may order them.
+fn log(fence: &str, question: &str) -> String {
+    format!(
+        "PTX log\n{{ nvm .global .u32 log = 0; nvm .global .u32 data = 0; }}\nP0@cta 0, gpu 0 {{\n  st.global.u32 [log], 1;\n  \
+         {fence}st.global.u32 [data], 1;\n}}\n{question}\n"
+    )
+}
+
+const LOST: &str = "crash ~exists (data = 1 /\\ log = 0)";
+
+#[test]
+fn a_crash_on_a_machine_is_found_traced_and_counted() {
+    let run = on(&["persist-buffer"], &log("", LOST), &["--trace"]);
+    let expected = "sb.litmus (log) on persist-buffer: Violated\n  crash ~exists (data=1 /\\ log=0): possible, by 4 steps\n      \
+                    1  P0 executes W.weak log=1\n      2  P0 executes W.weak data=1\n      \
+                    3  SM 0 evicts data=1 out of its turn\n      4  data=1 from SM 0 becomes durable\n";
+    assert!(run.code == 1 && run.out.starts_with(expected), "{}", run.out);
+    let run = on(&["persist-buffer"], &log("ofence; ", LOST), &[]);
+    assert!(
+        run.code == 0 && run.out.contains("crash ~exists (data=1 /\\ log=0): no crash leaves this state"),
+        "{}",
+        run.out
+    );
+    // The same test without the rule behind the fence.
+    let run = on(&["persist-buffer", "--option", "fence-holds-back=off"], &log("ofence; ", LOST), &[]);
+    assert!(run.code == 1 && run.out.contains("on persist-buffer:fence-holds-back=off: Violated"), "{}", run.out);
+    let both =
+        log("ofence; ", "forall (log = 1 /\\ data = 1)\ncrash forall (data = 0 \\/ log = 1)\ncrash exists (data = 1)");
+    for jobs in ["1", "3"] {
+        let run = on(&["persist-buffer"], &both, &["--all", "--jobs", jobs]);
+        assert_eq!(run.code, 0, "{}", run.out);
+        for line in [
+            "  forall (log=1 /\\ data=1): true in every reachable final state\n",
+            "  crash forall (data=0 \\/ log=1): true after every crash\n  crash exists (data=1): possible\n",
+            "  1 outcome\n           1  log=1; data=1\n  3 states after a crash\n",
+            "  log=0; data=0\n",
+            "  log=1; data=0\n",
+        ] {
+            assert!(run.out.contains(line), "{line}: {}", run.out);
+        }
+    }
+    let run = on(&["persist-buffer"], &both, &["--trace=crash log = 1"]);
+    assert!(run.code == 0 && run.out.contains("crash exists (log=1): possible, by 3 steps\n"), "{}", run.out);
+    let run = on(&["persist-buffer"], &log("", ""), &[]);
+    assert!(
+        run.code == 0 && run.out.contains("the test asks nothing") && run.out.contains("4 states after a crash"),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn persist_buffers_are_stepped_through_and_shown() {
+    let run = on(&["persist-buffer"], &log("dfence; ", LOST), &["--steps", "1,1,1,s,1"]);
+    let shown = "> s\n      the buffer of SM 0, head first: dfence (P0)\n      in flight from SM 0: log=1\n      order delay (ODM) of \
+                 SM 0: P0\n      log = 0, durable 0\n      data = 0, durable 0\n> 1\nthe dfence of P0 leaves the buffer of SM 0\n    \
+                 1  log=1 from SM 0 becomes durable\n";
+    assert!(run.code == 0 && run.out.ends_with(shown), "{}{}", run.out, run.err);
+    assert!(run.out.contains("P0 executes dfence and waits\n"), "{}", run.out);
+}
+
+/// A thread has not done a `dfence` that waits, and a register without a value compares with nothing.
+#[test]
+fn registers_after_a_crash_are_those_of_the_model() {
+    let text = |question: &str| {
+        format!(
+            "PTX t\n{{ nvm .global .u32 x = 0; nvm .global .u32 y = 0; .global .u32 f = 0; }}\nP0@cta 0, gpu 0 {{\n  mov.u32 %r3, 1;\n  st.global.u32 [x], 1;\n  \
+             dfence;\n}}\nP1@cta 1, gpu 0 {{\n  ld.relaxed.gpu.u32 %r1, [x];\n  ld.relaxed.gpu.u32 %r2, [f];\n  setp.eq.u32 %p1, %r2, 0;\n  \
+             @%p1 bra DONE;\n  ld.relaxed.gpu.u32 %r1, [y];\nDONE:\n  st.global.u32 [y], 1;\n}}\n{question}\n"
+        )
+    };
+    for (question, code) in [
+        ("crash exists (P0:%r3 = 1 /\\ x = 0)", 1),
+        ("crash exists (P0:%r3 = 1 /\\ x = 1)", 0),
+        ("crash exists (P1:%r2 = 0 /\\ y = 0)", 0),
+        ("crash exists (y = 1 /\\ ~(P1:%r2 = 0))", 1),
+        // What the second read of the flag decides is not known after the first.
+        ("crash exists (P1:%r1 = 1)", 3),
+    ] {
+        for rest in [&[][..], &["--all"], &["--trace"]] {
+            let run = on(&["persist-buffer"], &text(question), rest);
+            assert_eq!(run.code, code, "{question}: {}{}", run.out, run.err);
+        }
+    }
+    let run = on(&["persist-buffer"], &text("crash exists (P1:%r1 = 1)"), &[]);
+    assert!(run.out.contains("because it depends on how the thread would have gone on, line "), "{}", run.out);
+}
+
+#[test]
+fn what_a_persist_buffer_does_not_run_is_refused_at_its_place() {
+    let atomic = log("atom.add.global.u32 %r1, [data], 1; ", LOST);
+    let recovery = log(
+        "",
+        &format!(
+            "recover {{\n  P0@cta 0, gpu 0 {{\n    st.global.u32 [log], 0;\n  }}\n}}\n{LOST}\nrecover forall (log = 0)"
+        ),
+    );
+    let volatile = log("", "exists (log = 1)").replace("nvm ", "");
+    for (text, code, said) in [
+        (atomic.as_str(), 3, "read-modify-writes of persistent memory on SMs with persist buffers, line 5)"),
+        (&volatile, 3, "no location is declared `nvm`"),
+        (SB, 3, "no location is declared `nvm`"),
+        (
+            &recovery,
+            1,
+            "recovery was not run (unsupported: recovery programs on the machine persist-buffer, which does not decide whether they end, line 7)",
+        ),
+    ] {
+        let run = on(&["persist-buffer"], text, &[]);
+        assert!(run.code == code && run.out.contains(said), "{said}: {}{}", run.out, run.err);
+    }
+    let run = on(&["persist-buffer"], &recovery.replace(LOST, "crash exists (log = 1)"), &["--json"]);
+    let line: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    assert_eq!((run.code, &line["why"]["kind"], &line["why"]["line"]), (3, &"unsupported".into(), &7.into()), "{line}");
+    let run = on(&["lost-pop"], &log("", LOST), &[]);
+    assert!(run.code == 3 && run.out.contains("persistent memory on the machine lost-pop, line 2"), "{}", run.out);
+    let run = on(&["persist-buffer"], &log("ofence; ", LOST), &["--states", "3"]);
+    assert!(run.code == 3 && run.out.contains("the limit of states was reached"), "{}", run.out);
+}
+
+#[test]
+fn json_about_crashes_is_as_the_schema_says() {
+    let run = on(&["persist-buffer"], &log("", LOST), &["--json", "--all", "--trace"]);
+    let line: serde_json::Value = serde_json::from_str(&run.out).expect("JSON");
+    let schema = std::fs::read_to_string(root().join("docs/schema/machine.schema.json")).expect("the schema");
+    let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
+    let crashes = schema["properties"]["crashes"]["properties"].as_object().expect("the fields");
+    let own = line["crashes"].as_object().expect("an object");
+    assert_eq!(own.keys().collect::<Vec<_>>(), crashes.keys().collect::<Vec<_>>());
+    assert_eq!(own["states"].as_array().map(Vec::len), Some(4), "{line}");
+    assert_eq!(
+        (&own["questions"][0]["reached"], own["questions"][0]["trace"].as_array().map(Vec::len)),
+        (&true.into(), Some(4))
+    );
+    let none: serde_json::Value = serde_json::from_str(&on(&["store-buffer"], SB, &["--json"]).out).expect("JSON");
+    assert_eq!(none["crashes"], serde_json::Value::Null);
+}

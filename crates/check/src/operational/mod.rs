@@ -3,6 +3,7 @@
 //! The counterpart of [`crate::judge::answers`] for operational models. A verdict means the same; what is counted are the states of
 //! the machine and not executions.
 
+mod crash;
 pub mod stepping;
 
 use std::collections::BTreeMap;
@@ -98,7 +99,9 @@ pub struct Report {
     /// All reachable outcomes; those that were met, where not every state was seen; None where nobody asked for them and
     /// the test asks something else.
     pub outcomes: Option<Vec<Outcome>>,
-    /// Why the outcomes are not all.
+    /// What crashes leave; None where no memory survives them, or nobody asks.
+    pub crashes: Option<Crashes>,
+    /// Why the outcomes, and the states that crashes leave, are not all.
     pub incomplete: Option<WhyUnknown>,
     /// States that end a run without an outcome. None where nobody looked: known where the outcomes are, and where no run ends.
     pub stuck: Option<Vec<StuckStates>>,
@@ -113,7 +116,8 @@ pub struct Answer {
     #[serde(serialize_with = "fencepost_report::verdict_word")]
     pub verdict: Verdict,
     pub why: Option<WhyUnknown>,
-    /// Whether a final state satisfies the condition (`forall`, `assert`: breaks it); None where that is not known.
+    /// Whether a final state, or what a crash leaves, satisfies the condition (`forall`, `assert`: breaks it); None where that is
+    /// not known.
     pub reached: Option<bool>,
     /// It holds only because no run has an outcome (that passes the filter).
     pub vacuous: bool,
@@ -123,8 +127,19 @@ pub struct Answer {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Outcome {
     pub values: Assignment,
-    /// How many final states of the machine have these values.
+    /// How many final states of the machine have these values; of what a crash leaves, in how many states it leaves them.
     pub states: u64,
+}
+
+/// The answers about crashes.
+#[derive(Clone, PartialEq, Debug, Default, serde::Serialize)]
+pub struct Crashes {
+    pub questions: Vec<Answer>,
+    /// What a crash may leave, in any state that was seen: persistent memory, and the registers that are asked for. A register
+    /// that had no value yet is left out. None where nobody asked for it.
+    pub states: Option<Vec<Outcome>>,
+    /// Why the recovery program was not run; None if the test has none.
+    pub recovery: Option<WhyUnknown>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
@@ -139,9 +154,13 @@ pub fn requests(test: &Test, setup: &Setup, bound: u32) -> Result<Requests, Why>
         return Err(why);
     }
     let persists = test.program.features.iter().find(|feature| feature.node == Feature::Persistence);
-    if let Some(persists) = persists {
+    if let Some(persists) = persists.filter(|_| !setup.model.survives_crashes()) {
         let what = format!("persistent memory on the machine {setup}");
         return Err(Why::Unsupported { span: persists.span, what });
+    }
+    if setup.model.survives_crashes() && test.program.persistent().next().is_none() {
+        let what = format!("a test without persistent memory on the machine {setup}: no location is declared `nvm`");
+        return Err(Why::Unsupported { span: test.litmus.span(), what });
     }
     let limits = UnfoldOptions { bound, ..UnfoldOptions::default() };
     let unfolding = unfold(&test.program, &limits).map_err(|error| not_unfolded(test, &error))?;
@@ -168,6 +187,7 @@ pub fn run(test: &Test, setup: &Setup, options: &Options) -> Report {
         states: 0,
         transitions: 0,
         outcomes: None,
+        crashes: None,
         incomplete: None,
         stuck: None,
     };
@@ -177,13 +197,21 @@ pub fn run(test: &Test, setup: &Setup, options: &Options) -> Report {
     drop(entered);
     let asked = requests.and_then(|requests| run.ask(&requests, &mut report));
     if let Err(why) = asked {
-        report.questions =
-            test.program.questions.iter().map(|question| run.answer(question, Found::Unknown(why.clone()))).collect();
+        let open = |question: &Question| run.answer(question, Found::Unknown(why.clone()));
+        report.questions = test.program.questions.iter().map(open).collect();
+        if crash::is_asked(&test.program) {
+            let questions = test.program.crash.questions.iter().map(open).collect();
+            let states = report.crashes.take().and_then(|crashes| crashes.states);
+            report.crashes = Some(Crashes { questions, states, recovery: run.recovery() });
+        }
         report.verdict = Verdict::Unknown(why);
     } else {
         let enforced = test.program.questions.iter().zip(&report.questions);
         let enforced = enforced.filter(|(question, _)| question.kind != QuestionKind::Check);
-        report.verdict = Verdict::worst(enforced.map(|(_, answer)| &answer.verdict));
+        let of_crashes = report.crashes.iter().flat_map(|crashes| &crashes.questions);
+        let recovery = crash::refused_recovery(test, setup).map(Verdict::Unknown);
+        let answers = enforced.map(|(_, answer)| answer).chain(of_crashes).map(|answer| &answer.verdict);
+        report.verdict = Verdict::worst(answers.chain(&recovery));
         report.vacuous = report.questions.iter().any(|answer| answer.vacuous);
     }
     if let Verdict::Unknown(why) = &report.verdict {
@@ -208,13 +236,20 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn ask(&self, requests: &Requests, report: &mut Report) -> Result<(), Why> {
-        let asks_nothing = self.test.program.questions.is_empty();
+        let program = &self.test.program;
+        let asks_nothing = program.questions.is_empty() && !crash::is_asked(program);
+        let terms = crash::settled(program, requests);
+        let aim = if self.setup.model.survives_crashes() { Aim::Crashes(&terms) } else { Aim::Everything };
         let all = match self.options.outcomes {
             Outcomes::Skip if !asks_nothing => None,
-            _ => Some(self.explore(requests, &Aim::Everything, Wanted::Nothing, report)?),
+            _ => Some(self.explore(requests, &aim, Wanted::Nothing, report)?),
         };
         if let Some(all) = &all {
             report.outcomes = Some(self.outcomes(all));
+            if self.setup.model.survives_crashes() {
+                let states = Some(crash::states(self.test, &terms, all));
+                report.crashes = Some(Crashes { states, ..Crashes::default() });
+            }
             let stopped = stopped(all);
             report.incomplete = stopped.as_ref().map(|why| WhyUnknown::new(why, &self.test.source));
             report.stuck = Some(stuck(all));
@@ -223,13 +258,22 @@ impl Run<'_> {
                 return Err(why);
             }
         }
-        for question in &self.test.program.questions {
+        for question in &program.questions {
             let condition = question::looked_for(&self.test.program, question);
             let found = match (&all, self.options.trace) {
                 (Some(all), Trace::None) => among(all, &condition),
                 _ => self.search(requests, &condition, report)?,
             };
             report.questions.push(self.answer(question, found));
+        }
+        if crash::is_asked(program) {
+            let mut questions = Vec::with_capacity(program.crash.questions.len());
+            for question in &program.crash.questions {
+                let found = self.crash(requests, question, (&terms, all.as_ref()), report)?;
+                questions.push(self.answer(question, found));
+            }
+            let crashes = report.crashes.get_or_insert_default();
+            (crashes.questions, crashes.recovery) = (questions, self.recovery());
         }
         let of_all = |answer: &Answer| {
             matches!(answer.kind.as_str(), "forall" | "assert" | "~exists") && answer.verdict == Verdict::Holds
@@ -349,6 +393,8 @@ pub(crate) fn filtered<'a>(
 pub(crate) fn assignment(test: &Test, state: &FinalState) -> Assignment {
     assignment_of(test, &observed_terms(&test.program, Observed::Test), state)
 }
+
+pub(crate) use crash::assignment as left_by_crash;
 
 /// The same of other terms.
 pub(crate) fn assignment_of(test: &Test, terms: &[Term], state: &FinalState) -> Assignment {

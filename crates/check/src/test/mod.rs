@@ -73,7 +73,13 @@ impl Test {
     pub fn asking(&self, condition: &str) -> Result<Test, (Source, Vec<Diagnostic>)> {
         let mut unasked = self.litmus.clone();
         unasked.questions.clear();
-        let text = format!("{}exists ({condition})\n", litmus::print(&unasked));
+        unasked.recovery = None;
+        let asked = match condition.trim_start().strip_prefix("crash ").map(str::trim_start) {
+            // A location may have that name.
+            Some(left) if !left.starts_with(['=', '!', '<', '>']) => format!("crash exists ({left})"),
+            _ => format!("exists ({condition})"),
+        };
+        let text = format!("{}{asked}\n", litmus::print(&unasked));
         let source = Source::new(self.source.name.clone(), text);
         let (mut tests, diagnostics) = load_litmus(&source);
         match tests.pop() {

@@ -5,7 +5,6 @@
 //! machine of SMs that have one each.
 
 pub mod buffer;
-pub mod litmus;
 pub mod multiprocessors;
 pub mod refine;
 pub mod rules;

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use fencepost_check::operational::{Answer, Report};
+use fencepost_check::operational::{Answer, Crashes, Outcome, Report};
 use fencepost_check::phrase;
+use fencepost_report::WhyUnknown;
 use fencepost_report::verdict::Verdict;
 
 use super::Status;
@@ -30,18 +31,24 @@ pub fn json(report: &Report) -> String {
 /// One report in full.
 pub fn paragraph(report: &Report, colour: Colour) -> String {
     let verdict = colour.paint(table::status_colour(status(report)), report.verdict.word());
-    let why = report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
+    let why = report.why.as_ref().map_or(String::new(), |why| format!(" ({})", with_line(why)));
     let mut text = format!("{} on {}: {verdict}{why}\n", title(report), report.machine);
-    if report.questions.is_empty() {
+    if asks_nothing(report) {
         text.push_str("  the test asks nothing\n");
     }
     for answer in &report.questions {
         let _ = writeln!(text, "  {}", sentence(answer));
-        for (at, step) in answer.trace.iter().flatten().enumerate() {
-            let _ = writeln!(text, "    {:>3}  {step}", at + 1);
-        }
+        steps(&mut text, answer);
     }
-    if report.questions.iter().filter_map(|answer| answer.trace.as_ref()).flatten().any(|step| has_half(step)) {
+    for answer in about_crashes(report) {
+        let _ = writeln!(text, "  crash {}", crash_sentence(answer));
+        steps(&mut text, answer);
+    }
+    if let Some(why) = report.crashes.as_ref().and_then(|crashes| crashes.recovery.as_ref()) {
+        let _ = writeln!(text, "  recovery was not run ({})", with_line(why));
+    }
+    let mut answers = report.questions.iter().chain(about_crashes(report));
+    if answers.any(|answer| answer.trace.iter().flatten().any(|step| has_half(step))) {
         let _ = writeln!(text, "  {}", HALVES);
     }
     let (states, transitions) =
@@ -51,14 +58,44 @@ pub fn paragraph(report: &Report, colour: Colour) -> String {
         let at_least = if report.incomplete.is_some() { "at least " } else { "" };
         let why = report.incomplete.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
         let _ = writeln!(text, "  {at_least}{}{why}", phrase::count(outcomes.len() as u64, "outcome"));
-        for outcome in outcomes {
-            let _ = writeln!(text, "    {:>8}  {}", outcome.states, outcome.values);
+        counted(&mut text, outcomes);
+        if let Some(Crashes { states: Some(states), .. }) = &report.crashes {
+            let _ = writeln!(text, "  {at_least}{} after a crash", phrase::count(states.len() as u64, "state"));
+            counted(&mut text, states);
         }
     }
     for stuck in report.stuck.iter().flatten() {
         let _ = writeln!(text, "  no outcome of {}: {}", phrase::count(stuck.states, "last state"), stuck.why);
     }
     text
+}
+
+fn about_crashes(report: &Report) -> impl Iterator<Item = &Answer> {
+    report.crashes.iter().flat_map(|crashes| &crashes.questions)
+}
+
+fn asks_nothing(report: &Report) -> bool {
+    let recovers = report.crashes.as_ref().is_some_and(|crashes| crashes.recovery.is_some());
+    report.questions.is_empty() && about_crashes(report).next().is_none() && !recovers
+}
+
+fn with_line(why: &WhyUnknown) -> String {
+    match why.line {
+        Some(line) => format!("{}, line {line}", why.message),
+        None => why.message.clone(),
+    }
+}
+
+fn steps(text: &mut String, answer: &Answer) {
+    for (at, step) in answer.trace.iter().flatten().enumerate() {
+        let _ = writeln!(text, "    {:>3}  {step}", at + 1);
+    }
+}
+
+fn counted(text: &mut String, outcomes: &[Outcome]) {
+    for outcome in outcomes {
+        let _ = writeln!(text, "    {:>8}  {}", outcome.states, outcome.values);
+    }
 }
 
 /// What the stars in a trace mean.
@@ -78,11 +115,26 @@ fn sentence(answer: &Answer) -> String {
         (Some(true), _) => "reachable".to_owned(),
         (Some(false), _) => "not reachable".to_owned(),
     };
-    let steps = match &answer.trace {
+    format!("{asked}: {found}{}", by_steps(answer))
+}
+
+fn by_steps(answer: &Answer) -> String {
+    match &answer.trace {
         Some(trace) => format!(", by {}", phrase::count(trace.len() as u64, "step")),
         None => String::new(),
+    }
+}
+
+fn crash_sentence(answer: &Answer) -> String {
+    let found = match (answer.reached, answer.kind.as_str(), &answer.why) {
+        (None, _, Some(why)) => format!("not known ({})", with_line(why)),
+        (None, _, None) => "not known".to_owned(),
+        (Some(true), "forall", _) => "false after some crash".to_owned(),
+        (Some(false), "forall", _) => "true after every crash".to_owned(),
+        (Some(true), ..) => "possible".to_owned(),
+        (Some(false), ..) => "no crash leaves this state".to_owned(),
     };
-    format!("{asked}: {found}{steps}")
+    format!("{} ({}): {found}{}", answer.kind, answer.condition, by_steps(answer))
 }
 
 fn title(report: &Report) -> String {
@@ -112,9 +164,9 @@ impl Table {
         let outcomes = report.outcomes.as_ref().map_or("-".to_owned(), |outcomes| outcomes.len().to_string());
         let verdict = report.verdict.word().to_owned();
         let why = match &report.why {
-            Some(why) => format!("({})", why.message),
+            Some(why) => format!("({})", with_line(why)),
             None if report.vacuous => "(vacuously: no run has an outcome, or none passes the filter)".to_owned(),
-            None if report.questions.is_empty() => "(the test asks nothing)".to_owned(),
+            None if asks_nothing(report) => "(the test asks nothing)".to_owned(),
             None => String::new(),
         };
         let cells = vec![title(report), report.machine.clone(), verdict, report.states.to_string(), outcomes, why];

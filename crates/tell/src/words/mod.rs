@@ -52,6 +52,10 @@ pub fn put_into_words(report: &mut Report) {
 pub fn put_machine_into_words(report: &mut operational::Report) {
     let questions = report.questions.iter_mut().filter_map(|answer| answer.why.as_mut());
     questions.chain(&mut report.why).chain(&mut report.incomplete).for_each(unknown::fill);
+    if let Some(crashes) = &mut report.crashes {
+        let questions = crashes.questions.iter_mut().filter_map(|answer| answer.why.as_mut());
+        questions.chain(&mut crashes.recovery).for_each(unknown::fill);
+    }
 }
 
 /// The same for a comparison of two models.
