@@ -129,7 +129,10 @@ fn hardware_options() -> Vec<Described> {
         Described { name: MERGE, values: merge.to_vec() },
         Described { name: VISIBLE, values: visible.to_vec() },
         Described { name: EVICTION, values: eviction.to_vec() },
-        Described { name: CAPACITY, values: numbers("a buffer has no most entries", "the most entries of a buffer") },
+        Described {
+            name: CAPACITY,
+            values: numbers("a buffer takes any number of entries", "the most entries of a buffer"),
+        },
         Described {
             name: WINDOW,
             values: numbers("any number of lines is in flight at a time", "the most lines in flight from an SM"),
@@ -137,7 +140,7 @@ fn hardware_options() -> Vec<Described> {
     ];
     let rule = |rule: Rule| Described {
         name: rule.name(),
-        values: vec![("on", rule.says()), ("off", "without this rule the persist order is not kept, or may not be")],
+        values: vec![("on", rule.says()), ("off", "the rule is left out")],
     };
     all.extend(Rule::ALL.map(rule));
     all
