@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
 
     /// Searches by the engine that fits.
     pub fn searcher(&self) -> Result<Searcher<'_>, UnfoldError> {
-        Ok(Searcher::new(self.unfolding()?, &self.model.model, self.options))
+        Ok(Searcher::new(self.unfolding()?, self.model, self.options))
     }
 
     /// The first execution that the goal asks for.

@@ -34,6 +34,9 @@ pub use count::Count;
 /// The version of the schema.
 pub const SCHEMA: u32 = 3;
 
+/// The engine of a report whose executions are one up to the order in which threads arrive at mbarriers.
+pub const ONE_RUN: &str = "one-run";
+
 /// The answers to one test under one model.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Report {
@@ -97,6 +100,11 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Report {
+    /// Whether executions that differ only in the order of arrivals at mbarriers are counted as one.
+    pub fn counts_classes(&self) -> bool {
+        self.engine == ONE_RUN
+    }
+
     /// How many distinct final states were met, whether they are listed or not.
     pub fn outcome_count(&self) -> u64 {
         self.outcomes.len() as u64 + self.unlisted

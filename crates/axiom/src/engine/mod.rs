@@ -6,6 +6,7 @@ mod bounds;
 pub mod brute;
 mod cut;
 pub mod decide;
+pub mod determined;
 pub mod enumerate;
 mod may;
 mod meeting;

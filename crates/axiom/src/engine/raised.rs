@@ -78,9 +78,7 @@ impl Wanted {
         if !bounds.any(|from, to| !beyond.has(from, to)) {
             return Ok(Some(Wanted { node, shrinks: false, is_possible: false, beyond }));
         }
-        let Polarity { rf, co, sync_fence, syncbar } = polarity_of_relation(model, raised.flag);
-        let shrinks = [rf, co, sync_fence, syncbar].iter().all(|occurrence| !occurrence.positive);
-        Ok(Some(Wanted { node, shrinks, is_possible: true, beyond }))
+        Ok(Some(Wanted { node, shrinks: shrinks(model, raised.flag), is_possible: true, beyond }))
     }
 
     /// The pairs that do not count, by local number.
@@ -119,7 +117,13 @@ pub fn is_raised_within(model: &Model, flag: CheckId, other: CheckId) -> bool {
     }
 }
 
-fn flagged(model: &Model, flag: CheckId) -> Result<NodeId, Stop> {
+/// Whether a larger choice can only take pairs of the flagged relation away.
+pub(super) fn shrinks(model: &Model, flag: CheckId) -> bool {
+    let Polarity { rf, co, sync_fence, syncbar } = polarity_of_relation(model, flag);
+    [rf, co, sync_fence, syncbar].iter().all(|occurrence| !occurrence.positive)
+}
+
+pub(super) fn flagged(model: &Model, flag: CheckId) -> Result<NodeId, Stop> {
     let check = model.checks.get(flag.index());
     let fits = check.filter(|check| {
         let raised_by_pairs = match check.role {

@@ -245,6 +245,17 @@ impl<'m> Evaluator<'m> {
         self.run_list(plan::LAST, Chosen::ReadsFrom)
     }
 
+    /// Computes every node anew, whatever the checks say of it.
+    pub fn recompute(&mut self) {
+        for list in Stage::ReadsFrom as usize..plan::LISTS {
+            let steps = std::mem::take(&mut self.live[list]);
+            for step in steps.iter().filter(|step| !matches!(step, Step::Check { .. })) {
+                self.steps(std::slice::from_ref(step), Chosen::Partly);
+            }
+            self.live[list] = steps;
+        }
+    }
+
     fn run_list(&mut self, list: usize, chosen: Chosen) -> Option<CheckId> {
         let steps = std::mem::take(&mut self.live[list]);
         let violated = self.steps(&steps, chosen);

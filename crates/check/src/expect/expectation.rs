@@ -226,7 +226,8 @@ impl Expectation {
             readings: chosen(report),
             row: report.row,
             verdict: report.verdict.word().to_owned(),
-            executions: complete.map(|count| count.count),
+            // How many orders of arrivals there are was not counted.
+            executions: complete.filter(|_| !report.counts_classes()).map(|count| count.count),
             outcomes: complete.map(|_| report.outcome_count()),
             crash: crashes.iter().flat_map(|found| &found.questions).map(|answer| word(&answer.verdict)).collect(),
             recover: recovery.iter().flat_map(|found| &found.questions).map(|answer| word(&answer.verdict)).collect(),

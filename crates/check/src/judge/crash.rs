@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
         terms: &'a [Term],
         conditions: &'a [Condition],
     ) -> Search<'a> {
-        let searcher = Searcher::new(unfolding, &session.model.model, session.options);
+        let searcher = Searcher::new(unfolding, session.model, session.options);
         Search { session, unfolding, terms, conditions, searcher }
     }
 

@@ -56,7 +56,7 @@ pub fn check_known(test: &Test, model: &LoadedModel, options: &Options) -> Answe
     if let Some(unmodelled) = &unfolding.unmodelled {
         terms.retain(|term| !unmodelled.terms.contains(term));
     }
-    let searcher = Searcher::new(&unfolding, &model.model, options);
+    let searcher = Searcher::new(&unfolding, model, options);
     let replayer = OnceCell::new();
     let apart = match undefined::asks_races(model, &unfolding, options).then(|| session.accesses()) {
         Some(Ok(accesses)) if !Arc::ptr_eq(accesses, &unfolding) => Apart::In(Arc::clone(accesses)),

@@ -14,13 +14,15 @@ use fencepost_program::unfolding::Unfolding;
 pub enum EngineName {
     Enumerate,
     Sat,
+    /// One run that decides for all executions ([`fencepost_axiom::engine::determined`]).
+    OneRun,
 }
 
 impl EngineName {
     pub fn other(self) -> EngineName {
         match self {
             EngineName::Enumerate => EngineName::Sat,
-            EngineName::Sat => EngineName::Enumerate,
+            EngineName::Sat | EngineName::OneRun => EngineName::Enumerate,
         }
     }
 
@@ -28,12 +30,14 @@ impl EngineName {
         match self {
             EngineName::Enumerate => "enumerate",
             EngineName::Sat => "sat",
+            EngineName::OneRun => fencepost_report::ONE_RUN,
         }
     }
 
     fn engine(self) -> &'static dyn Engine {
         match self {
-            EngineName::Enumerate => &Enumerate,
+            // Who asks for executions beyond the run gets them.
+            EngineName::Enumerate | EngineName::OneRun => &Enumerate,
             EngineName::Sat => &Sat,
         }
     }

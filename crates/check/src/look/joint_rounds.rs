@@ -42,7 +42,7 @@ fn may_part(unfolding: &Unfolding, model: &LoadedModel, options: &Options) -> bo
     let pairs = threads.iter().flat_map(|left| threads.iter().map(move |stays| (left, stays)));
     pairs.filter(|(left, stays)| left != stays && place(left) == place(stays)).any(|(left, stays)| {
         let parting = parting(unfolding, *left, *stays);
-        Searcher::new(&parting, &model.model, options).reach() != Reach::Never
+        Searcher::new(&parting, model, options).reach() != Reach::Never
     })
 }
 

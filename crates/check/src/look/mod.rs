@@ -7,6 +7,7 @@ pub mod executions;
 pub mod failing_waits;
 pub mod histogram;
 pub mod joint_rounds;
+mod one_run;
 pub mod outcome;
 pub mod protocol;
 pub mod proxy;

@@ -9,6 +9,7 @@ use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use fencepost_axiom::engine::determined::Orders;
 use fencepost_axiom::engine::{Exploration, Goal, Limits, Multiplicity, Reach, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
@@ -19,12 +20,16 @@ use fencepost_report::why::{Undecided, Why};
 
 use crate::look::estimate::Estimate;
 use crate::look::executions::{EngineName, Executions};
-use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options};
+use crate::look::one_run::{self, OneRun};
+use crate::model::load::LoadedModel;
+use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options, Outcomes};
 
 /// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
 const SOFT: u64 = 60_000;
 /// Work for the question whether a loop can run on past the bound: a few seconds.
 const CUT_WORK: u64 = 600_000;
+/// Work for what else is asked of a large test of which one run has shown that it is wrong.
+const MOST_WRONG_WORK: u64 = 4_000;
 /// Search spaces above two to the power of this are looked through by SAT first.
 const SAT_BITS: f64 = 24.0;
 
@@ -41,6 +46,9 @@ pub struct Searcher<'a> {
     pub has_strands: bool,
     /// Whether a cut can be reached, once that was asked.
     reach: OnceCell<Reach>,
+    /// For the theorem that one run decides, if it may be used.
+    one_run: Option<(&'a LoadedModel, Orders)>,
+    run: OnceCell<Option<OneRun>>,
 }
 
 /// What a search brought: the collected results, and whether it saw everything.
@@ -72,18 +80,23 @@ fn has_strands(unfolding: &Unfolding) -> bool {
 }
 
 impl<'a> Searcher<'a> {
-    pub fn new(unfolding: &'a Unfolding, model: &'a Model, options: &'a Options) -> Searcher<'a> {
+    pub fn new(unfolding: &'a Unfolding, model: &'a LoadedModel, options: &'a Options) -> Searcher<'a> {
         let (limits, grace) = (options.budget.limits(), options.budget.grace());
         let has_strands = has_strands(unfolding);
+        // Who wants every execution counted gets no classes, and who chose an engine gets that.
+        let may_class = options.outcomes != Outcomes::All && options.engine == EngineChoice::Auto;
+        let one_run = if may_class { one_run::orders(model).map(|orders| (model, orders)) } else { None };
         Searcher {
             unfolding,
-            model,
+            model: &model.model,
             estimate: Estimate::new(unfolding),
             choice: options.engine,
             limits,
             grace,
             has_strands,
             reach: OnceCell::new(),
+            one_run,
+            run: OnceCell::new(),
         }
     }
 
@@ -104,6 +117,8 @@ impl<'a> Searcher<'a> {
             grace: self.grace,
             has_strands,
             reach: OnceCell::new(),
+            one_run: self.one_run,
+            run: OnceCell::new(),
         }
     }
 
@@ -182,6 +197,9 @@ impl<'a> Searcher<'a> {
         if self.choice == EngineChoice::Sat {
             return self.with(EngineName::Sat, goal, None, &fresh, &mut visit);
         }
+        if let Some(found) = self.run_only(goal, &fresh, &mut visit) {
+            return found;
+        }
         self.with(EngineName::Enumerate, goal, Some(work), &fresh, &mut visit)
     }
 
@@ -203,11 +221,15 @@ impl<'a> Searcher<'a> {
         visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
         let mut waiting = vec![first.other(), first];
-        let mut budget = SOFT;
+        let is_wrong = self.run_once().is_some_and(OneRun::is_wrong);
+        let mut budget = if is_wrong { MOST_WRONG_WORK } else { SOFT };
         let mut last = None;
         while let Some(engine) = waiting.pop() {
             // The last engine left may work as long as the user lets it.
             let work = (!waiting.is_empty()).then_some(budget);
+            if is_wrong && budget > MOST_WRONG_WORK {
+                return Found { results: fresh(), exploration: Exploration::Incomplete(Stop::Work), engine };
+            }
             let found = self.with(engine, goal, work, fresh, visit);
             match &found.exploration {
                 // Whether a cut can be reached is asked in one way by all engines.
@@ -233,7 +255,7 @@ impl<'a> Searcher<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
-        self.with(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
+        self.by_engine(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
     }
 
     fn first(&self, goal: &Goal<'_>) -> EngineName {
@@ -244,8 +266,27 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    /// Explores with this engine, up to so much work if that is limited.
+    /// Explores with this engine, up to so much work if that is limited, unless one run is the answer.
     fn with<T>(
+        &self,
+        engine: EngineName,
+        goal: &Goal<'_>,
+        work: Option<u64>,
+        fresh: &impl Fn() -> T,
+        visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Found<T> {
+        if let Some(run) = self.run_once() {
+            let mut results = fresh();
+            let mut visitor = |execution: &Execution| visit(&mut results, execution);
+            if let Some(exploration) = run.explore(self.unfolding, goal, &mut visitor) {
+                let engine = if run.is_all() { EngineName::OneRun } else { engine };
+                return Found { results, exploration, engine };
+            }
+        }
+        self.by_engine(engine, goal, work, fresh, visit)
+    }
+
+    fn by_engine<T>(
         &self,
         engine: EngineName,
         goal: &Goal<'_>,
@@ -263,6 +304,28 @@ impl<'a> Searcher<'a> {
             exploration => exploration,
         };
         Found { results, exploration, engine }
+    }
+
+    /// The one run that may decide a large test. Small ones are counted whole.
+    fn run_once(&self) -> Option<&OneRun> {
+        let (model, orders) = self.one_run.filter(|_| self.has_strands && is_large(self.unfolding))?;
+        let watch = || Watch::new(&self.limits);
+        self.run.get_or_init(|| OneRun::new(self.unfolding, model, orders, &watch())).as_ref()
+    }
+
+    /// Of a large test that one run shows something wrong of, no more than that run is counted: the others are too many to
+    /// list, and have nothing to say that a search for it would not find.
+    fn run_only<T>(
+        &self,
+        goal: &Goal<'_>,
+        fresh: &impl Fn() -> T,
+        visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
+    ) -> Option<Found<T>> {
+        let run = self.run_once().filter(|run| run.is_wrong())?;
+        let mut results = fresh();
+        let first = Goal { multiplicity: Multiplicity::First, ..goal.clone() };
+        run.explore(self.unfolding, &first, &mut |execution| visit(&mut results, execution));
+        Some(Found { results, exploration: Exploration::Incomplete(Stop::Work), engine: EngineName::Enumerate })
     }
 
     /// Whether a cut can be reached, as far as so much work tells.

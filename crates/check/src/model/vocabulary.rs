@@ -55,16 +55,20 @@ pub enum Assumption {
     OrderingBarriers,
     /// `alike-elements`: elements of a tile that the same operations access alike are told apart by their values only.
     AlikeElements,
+    /// `one-run-decides`: what a thread reads depends on what others did before it and on nothing else
+    /// ([`fencepost_axiom::engine::determined`]).
+    OneRunDecides,
     /// `specified-names`: axioms and relations with roles mean what the specification says, so that a story may
     /// tell them in its words and cite its sections.
     SpecifiedNames,
 }
 
 impl Assumption {
-    const WORDS: [(&'static str, Assumption); 4] = [
+    const WORDS: [(&'static str, Assumption); 5] = [
         ("atomic-updates", Assumption::AtomicUpdates),
         ("ordering-barriers", Assumption::OrderingBarriers),
         ("alike-elements", Assumption::AlikeElements),
+        ("one-run-decides", Assumption::OneRunDecides),
         ("specified-names", Assumption::SpecifiedNames),
     ];
 

@@ -25,6 +25,7 @@ mod metamorphic;
 mod monotone;
 mod mutants;
 mod mutants_ptx;
+mod one_run;
 mod persist_buffer;
 mod waiting;
 mod x86_forms;

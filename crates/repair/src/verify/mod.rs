@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Raised};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Raised};
 use fencepost_axiom::execution::Execution;
 use fencepost_check::judge::question::looked_for;
 use fencepost_check::look::failing_waits::{self, Part};
 use fencepost_check::look::race::{Flags, RaceKey, RaceSet};
-use fencepost_check::look::search::{is_large, longest};
+use fencepost_check::look::search::{Searcher, is_large, longest};
 use fencepost_check::model::load::LoadedModel;
 use fencepost_check::options::Options;
-use fencepost_check::session::{EngineName, Executions, Session};
+use fencepost_check::session::Session;
 use fencepost_check::test::Test;
 use fencepost_program::EventId;
 use fencepost_program::lower::lower;
@@ -488,13 +488,11 @@ impl<'a> Verifier<'a> {
         goal: &Goal<'_>,
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Option<bool> {
-        let limits = Limits { work: Some(WORK), ..self.options.budget.limits() };
-        let mut visit = |execution: &Execution| {
+        let visit = |(): &mut (), execution: &Execution| {
             self.work(self.weight);
             visit(execution)
         };
-        let executions = Executions { unfolding, model: &self.model.model, limits };
-        match executions.explore(EngineName::Enumerate, goal, &mut visit) {
+        match Searcher::new(unfolding, self.model, self.options).run_bounded(goal, WORK, || (), visit).exploration {
             Exploration::Complete => Some(false),
             Exploration::Stopped => Some(true),
             Exploration::Incomplete(_) => None,

@@ -1,3 +1,5 @@
+//! A map as a sorted vector.
+
 use std::borrow::Borrow;
 use std::fmt::{Debug, Formatter};
 use std::ops::{Index, RangeBounds};

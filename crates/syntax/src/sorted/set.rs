@@ -1,3 +1,5 @@
+//! A set as a sorted vector.
+
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt::{Debug, Formatter};

@@ -344,7 +344,8 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         let executions = phrase::count(count.count, "execution");
         let outcomes = phrase::count(report.outcome_count(), "outcome");
         let whose = if report.undefined.is_some() { "the model has " } else { "" };
-        let _ = writeln!(text, "  {whose}{at_least}{executions}, {at_least}{outcomes}{more}");
+        let order = if report.counts_classes() { " up to the order of arrivals at mbarriers" } else { "" };
+        let _ = writeln!(text, "  {whose}{at_least}{executions}{order}, {at_least}{outcomes}{more}");
         if histogram == Histogram::Show {
             outcome_lines(&mut text, report);
         }

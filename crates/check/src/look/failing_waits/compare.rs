@@ -45,7 +45,7 @@ fn faults(written: &Written, model: &LoadedModel, split: Splitting, ends: Ends) 
     let program = &tests[0].program;
     let unfolding = unfold_accesses(program, &model.unfolding(DEFAULT_BOUND)).expect("an unfolding");
     let options = Options::default();
-    let searcher = Searcher::new(&unfolding, &model.model, &options);
+    let searcher = Searcher::new(&unfolding, model, &options);
     let filter = program.filter.as_ref().map(|filter| &filter.node);
     let (parts, replayer) = (split(&unfolding), OnceCell::new());
     let search = RaceSearch { unfolding: &unfolding, model, filter, searcher, parts: &parts, replayer: &replayer };
