@@ -228,9 +228,7 @@ impl Uses {
                 value.leaves(&mut leaves);
                 let own = event.rmw_partner;
                 let is_foreign = |leaf: &Leaf| match leaf {
-                    Leaf::Read(read) => {
-                        Some(*read) != own && run.candidate.local(*read).is_some_and(|read| is_mbarrier(read))
-                    }
+                    Leaf::Read(read) => Some(*read) != own && run.candidate.local(*read).is_some_and(is_mbarrier),
                     Leaf::BarrierResult(_) => true,
                 };
                 if leaves.iter().any(is_foreign) {

@@ -210,9 +210,9 @@ fn conflicts_are_ordered(
         operations.for_each(|operation| (is_operation[operation.read], is_operation[operation.write]) = (true, true));
         life.waits.iter().map(|(wait, _)| *wait).chain(life.init).for_each(|event| is_operation[event] = true);
     }
-    for local in run.candidate.inits()..run.candidate.events.len() {
+    for (local, is_operation) in is_operation.iter().enumerate().skip(run.candidate.inits()) {
         let event = run.event(unfolding, local);
-        if let (Some(location), false) = (event.location(), is_operation[local]) {
+        if let (Some(location), false) = (event.location(), is_operation) {
             accesses[location.index()].push((local, matches!(event.kind, EventKind::Write { .. })));
         }
     }

@@ -145,7 +145,7 @@ pub(super) fn run(unfolding: &Unfolding) -> Result<Run, Obstacle> {
     let mut stuck = None;
     for turns in [Turns::Long, Turns::Short] {
         let mut runner = Runner::new(unfolding, begin());
-        if runner.to_the_end(turns) == Ending::Exit {
+        if runner.run_on(turns) == Ending::Exit {
             return Ok(runner.run);
         }
         stuck = stuck.or_else(|| runner.stuck());
@@ -251,7 +251,7 @@ impl<'u> Runner<'u> {
         }
     }
 
-    fn to_the_end(&mut self, turns: Turns) -> Ending {
+    fn run_on(&mut self, turns: Turns) -> Ending {
         for init in 0..self.run.candidate.inits() {
             self.write(init);
         }
