@@ -128,6 +128,10 @@ pub fn reported(text: &str, subject: &Subject) -> Option<Reported> {
 /// What persistent memory may hold, after a crash.
 pub fn images(program: &Program, subject: &Subject) -> Option<BTreeSet<State>> {
     let asking_nothing = Program { claims: Vec::new(), ..program.clone() };
+    // Of a program without persistent memory, which may not ask about crashes, nothing is left.
+    if asking_nothing.terms().is_empty() {
+        return Some([State::new()].into());
+    }
     reported(&asking_nothing.text(), subject).map(|reported| reported.states)
 }
 
