@@ -2,29 +2,17 @@
 
 use fencepost_program::unfolding::Unfolding;
 
-use super::mbarriers::Life;
 use super::run::Run;
 use super::{Orders, set_barriers};
 use crate::bits::{Relation, Shape, kernel};
 use crate::evaluate::Evaluator;
 use crate::model::BaseRelation;
 
-/// Evaluates the model with reads-from that holds only this: a wait for a phase observes all its operations, and those of the
-/// phases before. What the axioms say of it is no matter: it is a part of many executions and none itself.
-pub(super) fn evaluate(run: &Run, lives: &[Life], evaluator: &mut Evaluator<'_>) {
-    let shape = run.candidate.shape;
-    let mut observed = Relation::empty(shape);
-    for life in lives {
-        for (wait, over) in &life.waits {
-            let operations = life.phases.iter().take(*over).flat_map(|phase| &phase.operations);
-            operations
-                .map(|operation| operation.write)
-                .chain(life.init)
-                .for_each(|write| observed.insert(write, *wait));
-        }
-    }
+/// Evaluates the model with this for reads-from. What the axioms say of it is no matter: it is a part of many executions and
+/// none itself.
+pub(super) fn evaluate(run: &Run, observed: &Relation, evaluator: &mut Evaluator<'_>) {
     set_barriers(run, evaluator);
-    let nothing = Relation::empty(shape);
+    let nothing = Relation::empty(run.candidate.shape);
     evaluator.set(BaseRelation::Rf, observed.bits());
     evaluator.set(BaseRelation::SyncFence, nothing.bits());
     evaluator.set(BaseRelation::Co, nothing.bits());

@@ -12,6 +12,7 @@ use fencepost_program::value::Value;
 use super::Obstacle;
 use super::credit::Credited;
 use super::run::Run;
+use crate::bits::{Relation, Shape};
 
 /// What an operation brings to its phase.
 #[derive(Copy, Clone, PartialEq, Eq, Default, Debug)]
@@ -84,6 +85,19 @@ pub(super) fn lives(unfolding: &Unfolding, run: &Run) -> Result<Vec<Life>, Obsta
         }
     }
     Ok(lives.into_iter().flatten().collect())
+}
+
+/// A wait for a phase observes all its operations, and those of the phases before.
+pub(super) fn observed(lives: &[Life], shape: Shape) -> Relation {
+    let mut observed = Relation::empty(shape);
+    for life in lives {
+        for (wait, over) in &life.waits {
+            let operations = life.phases.iter().take(*over).flat_map(|phase| &phase.operations);
+            let writes = operations.map(|operation| operation.write).chain(life.init);
+            writes.for_each(|write| observed.insert(write, *wait));
+        }
+    }
+    observed
 }
 
 impl Life {

@@ -36,7 +36,7 @@ use fencepost_program::unfolding::{EventKind, Unfolding};
 use fencepost_syntax::cat::CheckRole;
 
 use self::credit::Credited;
-use self::mbarriers::{Life, lives};
+use self::mbarriers::{Life, lives, observed};
 use self::run::{Ending, Run};
 use super::bounds::Bounds;
 use super::raised::{flagged, shrinks};
@@ -155,7 +155,7 @@ fn decide(
         return Err(Obstacle::Foreign);
     }
     let lives = lives(unfolding, run)?;
-    credit::evaluate(run, &lives, evaluator);
+    credit::evaluate(run, &observed(&lives, run.candidate.shape), evaluator);
     let credited = Credited::new(unfolding, run, orders, evaluator);
     for life in &lives {
         life.completes_as_a_whole(&credited)?;

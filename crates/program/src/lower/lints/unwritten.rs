@@ -1,6 +1,8 @@
 //! Registers of real PTX and variables of C that are read where nothing can have been written to them. They are taken as
 //! 0, which is hardly what the author meant: in PTX and in C (C11 6.7.9, paragraph 10) they may hold anything.
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 use fencepost_syntax::{Diagnostic, limits};
@@ -100,7 +102,7 @@ fn starts(code: &[Instruction]) -> SortedSet<usize> {
 fn written(code: &[Instruction], starts: &SortedSet<usize>) -> SortedMap<usize, Registers> {
     let mut before: SortedMap<usize, Registers> =
         starts.first().map(|start| (*start, Registers::default())).into_iter().collect();
-    let mut work: SortedSet<usize> = before.keys().copied().collect();
+    let mut work: BTreeSet<usize> = before.keys().copied().collect();
     while let Some(start) = work.pop_first() {
         let mut now = before[&start].clone();
         let end = starts.range(start + 1..).next().copied().unwrap_or(code.len());

@@ -6,7 +6,9 @@
 //! Two deviations from the peer, both of them defects there: barriers of different GPUs are never grouped, and an arrive
 //! never waits.
 
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use std::collections::BTreeSet;
+
+use fencepost_syntax::sorted::SortedMap;
 
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, Place};
@@ -58,7 +60,7 @@ pub(super) struct Matchings<'u> {
     group_of: SortedMap<EventId, usize>,
     /// One per group; all choices of all of them are tried. Empty once they have been.
     releases: Option<Vec<Release>>,
-    found: SortedSet<BarrierMatching>,
+    found: BTreeSet<BarrierMatching>,
     held: u64,
 }
 
@@ -70,7 +72,7 @@ impl<'u> Matchings<'u> {
             .collect();
         let releases = Some(groups.iter().map(Release::first).collect());
         let traces = traces.to_vec();
-        Matchings { unfolding, traces, groups, group_of, releases, found: SortedSet::new(), held: 0 }
+        Matchings { unfolding, traces, groups, group_of, releases, found: BTreeSet::new(), held: 0 }
     }
 
     /// Of a group that was released in this matching, only that release is of interest.

@@ -9,6 +9,8 @@
 //! Where more threads than its count may arrive, which of them form a generation depends on who comes first: those orders
 //! are searched. Everywhere else the order cannot matter, and one is enough.
 
+use std::collections::BTreeSet;
+
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
 
 use crate::ids::{EventId, ThreadId, TraceId};
@@ -71,8 +73,8 @@ pub(super) struct Matchings<'u> {
     /// What the search is to lead to, if only that is of interest.
     wanted: Option<BarrierMatching>,
     work: Vec<Moment>,
-    seen: SortedSet<Moment>,
-    found: SortedSet<BarrierMatching>,
+    seen: BTreeSet<Moment>,
+    found: BTreeSet<BarrierMatching>,
     held: u64,
 }
 
@@ -91,7 +93,7 @@ impl<'u> Matchings<'u> {
             open: SortedMap::new(),
             done: SortedMap::new(),
         };
-        Matchings { run, wanted: None, work: vec![start], seen: SortedSet::new(), found: SortedSet::new(), held: 0 }
+        Matchings { run, wanted: None, work: vec![start], seen: BTreeSet::new(), found: BTreeSet::new(), held: 0 }
     }
 
     pub(super) fn lead_to(&mut self, matching: &BarrierMatching) {
