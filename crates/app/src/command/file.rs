@@ -128,11 +128,9 @@ impl Desk {
             file.stop(&ended.into());
         }
         for Pending { test, model, .. } in locked(&self.pending).drain(..) {
-            let Some(checked) =
-                file.tests.get(test).map(|test| fencepost_check::undecided(test, &model, options, ended.into()))
-            else {
-                continue;
-            };
+            let undecided = |test| fencepost_check::undecided(test, &model, options, ended.into());
+            let Some(mut checked) = file.tests.get(test).map(|test| undecided(test)) else { continue };
+            words::put_into_words(&mut checked.report);
             file.push(test, model, checked);
         }
         file
@@ -372,4 +370,23 @@ fn slips(tests: &[Test]) -> Vec<Diagnostic> {
         .filter(is_slip)
         .map(|found| Diagnostic::warning(found.span, format!("{} has no model", found.what)));
     shown.map(|warning| warning.label("not known here")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_given_up_has_a_reason() {
+        let text = "PTX t\n{ nvm x = 0; }\nP0@cta 0 { st.relaxed.gpu.u32 [x], 1; }\ncrash exists (x = 1)\n";
+        let tests = fencepost_check::load(&Source::new("t.litmus", text)).0;
+        let desk = Desk::default();
+        locked(&desk.file).tests = tests.into_iter().map(Arc::new).collect();
+        let model = Arc::new(Models::shipped("sbrp").expect("shipped"));
+        locked(&desk.pending).push_back(Pending { test: 0, model, readings: Settings::default() });
+        let file = desk.give_up(&Input::Stdin, &Options::default(), Ended::Time);
+        let report = &file.results[0].checked.report;
+        let reasons = [report.why.as_ref(), report.crashes.as_ref().and_then(|found| found.questions[0].why.as_ref())];
+        assert!(reasons.iter().all(|why| why.is_some_and(|why| why.message.contains("time limit"))), "{reasons:?}");
+    }
 }
