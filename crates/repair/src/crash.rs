@@ -22,7 +22,7 @@ use fencepost_program::{EventId, ThreadId};
 use fencepost_report::crash::{Crashes, RecoveryAnswer};
 use fencepost_report::piece::Piece;
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Missing, Report};
+use fencepost_report::{Missing, RaceAnswer, Report};
 use fencepost_syntax::instruction::{Instruction, Operand};
 use fencepost_syntax::litmus::{Arch, Comparison, Litmus, QuestionKind, print};
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
@@ -192,7 +192,23 @@ impl Attempt<'_> {
             return false;
         }
         let report = check_as_read(test, self.model, self.options).report;
-        self.promise.is_kept(&report) && !is_worse(self.before, &report)
+        self.promise.is_kept(&report) && !is_worse(self.before, &report) && !self.adds_races(test)
+    }
+
+    /// Whether accesses race in the changed test that did not, or that may.
+    fn adds_races(&self, test: &Test) -> bool {
+        let before = &self.before.races;
+        if !matches!(before.answer, RaceAnswer::None | RaceAnswer::Found) {
+            return false;
+        }
+        // Whether nothing races is known of executions that were counted.
+        let options = Options { races: Wanted::Yes, outcomes: Outcomes::Capped, ..self.options.clone() };
+        let after = check_as_read(test, self.model, &options).report.races;
+        match after.answer {
+            RaceAnswer::None | RaceAnswer::NotDefined => false,
+            RaceAnswer::Found => !before.more && (after.more || after.pairs.len() > before.pairs.len()),
+            RaceAnswer::Depends | RaceAnswer::Unknown | RaceAnswer::NotAsked => before.answer == RaceAnswer::None,
+        }
     }
 
     /// How many states crashes of the changed program leave; None if the one that broke the promise is among them.
@@ -339,7 +355,8 @@ fn all(litmus: &Litmus, source: &Source, helps: &Helps) -> Vec<Guess> {
     guesses
 }
 
-/// An access as a `prel` or `pacq` of each scope that is wider than its own: the number of the scope, and the text.
+/// An access as a `prel` or `pacq` of each scope that is wider than its own, or its own if it is neither yet: the number of the
+/// scope, and the text. A narrower one would leave threads out that the access has been strong to.
 fn scoped(tree: &Instruction, source: &Source) -> Vec<(u32, String)> {
     let own = match tree.opcode.node.as_str() {
         "prel" | "st" => "prel",
@@ -353,7 +370,9 @@ fn scoped(tree: &Instruction, source: &Source) -> Vec<(u32, String)> {
     };
     let is_same = tree.opcode.node == own;
     let before = words.iter().filter_map(|word| SCOPES.iter().position(|scope| scope == word)).next();
-    let least = before.filter(|_| is_same).map_or(0, |at| at + 1);
+    let is_system = words.iter().any(|word| matches!(*word, "volatile" | "mmio"));
+    let before = before.or_else(|| is_system.then(|| SCOPES.len() - 1));
+    let least = before.map_or(0, |at| if is_same { at + 1 } else { at });
     const STRENGTH: [&str; 5] = ["weak", "relaxed", "acquire", "release", "volatile"];
     let kept: Vec<&str> =
         words.iter().copied().filter(|word| !SCOPES.contains(word) && !STRENGTH.contains(word)).collect();

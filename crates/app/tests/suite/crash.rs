@@ -155,6 +155,22 @@ fn a_crash_may_come_before_a_loop_is_cut() {
     assert!(!run.out.contains("crash exists (y=1): possible"), "{}", run.out);
 }
 
+/// A message through a flag, with these ends.
+fn message(release: &str, acquire: &str) -> String {
+    format!(
+        "PTX t\n{{ nvm .global .u32 x = 0; nvm .global .u32 y = 0; .global .u32 f = 0; }}\nP0@cta 0, gpu 0 {{\n  st.global.u32 \
+         [x], 1;\n  {release} [f], 1;\n}}\nP1@cta 1, gpu 0 {{\nL: {acquire} %r1, [f];\n  setp.ne.u32 %p1, %r1, 1;\n  @%p1 bra \
+         L;\n  st.global.u32 [y], 1;\n}}\ncrash ~exists (y = 1 /\\ x = 0)\n"
+    )
+}
+
+#[test]
+fn a_repair_never_narrows_a_scope() {
+    let run = checked(&message("prel.gpu.u32", "ld.relaxed.gpu.u32"), &["--model", "epoch-buffered"]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("missing: `pacq.gpu.u32 %r1, [f]`"), "{}", run.out);
+}
+
 #[test]
 fn models_are_compared_by_what_crashes_leave() {
     let folder = Folder::new();
