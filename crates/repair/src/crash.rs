@@ -327,10 +327,19 @@ fn all(litmus: &Litmus, source: &Source, helps: &Helps) -> Vec<Guess> {
     let (mut releases, mut acquires) = (Vec::new(), Vec::new());
     for (index, thread) in litmus.threads.iter().enumerate().filter(|(_, thread)| thread.arch == Arch::Ptx) {
         let id = ThreadId::new(index);
+        let last = thread.body.iter().filter_map(instruction).count().saturating_sub(1);
         for (at, tree) in thread.body.iter().filter_map(instruction).enumerate() {
             let anchor = Anchor { thread: id, span: tree.span(), side: Side::Before };
             let insert = |text: &str| Change::Insert { at: vec![(anchor, format!("{text};"))] };
             if at > 0 && helps.orders(id, tree.span().start) {
+                guesses.push(Guess::one(insert("ofence"), ORDER));
+                guesses.push(Guess::one(insert("dfence"), DURABILITY));
+            }
+            // What waits for the end of the thread, a kernel or the host, goes on when its persists are durable.
+            let is_end = at == last && !matches!(tree.opcode.node.as_str(), "ret" | "exit" | "bra");
+            if is_end && helps.orders(id, tree.span().start + 1) {
+                let behind = Anchor { side: Side::After, ..anchor };
+                let insert = |text: &str| Change::Insert { at: vec![(behind, format!("{text};"))] };
                 guesses.push(Guess::one(insert("ofence"), ORDER));
                 guesses.push(Guess::one(insert("dfence"), DURABILITY));
             }

@@ -172,6 +172,16 @@ fn a_repair_never_narrows_a_scope() {
 }
 
 #[test]
+fn a_fence_is_missing_at_the_end_of_a_kernel() {
+    let text = "PTX t\n{ nvm .global .u32 x = 0; nvm .global .u32 y = 0; .launch 0 -> 1; }\nP0@cta 0, gpu 0, kernel 0 {\n  \
+                st.global.u32 [x], 1;\n}\nP1@cta 1, gpu 0, kernel 1 {\n  st.global.u32 [y], 1;\n}\ncrash ~exists (y = 1 /\\ x = \
+                0)\n";
+    let run = checked(text, &[]);
+    assert_eq!(run.code, 1, "{}{}", run.out, run.err);
+    assert!(run.out.contains("missing: `dfence` in P0"), "{}", run.out);
+}
+
+#[test]
 fn models_are_compared_by_what_crashes_leave() {
     let folder = Folder::new();
     folder.write("t.litmus", unordered(LOST));
