@@ -182,6 +182,14 @@ fn a_fence_is_missing_at_the_end_of_a_kernel() {
 }
 
 #[test]
+fn a_race_over_a_narrow_release_of_persists_is_mended_by_its_scope() {
+    let run = checked(&message("prel.cta.u32", "pacq.gpu.u32"), &[]);
+    assert!(run.out.contains("data-race on f"), "{}", run.out);
+    let race = run.out.split("data-race on f").nth(1).unwrap_or_default();
+    assert!(race.contains("missing: `.gpu` on P0's `prel.cta.u32 [f], 1`"), "{}", run.out);
+}
+
+#[test]
 fn models_are_compared_by_what_crashes_leave() {
     let folder = Folder::new();
     folder.write("t.litmus", unordered(LOST));

@@ -267,7 +267,7 @@ fn strengthen(instruction: &mut Instruction, semantics: Option<Semantics>, scope
 fn semantics_position(instruction: &Instruction) -> Option<usize> {
     let position = |head: &str| instruction.modifiers.iter().position(|word| word.node == head);
     match instruction.opcode.node.as_str() {
-        "ld" | "st" | "atom" | "red" | "fence" => Some(0),
+        "ld" | "st" | "atom" | "red" | "fence" | "prel" | "pacq" => Some(0),
         // `expect_tx` and `complete_tx` alone are always relaxed.
         "mbarrier" => {
             let arrives = position("arrive").or(position("arrive_drop"));

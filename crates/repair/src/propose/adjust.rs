@@ -109,6 +109,7 @@ fn read_only(scene: &Scene<'_>, here: Here<'_>) -> Option<Edit> {
 fn speaks(here: Here<'_>) -> bool {
     match here.opcode() {
         "ld" | "st" | "atom" | "red" => !here.has("async") && !here.has("weak"),
+        "prel" | "pacq" => true,
         "fence" => !here.has("proxy"),
         "mbarrier" => ["arrive", "arrive_drop", "try_wait", "test_wait"].into_iter().any(|word| here.has(word)),
         _ => false,
@@ -129,6 +130,9 @@ fn scope(scene: &Scene<'_>, here: Here<'_>, common: Scope) -> Option<Edit> {
     if narrow >= common {
         return None;
     }
+    // The next scope that these have.
+    let is_persist = matches!(here.opcode(), "prel" | "pacq");
+    let common = if is_persist && common == Scope::Cluster { Scope::Gpu } else { common };
     let (reason, section) = too_narrow(scene, here.thread, here.span(), common)?;
     let (thread, span) = (here.thread, here.span());
     let change = match is_rewritten {
