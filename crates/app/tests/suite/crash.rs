@@ -210,6 +210,8 @@ fn what_is_wrong_about_crashes_is_said_at_its_place() {
         ("PTX t\n{ nvm .const .u32 c = 0; }\nP0@cta 0, gpu 0 { ld.const.u32 %r1, [c]; }\ncrash exists (c = 1)\n".to_owned(), "`c` is constant memory", "2:3"),
         ("PTX t\n{ x = 0; }\nP0@cta 0, gpu 0 { st.relaxed.gpu.u32 [x], 1; }\ncrash exists (x = 1)\n".to_owned(), "no location is declared `nvm`", "4:1"),
         ("PTX t\n{ nvm x = 0; }\nP0@cta 0, gpu 0 { st.relaxed.gpu.u32 [x], 1; }\nP1@x86 { ofence; }\ncrash exists (x = 1)\n".to_owned(), "`ofence` is an operation of GPU threads", "4:10"),
+        ("C t\n{ nvm x = 0; }\nP0 (int* x) { *x = 1; }\ncrash exists (x = 1)\n".to_owned(), "`nvm` stands in a test that is not PTX", "2:3"),
+        ("X86 t\n{ nvm x = 0; }\n P0 ;\n mov [x], $1 ;\ncrash exists (x = 1)\n".to_owned(), "`nvm` stands in a test that is not PTX", "2:3"),
         (format!("{head}crash exists (v = 1)\n"), "a crash leaves nothing of `v`", "4:15"),
         (format!("{head}recover forall (x = 1)\n"), "there is no recovery program", "4:1"),
         (format!("{head}recover {{ P0@cta 0 {{ L: bra L; }} }}\n"), "P0 of the recovery program never ends", "4:25"),

@@ -118,15 +118,21 @@ impl Parser<'_> {
 
     /// `nvm` before a declaration, and not a location of that name.
     fn at_persistent(&self) -> bool {
-        let begins =
-            self.cursor.ahead(1).kind == Kind::Word || [".", "[", "*"].iter().any(|mark| self.cursor.is(1, mark));
-        self.arch == Arch::Ptx && self.cursor.at(NVM) && begins
+        let is_ptx = self.arch == Arch::Ptx;
+        let begins = self.cursor.ahead(1).kind == Kind::Word
+            || is_ptx && [".", "[", "*"].iter().any(|mark| self.cursor.is(1, mark));
+        self.cursor.at(NVM) && begins
     }
 
     /// `nvm x = 0`, `nvm .global .u32 x = 0`: the location that is declared behind the word survives a crash.
     fn persistent(&mut self, declarations: &mut Declarations) -> Option<()> {
         let word = self.cursor.here();
         self.cursor.bump();
+        if self.arch != Arch::Ptx {
+            let error = Diagnostic::error(word, format!("`{NVM}` stands in a test that is not PTX"));
+            let help = "no model here says what a crash leaves of other programs: write the threads in PTX";
+            self.cursor.report(error.label("persistent memory").help(help));
+        }
         let before = declarations.len();
         self.declaration(declarations)?;
         for declaration in declarations.iter_mut().skip(before) {
