@@ -150,8 +150,9 @@ pub(crate) struct Limits {
     /// The search engine; all give the same answers
     #[arg(long, value_enum, default_value_t)]
     pub(crate) engine: Engine,
-    /// The most bytes of a write to persistent memory that a crash keeps or loses together [default: all of an access]
-    #[arg(long, value_name = "BYTES")]
+    /// The most bytes of a write to persistent memory that a crash keeps or loses together, a power of two [default: all of an
+    /// access, or the parts into which accesses that overlap it cut it]
+    #[arg(long, value_name = "BYTES", value_parser = granularity)]
     pub(crate) persist_granularity: Option<NonZeroU32>,
 }
 
@@ -467,6 +468,12 @@ fn bytes(text: &str) -> Result<u64, BadQuantity> {
         .ok_or(BadQuantity("write bytes, or a number with K, M or G: 500M"))
 }
 
+/// Bytes that persist together: aligned groups of any other number would not line up with accesses.
+fn granularity(text: &str) -> Result<NonZeroU32, BadQuantity> {
+    let number = text.trim().parse::<NonZeroU32>().ok();
+    number.filter(|number| number.is_power_of_two()).ok_or(BadQuantity("write a power of two: 1, 2, 4, 8, 16, 32 …"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,6 +486,8 @@ mod tests {
         assert_eq!(bytes("2GiB"), Ok(2 << 30));
         assert_eq!(bytes("12"), Ok(12));
         assert!(bytes("many").is_err() && bytes("99999999999999999999G").is_err());
+        assert_eq!(granularity("32").map(NonZeroU32::get), Ok(32));
+        assert!(granularity("3").is_err() && granularity("0").is_err() && granularity("some").is_err());
     }
 
     #[test]

@@ -190,6 +190,12 @@ fn a_race_over_a_narrow_release_of_persists_is_mended_by_its_scope() {
 }
 
 #[test]
+fn a_granularity_is_a_power_of_two() {
+    let run = checked(&unordered(LOST), &["--persist-granularity", "3"]);
+    assert!(run.code == 2 && run.err.contains("a power of two"), "{}{}", run.out, run.err);
+}
+
+#[test]
 fn models_are_compared_by_what_crashes_leave() {
     let folder = Folder::new();
     folder.write("t.litmus", unordered(LOST));
