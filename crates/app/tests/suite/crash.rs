@@ -139,22 +139,6 @@ fn a_crash_that_was_found_before_the_time_limit_stands() {
     assert!(run.out.contains("crash exists (x0=2): not known (the time limit was reached)"), "{}", run.out);
 }
 
-#[test]
-fn a_crash_may_come_before_a_loop_is_cut() {
-    let text = "PTX t\n{ nvm .global .u32 x = 0; }\nP0@cta 0, gpu 0 {\nL: atom.relaxed.gpu.global.add.u32 %r1, [x], 1;\n  bra \
-                L;\n}\ncrash exists (x = 2)\ncrash ~exists (x = 1)\ncrash exists (x = 1000)\n";
-    let run = checked(text, &["--explain"]);
-    assert!(run.out.contains("crash exists (x=2): possible"), "{}", run.out);
-    assert!(run.out.contains("crash ~exists (x=1): possible, but the test says it must not be"), "{}", run.out);
-    assert!(run.out.contains("crash exists (x=1000): not known (a loop was cut"), "{}", run.out);
-    // A kernel that waits for the end of the loop has not started.
-    let text = "PTX t\n{ nvm .global .u32 x = 0; nvm .global .u32 y = 0; .launch 0 -> 1; }\nP0@cta 0, gpu 0, kernel 0 {\nL: \
-                atom.relaxed.gpu.global.add.u32 %r1, [x], 1;\n  bra L;\n}\nP1@cta 1, gpu 0, kernel 1 { st.global.u32 [y], 1; \
-                }\ncrash exists (y = 1)\n";
-    let run = checked(text, &[]);
-    assert!(!run.out.contains("crash exists (y=1): possible"), "{}", run.out);
-}
-
 /// A message through a flag, with these ends.
 fn message(release: &str, acquire: &str) -> String {
     format!(

@@ -30,8 +30,6 @@ use crate::session::Session;
 
 /// How many prefixes and durable sets are gone through by the definition, in all executions of a test.
 const MOST_LITERAL: u64 = 20_000;
-/// How many beginnings of runs that a bound cut are looked at.
-const MOST_BEGINNINGS: u32 = 2_000;
 
 /// Whether anything about crashes is to be answered.
 pub fn is_asked(program: &Program) -> bool {
@@ -137,9 +135,6 @@ impl<'a> Search<'a> {
             }
         }
         let why = totals.ended.take().or(why);
-        if matches!(why, Some(Why::Bound(_))) && totals.found.iter().any(Option::is_none) {
-            self.find_in_beginnings(&mut evaluator, &mut totals.found);
-        }
         let counted = Count { count: totals.executions, complete: why.is_none() && !self.is_enough(&totals) };
         let mut answers = CrashAnswers { executions: Some(counted), ..CrashAnswers::default() };
         answers.states = std::mem::take(&mut totals.states);
@@ -153,24 +148,6 @@ impl<'a> Search<'a> {
         answers.findings = totals.found.into_iter().map(finding).collect();
         self.cross_check(engine, &mut answers);
         answers
-    }
-
-    /// A run that a bound cut is the beginning of one, and a crash may come in it. What it leaves is possible; nothing is said of
-    /// what it does not leave. A kernel that starts after another has ended is not looked at so: that end is behind the cut.
-    fn find_in_beginnings(&self, evaluator: &mut crash::CrashEvaluator<'_>, found: &mut Vec<Option<Found>>) {
-        let launches = !self.unfolding.kernel_order.is_empty() || !self.unfolding.dependent_launches.is_empty();
-        if launches || self.unfolding.events.iter().any(|event| event.call.is_some()) {
-            return;
-        }
-        let mut totals = Totals { found: std::mem::take(found), ..Totals::default() };
-        let mut left = MOST_BEGINNINGS;
-        self.each(Ends::Cut, &mut |execution: &Execution| {
-            left -= 1;
-            let goes_on = self.add(evaluator, execution, &mut totals);
-            let is_enough = left == 0 || totals.found.iter().all(Option::is_some);
-            if is_enough { ControlFlow::Break(()) } else { goes_on }
-        });
-        *found = totals.found;
     }
 
     /// Every answer is open.

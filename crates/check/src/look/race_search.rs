@@ -314,17 +314,7 @@ pub fn ends(unfolding: &Unfolding, execution: &Execution) -> Ends {
         let trace = unfolding.traces.get(trace.index());
         trace.is_some_and(|trace| matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted))
     };
-    let is_cut = |trace: &TraceId| {
-        let trace = unfolding.traces.get(trace.index());
-        trace.is_some_and(|trace| matches!(trace.end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. }))
-    };
-    if execution.traces.iter().any(is_cut) {
-        Ends::Cut
-    } else if execution.traces.iter().all(exits) {
-        Ends::Terminating
-    } else {
-        Ends::Stuck
-    }
+    if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
 }
 
 /// Why an exploration has not seen everything.
