@@ -125,20 +125,6 @@ fn persists_are_torn_where_the_hardware_keeps_fewer_bytes_together() {
     assert!(!run.out.contains("missing:"), "no single change mends it: {}", run.out);
 }
 
-#[test]
-fn a_crash_that_was_found_before_the_time_limit_stands() {
-    let names: Vec<String> = (0..24).map(|at| format!("x{at}")).collect();
-    let declared: String = names.iter().map(|name| format!("nvm .global .u32 {name} = 0; ")).collect();
-    let stores: String = names.iter().map(|name| format!("st.global.u32 [{name}], 1; ")).collect();
-    let text = format!(
-        "PTX t\n{{ {declared}}}\nP0@cta 0, gpu 0 {{ {stores}}}\ncrash exists (x0 = 0)\ncrash exists (x0 = 2)\n"
-    );
-    let run = checked(&text, &["--time-limit", "2"]);
-    assert_eq!(run.code, 3, "{}{}", run.out, run.err);
-    assert!(run.out.contains("crash exists (x0=0): possible"), "{}", run.out);
-    assert!(run.out.contains("crash exists (x0=2): not known (the time limit was reached)"), "{}", run.out);
-}
-
 /// A message through a flag, with these ends.
 fn message(release: &str, acquire: &str) -> String {
     format!(

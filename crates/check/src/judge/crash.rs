@@ -83,15 +83,12 @@ pub struct Search<'a> {
 /// What persistent memory may hold after a crash, with a crash that leaves it.
 pub type Images = BTreeMap<CrashState, Crashed>;
 
-/// A crash of an execution that leaves what a question looks for.
-type Found = (Execution, Crash, CrashState);
-
 /// What a search has gathered.
 #[derive(Default)]
 struct Totals {
     states: BTreeMap<CrashState, u64>,
     executions: u64,
-    found: Vec<Option<Found>>,
+    found: Vec<Option<(Execution, Crash, CrashState)>>,
     /// By what persistent memory holds.
     images: Images,
     /// An execution or a limit ended it.
@@ -192,13 +189,11 @@ impl<'a> Search<'a> {
             totals.ended = Some(Why::Internal("an execution has no state to crash in".to_owned()));
             return ControlFlow::Break(());
         };
-        // What was found before a limit stands, though the execution may leave more.
-        let is_over = budget.is_over();
-        if is_over {
-            totals.ended = Some(why_open(if budget.is_cancelled() { Stop::Cancelled } else { Stop::Time }));
-        } else {
-            totals.executions = totals.executions.saturating_add(execution.weight);
+        if !go_on() || budget.is_over() {
+            totals.ended = Some(why_open(Stop::Time));
+            return ControlFlow::Break(());
         }
+        totals.executions = totals.executions.saturating_add(execution.weight);
         for (state, crash) in states {
             let count = totals.states.entry(state.clone()).or_default();
             let is_new = *count == 0;
@@ -215,7 +210,7 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        if is_over || self.is_enough(totals) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.is_enough(totals) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn keep(&self, execution: &Execution, crash: &Crash, state: &CrashState, images: &mut Images) {
@@ -227,7 +222,7 @@ impl<'a> Search<'a> {
         });
     }
 
-    fn confirmed(&self, (execution, crash, state): Found) -> Answer<Crashed> {
+    fn confirmed(&self, (execution, crash, state): (Execution, Crash, CrashState)) -> Answer<Crashed> {
         let shown = Shown { execution: Arc::new(execution), of: Arc::clone(self.unfolding) };
         let crashed = Crashed { shown, crash, state };
         match confirm(self.session.model, self.terms, &crashed) {
