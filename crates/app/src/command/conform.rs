@@ -18,8 +18,7 @@ use fencepost_machine::lostpop::rules::Rules;
 use fencepost_machine::model::Model;
 use fencepost_machine::setup::Setup;
 use fencepost_syntax::Source;
-use fencepost_tell::output::Status;
-use fencepost_tell::words;
+use fencepost_tell::output::{self, Status};
 
 use super::check::engine;
 use super::compare::side;
@@ -56,6 +55,19 @@ struct Tally {
     bad_input: bool,
     disagree: bool,
     undecided: bool,
+}
+
+impl Tally {
+    /// One published answer. The steps lead to what was not seen.
+    fn add(&mut self, title: &str, agreement: &Agreement, steps: &[String]) {
+        self.total += 1;
+        self.lines.push_str(&output::conform::line(title, agreement, steps));
+        match agreement {
+            Agreement::Agrees | Agreement::Unseen => self.agree += 1,
+            Agreement::Differs(_) => self.disagree = true,
+            Agreement::Undecided(_) => self.undecided = true,
+        }
+    }
 }
 
 pub(crate) fn run(options: &cli::Conform) -> Exit {
@@ -103,7 +115,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
             }
         },
     );
-    terminal::out(&format!("{agree} of {total} agree\n"));
+    terminal::out(&output::conform::total(agree, total));
     // Nothing that agrees is no agreement.
     if total == 0 {
         let what = "no row of `expected.csv`, and no verdict of a test";
@@ -251,24 +263,7 @@ fn check(job: &Job, options: &Options) -> Tally {
             let title = format!("{}{row},{},{}", job.name, side.name(), property.name());
             // A row of a template expects its own words to hold.
             let (agreement, trace) = judge(test, side, *property, expected.unwrap_or(Expected::Pass), options);
-            tally.total += 1;
-            match agreement {
-                Agreement::Agrees => tally.agree += 1,
-                Agreement::Unseen => {
-                    tally.agree += 1;
-                    tally.lines.push_str(&format!("{title}: allowed, not seen\n"));
-                    let step = |(at, step): (usize, &String)| format!("    {:>3}  {step}\n", at + 1);
-                    tally.lines.extend(trace.iter().enumerate().map(step));
-                }
-                Agreement::Differs(what) => {
-                    tally.lines.push_str(&format!("{title}: {what}\n"));
-                    tally.disagree = true;
-                }
-                Agreement::Undecided(what) => {
-                    tally.lines.push_str(&format!("{title}: {what}\n"));
-                    tally.undecided = true;
-                }
-            }
+            tally.add(&title, &agreement, &trace);
         }
     }
     tally
@@ -288,8 +283,7 @@ fn judge(
             if property == Property::Termination {
                 (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
             }
-            let mut report = fencepost_check::check(test, model, &options).report;
-            words::put_into_words(&mut report);
+            let report = fencepost_check::check(test, model, &options).report;
             (conform::agreement(property, expected, &report), Vec::new())
         }
         Side::Machine(setup) => {
@@ -297,8 +291,7 @@ fn judge(
                 Property::Seen => operational::Trace::Shortest,
                 Property::Condition | Property::Termination => operational::Trace::None,
             };
-            let mut report = operational::run(test, setup, &operational::Options { trace, ..machine_options(options) });
-            words::put_machine_into_words(&mut report);
+            let report = operational::run(test, setup, &operational::Options { trace, ..machine_options(options) });
             let agreement = conform::of_verdict(property, expected, &report.verdict, report.why.as_ref());
             (agreement, report.questions.into_iter().next().and_then(|answer| answer.trace).unwrap_or_default())
         }
@@ -313,32 +306,16 @@ fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Optio
         let (name, verdict, why) = match row.by {
             By::Axioms(name) => {
                 let Some(model) = models.iter().find(|model| model.name == name) else { continue };
-                let mut report = fencepost_check::check(test, model, options).report;
-                words::put_into_words(&mut report);
+                let report = fencepost_check::check(test, model, options).report;
                 (name.to_owned(), report.verdict, report.why)
             }
             By::LostPop => {
-                let mut report = operational::run(test, &lost_pop(), &machine_options(options));
-                words::put_machine_into_words(&mut report);
+                let report = operational::run(test, &lost_pop(), &machine_options(options));
                 (report.machine, report.verdict, report.why)
             }
         };
-        tally.total += 1;
-        let found = neutral::reachable(test, &verdict);
-        if found == Some(row.expected) {
-            tally.agree += 1;
-            continue;
-        }
-        match found {
-            Some(_) => tally.disagree = true,
-            None => tally.undecided = true,
-        }
-        let found = match (found, why) {
-            (Some(found), _) => found.word().to_owned(),
-            (None, Some(why)) => format!("{} ({})", verdict.word(), why.message),
-            (None, None) => verdict.word().to_owned(),
-        };
-        tally.lines.push_str(&format!("{},{name}: expected {}, found {found}\n", test.name(), row.expected.word()));
+        let agreement = conform::of_reachable(test, row.expected, &verdict, why.as_ref());
+        tally.add(&format!("{},{name}", test.name()), &agreement, &[]);
     }
     tally
 }

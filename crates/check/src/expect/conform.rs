@@ -10,6 +10,9 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Report, TerminationAnswer, WhyUnknown};
 use fencepost_syntax::{Diagnostic, Span};
 
+use crate::test::Test;
+use crate::test::neutral::{self, Reachable};
+
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Property {
     Condition,
@@ -33,10 +36,30 @@ pub enum Agreement {
     Agrees,
     /// Allowed by the model, and not seen.
     Unseen,
-    /// What was expected and found, in words.
-    Differs(String),
-    /// The same where nothing was found: a limit, or a form without a model.
-    Undecided(String),
+    Differs(Difference),
+    /// Nothing was found: a limit, or a form without a model.
+    Undecided(Difference),
+}
+
+/// What was published and what was found instead.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Difference {
+    Answers {
+        expected: Answer,
+        found: Answer,
+        /// Why nothing was found.
+        why: Option<WhyUnknown>,
+    },
+    /// The published answer is about termination, which a machine is not asked about.
+    NotAsked,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    Verdict(Verdict),
+    Termination(TerminationAnswer),
+    /// Of a test in the neutral form.
+    Reachable(Reachable),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -111,12 +134,14 @@ pub fn agreement(property: Property, expected: Expected, report: &Report) -> Agr
     if report.termination.answer == wanted {
         return Agreement::Agrees;
     }
-    let found = termination(report.termination.answer);
-    let why = report.termination.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
-    let words = format!("expected {}, found {found}{why}", termination(wanted));
+    let difference = Difference::Answers {
+        expected: Answer::Termination(wanted),
+        found: Answer::Termination(report.termination.answer),
+        why: report.termination.why.clone(),
+    };
     match report.termination.answer {
-        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => Agreement::Undecided(words),
-        _ => Agreement::Differs(words),
+        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => Agreement::Undecided(difference),
+        _ => Agreement::Differs(difference),
     }
 }
 
@@ -127,23 +152,36 @@ pub fn of_verdict(property: Property, expected: Expected, verdict: &Verdict, why
         Expected::Fail => Verdict::Violated,
     };
     match (property, expected, verdict) {
-        (Property::Termination, ..) => Agreement::Differs("a machine is not asked about termination".to_owned()),
+        (Property::Termination, ..) => Agreement::Differs(Difference::NotAsked),
         _ if *verdict == wanted => Agreement::Agrees,
         (Property::Seen, Expected::Fail, Verdict::Holds) => Agreement::Unseen,
         _ => {
-            let why = why.map_or(String::new(), |why| format!(" ({})", why.message));
-            let words = format!("expected {}, found {}{why}", wanted.word(), verdict.word());
-            if matches!(verdict, Verdict::Unknown(_)) { Agreement::Undecided(words) } else { Agreement::Differs(words) }
+            let difference = Difference::Answers {
+                expected: Answer::Verdict(wanted),
+                found: Answer::Verdict(verdict.clone()),
+                why: why.cloned(),
+            };
+            match verdict {
+                Verdict::Unknown(_) => Agreement::Undecided(difference),
+                _ => Agreement::Differs(difference),
+            }
         }
     }
 }
 
-fn termination(answer: TerminationAnswer) -> &'static str {
-    match answer {
-        TerminationAnswer::Terminates => "termination",
-        TerminationAnswer::MayHang => "a hang",
-        TerminationAnswer::Depends => "Depends",
-        TerminationAnswer::Unknown | TerminationAnswer::NotAsked => "Unknown",
+/// Compares what a verdict says of a test in the neutral form, which asks what is reachable.
+pub fn of_reachable(test: &Test, expected: Reachable, verdict: &Verdict, why: Option<&WhyUnknown>) -> Agreement {
+    let wanted = Answer::Reachable(expected);
+    match neutral::reachable(test, verdict) {
+        Some(found) if found == expected => Agreement::Agrees,
+        Some(found) => {
+            Agreement::Differs(Difference::Answers { expected: wanted, found: Answer::Reachable(found), why: None })
+        }
+        None => Agreement::Undecided(Difference::Answers {
+            expected: wanted,
+            found: Answer::Verdict(verdict.clone()),
+            why: why.cloned(),
+        }),
     }
 }
 

@@ -102,11 +102,56 @@ pub enum NewUnknown {
 pub enum Comparison {
     NothingExpected,
     AsExpected,
-    /// Each difference in words.
-    Different(Vec<String>),
-    /// Nothing that was found contradicts what is expected, and not all of it was found: a limit, or no model. Each
-    /// missing fact in words.
-    Undecided(Vec<String>),
+    Different(Vec<Difference>),
+    /// Nothing that was found contradicts what is expected, and not all of it was found: a limit, or no model.
+    Undecided(Vec<Difference>),
+}
+
+/// A fact that is not as expected. Lists are empty where nothing of the kind is expected or found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Difference {
+    Verdict {
+        expected: String,
+    },
+    Count {
+        of: Counted,
+        expected: u64,
+        /// None: not counted.
+        found: Option<u64>,
+    },
+    /// The verdicts of the questions about crashes.
+    Crash {
+        expected: Vec<String>,
+        found: Vec<String>,
+    },
+    /// Of those about recovery.
+    Recovery {
+        expected: Vec<String>,
+        found: Vec<String>,
+    },
+    Races(ExpectedRaces),
+    Protocol(ExpectedProtocol),
+    Termination(ExpectedEnd),
+    /// The readings that answers depend on.
+    Readings {
+        expected: Vec<String>,
+        found: Vec<String>,
+    },
+    Findings {
+        expected: Vec<String>,
+        found: Vec<String>,
+    },
+    Warnings {
+        expected: Vec<String>,
+        found: Vec<String>,
+    },
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Counted {
+    Executions,
+    Outcomes,
+    CrashStates,
 }
 
 /// Reads an expectation file. A line that cannot be read is reported, the others are kept.
@@ -319,56 +364,58 @@ impl Expectation {
     }
 
     /// What differs. A fact that the report does not know counts as different: incomplete is not clean.
-    fn differences(&self, report: &Report) -> Vec<Difference> {
+    fn differences(&self, report: &Report) -> Vec<Decided> {
         let found = Expectation::of(report);
         let known = Known::of(report);
         let mut differences = Vec::new();
-        let mut differ = |decided: bool, text: String| differences.push(Difference { decided, text });
+        let mut differ = |decided: bool, what: Difference| differences.push(Decided { decided, what });
         if self.verdict != found.verdict {
-            differ(known.verdict, format!("expected {}", self.verdict));
+            differ(known.verdict, Difference::Verdict { expected: self.verdict.clone() });
         }
         let least = report.executions.map(|count| (count.count, report.outcomes.len() as u64));
         let numbers = [
-            (self.executions, found.executions, least.map(|least| least.0), "execution"),
-            (self.outcomes, found.outcomes, least.map(|least| least.1), "outcome"),
-            (self.crash_states, found.crash_states, None, "crash state"),
+            (self.executions, found.executions, least.map(|least| least.0), Counted::Executions),
+            (self.outcomes, found.outcomes, least.map(|least| least.1), Counted::Outcomes),
+            (self.crash_states, found.crash_states, None, Counted::CrashStates),
         ];
-        for (expected, found, least, noun) in numbers {
+        for (expected, found, least, of) in numbers {
             let Some(expected) = expected.filter(|expected| Some(*expected) != found) else { continue };
             // More than expected is a difference before all are counted.
-            let decided = found.is_some() || least > Some(expected);
-            let found = found.map_or("not counted".to_owned(), |found| found.to_string());
-            differ(decided, format!("expected {}, found {found}", crate::phrase::count(expected, noun)));
+            differ(found.is_some() || least > Some(expected), Difference::Count { of, expected, found });
         }
-        for (word, expected, found) in
-            [("crash", &self.crash, &found.crash), ("recover", &self.recover, &found.recover)]
-        {
-            if !expected.is_empty() && expected != found {
-                let decided = !found.iter().zip(expected).any(|(found, own)| found != own && found == UNKNOWN);
-                differ(decided, format!("expected {word} {}, found {}", expected.join(" "), found.join(" ")));
-            }
+        let is_decided = |expected: &[String], found: &[String]| {
+            !found.iter().zip(expected).any(|(found, own)| found != own && found == UNKNOWN)
+        };
+        if !self.crash.is_empty() && self.crash != found.crash {
+            let decided = is_decided(&self.crash, &found.crash);
+            differ(decided, Difference::Crash { expected: self.crash.clone(), found: found.crash });
+        }
+        if !self.recover.is_empty() && self.recover != found.recover {
+            let decided = is_decided(&self.recover, &found.recover);
+            differ(decided, Difference::Recovery { expected: self.recover.clone(), found: found.recover });
         }
         if let Some(races) = self.races.filter(|races| Some(*races) != found.races) {
-            differ(known.races, races.wanted().to_owned());
+            differ(known.races, Difference::Races(races));
         }
         if let Some(protocol) = self.protocol.filter(|protocol| Some(*protocol) != found.protocol) {
-            differ(known.protocol, protocol.wanted().to_owned());
+            differ(known.protocol, Difference::Protocol(protocol));
         }
         if let Some(end) = self.termination.filter(|end| Some(*end) != found.termination) {
-            differ(known.termination, end.wanted().to_owned());
+            differ(known.termination, Difference::Termination(end));
         }
         if !self.depends.is_empty() && self.depends != found.depends {
-            let found = if found.depends.is_empty() { "nothing".to_owned() } else { found.depends.join(" and ") };
-            differ(known.depends, format!("expected to depend on {}, found {found}", self.depends.join(" and ")));
+            differ(known.depends, Difference::Readings { expected: self.depends.clone(), found: found.depends });
         }
         // That memory may be gone, or a register not there yet, is nothing to pass over because a line does not speak of it.
         let is_grave = |name: &String| {
             FindingKind::from_word(name).is_some_and(|kind| kind.is_of_lifetime() || kind.is_of_one_thread())
         };
-        if !self.finds.is_empty() || found.finds.iter().any(is_grave) {
-            names_differ("to find", &self.finds, &found.finds).into_iter().for_each(|text| differ(known.all, text));
+        if self.finds != found.finds && (!self.finds.is_empty() || found.finds.iter().any(is_grave)) {
+            differ(known.all, Difference::Findings { expected: self.finds.clone(), found: found.finds });
         }
-        names_differ("the warnings", &self.warns, &found.warns).into_iter().for_each(|text| differ(known.all, text));
+        if self.warns != found.warns {
+            differ(known.all, Difference::Warnings { expected: self.warns.clone(), found: found.warns });
+        }
         differences
     }
 
@@ -411,10 +458,10 @@ impl Expectation {
     }
 }
 
-struct Difference {
+struct Decided {
     /// What was found contradicts what is expected; else it is not known.
     decided: bool,
-    text: String,
+    what: Difference,
 }
 
 /// Which facts of a report are final: more time or memory would not change them.
@@ -456,46 +503,11 @@ impl Known {
     }
 }
 
-impl ExpectedRaces {
-    fn wanted(self) -> &'static str {
-        match self {
-            ExpectedRaces::None => "expected race-free",
-            ExpectedRaces::Some => "expected racy",
-            ExpectedRaces::Depends => "expected that races depend on the reading",
-        }
-    }
-}
-
-impl ExpectedProtocol {
-    fn wanted(self) -> &'static str {
-        match self {
-            ExpectedProtocol::Kept => "expected protocol kept",
-            ExpectedProtocol::Broken => "expected protocol broken",
-            ExpectedProtocol::Depends => "expected that the protocol depends on the reading",
-        }
-    }
-}
-
-impl ExpectedEnd {
-    fn wanted(self) -> &'static str {
-        match self {
-            ExpectedEnd::Terminates => "expected to terminate",
-            ExpectedEnd::MayHang => "expected that it may hang",
-            ExpectedEnd::Depends => "expected that its end depends on the reading",
-        }
-    }
-}
-
 /// The words behind the first, ascending.
 fn names(fact: &str) -> Vec<String> {
     let mut names: Vec<String> = fact.split_whitespace().skip(1).map(str::to_owned).collect();
     names.sort();
     names
-}
-
-fn names_differ(what: &str, expected: &[String], found: &[String]) -> Option<String> {
-    let list = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
-    (expected != found).then(|| format!("expected {what} {}, found {}", list(expected), list(found)))
 }
 
 impl Expectations {
@@ -517,11 +529,11 @@ impl Expectations {
         let line = self.lines.iter().find(is_about);
         let Some(differences) = line.map(|line| line.differences(report)) else { return Comparison::NothingExpected };
         let decided = differences.iter().any(|difference| difference.decided);
-        let texts: Vec<String> = differences.into_iter().map(|difference| difference.text).collect();
+        let differences: Vec<Difference> = differences.into_iter().map(|difference| difference.what).collect();
         match decided {
-            _ if texts.is_empty() => Comparison::AsExpected,
-            true => Comparison::Different(texts),
-            false => Comparison::Undecided(texts),
+            _ if differences.is_empty() => Comparison::AsExpected,
+            true => Comparison::Different(differences),
+            false => Comparison::Undecided(differences),
         }
     }
 

@@ -65,11 +65,10 @@ impl Requirement {
         }
     }
 
-    /// Why a report cannot tell, where its verdict does not say so.
-    pub fn why(self, report: &Report) -> Option<String> {
+    /// Whether a report cannot tell because its model declares no flag of a race.
+    pub fn lacks_flags(self, report: &Report) -> bool {
         let no_races = self == Requirement::RaceFree && report.races.answer == RaceAnswer::NotDefined;
-        let why = || format!("the model {} declares no flag of a race", report.model);
-        (no_races && self.met(report) == Met::Unknown).then(why)
+        no_races && self.met(report) == Met::Unknown
     }
 }
 
@@ -90,15 +89,4 @@ impl Met {
             Met::No | Met::Depends => Status::Bad,
         }
     }
-}
-
-/// "required: race-free no, terminates unknown": those that are not met; None if all are.
-pub fn broken(required: &[Requirement], report: &Report) -> Option<String> {
-    let unmet = required.iter().filter(|requirement| requirement.met(report) != Met::Yes);
-    let broken = unmet.map(|requirement| {
-        let why = requirement.why(report).map_or(String::new(), |why| format!(" because {why}"));
-        format!("{} {}{why}", requirement.name(), requirement.met(report).word())
-    });
-    let broken: Vec<String> = broken.collect();
-    (!broken.is_empty()).then(|| format!("required: {}", broken.join(", ")))
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::Row;
 use crate::explain::Part;
+use crate::words::expected;
 
 #[derive(Serialize)]
 struct Line<'a> {
@@ -16,7 +17,7 @@ struct Line<'a> {
     report: &'a Report,
     /// Some `forall`, `assert` or `~exists` holds because there is no execution.
     vacuous: bool,
-    expectation: Expectation<'a>,
+    expectation: Expectation,
     /// Only where something was required.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     required: Vec<Required>,
@@ -26,10 +27,10 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Expectation<'a> {
+struct Expectation {
     /// `as-expected`, `different`, `undecided`, `none`.
     answer: &'static str,
-    differences: &'a [String],
+    differences: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -53,15 +54,19 @@ pub fn explained_line(row: &Row<'_>, explanation: &[Part]) -> String {
 
 fn write(row: &Row<'_>, explanation: Option<&[Part]>) -> String {
     let expectation = match row.comparison {
-        Comparison::AsExpected => Expectation { answer: "as-expected", differences: &[] },
-        Comparison::NothingExpected => Expectation { answer: "none", differences: &[] },
-        Comparison::Different(differences) => Expectation { answer: "different", differences },
-        Comparison::Undecided(differences) => Expectation { answer: "undecided", differences },
+        Comparison::AsExpected => Expectation { answer: "as-expected", differences: Vec::new() },
+        Comparison::NothingExpected => Expectation { answer: "none", differences: Vec::new() },
+        Comparison::Different(differences) => {
+            Expectation { answer: "different", differences: expected::differences(differences) }
+        }
+        Comparison::Undecided(differences) => {
+            Expectation { answer: "undecided", differences: expected::differences(differences) }
+        }
     };
     let required = row.required.iter().map(|each| Required {
         property: each.name(),
         answer: each.met(row.report).word(),
-        why: each.why(row.report),
+        why: expected::why_not_met(*each, row.report),
     });
     let required = required.collect();
     let line = Line { report: row.report, vacuous: row.report.vacuous(), expectation, required, explanation };

@@ -4,10 +4,10 @@
 use std::fmt::Write;
 
 use fencepost_check::expect::expectation::Comparison;
-use fencepost_check::expect::requirement;
 use fencepost_report::verdict::Verdict;
 
 use super::{Row, Status};
+use crate::words::expected;
 
 /// A message names so many races; the report has all.
 const MOST_RACES: usize = 3;
@@ -47,9 +47,9 @@ pub fn case(row: &Row<'_>) -> Case {
         let _ = write!(message, "; {}{place} of lines {} and {}", race.flag, race.first.line, race.second.line);
     }
     if let Comparison::Different(differences) | Comparison::Undecided(differences) = row.comparison {
-        let _ = write!(message, "; {}", differences.join("; "));
+        let _ = write!(message, "; {}", expected::differences(differences).join("; "));
     }
-    if let Some(broken) = requirement::broken(row.required, report) {
+    if let Some(broken) = expected::not_met(row.required, report) {
         let _ = write!(message, "; {broken}");
     }
     let problem = match row.status() {

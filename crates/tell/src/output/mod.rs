@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod compare;
+pub mod conform;
 mod crashes;
 mod details;
 mod diagnosis;

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use fencepost_check::expect::expectation::Comparison;
-use fencepost_check::expect::requirement;
 use fencepost_check::phrase;
 use fencepost_report::finding::FindingKind;
 use fencepost_report::verdict::Verdict;
@@ -12,6 +11,7 @@ use fencepost_report::{Count, ProtocolAnswer, QuestionAnswer, RaceAnswer, Report
 use super::width::{Width, shortened, wrapped};
 use super::{Row, Status};
 use super::{crashes, details};
+use crate::words::expected;
 
 /// Whether the text may carry terminal colours.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -166,7 +166,7 @@ fn remark(row: &Row<'_>) -> (String, &'static str) {
 
 /// What is required and not met takes no other remark's place: why an answer is not known, or what differs, comes first.
 fn with_required((said, code): (String, &'static str), row: &Row<'_>) -> (String, &'static str) {
-    let Some(broken) = requirement::broken(row.required, row.report) else { return (said, code) };
+    let Some(broken) = expected::not_met(row.required, row.report) else { return (said, code) };
     let said = match (row.comparison, &row.report.why) {
         (Comparison::Different(_) | Comparison::Undecided(_), _) => format!("{said}; {broken}"),
         (Comparison::NothingExpected, Some(why)) => format!("({}; {broken})", why.message),
@@ -188,10 +188,12 @@ fn remark_of_answer(row: &Row<'_>) -> (String, &'static str) {
             },
         },
         Comparison::AsExpected => (AS_EXPECTED.to_owned(), "2"),
-        Comparison::Different(differences) => (format!("not as expected: {}", differences.join("; ")), "31"),
+        Comparison::Different(differences) => {
+            (format!("not as expected: {}", expected::differences(differences).join("; ")), "31")
+        }
         Comparison::Undecided(missing) => {
             let why = row.report.why.as_ref().map_or(String::new(), |why| format!(" ({})", why.message));
-            (format!("not decided: {}{why}", missing.join("; ")), "33")
+            (format!("not decided: {}{why}", expected::differences(missing).join("; ")), "33")
         }
     }
 }
@@ -534,6 +536,7 @@ pub fn summary(rows: &[Row<'_>], broken_files: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fencepost_check::expect::expectation::{Counted, Difference, ExpectedRaces};
     use fencepost_check::{Models, Options, Test, check, load};
     use fencepost_syntax::Source;
 
@@ -558,7 +561,7 @@ mod tests {
         assert_eq!(summary(&rows[1..], 1), "2 checks: 0 hold, 2 violated, 1 file with errors\n");
         assert_eq!(summary(&[], 1), "0 checks: 1 file with errors\n");
         let expected = Row { report: &reports[1], comparison: &Comparison::AsExpected, required: &[] };
-        let different = Comparison::Different(vec!["verdict".to_owned()]);
+        let different = Comparison::Different(vec![Difference::Verdict { expected: "Holds".to_owned() }]);
         let different = Row { report: &reports[0], comparison: &different, required: &[] };
         assert_eq!(summary(&[expected.clone(), different.clone()], 0), "2 checks: 1 as expected, 1 not as expected\n");
         let mixed = [expected, different, rows[2].clone()];
@@ -596,8 +599,11 @@ mod tests {
     fn a_narrow_terminal_cuts_names_and_wraps_remarks_and_a_pipe_neither() {
         let mut reports = [asks("exists (x == 1)"), asks("exists (x == 2)")];
         reports[0].file = format!("{}/long.litmus", "folder/".repeat(20));
-        let why =
-            ["expected Holds", "expected 3 executions, found 1", "expected race-free"].map(str::to_owned).to_vec();
+        let why = vec![
+            Difference::Verdict { expected: "Holds".to_owned() },
+            Difference::Count { of: Counted::Executions, expected: 3, found: Some(1) },
+            Difference::Races(ExpectedRaces::None),
+        ];
         let comparisons = [Comparison::AsExpected, Comparison::Different(why)];
         let rows: Vec<Row<'_>> = reports
             .iter()

@@ -1,5 +1,6 @@
 //! Reports in words: `check` and `repair` return data, and the sentences are made here, once, before a report is shown.
 
+pub(crate) mod expected;
 mod missing;
 mod misuse;
 mod outcome;
@@ -12,6 +13,8 @@ mod warning;
 use fencepost_check::{compare, operational};
 use fencepost_report::why::Why;
 use fencepost_report::{Diagnosis, Missing, Report};
+
+pub use expected::differences;
 
 /// Fills the texts of a report that follow from its data.
 pub fn put_into_words(report: &mut Report) {

@@ -8,6 +8,7 @@ use fencepost_check::{Models, Options, Test, load};
 use fencepost_report::{Race, RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, Status, herd, table};
+use fencepost_tell::words;
 
 fn test(text: &str) -> Test {
     let (mut tests, diagnostics) = load(&Source::new("t.litmus", text));
@@ -87,21 +88,25 @@ fn bulk_copies_outlive_their_own_cta_unless_read_otherwise() {
     assert!(diagnosis.confirmed && diagnosis.missing[0].text.starts_with("`cp.async.bulk.wait_group.read 0`"));
 }
 
+/// What differs from an expectation, in words.
+fn different(line: &str, found: &Report) -> Vec<String> {
+    match parse(line).0.compare(found) {
+        Comparison::Different(differences) => words::differences(&differences),
+        _ => Vec::new(),
+    }
+}
+
 #[test]
 fn expectations_speak_of_it_and_of_warnings() {
     let found = report(&pair("", READ));
-    let differences = |line: &str| match parse(line).0.compare(&found) {
-        Comparison::Different(differences) => differences,
-        _ => Vec::new(),
-    };
+    let differences = |line: &str| different(line, &found);
     assert_eq!(differences("ptx: Holds"), ["expected to find none, found exit-before-access"]);
     assert_eq!(differences("ptx: Holds, finds exit-before-access"), [""; 0]);
     let warned = differences("ptx: Holds, finds exit-before-access, warns relaxed-wait");
     assert_eq!(warned, ["expected the warnings relaxed-wait, found none"]);
     let wait = "mbarrier.test_wait.parity.relaxed.cta.shared::cta.b64 %p1, [b], 0; ld.shared.u32 %r1, [s];";
     let found = report(&pair(wait, ""));
-    let unexpected = parse("ptx: Holds").0.compare(&found);
-    assert_eq!(unexpected, Comparison::Different(vec!["expected the warnings none, found relaxed-wait".to_owned()]));
+    assert_eq!(different("ptx: Holds", &found), ["expected the warnings none, found relaxed-wait"]);
 }
 
 /// Two CTAs of a cluster, from their first instruction on: shared memory has no value that a test could declare.
@@ -125,8 +130,7 @@ fn a_read_of_a_peer_that_may_not_have_started() {
     let told = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
     assert_eq!(told.matches("ld.shared::cluster.u32").count(), 1, "the access is told once: {told}");
     assert_eq!(parse("ptx: Holds, finds access-before-start").0.compare(&found), Comparison::AsExpected);
-    let differences = Comparison::Different(vec!["expected to find none, found access-before-start".to_owned()]);
-    assert_eq!(parse("ptx: Holds").0.compare(&found), differences);
+    assert_eq!(different("ptx: Holds", &found), ["expected to find none, found access-before-start"]);
 }
 
 #[test]
