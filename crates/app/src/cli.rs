@@ -388,8 +388,12 @@ changes is `Depends`. Settled points keep their default. `check --reading NAME=V
 
 Examples:
   fencepost readings                                          all points
+  fencepost readings my.cat                                   those of one model
   fencepost check tma.litmus --reading async-fence=on-path    choose a reading")]
 pub(crate) struct Readings {
+    /// Only the readings of these models: shipped ones or .cat files
+    #[arg(value_name = "MODEL")]
+    pub(crate) models: Vec<String>,
     /// Print one JSON array
     #[arg(long)]
     pub(crate) json: bool,

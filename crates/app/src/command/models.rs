@@ -1,9 +1,9 @@
 //! `fencepost models`, and `fencepost models NAME` or `fencepost models show NAME`.
 
 use fencepost_check::Models;
+use fencepost_tell::output;
 
 use super::library::Library;
-use super::readings;
 use crate::cli;
 use crate::exit::Exit;
 use crate::terminal;
@@ -21,7 +21,7 @@ pub(crate) fn run(options: &cli::Models) -> Exit {
         Some(name) => match Library::default().get(name) {
             Ok(model) => {
                 terminal::out(&model.source.text);
-                terminal::out(&readings::of_model(&model));
+                terminal::out(&output::readings::of_model(&model));
                 Exit::default()
             }
             Err(refused) => {

@@ -1,62 +1,40 @@
 //! `fencepost readings`, and the readings that other commands are given.
 
-use std::fmt::Write;
-
-use fencepost_check::model::readings::{Point, Settings, table};
+use fencepost_check::model::readings::{Settings, table};
 use fencepost_check::model::shipped::{self, OfModel};
 use fencepost_check::{LoadedModel, Models};
+use fencepost_tell::output;
 
 use super::file::{Choice, File};
+use super::library::{Library, Refused};
 use crate::cli;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Readings) -> Exit {
-    if options.json {
-        terminal::out_json(&shipped::readings_json());
+    let models = if options.models.is_empty() {
+        shipped::readings()
     } else {
-        terminal::out(&text(&shipped::readings()));
+        match named(&options.models) {
+            Ok(models) => models,
+            Err(refused) => {
+                terminal::err(&refused.0);
+                return Exit::BAD_INPUT;
+            }
+        }
+    };
+    if options.json {
+        terminal::out_json(&shipped::readings_json(models));
+    } else {
+        terminal::out(&output::readings::list(&models));
     }
     Exit::default()
 }
 
-fn text(models: &[OfModel]) -> String {
-    let mut text = String::new();
-    for OfModel { model, points } in models {
-        let between = if text.is_empty() { "" } else { "\n" };
-        // PTX's points have a section each, those of another model one source.
-        let (is_ptx, source) = match points.first() {
-            Some(first) if first.id.is_none() => (false, first.sections),
-            _ => (true, "points of the PTX ISA; S1 to S15 number them, to cite them by"),
-        };
-        let _ = writeln!(text, "{between}model {model}: {source}");
-        for point in points {
-            let _ = writeln!(text, "  {}", line(point));
-            let _ = writeln!(text, "      {}", point.question);
-            if is_ptx {
-                let _ = writeln!(text, "      {}, PTX ISA {}", point.id.unwrap_or(""), point.sections);
-            }
-        }
-    }
-    text
-}
-
-/// `async-cta = issuing | any-in-cluster  (default issuing, contested)`.
-fn line(point: &Point) -> String {
-    let standing = if point.is_contested() { "contested" } else { "settled" };
-    format!("{} = {}  (default {}, {standing})", point.name, point.values.join(" | "), point.default)
-}
-
-/// The readings of a model as comments, so that what is printed with its text stays a model.
-pub(crate) fn of_model(model: &LoadedModel) -> String {
-    if model.points.is_empty() {
-        return String::new();
-    }
-    let mut text = String::from("\n// The readings of this model (`fencepost readings` says more):\n");
-    for point in &model.points {
-        let _ = writeln!(text, "//   {}", line(point));
-    }
-    text
+fn named(names: &[String]) -> Result<Vec<OfModel>, Refused> {
+    let library = Library::default();
+    let models: Result<Vec<_>, Refused> = names.iter().map(|name| library.get(name)).collect();
+    Ok(models?.iter().flat_map(|model| shipped::readings_of(model)).collect())
 }
 
 /// What `--reading` says, if every model that was asked for can be read so.

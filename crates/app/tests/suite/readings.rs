@@ -112,6 +112,37 @@ fn readings_are_listed_for_people_and_programs() {
 }
 
 #[test]
+fn a_model_of_your_own_says_what_its_readings_ask() {
+    let folder = Folder::new();
+    let axiom = "acyclic (if \"order=strong\" then po | rf else rf) as order\n";
+    let head = "PTX\n// Mine.\n// readings: async-fence order=weak|strong\n";
+    folder.write(
+        "mine.cat",
+        format!("{head}// question: order Is program order kept?\n// questions-from: two papers\n{axiom}"),
+    );
+    let run = fencepost(&folder, &["readings", "mine.cat"]);
+    let own = "model mine.cat: two papers\n  order = weak | strong  (default weak, contested)\n      Is program order kept?\n";
+    assert!(run.out.contains("S1, PTX ISA 8.6, 9.7.15.4\n") && run.out.ends_with(own), "{}{}", run.out, run.err);
+    let json = fencepost(&folder, &["readings", "mine.cat", "--json"]).out;
+    let rows: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&rows[1]["question"], &rows[1]["model"]), (&"Is program order kept?".into(), &"mine.cat".into()));
+    folder.write("silent.cat", format!("{head}{axiom}"));
+    let silent = fencepost(&folder, &["readings", "silent.cat"]).out;
+    assert!(silent.ends_with("model silent.cat\n  order = weak | strong  (default weak, contested)\n"), "{silent}");
+    for (line, wrong) in [
+        ("ordr Is it?", "`ordr` is not among the readings of this model"),
+        ("order", "the question of `order` is missing"),
+        ("async-fence Where?", "`async-fence` is a point of PTX"),
+    ] {
+        folder.write("wrong.cat", format!("{head}// question: {line}\n{axiom}"));
+        let run = fencepost(&folder, &["readings", "wrong.cat"]);
+        assert!(run.code == 2 && run.err.contains(wrong) && run.err.contains("wrong.cat:4"), "{}", run.err);
+    }
+    let run = fencepost(&folder, &["readings", "ptx9"]);
+    assert_eq!((run.code, run.err.contains("did you mean `ptx`?")), (2, true), "{}", run.err);
+}
+
+#[test]
 fn the_default_model_is_the_one_that_knows_the_program() {
     let folder = Folder::new();
     let plain = "PTX t\n{ x=0; }\n P0@cta 0,gpu 0 ;\n st.weak x, 1 ;\nexists (x=1)\n";

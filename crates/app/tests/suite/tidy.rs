@@ -187,7 +187,7 @@ fn executions_have_one_door() {
 }
 
 /// Files of the upper crates that name a shipped model, and why.
-const NAME_MODELS: [(&str, &str); 8] = [
+const NAME_MODELS: [(&str, &str); 7] = [
     ("app/src/cli/map.rs", "values of an option"),
     ("check/src/alike.rs", "a test"),
     ("check/src/look/failing_waits/compare.rs", "a test"),
@@ -195,7 +195,6 @@ const NAME_MODELS: [(&str, &str); 8] = [
     ("check/src/model/compiled.rs", "the bytes of each file of `models`"),
     ("check/src/model/load.rs", "the first word of a cat file"),
     ("check/src/model/purpose.rs", "programs of PTX"),
-    ("check/src/model/shipped_readings.rs", "what `fencepost readings` tells of each"),
 ];
 
 /// A model says of itself what it is for, in its header: a copy under another name gets the same service. `sc` is not looked
@@ -225,11 +224,10 @@ fn no_model_is_known_by_its_name() {
 }
 
 /// Where names of relations, axioms and flags stand in Rust, and why.
-const NAME_RELATIONS: [(&str, &str); 4] = [
+const NAME_RELATIONS: [(&str, &str); 3] = [
     ("report/src/finding.rs", "the table of findings: flags get these words by a header"),
     ("check/src/model/role.rs", "the table of roles: relations and axioms get these words by a header"),
     ("check/src/model/readings.rs", "names and values of the readings of PTX"),
-    ("check/src/model/shipped_readings.rs", "names of readings"),
 ];
 
 /// Names of the models that are something else in Rust too.

@@ -346,13 +346,14 @@ impl Models {
     /// None if other variants are on by now.
     fn from_compiled(name: &str, source: Source, compiled: Compiled) -> Option<LoadedModel> {
         let Compiled { model, on, mentioned, readings, header, tree } = compiled;
-        let points: Vec<Point> = readings.iter().map(|(standing, word)| Point::of_word(*standing, word)).collect();
+        let mut points: Vec<Point> = readings.iter().map(|(standing, word)| Point::of_word(*standing, word)).collect();
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         if !variants.iter().eq(&on) {
             return None;
         }
         let (sources, compiled) = (BTreeMap::new(), Mutex::default());
         let vocabulary = Arc::new(Vocabulary::of(&source.text));
+        vocabulary.ask(&mut points);
         let text = Text { tree: OnceLock::new(), kept: tree, sources, mentioned, compiled };
         Some(LoadedModel {
             name: name.to_owned(),
@@ -381,14 +382,15 @@ impl Models {
         let mut asked = vec![(&source, variants::mentioned(&tree))];
         asked.extend(gathered.values().map(|(source, tree)| (source, variants::mentioned(tree))));
         // The header is read before the model is compiled: which variants are on depends on it.
-        let points = Point::of_model(&source.text);
+        let mut points = Point::of_model(&source.text);
         let mut undeclared: Vec<_> =
             asked.iter().flat_map(|(source, mentioned)| undeclared(mentioned, &points, source)).collect();
         let mentioned: Mentioned = asked.into_iter().rev().flat_map(|(_, mentioned)| mentioned).collect();
         let variants = variants_on(&mentioned, &points, &Settings::default(), Version::NEWEST);
         let find = |file: &str| gathered.get(file).map(|(source, _)| source.clone());
         let model = compile(&source, (&tree, problems), find, &variants)?;
-        undeclared.extend(vocabulary::problem(&source, &model, &mentioned).map(|problem| (source.clone(), problem)));
+        let problem = vocabulary::problem(&source, &model, &mentioned, &points);
+        undeclared.extend(problem.map(|problem| (source.clone(), problem)));
         if !undeclared.is_empty() {
             return Err(undeclared);
         }
@@ -397,6 +399,7 @@ impl Models {
         let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
         let architecture = header.or_else(|| Family::from_name(file));
         let vocabulary = Arc::new(Vocabulary::of(&source.text));
+        vocabulary.ask(&mut points);
         let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
         let includes = gathered.into_iter().map(|(file, (_, tree))| (file, tree)).collect();
         let text = Arc::new(Text { tree: tree.into(), kept: &[], sources, mentioned, compiled: Mutex::default() });
@@ -419,7 +422,7 @@ impl Models {
 type Gathered = BTreeMap<String, (Source, cat::Model)>;
 
 /// What lines of a header begin with that are no prose.
-const HEADERS: [&str; 11] = [
+const HEADERS: [&str; 13] = [
     "default-for:",
     "features:",
     "readings:",
@@ -431,6 +434,8 @@ const HEADERS: [&str; 11] = [
     "variants:",
     "assumes:",
     "repairs:",
+    "question:",
+    "questions-from:",
 ];
 
 /// No model of the field has a tenth of this.

@@ -7,6 +7,5 @@ pub mod purpose;
 pub mod readings;
 pub mod role;
 pub mod shipped;
-pub(crate) mod shipped_readings;
 pub(crate) mod variants;
 pub mod vocabulary;

@@ -5,6 +5,7 @@
 //! keep their default, and change when somebody says so (`--reading`). The weakest reading promises least and finds most
 //! bugs; of a contested point it is the default, what a strict reader of the ISA would hold a program to.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -27,10 +28,10 @@ pub struct Point {
     pub values: Vec<String>,
     pub default: String,
     pub standing: Standing,
-    /// In one sentence.
+    /// In one sentence; of a point of the model's own as its header asks it.
     pub question: String,
-    /// Where the ISA speaks of it; of another model, whose texts differ.
-    pub sections: &'static str,
+    /// Where the ISA speaks of it; of a point of the model's own, whose texts leave it open.
+    pub sections: Cow<'static, str>,
     #[serde(skip)]
     touched: fn(&Unfolding) -> bool,
     /// Of a point of the model's own: the tags of events that it is about. Empty: it may be about any.
@@ -101,7 +102,7 @@ impl Point {
             values,
             standing,
             question: String::new(),
-            sections: "",
+            sections: Cow::Borrowed(""),
             touched: |_| true,
             tags,
         }
@@ -244,7 +245,7 @@ impl From<&Row> for Point {
             values,
             standing: row.standing,
             question: row.question.to_owned(),
-            sections: row.sections,
+            sections: Cow::Borrowed(row.sections),
             touched: row.touched,
             tags: Vec::new(),
         }

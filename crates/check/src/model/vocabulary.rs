@@ -11,7 +11,10 @@
 //! `// assumes: WORD …` says what may be taken for granted of its executions ([`Assumption`]), and `// repairs: own`, or
 //! `// repairs: MODEL`, who says what a race lacks ([`Repairs`]). `// default-for: WORD …` says which programs a shipped model is
 //! for ([`Purpose`]).
+//!
+//! `// question: NAME TEXT` says what a reading of the model asks, and `// questions-from: TEXT` whose texts leave it open.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_axiom::model::{Model, Node, NodeKind};
@@ -20,6 +23,7 @@ use fencepost_syntax::cat::CheckRole;
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::model::purpose::Purpose;
+use crate::model::readings::Point;
 use crate::model::role::{Axiom, Relation, Role, Roles, Variant};
 use crate::model::variants::Mentioned;
 
@@ -31,6 +35,8 @@ const VARIANTS: &str = "// variants:";
 const ASSUMES: &str = "// assumes:";
 const REPAIRS: &str = "// repairs:";
 const DEFAULT_FOR: &str = "// default-for:";
+const QUESTION: &str = "// question:";
+const QUESTIONS_FROM: &str = "// questions-from:";
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Vocabulary {
@@ -43,6 +49,10 @@ pub struct Vocabulary {
     pub repairs: Repairs,
     /// What the model is for, where nobody names one.
     pub purposes: BTreeSet<Purpose>,
+    /// What its readings ask, by their names.
+    questions: BTreeMap<String, String>,
+    /// Whose texts leave that open.
+    questions_from: String,
 }
 
 /// What may be taken for granted of the executions of a model. Of a model that does not say so, nothing is.
@@ -110,6 +120,12 @@ fn words<'t>(text: &'t str, begin: &str) -> impl Iterator<Item = &'t str> {
     head(text).filter_map(move |line| line.strip_prefix(begin)).flat_map(split)
 }
 
+/// The name of a reading, and what it asks.
+fn asked(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    line.split_once([' ', '\t']).map_or((line, ""), |(name, question)| (name, question.trim()))
+}
+
 fn split(line: &str) -> impl Iterator<Item = &str> {
     line.split([',', ' ', '\t']).filter(|word| !word.is_empty())
 }
@@ -146,9 +162,22 @@ impl Vocabulary {
                 vocabulary.purposes.extend(split(words).filter_map(Purpose::from_word));
             } else if let Some(word) = line.strip_prefix(REPAIRS).and_then(|words| split(words).next()) {
                 vocabulary.repairs = if word == "own" { Repairs::Own } else { Repairs::By(word.to_owned()) };
+            } else if let Some(line) = line.strip_prefix(QUESTION) {
+                let (name, question) = asked(line);
+                vocabulary.questions.insert(name.to_owned(), question.to_owned());
+            } else if let Some(line) = line.strip_prefix(QUESTIONS_FROM) {
+                line.trim().clone_into(&mut vocabulary.questions_from);
             }
         }
         vocabulary
+    }
+
+    /// Gives the model's own points the questions of its header.
+    pub(crate) fn ask(&self, points: &mut [Point]) {
+        for point in points.iter_mut().filter(|point| point.id.is_none()) {
+            point.question = self.questions.get(&point.name).cloned().unwrap_or_default();
+            point.sections = Cow::Owned(self.questions_from.clone());
+        }
     }
 
     /// What a flag of this name means.
@@ -169,7 +198,7 @@ impl Vocabulary {
 
 /// What a header says that is not so: a name that the model does not have, a word that is none. `variants` are those that
 /// the texts of the model ask about.
-pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned) -> Option<Diagnostic> {
+pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned, points: &[Point]) -> Option<Diagnostic> {
     let header = Header { text: source.text.as_str(), model };
     let is_axiom = |name: &str| header.has_check(name, &[CheckRole::Axiom]);
     let is_variant = |name: &str| variants.contains_key(name);
@@ -182,6 +211,7 @@ pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned) -> O
         .or_else(|| header.bad_assumption())
         .or_else(|| header.bad_purpose())
         .or_else(|| header.bad_repairs())
+        .or_else(|| header.bad_question(points))
 }
 
 /// A header, and the model that it is about.
@@ -259,6 +289,21 @@ impl Header<'_> {
         let known: Vec<&str> = Purpose::WORDS.iter().map(|(word, _)| *word).collect();
         let help = format!("`{DEFAULT_FOR}` takes {}", known.join(", "));
         Some(self.error(word, format!("`{word}` is no kind of program"), &help))
+    }
+
+    fn bad_question(&self, points: &[Point]) -> Option<Diagnostic> {
+        let help = "`// question: NAME TEXT` says what a reading asks that the model itself declares";
+        let lines = head(self.text).filter_map(|line| line.strip_prefix(QUESTION)).map(asked);
+        lines.into_iter().find_map(|(name, question)| {
+            let point = points.iter().find(|point| point.name == name);
+            let message = match point {
+                None => format!("`{name}` is not among the readings of this model"),
+                Some(point) if point.id.is_some() => format!("`{name}` is a point of PTX, which has its question"),
+                Some(_) if question.is_empty() => format!("the question of `{name}` is missing"),
+                Some(_) => return None,
+            };
+            Some(self.error(name, message, help))
+        })
     }
 
     fn bad_repairs(&self) -> Option<Diagnostic> {

@@ -11,6 +11,7 @@ pub mod json;
 pub mod junit;
 pub mod machine;
 mod races;
+pub mod readings;
 pub mod table;
 pub mod width;
 
