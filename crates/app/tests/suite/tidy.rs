@@ -187,13 +187,12 @@ fn executions_have_one_door() {
 }
 
 /// Files of the upper crates that name a shipped model, and why.
-const NAME_MODELS: [(&str, &str); 7] = [
+const NAME_MODELS: [(&str, &str); 6] = [
     ("app/src/cli/map.rs", "values of an option"),
     ("check/src/alike.rs", "a test"),
     ("check/src/look/failing_waits/compare.rs", "a test"),
     ("check/src/look/joint_rounds/compare.rs", "a test"),
     ("check/src/model/compiled.rs", "the bytes of each file of `models`"),
-    ("check/src/model/load.rs", "the first word of a cat file"),
     ("check/src/model/purpose.rs", "programs of PTX"),
 ];
 

@@ -16,6 +16,7 @@ use fencepost_syntax::{Diagnostic, Source, Spanned, cat};
 use crate::look::crash::CrashModel;
 use crate::look::race::Flags;
 use crate::model::compiled::{self, Compiled};
+use crate::model::family::{Family, MIXED};
 use crate::model::purpose::Purpose;
 use crate::model::readings::{Point, Settings};
 use crate::model::variants::{self, Mentioned};
@@ -35,7 +36,8 @@ pub struct LoadedModel {
     pub vocabulary: Arc<Vocabulary>,
     /// The points the model can be read in several ways on.
     pub points: Vec<Point>,
-    architecture: Option<Family>,
+    /// What it is about; None: any program.
+    pub family: Option<Family>,
     text: Arc<Text>,
     /// The variants that are on.
     variants: BTreeSet<String>,
@@ -54,18 +56,6 @@ struct Text {
     sources: BTreeMap<String, Source>,
     mentioned: Mentioned,
     compiled: Mutex<BTreeMap<BTreeSet<String>, Option<Arc<LoadedModel>>>>,
-}
-
-/// What a model is about; a model without one is about any program.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum Family {
-    Ptx,
-    X86,
-    C,
-    /// Both, and programs that have threads of both.
-    Compound,
-    /// An architecture or language whose programs are not read here.
-    Other,
 }
 
 /// A model that is one with its default readings has an error under others.
@@ -144,7 +134,7 @@ impl LoadedModel {
             Feature::Async => "async",
             Feature::Launch => "launch",
             Feature::Span => "span",
-            Feature::Mixed => "mixed",
+            Feature::Mixed => MIXED,
             Feature::Multimem => "multimem",
             Feature::Persistence => PERSISTENCE,
         };
@@ -199,7 +189,7 @@ impl LoadedModel {
             includes: self.includes.clone(),
             vocabulary: Arc::clone(&self.vocabulary),
             points: self.points.clone(),
-            architecture: self.architecture,
+            family: self.family,
             text: Arc::clone(&self.text),
             variants: on.clone(),
             flags: Arc::default(),
@@ -246,41 +236,14 @@ impl LoadedModel {
     /// Whether the model is about programs of this architecture. Under a model of another one, fences would silently
     /// mean nothing.
     pub fn is_about(&self, arch: Arch) -> bool {
-        self.architecture.is_none_or(|family| family == Family::Compound || family == Family::of(arch))
+        self.family.is_none_or(|family| family == Family::Compound || family == Family::of(arch))
     }
 }
 
-impl Family {
-    fn of(arch: Arch) -> Family {
-        match arch {
-            Arch::Ptx => Family::Ptx,
-            Arch::X86 | Arch::X86_64 => Family::X86,
-            Arch::C => Family::C,
-        }
-    }
-
-    /// From the first word of a cat file, or from a model's name.
-    fn from_name(name: &str) -> Option<Family> {
-        const OTHERS: &[&str] = &[
-            "aarch64", "arm", "armv8", "bpf", "java", "lisa", "mips", "opencl", "power", "ppc", "riscv", "spirv",
-            "vulkan",
-        ];
-        let name = name.to_ascii_lowercase();
-        match name.split_whitespace().next()? {
-            word if word.starts_with("ptx") => Some(Family::Ptx),
-            word if word.starts_with("x86") => Some(Family::X86),
-            "cmm" => Some(Family::Compound),
-            "c" | "c11" | "rc11" | "rc11-scoped" => Some(Family::C),
-            word if OTHERS.contains(&word) => Some(Family::Other),
-            _ => None,
-        }
-    }
-}
-
-/// Whether the header of a model names persistent memory among the features that it has rules for.
-fn knows_persistence(text: &str) -> bool {
-    let features = text.lines().find_map(|line| line.strip_prefix("// features:"));
-    features.is_some_and(|words| words.split_whitespace().any(|word| word == PERSISTENCE))
+/// The words of the `// features:` lines of a model's text.
+fn features(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("// features:"));
+    lines.flat_map(|words| words.split([',', ' ']).filter(|word| !word.is_empty()))
 }
 
 fn is_mixed(test: &Test) -> bool {
@@ -296,13 +259,15 @@ impl Models {
         shipped::names().collect()
     }
 
-    /// The shipped models that a test is compared under, sorted: those about its architecture, or about several where it
-    /// has several, and those about persistent memory where it has some.
+    /// The shipped models that a test is compared under, sorted: those about persistent memory where it has some, else those
+    /// about its architecture, or about several where it has several.
     pub fn of_test(test: &Test) -> Vec<&'static str> {
         let family = if is_mixed(test) { Family::Compound } else { Family::of(test.program.arch) };
         let persists = test.program.features.iter().any(|feature| feature.node == Feature::Persistence);
         let about = |(name, text): &(&'static str, &str)| {
-            Family::from_name(name).is_none_or(|about| about == family) && knows_persistence(text) == persists
+            let known = features(text).any(|word| word == PERSISTENCE);
+            let own = || Family::of_model(features(text), text.lines().next(), name);
+            known == persists && (persists || own().is_none_or(|about| about == family))
         };
         shipped::files().filter(about).map(|(name, _)| name).collect()
     }
@@ -351,6 +316,7 @@ impl Models {
         if !variants.iter().eq(&on) {
             return None;
         }
+        let family = Family::of_model(model.features.iter().map(String::as_str), header.as_deref(), name);
         let (sources, compiled) = (BTreeMap::new(), Mutex::default());
         let vocabulary = Arc::new(Vocabulary::of(&source.text));
         vocabulary.ask(&mut points);
@@ -362,7 +328,7 @@ impl Models {
             includes: Includes::new(),
             vocabulary,
             points,
-            architecture: header.as_deref().and_then(Family::from_name).or_else(|| Family::from_name(name)),
+            family,
             text: Arc::new(text),
             variants,
             flags: Arc::default(),
@@ -394,10 +360,8 @@ impl Models {
         if !undeclared.is_empty() {
             return Err(undeclared);
         }
-        let header = tree.header.first().and_then(|word| Family::from_name(&word.node));
-        // What the text says comes before what the file is called; the folder says nothing.
-        let file = name.rsplit(['/', '\\']).next().unwrap_or(name);
-        let architecture = header.or_else(|| Family::from_name(file));
+        let first = tree.header.first().map(|word| word.node.as_str());
+        let family = Family::of_model(model.features.iter().map(String::as_str), first, name);
         let vocabulary = Arc::new(Vocabulary::of(&source.text));
         vocabulary.ask(&mut points);
         let sources = gathered.iter().map(|(file, (source, _))| (file.clone(), source.clone())).collect();
@@ -410,7 +374,7 @@ impl Models {
             includes,
             vocabulary,
             points,
-            architecture,
+            family,
             text,
             variants,
             flags: Arc::default(),
@@ -547,6 +511,8 @@ mod tests {
         assert_eq!(about("mine.cat", "\"X86 TSO\"\nacyclic po"), (false, true));
         assert_eq!(about("mine.cat", "SC\nacyclic po"), (true, true));
         assert_eq!(about("mine.cat", "AArch64\nacyclic po"), (false, false));
+        assert_eq!(about("mine.cat", "PTX\n// features: mixed\nacyclic po"), (true, true));
+        assert_eq!(about("rc11-mine.cat", "acyclic po"), (false, false));
     }
 
     #[test]

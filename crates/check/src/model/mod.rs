@@ -2,6 +2,7 @@
 
 pub mod compiled;
 pub mod facts;
+pub mod family;
 pub mod load;
 pub mod purpose;
 pub mod readings;
