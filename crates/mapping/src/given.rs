@@ -153,7 +153,7 @@ fn ways(program: &Program, task: &Task) -> Vec<Vec<Way>> {
                 (Device::X86, _, Place::Host) => found.push(Way { profile, place: Place::Host, source_place: given }),
                 (Device::X86, ..) => {}
                 (Device::Ptx, _, Place::Gpu { .. }) => found.push(Way { profile, place: given, source_place: given }),
-                (Device::Ptx, Target::Cmm, Place::Host) if is_placed => {}
+                (Device::Ptx, Target::Both, Place::Host) if is_placed => {}
                 (Device::Ptx, _, Place::Host) => found.push(Way { profile, place: apart, source_place: apart }),
             }
         }
@@ -243,7 +243,7 @@ fn compare(
     let shown: States = shown.iter().map(|state| state.iter().zip(&observables).map(read).collect()).collect();
     let own: States = own.iter().map(|state| state.iter().zip(&observables).map(read).collect()).collect();
     let Some(first) = shown.difference(&own).next() else { return Ok(Answer::Kept { outcomes: shown.len() }) };
-    let claim = Options { readings: Task::claim_readings(), ..options.clone() };
+    let claim = Options { readings: task.source_model.vocabulary.without_thin_air.clone(), ..options.clone() };
     let claimed = outcomes(source, &task.source_model, &sources, &claim)?.unwrap_or_default();
     let describe = |state: &[Number]| {
         let parts = observables.iter().zip(state).map(|((_, _, name, _), value)| format!("{name} = {value}"));

@@ -16,8 +16,9 @@ const SCHEMA: u32 = 1;
 /// What was compiled how.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Mapping {
-    pub from: &'static str,
-    pub to: &'static str,
+    /// The model of the source, and what the target is called.
+    pub from: String,
+    pub to: String,
     /// The schemes of threads on the device; none if the target has no such threads.
     pub device: Vec<&'static str>,
     /// Of threads on x86.
@@ -29,11 +30,11 @@ impl Mapping {
         let names = |schemes: &[crate::scheme::Scheme]| schemes.iter().map(|scheme| scheme.name()).collect();
         let (device, host) = (names(&task.schemes.device), names(&task.schemes.host));
         let (device, host) = match task.target {
-            Target::Ptx(_) => (device, Vec::new()),
+            Target::Ptx => (device, Vec::new()),
             Target::X86 => (Vec::new(), host),
-            Target::Cmm => (device, host),
+            Target::Both => (device, host),
         };
-        Mapping { from: "rc11-scoped", to: task.target.name(), device, host }
+        Mapping { from: task.source_model.name.clone(), to: task.to.clone(), device, host }
     }
 }
 
@@ -159,7 +160,7 @@ impl Bounded {
 }
 
 fn smallest(task: &Task, found: &Counterexample, number: usize, options: &Options) -> Smallest {
-    let name = format!("map-{}-{number}", task.target.name());
+    let name = format!("map-{}-{number}", task.title());
     let judged = given::confirm(found, &name, task, options);
     let expected = match found.lost {
         Lost::Promised => "broken",

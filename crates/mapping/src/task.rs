@@ -3,60 +3,39 @@
 use std::sync::Arc;
 
 use fencepost_axiom::model::CheckId;
-use fencepost_check::model::load::{LoadedModel, Models};
-use fencepost_check::model::readings::Settings;
+use fencepost_check::model::family::Family;
+use fencepost_check::model::load::LoadedModel;
 use fencepost_program::program::Version;
 use fencepost_syntax::cat::CheckRole;
 
 use crate::bounded::{Question, ScScopes};
 use crate::scheme::{Device, Profile, Scheme};
 
-/// What code is made for.
+/// Where the threads of compiled code run.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Target {
-    /// Of the shipped models for PTX.
-    Ptx(PtxModel),
+    Ptx,
     X86,
     /// Host and device together; every thread may run on either.
-    Cmm,
-}
-
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum PtxModel {
-    V60,
-    V75,
-    Newest,
+    Both,
 }
 
 impl Target {
-    pub const ALL: [Target; 5] = [
-        Target::Ptx(PtxModel::Newest),
-        Target::Ptx(PtxModel::V60),
-        Target::Ptx(PtxModel::V75),
-        Target::X86,
-        Target::Cmm,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Target::Ptx(PtxModel::V60) => "ptx-6.0",
-            Target::Ptx(PtxModel::V75) => "ptx-7.5",
-            Target::Ptx(PtxModel::Newest) => "ptx",
-            Target::X86 => "x86",
-            Target::Cmm => "cmm",
+    /// Of code that this model judges; None if nothing is compiled for what it is about.
+    pub fn of(model: &LoadedModel) -> Option<Target> {
+        match model.family? {
+            Family::Ptx => Some(Target::Ptx),
+            Family::X86 => Some(Target::X86),
+            Family::Compound => Some(Target::Both),
+            Family::C | Family::Other => None,
         }
-    }
-
-    /// The shipped model.
-    pub fn model(self) -> &'static str {
-        if self == Target::X86 { "x86-tso" } else { self.name() }
     }
 
     pub fn devices(self) -> &'static [Device] {
         match self {
-            Target::Ptx(_) => &[Device::Ptx],
+            Target::Ptx => &[Device::Ptx],
             Target::X86 => &[Device::X86],
-            Target::Cmm => &[Device::X86, Device::Ptx],
+            Target::Both => &[Device::X86, Device::Ptx],
         }
     }
 }
@@ -82,7 +61,7 @@ impl Schemes {
         let names = |schemes: &[Scheme]| schemes.iter().map(|scheme| scheme.name()).collect::<Vec<_>>().join(" and ");
         match target {
             Target::X86 => names(&self.host),
-            Target::Cmm if self.host != self.device => {
+            Target::Both if self.host != self.device => {
                 format!("{} on the device, {} on the host", names(&self.device), names(&self.host))
             }
             _ => names(&self.device),
@@ -90,10 +69,12 @@ impl Schemes {
     }
 }
 
-/// A mapping from `rc11-scoped`, with the models that judge it.
+/// A mapping, with the models that judge it.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub target: Target,
+    /// What the target is called.
+    pub to: String,
     pub source_model: LoadedModel,
     /// Without the axiom against thin air, which no mapping to PTX keeps.
     pub claim: Arc<LoadedModel>,
@@ -103,11 +84,30 @@ pub struct Task {
     pub sc_scopes: ScScopes,
 }
 
+/// Why there is no mapping between two models.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum NoTask {
+    /// The model of the source is not about C.
+    Source,
+    /// Its text has an error without the axiom against thin air.
+    Claim,
+    /// Nothing is compiled for what the model of the target is about.
+    Target,
+}
+
 impl Task {
-    /// None only if a shipped model is not there or has lost a reading.
-    pub fn new(target: Target, schemes: &Schemes, sc_scopes: ScScopes) -> Option<Task> {
-        let source_model = Models::shipped("rc11-scoped")?;
-        let claim = source_model.under(&Task::claim_readings(), Version::NEWEST).ok()??;
+    pub fn new(
+        source_model: LoadedModel,
+        (to, target_model): (&str, LoadedModel),
+        schemes: &Schemes,
+        sc_scopes: ScScopes,
+    ) -> Result<Task, NoTask> {
+        if source_model.family.is_some_and(|family| family != Family::C) {
+            return Err(NoTask::Source);
+        }
+        let target = Target::of(&target_model).ok_or(NoTask::Target)?;
+        let without = source_model.under(&source_model.vocabulary.without_thin_air, Version::NEWEST);
+        let claim = without.map_err(|_| NoTask::Claim)?.unwrap_or_else(|| Arc::new(source_model.clone()));
         let mut profiles: Vec<Profile> = Vec::new();
         for device in target.devices() {
             for scheme in schemes.of(*device) {
@@ -117,14 +117,24 @@ impl Task {
                 }
             }
         }
-        let target_model = Models::shipped(target.model())?;
-        let schemes = schemes.clone();
-        Some(Task { target, claim, target_model, source_model, profiles, schemes, sc_scopes })
+        let (to, schemes) = (to.to_owned(), schemes.clone());
+        Ok(Task { target, to, claim, target_model, source_model, profiles, schemes, sc_scopes })
     }
 
-    /// The readings of the source without its axiom against thin air.
-    pub fn claim_readings() -> Settings {
-        Settings::default().with("thin-air", "allowed")
+    /// The target in names of tests and files: of a model in a file without folder and ending.
+    pub fn title(&self) -> String {
+        let file = self.to.rsplit(['/', '\\']).next().unwrap_or(&self.to);
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "_+-.".contains(character);
+        let plain = |character: char| if is_plain(character) { character } else { '_' };
+        file.strip_suffix(".cat").unwrap_or(file).chars().map(plain).collect()
+    }
+
+    /// Whether somebody claims that this mapping keeps the promises of its source, and who.
+    pub fn claimed_by(&self) -> Option<&str> {
+        let claim = self.target_model.vocabulary.mapping_claim.as_ref()?;
+        let is_claimed = |schemes: &[Scheme]| matches!(schemes, [scheme] if scheme.name() == claim.scheme);
+        let is_own = is_claimed(&self.schemes.device) && is_claimed(&self.schemes.host);
+        (is_own && self.sc_scopes == ScScopes::Any).then_some(claim.name.as_str())
     }
 
     pub fn question(&self) -> Question<'_> {

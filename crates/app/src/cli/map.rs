@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fencepost_check::Models;
+use fencepost_check::model::purpose::Purpose;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -16,6 +18,7 @@ Examples:
                                                             the same, resumable: Ctrl-C, and again
   fencepost map --to ptx --scheme leading,trailing --bound 4   threads compiled by different schemes
   fencepost map --to ptx --scheme leading --bound 4 --json  one JSON object for the whole check
+  fencepost map --to my.cat --scheme leading --bound 4      a memory model of your own
 
 For cmm, threads with a placement (`P0@cta 0, gpu 0`) are compiled for the device, the others for the host.
 A test without placements is compiled for every assignment of its threads to host and device.
@@ -26,12 +29,13 @@ pub(crate) struct Map {
     /// C tests: files, folders, or `-`
     #[arg(value_name = "PATH", required_unless_present_any = ["bound", "show"], conflicts_with_all = ["bound", "show"])]
     pub(crate) paths: Vec<PathBuf>,
-    /// The memory model of the source
-    #[arg(long, value_enum, default_value_t)]
-    pub(crate) from: From,
-    /// The target of the compilation; for cmm see below
-    #[arg(long, value_enum)]
-    pub(crate) to: To,
+    /// The memory model of the source: one of C, shipped or a .cat file
+    #[arg(long, value_name = "MODEL", default_value = Models::default_for(Purpose::C))]
+    pub(crate) from: String,
+    /// The memory model of the target: one of PTX, of x86 or of both, shipped or a .cat file; or what a shipped one is the
+    /// default for, such as `x86`. For cmm see below
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) to: String,
     /// Where the mapping puts fences; with several schemes each thread may use any of them
     #[arg(long, value_enum, required = true, value_delimiter = ',')]
     pub(crate) scheme: Vec<Scheme>,
@@ -69,26 +73,6 @@ pub(crate) struct Map {
     /// How many parts are checked at once [default: the number of cores]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
-}
-
-#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub(crate) enum From {
-    #[default]
-    Rc11Scoped,
-}
-
-#[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum To {
-    /// The newest model of PTX
-    Ptx,
-    #[value(name = "ptx-6.0")]
-    Ptx60,
-    #[value(name = "ptx-7.5")]
-    Ptx75,
-    /// x86-tso
-    X86,
-    /// Host and device together
-    Cmm,
 }
 
 #[derive(ValueEnum, Copy, Clone, PartialEq, Eq, Debug)]

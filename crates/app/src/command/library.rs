@@ -38,6 +38,13 @@ pub(crate) enum Cause {
     Limit,
 }
 
+impl Refused {
+    /// A model that is none for what was asked, and why.
+    pub(crate) fn mistake(message: &str) -> Refused {
+        Refused(complaint(message), Cause::Mistake)
+    }
+}
+
 impl Library {
     /// With so much time for each model that is read from a file.
     pub(crate) fn within(time_limit: Option<Duration>) -> Library {

@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use fencepost_check::Budget;
-use fencepost_check::Options;
+use fencepost_check::model::purpose::Purpose;
+use fencepost_check::{Budget, LoadedModel, Models, Options};
 use fencepost_mapping::bounded::{Checker, Reductions, ScScopes, units};
 use fencepost_mapping::given::{self, Answer, Judged};
 use fencepost_mapping::report::{self, Bounded};
-use fencepost_mapping::scheme::Scheme;
+use fencepost_mapping::scheme::{Device, Scheme};
 use fencepost_mapping::shape::Kinds;
 use fencepost_mapping::state::{Conclusion, State};
-use fencepost_mapping::task::{PtxModel, Schemes, Target, Task};
+use fencepost_mapping::task::{NoTask, Schemes, Target, Task};
 use fencepost_syntax::{Diagnostic, Source};
 use fencepost_tell::output::Status;
 
 use super::check::collect;
+use super::library::{Library, Refused};
 use super::map_emit::Emitter;
 use crate::cli::map as cli;
 use crate::diagnostics;
@@ -31,14 +33,12 @@ use crate::signals::{CANCELLED, cancel_on_interrupt};
 use crate::terminal;
 
 pub(crate) fn run(options: &cli::Map) -> Exit {
-    if let Some(contradiction) = contradiction(options) {
-        terminal::complain(contradiction);
-        return Exit::BAD_INPUT;
-    }
-    let sc_scopes = if options.sc_system_only { ScScopes::System } else { ScScopes::Any };
-    let Some(task) = Task::new(target(options.to), &schemes(options), sc_scopes) else {
-        terminal::complain("a shipped model is missing");
-        return Exit::BAD_INPUT;
+    let task = match task(options) {
+        Ok(task) => task,
+        Err(complaint) => {
+            terminal::err(&complaint.0);
+            return Exit::BAD_INPUT;
+        }
     };
     if options.show {
         task.profiles.iter().for_each(|profile| terminal::out(&profile.print()));
@@ -50,20 +50,52 @@ pub(crate) fn run(options: &cli::Map) -> Exit {
     }
 }
 
+fn task(options: &cli::Map) -> Result<Task, Refused> {
+    let library = Library::default();
+    let (source, target) = (library.get(&options.from)?, named(&options.to, &library)?);
+    if let Some(contradiction) = Target::of(&target).and_then(|target| contradiction(options, target)) {
+        return Err(Refused::mistake(&contradiction));
+    }
+    let sc_scopes = if options.sc_system_only { ScScopes::System } else { ScScopes::Any };
+    let (from, to) = (&options.from, &options.to);
+    let (source, target) = (LoadedModel::clone(&source), LoadedModel::clone(&target));
+    Task::new(source, (to, target), &schemes(options), sc_scopes).map_err(|none| {
+        Refused::mistake(&match none {
+            NoTask::Source => format!("the model `{from}` is not about C: `--from` takes the model of a C program"),
+            NoTask::Claim => format!("the model `{from}` has an error under the readings of its `// without-thin-air:`"),
+            NoTask::Target => format!(
+                "nothing is compiled for the model `{to}`: `--to` takes one whose first word is PTX or X86, or that has the \
+                 feature `mixed`"
+            ),
+        })
+    })
+}
+
+/// A model by its name, or the shipped one that is the default for programs of this word.
+fn named(name: &str, library: &Library) -> Result<Arc<LoadedModel>, Refused> {
+    let is_model = Models::names().contains(&name);
+    match Purpose::from_word(name).filter(|_| !is_model) {
+        Some(purpose) => library.get(Models::default_for(purpose)),
+        None => library.get(name),
+    }
+}
+
 /// Options that ask for what the target does not have. To take one of them silently for another would answer a question
 /// that nobody asked.
-fn contradiction(options: &cli::Map) -> Option<&'static str> {
-    let has_device = options.to != cli::To::X86;
+fn contradiction(options: &cli::Map, target: Target) -> Option<String> {
+    let has_device = target.devices().contains(&Device::Ptx);
     let is_printed = |schemes: &[cli::Scheme]| schemes.contains(&cli::Scheme::Printed);
-    if options.to != cli::To::Cmm && !options.host.is_empty() {
-        return Some(match has_device {
-            true => "`--host` is for `--to cmm`: no thread of this target runs on the host",
-            false => "`--host` is for `--to cmm`: every thread of x86 is compiled by `--scheme`",
-        });
+    if target != Target::Both && !options.host.is_empty() {
+        let why = match has_device {
+            true => "no thread of this target runs on the host",
+            false => "every thread of x86 is compiled by `--scheme`",
+        };
+        return Some(format!("`--host` is for `--to {}`: {why}", Models::default_for(Purpose::Mixed)));
     }
     if is_printed(&options.host) || !has_device && is_printed(&options.scheme) {
         return Some(
-            "`printed` is for the device: the slip of Fig. 13 is in its table for PTX, that for x86 is `trailing`",
+            "`printed` is for the device: the slip of Fig. 13 is in its table for PTX, that for x86 is `trailing`"
+                .to_owned(),
         );
     }
     None
@@ -151,16 +183,6 @@ fn checking(options: &cli::Map) -> Options {
     let bound = options.unroll.unwrap_or(default.bound);
     let budget = Budget::new(options.time_limit, None).cancelled_by(CANCELLED.clone());
     Options { budget, bound, ..default }
-}
-
-fn target(to: cli::To) -> Target {
-    match to {
-        cli::To::Ptx => Target::Ptx(PtxModel::Newest),
-        cli::To::Ptx60 => Target::Ptx(PtxModel::V60),
-        cli::To::Ptx75 => Target::Ptx(PtxModel::V75),
-        cli::To::X86 => Target::X86,
-        cli::To::Cmm => Target::Cmm,
-    }
 }
 
 fn schemes(options: &cli::Map) -> Schemes {

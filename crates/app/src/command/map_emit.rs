@@ -22,7 +22,7 @@ pub(super) struct Emitter<'e> {
 impl Emitter<'_> {
     pub(super) fn new<'e>(folder: &'e Path, task: &Task) -> Emitter<'e> {
         let schemes = task.schemes.name(task.target).replace(", ", "-").replace(' ', "-");
-        Emitter { folder, mapping: format!("{}-{schemes}", task.target.name()), taken: BTreeSet::new() }
+        Emitter { folder, mapping: format!("{}-{schemes}", task.title()), taken: BTreeSet::new() }
     }
 
     /// Every way in which one test was compiled.

@@ -193,3 +193,36 @@ fn a_bounded_check_out_of_time_says_how_far_it_came() {
     assert_eq!((run.code, report["conclusion"].as_str()), (3, Some("unknown")), "{}", run.out);
     assert!(report["done"].as_u64() < report["parts"].as_u64(), "{report}");
 }
+
+/// A copy of a shipped model is as good as the model: its header says what it is about and what is claimed of it.
+#[test]
+fn a_model_of_your_own_is_a_source_and_a_target() {
+    let folder = Folder::new();
+    for (name, file) in [("cmm", "mine/both.cat"), ("rc11-scoped", "c.cat")] {
+        folder.write(file, fencepost(&folder, &["models", "show", name]).out);
+    }
+    let scheme = ["--scheme", "trailing", "--bound", "2"];
+    let own = fencepost(&folder, &[&["map", "--from", "c.cat", "--to", "mine/both.cat"], &scheme[..]].concat());
+    let shipped = fencepost(&folder, &[&["map", "--to", "cmm"], &scheme[..]].concat());
+    assert!(shipped.out.contains("rc11-scoped to cmm, trailing: kept") && shipped.out.contains("Theorem 6.1 survives"));
+    assert_eq!(own.out, shipped.out.replace("rc11-scoped to cmm", "c.cat to mine/both.cat"), "{}", own.err);
+    for (arguments, said) in [
+        (["--to", "sc", "--from", "rc11-scoped"], "nothing is compiled for the model `sc`"),
+        (["--to", "c", "--from", "rc11-scoped"], "nothing is compiled for the model `c`"),
+        (["--to", "ptx", "--from", "ptx"], "the model `ptx` is not about C"),
+        (["--to", "ptx9", "--from", "rc11-scoped"], "did you mean `ptx`?"),
+    ] {
+        let run = fencepost(&folder, &[&["map"], &arguments[..], &scheme[..]].concat());
+        assert!(run.code == 2 && run.err.starts_with("error: ") && run.err.contains(said), "{}", run.err);
+    }
+    for (line, said) in [
+        ("// without-thin-air: thin-air=never", "`thin-air` cannot be `never`"),
+        ("// without-thin-air: thin-air", "write NAME=VALUE"),
+        ("// mapping-claim: trailing", "who claims this is missing"),
+    ] {
+        let text = folder.read("c.cat").replace("// without-thin-air: thin-air=allowed", line);
+        folder.write("wrong.cat", text);
+        let run = fencepost(&folder, &[&["map", "--from", "wrong.cat", "--to", "ptx"], &scheme[..]].concat());
+        assert!(run.code == 2 && run.err.contains(said), "{}", run.err);
+    }
+}

@@ -386,7 +386,7 @@ impl Models {
 type Gathered = BTreeMap<String, (Source, cat::Model)>;
 
 /// What lines of a header begin with that are no prose.
-const HEADERS: [&str; 13] = [
+const HEADERS: [&str; 15] = [
     "default-for:",
     "features:",
     "readings:",
@@ -400,6 +400,8 @@ const HEADERS: [&str; 13] = [
     "repairs:",
     "question:",
     "questions-from:",
+    "without-thin-air:",
+    "mapping-claim:",
 ];
 
 /// No model of the field has a tenth of this.

@@ -13,6 +13,8 @@
 //! for ([`Purpose`]).
 //!
 //! `// question: NAME TEXT` says what a reading of the model asks, and `// questions-from: TEXT` whose texts leave it open.
+//! `// without-thin-air: NAME=VALUE …` names the readings under which the model has no axiom against thin air, and
+//! `// mapping-claim: SCHEME TEXT` the published claim that mappings by that scheme keep their source; both are for compiler mappings.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +25,7 @@ use fencepost_syntax::cat::CheckRole;
 use fencepost_syntax::{Diagnostic, Source, Span};
 
 use crate::model::purpose::Purpose;
-use crate::model::readings::Point;
+use crate::model::readings::{Point, Settings};
 use crate::model::role::{Axiom, Relation, Role, Roles, Variant};
 use crate::model::variants::Mentioned;
 
@@ -37,6 +39,8 @@ const REPAIRS: &str = "// repairs:";
 const DEFAULT_FOR: &str = "// default-for:";
 const QUESTION: &str = "// question:";
 const QUESTIONS_FROM: &str = "// questions-from:";
+const WITHOUT_THIN_AIR: &str = "// without-thin-air:";
+const MAPPING_CLAIM: &str = "// mapping-claim:";
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Vocabulary {
@@ -49,10 +53,21 @@ pub struct Vocabulary {
     pub repairs: Repairs,
     /// What the model is for, where nobody names one.
     pub purposes: BTreeSet<Purpose>,
+    /// The readings under which the model has no axiom against thin air: no compiler mapping promises that one.
+    pub without_thin_air: Settings,
+    /// What somebody claims of compiler mappings to the model.
+    pub mapping_claim: Option<MappingClaim>,
     /// What its readings ask, by their names.
     questions: BTreeMap<String, String>,
     /// Whose texts leave that open.
     questions_from: String,
+}
+
+/// "Theorem 6.1": that a mapping by a scheme keeps the promises of its source.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MappingClaim {
+    pub scheme: String,
+    pub name: String,
 }
 
 /// What may be taken for granted of the executions of a model. Of a model that does not say so, nothing is.
@@ -120,8 +135,8 @@ fn words<'t>(text: &'t str, begin: &str) -> impl Iterator<Item = &'t str> {
     head(text).filter_map(move |line| line.strip_prefix(begin)).flat_map(split)
 }
 
-/// The name of a reading, and what it asks.
-fn asked(line: &str) -> (&str, &str) {
+/// The first word of a line, and the text behind it.
+fn labelled(line: &str) -> (&str, &str) {
     let line = line.trim();
     line.split_once([' ', '\t']).map_or((line, ""), |(name, question)| (name, question.trim()))
 }
@@ -162,8 +177,14 @@ impl Vocabulary {
                 vocabulary.purposes.extend(split(words).filter_map(Purpose::from_word));
             } else if let Some(word) = line.strip_prefix(REPAIRS).and_then(|words| split(words).next()) {
                 vocabulary.repairs = if word == "own" { Repairs::Own } else { Repairs::By(word.to_owned()) };
+            } else if let Some(words) = line.strip_prefix(WITHOUT_THIN_AIR) {
+                let readings = split(words).map(named).map(|(name, value)| (name.to_owned(), value.to_owned()));
+                vocabulary.without_thin_air.0.extend(readings);
+            } else if let Some(line) = line.strip_prefix(MAPPING_CLAIM) {
+                let (scheme, name) = labelled(line);
+                vocabulary.mapping_claim = Some(MappingClaim { scheme: scheme.to_owned(), name: name.to_owned() });
             } else if let Some(line) = line.strip_prefix(QUESTION) {
-                let (name, question) = asked(line);
+                let (name, question) = labelled(line);
                 vocabulary.questions.insert(name.to_owned(), question.to_owned());
             } else if let Some(line) = line.strip_prefix(QUESTIONS_FROM) {
                 line.trim().clone_into(&mut vocabulary.questions_from);
@@ -212,6 +233,8 @@ pub(crate) fn problem(source: &Source, model: &Model, variants: &Mentioned, poin
         .or_else(|| header.bad_purpose())
         .or_else(|| header.bad_repairs())
         .or_else(|| header.bad_question(points))
+        .or_else(|| header.bad_reading(points))
+        .or_else(|| header.bad_claim())
 }
 
 /// A header, and the model that it is about.
@@ -293,7 +316,7 @@ impl Header<'_> {
 
     fn bad_question(&self, points: &[Point]) -> Option<Diagnostic> {
         let help = "`// question: NAME TEXT` says what a reading asks that the model itself declares";
-        let lines = head(self.text).filter_map(|line| line.strip_prefix(QUESTION)).map(asked);
+        let lines = head(self.text).filter_map(|line| line.strip_prefix(QUESTION)).map(labelled);
         lines.into_iter().find_map(|(name, question)| {
             let point = points.iter().find(|point| point.name == name);
             let message = match point {
@@ -304,6 +327,23 @@ impl Header<'_> {
             };
             Some(self.error(name, message, help))
         })
+    }
+
+    fn bad_reading(&self, points: &[Point]) -> Option<Diagnostic> {
+        let help =
+            "`// without-thin-air: NAME=VALUE` names the readings under which the model has no axiom against thin air";
+        words(self.text, WITHOUT_THIN_AIR).find_map(|word| {
+            let mut settings = Settings::default();
+            let bad = settings.add(word).and_then(|()| settings.check(points)).err()?;
+            Some(self.error(word, bad.to_string(), help))
+        })
+    }
+
+    fn bad_claim(&self) -> Option<Diagnostic> {
+        let lines = head(self.text).filter_map(|line| line.strip_prefix(MAPPING_CLAIM)).map(labelled);
+        let (scheme, _) = lines.into_iter().find(|(_, name)| name.is_empty())?;
+        let help = "`// mapping-claim: SCHEME TEXT` says who claims that mappings by a scheme keep their source";
+        Some(self.error(scheme, "who claims this is missing".to_owned(), help))
     }
 
     fn bad_repairs(&self) -> Option<Diagnostic> {

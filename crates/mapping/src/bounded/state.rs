@@ -9,8 +9,8 @@ use fencepost_check::test::hash::fingerprint;
 
 use crate::bounded::shape::Shape;
 use crate::bounded::{Counterexample, Counts, Lost, ScScopes};
-use crate::scheme::{Profile, Scheme};
-use crate::task::{Target, Task};
+use crate::scheme::Profile;
+use crate::task::Task;
 
 /// The version of the format.
 const SCHEMA: u32 = 2;
@@ -94,7 +94,7 @@ impl State {
 fn key(task: &Task) -> String {
     let tables: String = task.profiles.iter().map(Profile::print).collect();
     let models = [&task.source_model.source.text, &task.target_model.source.text].map(|text| fingerprint(text));
-    format!("{} {:?} {} {}", task.target.name(), task.sc_scopes, models.join(" "), fingerprint(&tables))
+    format!("{} {:?} {} {}", task.to, task.sc_scopes, models.join(" "), fingerprint(&tables))
 }
 
 /// A shape and what its reads read, without one operation; None if somebody reads what it writes.
@@ -145,25 +145,22 @@ impl State {
 
     /// The last line of the command.
     pub fn verdict(&self, task: &Task, bound: usize, parts: usize) -> String {
-        let (target, schemes) = (task.target, &task.schemes);
         let only = if task.sc_scopes == ScScopes::System { ", SC operations of system scope" } else { "" };
-        let mapping = format!("rc11-scoped to {}, {}{only}", target.name(), schemes.name(target));
-        let trailing = schemes.device == [Scheme::Trailing] && schemes.host == [Scheme::Trailing];
-        let is_theorem = target == Target::Cmm && trailing && task.sc_scopes == ScScopes::Any;
-        let theorem = |word: &str| if is_theorem { format!(" Theorem 6.1 {word}.") } else { String::new() };
+        let mapping = format!("{} to {}, {}{only}", task.source_model.name, task.to, task.schemes.name(task.target));
+        let claim = |word: &str| task.claimed_by().map_or(String::new(), |claim| format!(" {claim} {word}."));
         match self.conclusion(parts) {
             Conclusion::Kept => format!(
                 "{mapping}: kept by every race-free program of up to {bound} events.{}",
-                theorem("survives this bound")
+                claim("survives this bound")
             ),
             Conclusion::Broken => {
                 let smallest = self.first().unwrap_or(0);
-                format!("{mapping}: broken, first at {smallest} events.{}", theorem("does not hold"))
+                format!("{mapping}: broken, first at {smallest} events.{}", claim("does not hold"))
             }
             Conclusion::Unknown => format!(
                 "{mapping}: nothing found in {} of {parts} parts of the programs of up to {bound} events.{}",
                 self.done,
-                theorem("survives so far")
+                claim("survives so far")
             ),
         }
     }

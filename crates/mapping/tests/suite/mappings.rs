@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use fencepost_check::{Options, load};
+use fencepost_check::{LoadedModel, Models, Options, load};
 use fencepost_mapping::behaviour::behaviours;
 use fencepost_mapping::bounded::{Checker, Counterexample, Lost, Reduction, Reductions, ScScopes, units};
 use fencepost_mapping::given::{self, Answer};
@@ -13,14 +13,21 @@ use fencepost_mapping::race::Guards;
 use fencepost_mapping::scheme::{Device, Part, Profile, Row, Scheme, ScopeRule};
 use fencepost_mapping::shape::{Operation, Renamings, Shape, shapes};
 use fencepost_mapping::state::{Conclusion, State};
-use fencepost_mapping::task::{PtxModel, Schemes, Target, Task};
+use fencepost_mapping::task::{NoTask, Schemes, Target, Task};
 use fencepost_syntax::Source;
 
-const PTX: Target = Target::Ptx(PtxModel::V60);
+fn shipped(name: &str) -> LoadedModel {
+    Models::shipped(name).expect("the model is shipped")
+}
 
 fn task(target: Target, scheme: Scheme) -> Task {
+    let to = match target {
+        Target::Ptx => "ptx-6.0",
+        Target::X86 => "x86-tso",
+        Target::Both => "cmm",
+    };
     let schemes = Schemes { device: vec![scheme], host: vec![scheme] };
-    Task::new(target, &schemes, ScScopes::Any).expect("the models are shipped")
+    Task::new(shipped("rc11-scoped"), (to, shipped(to)), &schemes, ScScopes::Any).expect("a mapping")
 }
 
 fn run(task: &Task, bound: usize, reductions: Reductions) -> Vec<Counterexample> {
@@ -110,12 +117,12 @@ fn reductions_change_nothing(target: Target, scheme: Scheme) {
 
 #[test]
 fn reductions_change_nothing_on_ptx_at_three_events() {
-    reductions_change_nothing(PTX, Scheme::Leading);
+    reductions_change_nothing(Target::Ptx, Scheme::Leading);
 }
 
 #[test]
 fn reductions_change_nothing_on_both_at_three_events() {
-    reductions_change_nothing(Target::Cmm, Scheme::Trailing);
+    reductions_change_nothing(Target::Both, Scheme::Trailing);
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn reductions_change_nothing_on_x86_at_three_events() {
 /// Each reduction by itself, beside all the others.
 #[test]
 fn each_reduction_changes_nothing_at_three_events() {
-    for target in [PTX, Target::Cmm, Target::X86] {
+    for target in [Target::Ptx, Target::Both, Target::X86] {
         for wrong in [task(target, Scheme::Trailing), weakened(task(target, Scheme::Trailing))] {
             let reduced = canonical(&run(&wrong, 3, Reductions::ALL));
             for reduction in Reduction::ALL {
@@ -141,7 +148,7 @@ fn each_reduction_changes_nothing_at_three_events() {
 /// can: with the fences kept there are more counterexamples, and none without one that has no such fence.
 #[test]
 fn fences_at_the_ends_of_threads_change_nothing_at_four_events() {
-    for (target, scheme) in [(PTX, Scheme::Leading), (Target::Cmm, Scheme::Trailing)] {
+    for (target, scheme) in [(Target::Ptx, Scheme::Leading), (Target::Both, Scheme::Trailing)] {
         let wrong = weakened(task(target, scheme));
         let reduced = run(&wrong, 4, Reductions::ALL);
         let whole = run(&wrong, 4, Reductions::ALL.without(Reduction::EndFences));
@@ -152,12 +159,12 @@ fn fences_at_the_ends_of_threads_change_nothing_at_four_events() {
 
 #[test]
 fn published_mappings_are_kept_at_four_events() {
-    for target in [PTX, Target::X86, Target::Cmm] {
+    for target in [Target::Ptx, Target::X86, Target::Both] {
         for scheme in [Scheme::Leading, Scheme::Trailing] {
             let found = run(&task(target, scheme), 4, Reductions::ALL);
             let lost = found.iter().filter(|one| one.lost == Lost::Promised).count();
             // Fences before loads of the host and fences before stores of the device miss each other.
-            let is_broken = target == Target::Cmm && scheme == Scheme::Leading;
+            let is_broken = target == Target::Both && scheme == Scheme::Leading;
             assert_eq!(lost > 0, is_broken, "{target:?} {scheme:?}");
             let thin_air = found.iter().any(|one| one.lost == Lost::ThinAir);
             assert_eq!(thin_air, target != Target::X86, "load buffering, {target:?}");
@@ -172,15 +179,15 @@ fn wrong_mappings_are_found_and_confirmed_in_text() {
     const ACQUIRE: &[Part] = &[Part::Access(Order::Acquire)];
     const MOVE: &[Part] = &[Part::Access(Order::NonAtomic)];
     let mutations: [(Target, Kind, Order, &'static [Part]); 4] = [
-        (PTX, Kind::Write, Order::Release, RELAXED),
-        (PTX, Kind::Read, Order::Acquire, RELAXED),
-        (PTX, Kind::Write, Order::SeqCst, RELEASE),
+        (Target::Ptx, Kind::Write, Order::Release, RELAXED),
+        (Target::Ptx, Kind::Read, Order::Acquire, RELAXED),
+        (Target::Ptx, Kind::Write, Order::SeqCst, RELEASE),
         (Target::X86, Kind::Write, Order::SeqCst, MOVE),
     ];
     for (target, kind, order, parts) in mutations {
         let mut wrong = task(target, Scheme::Trailing);
         wrong = with_rows(wrong, |profile| profile.changed(kind, order, |row| row.parts = parts));
-        if order == Order::SeqCst && target == PTX {
+        if order == Order::SeqCst && target == Target::Ptx {
             wrong = with_rows(wrong, |profile| profile.changed(Kind::Read, Order::SeqCst, |row| row.parts = ACQUIRE));
         }
         let mut state = State::new(&wrong);
@@ -194,7 +201,7 @@ fn wrong_mappings_are_found_and_confirmed_in_text() {
 
 #[test]
 fn the_printed_figure_is_broken() {
-    let found = run(&task(PTX, Scheme::Printed), 4, Reductions::ALL);
+    let found = run(&task(Target::Ptx, Scheme::Printed), 4, Reductions::ALL);
     assert!(found.iter().any(|one| one.lost == Lost::Promised));
 }
 
@@ -215,11 +222,11 @@ fn given_tests_are_kept_racy_or_broken() {
         P0 (atomic_int* x, atomic_int* y) { atomic_store(x, 1); int r0 = atomic_load(y); }\n\
         P1 (atomic_int* x, atomic_int* y) { atomic_store(y, 1); int r0 = atomic_load(x); }\n\
         ~exists (0:r0 = 0 /\\ 1:r0 = 0)\n";
-    for target in [PTX, Target::X86] {
+    for target in [Target::Ptx, Target::X86] {
         assert_eq!(judge(sb, target, Scheme::Leading), ["kept"]);
         assert_eq!(judge(sb, target, Scheme::Trailing), ["kept"]);
     }
-    assert_eq!(judge(sb, Target::Cmm, Scheme::Trailing), ["kept"; 4]);
+    assert_eq!(judge(sb, Target::Both, Scheme::Trailing), ["kept"; 4]);
     let lb = sb.replace(
         "atomic_store(x, 1); int r0 = atomic_load(y);",
         "int r0 = atomic_load_explicit(y, memory_order_relaxed); atomic_store_explicit(x, 1, memory_order_relaxed);",
@@ -228,16 +235,16 @@ fn given_tests_are_kept_racy_or_broken() {
         "atomic_store(y, 1); int r0 = atomic_load(x);",
         "int r0 = atomic_load_explicit(x, memory_order_relaxed); atomic_store_explicit(y, 1, memory_order_relaxed);",
     );
-    assert_eq!(judge(&lb, PTX, Scheme::Leading), ["kept but for thin air"]);
+    assert_eq!(judge(&lb, Target::Ptx, Scheme::Leading), ["kept but for thin air"]);
     assert_eq!(judge(&lb, Target::X86, Scheme::Trailing), ["kept"]);
     let racy = "C racy\n{ x = 0; }\nP0 (int* x) { *x = 1; }\nP1 (int* x) { int r0 = *x; }\nexists (1:r0 = 1)\n";
-    assert_eq!(judge(racy, PTX, Scheme::Leading), ["racy"]);
+    assert_eq!(judge(racy, Target::Ptx, Scheme::Leading), ["racy"]);
 }
 
 /// Programs of three events go the way of text, with labels in turn: nothing that the graphs call kept is broken there.
 #[test]
 fn what_is_kept_on_graphs_is_kept_in_text() {
-    let task = task(Target::Cmm, Scheme::Trailing);
+    let task = task(Target::Both, Scheme::Trailing);
     let mut turn = 0;
     for kinds in units(3, Reductions::ALL) {
         for shape in shapes(&kinds, Renamings::One) {
@@ -282,8 +289,32 @@ fn compiled_names_are_names() {
                 exists (P0:r = 8 /\\ x = 5)\n";
     let (tests, diagnostics) = load(&Source::new("names.litmus".to_owned(), text.to_owned()));
     assert!(diagnostics.is_empty(), "{diagnostics:?}");
-    for (target, scheme) in [(PTX, Scheme::Leading), (Target::X86, Scheme::Trailing)] {
+    for (target, scheme) in [(Target::Ptx, Scheme::Leading), (Target::X86, Scheme::Trailing)] {
         let judged = given::judge(&tests[0], &task(target, scheme), &Options::default());
         assert!(judged.iter().all(|one| one.answer == Answer::Kept { outcomes: 1 }), "{judged:?}");
     }
+}
+
+#[test]
+fn a_models_header_says_what_it_can_be_mapped_to_and_what_is_claimed_of_that() {
+    let text = |name: &str| shipped(name).source.text;
+    let own =
+        |name: &str, text: String| Models::from_source(name, Source::new(name, text), &mut |_| None).expect("a model");
+    let new = |from: LoadedModel, to: LoadedModel, scheme: Scheme| {
+        let schemes = Schemes { device: vec![scheme], host: vec![scheme] };
+        Task::new(from, ("my/own.cat", to), &schemes, ScScopes::Any)
+    };
+    let c = || own("c.cat", text("rc11-scoped"));
+    let both = new(c(), own("own.cat", text("cmm")), Scheme::Trailing).expect("a mapping");
+    assert_eq!((both.target, both.title().as_str()), (Target::Both, "own"));
+    assert_eq!(both.claimed_by(), Some("Theorem 6.1"));
+    assert!(both.claim.variants().contains("thin-air=allowed"), "{:?}", both.claim.variants());
+    let leading = new(c(), shipped("cmm"), Scheme::Leading).expect("a mapping");
+    assert_eq!(leading.claimed_by(), None);
+    let silent = own("c.cat", text("rc11-scoped").replace("// without-thin-air:", "// Without thin air:"));
+    let whole = new(silent, shipped("ptx"), Scheme::Leading).expect("a mapping");
+    assert_eq!((whole.target, whole.claim.variants()), (Target::Ptx, whole.source_model.variants()));
+    assert_eq!(new(shipped("ptx"), shipped("ptx"), Scheme::Leading).err(), Some(NoTask::Source));
+    assert_eq!(new(c(), shipped("sc"), Scheme::Leading).err(), Some(NoTask::Target));
+    assert_eq!(new(c(), c(), Scheme::Leading).err(), Some(NoTask::Target));
 }
