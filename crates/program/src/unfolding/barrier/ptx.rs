@@ -9,9 +9,7 @@
 //! Where more threads than its count may arrive, which of them form a generation depends on who comes first: those orders
 //! are searched. Everywhere else the order cannot matter, and one is enough.
 
-use std::collections::BTreeSet;
-
-use fencepost_syntax::sorted::{SortedMap, SortedSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::{EventId, ThreadId, TraceId};
 use crate::program::{BarrierKind, BarrierLevel, Place};
@@ -54,7 +52,7 @@ struct Run<'u> {
     sequences: Vec<Vec<Arrival>>,
     places: Vec<Place>,
     /// Resources where it matters who comes first.
-    contended: SortedSet<Resource>,
+    contended: BTreeSet<Resource>,
     order: GenerationOrder,
 }
 
@@ -63,9 +61,9 @@ struct Run<'u> {
 struct Moment {
     next: Vec<usize>,
     waiting: Vec<bool>,
-    open: SortedMap<Resource, Vec<(usize, EventId)>>,
+    open: BTreeMap<Resource, Vec<(usize, EventId)>>,
     /// In their order, or sorted where that is not asked for or no choice.
-    done: SortedMap<Resource, Vec<Vec<EventId>>>,
+    done: BTreeMap<Resource, Vec<Vec<EventId>>>,
 }
 
 pub(super) struct Matchings<'u> {
@@ -87,12 +85,8 @@ impl<'u> Matchings<'u> {
     ) -> Matchings<'u> {
         let run = Run::new(unfolding, traces, order, value);
         let count = traces.len();
-        let start = Moment {
-            next: vec![0; count],
-            waiting: vec![false; count],
-            open: SortedMap::new(),
-            done: SortedMap::new(),
-        };
+        let start =
+            Moment { next: vec![0; count], waiting: vec![false; count], open: BTreeMap::new(), done: BTreeMap::new() };
         Matchings { run, wanted: None, work: vec![start], seen: BTreeSet::new(), found: BTreeSet::new(), held: 0 }
     }
 
@@ -157,7 +151,7 @@ impl<'u> Run<'u> {
         };
         let places: Vec<Place> = traces.iter().map(place).collect();
         let mut sequences = Vec::new();
-        let mut uses = SortedMap::<Resource, (usize, Option<usize>)>::new();
+        let mut uses = BTreeMap::<Resource, (usize, Option<usize>)>::new();
         for (&trace, &place) in traces.iter().zip(&places) {
             let mut sequence = Vec::new();
             let mut arrivals = 0;
@@ -359,7 +353,7 @@ impl<'u> Run<'u> {
 
     /// The phases of clusters that were completed: each arrive synchronises with each wait.
     fn add_phases(&self, moment: &Moment, matching: &mut BarrierMatching) {
-        let mut phases = SortedMap::<Phase, (Vec<EventId>, Vec<EventId>)>::new();
+        let mut phases = BTreeMap::<Phase, (Vec<EventId>, Vec<EventId>)>::new();
         for (sequence, next) in self.sequences.iter().zip(&moment.next) {
             for arrival in &sequence[..*next] {
                 let Some(phase) = arrival.phase else { continue };
