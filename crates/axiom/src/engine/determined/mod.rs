@@ -133,11 +133,14 @@ fn raised(flags: &[(CheckId, NodeId)], run: &Run, evaluator: &Evaluator<'_>) -> 
     flags.iter().map(|(flag, node)| (*flag, pairs(*node))).filter(|(_, pairs)| !pairs.is_empty()).collect()
 }
 
-/// The flags that something in the unfolding could raise.
-fn flags(model: &Model, unfolding: &Unfolding) -> Vec<(CheckId, NodeId)> {
+fn all_flags(model: &Model) -> impl Iterator<Item = CheckId> {
     let checks = (0..model.checks.len()).map(|index| CheckId(index as u32));
-    let is_flag = |id: &CheckId| matches!(model.checks[id.index()].role, CheckRole::Flag | CheckRole::UndefinedUnless);
-    let found = checks.filter(is_flag).filter_map(|id| Some((id, flagged(model, id).ok()?)));
+    checks.filter(|id| matches!(model.checks[id.index()].role, CheckRole::Flag | CheckRole::UndefinedUnless))
+}
+
+/// The flags that a pair of events of the unfolding could raise.
+fn flags(model: &Model, unfolding: &Unfolding) -> Vec<(CheckId, NodeId)> {
+    let found = all_flags(model).filter_map(|id| Some((id, flagged(model, id).ok()?)));
     found.filter(|(_, node)| !Bounds::new(model, unfolding, *node).is_empty()).collect()
 }
 
@@ -153,6 +156,10 @@ fn decide(
     }
     if unfolding.traces.iter().any(|trace| !trace.assumptions.is_empty()) || !unfolding.dependent_launches.is_empty() {
         return Err(Obstacle::Foreign);
+    }
+    // A flag that no pair of events raises may be raised by anything.
+    if let Some(flag) = all_flags(model).find(|flag| flagged(model, *flag).is_err()) {
+        return Err(Obstacle::Flag(flag));
     }
     let lives = lives(unfolding, run)?;
     credit::evaluate(run, &observed(&lives, run.candidate.shape), evaluator);
