@@ -98,14 +98,22 @@ impl Candidate {
             BaseRelation::Po => self.fill_po(unfolding, out),
             BaseRelation::Int => self.fill_int(out),
             BaseRelation::Ext => self.fill_ext(out),
-            BaseRelation::Loc => self.fill_equal(unfolding, out, Event::target),
-            BaseRelation::Vloc => self.fill_equal(unfolding, out, Event::generic),
+            BaseRelation::Loc => self.fill_equal(unfolding, out, |_, event| event.target()),
+            BaseRelation::Vloc => self.fill_equal(unfolding, out, |_, event| event.generic()),
             BaseRelation::Rmw | BaseRelation::Amo => self.fill_rmw(unfolding, out),
             BaseRelation::Addr => self.fill_dependency(unfolding, out, |event| &event.address_deps),
             BaseRelation::Data => self.fill_dependency(unfolding, out, |event| &event.data_deps),
             BaseRelation::Ctrl => self.fill_dependency(unfolding, out, |event| &event.control_deps),
-            BaseRelation::Sr => self.fill_pairs(unfolding, out, mutually_in_scope),
-            BaseRelation::Scta => self.fill_pairs(unfolding, out, same_cta),
+            BaseRelation::Sr => {
+                let key = |event: &Event| event.thread.zip(event.scope);
+                self.fill_classes(unfolding, out, key, |a, b| {
+                    mutually_in_scope(unfolding, unfolding.event(a), unfolding.event(b))
+                });
+            }
+            BaseRelation::Scta => {
+                let holds = |a, b| same_cta(unfolding, unfolding.event(a), unfolding.event(b));
+                self.fill_classes(unfolding, out, |event| event.thread, holds);
+            }
             BaseRelation::Rf | BaseRelation::Co | BaseRelation::SyncFence => {}
             BaseRelation::Syncbar | BaseRelation::Exitbar | BaseRelation::Generations => {}
             other => self.fill_other(unfolding, other, out),
@@ -115,13 +123,17 @@ impl Candidate {
     /// Main events by their place in the trace. Strands run beside, and the parts of one operation have no order.
     fn fill_po(&self, unfolding: &Unfolding, out: &mut [u64]) {
         let event = |index: usize| &unfolding.events[self.events[index].index()];
+        // By thread from its end: the main events behind the one that is looked at.
+        let mut behind = vec![0; self.shape.words()];
         for thread in 0..self.threads() {
-            for from in self.thread_events(thread).filter(|from| event(*from).is_main()) {
-                let is_grouped = event(from).group.is_some();
-                for to in (from + 1..self.bounds[thread + 1]).filter(|to| event(*to).is_main()) {
-                    if !is_grouped || !unfolding.are_parts(self.events[from], self.events[to]) {
-                        kernel::relate(self.shape, out, from, to);
-                    }
+            behind.fill(0);
+            for from in self.thread_events(thread).rev().filter(|from| event(*from).is_main()) {
+                kernel::row_mut(self.shape, out, from).copy_from_slice(&behind);
+                kernel::insert(&mut behind, from);
+                if event(from).group.is_some() {
+                    let parts = (from + 1..self.bounds[thread + 1])
+                        .filter(|to| unfolding.are_parts(self.events[from], self.events[*to]));
+                    parts.for_each(|to| kernel::unrelate(self.shape, out, from, to));
                 }
             }
         }
@@ -130,9 +142,7 @@ impl Candidate {
     fn fill_int(&self, out: &mut [u64]) {
         for thread in 0..self.threads() {
             for from in self.thread_events(thread) {
-                for to in self.thread_events(thread) {
-                    kernel::relate(self.shape, out, from, to);
-                }
+                kernel::insert_all(kernel::row_mut(self.shape, out, from), self.thread_events(thread));
             }
         }
     }
@@ -141,19 +151,53 @@ impl Candidate {
         let count = self.shape.events();
         for from in 0..count {
             let own = self.thread_of(from).map_or(0..self.inits(), |thread| self.thread_events(thread));
-            for to in (0..own.start).chain(own.end..count) {
-                kernel::relate(self.shape, out, from, to);
-            }
+            let row = kernel::row_mut(self.shape, out, from);
+            kernel::insert_all(row, 0..own.start);
+            kernel::insert_all(row, own.end..count);
         }
     }
 
-    fn fill_equal<K: PartialEq>(&self, unfolding: &Unfolding, out: &mut [u64], key: impl Fn(&Event) -> Option<K>) {
-        let keys: Vec<Option<K>> = self.events.iter().map(|id| key(&unfolding.events[id.index()])).collect();
-        for (from, a) in keys.iter().enumerate() {
-            for (to, b) in keys.iter().enumerate() {
-                if a.is_some() && a == b {
-                    kernel::relate(self.shape, out, from, to);
+    /// The pairs of events that have the same key.
+    fn fill_equal<K: Ord>(&self, unfolding: &Unfolding, out: &mut [u64], key: impl Fn(EventId, &Event) -> Option<K>) {
+        let keyed = |(local, id): (usize, &EventId)| Some((key(*id, unfolding.event(*id))?, local));
+        let mut members: Vec<(K, usize)> = self.events.iter().enumerate().filter_map(keyed).collect();
+        members.sort_unstable();
+        for class in members.chunk_by(|a, b| a.0 == b.0) {
+            self.fill_rows(out, class, class);
+        }
+    }
+
+    /// Relates every event of the first class to every one of the second.
+    fn fill_rows<K>(&self, out: &mut [u64], class: &[(K, usize)], to: &[(K, usize)]) {
+        for (_, from) in class {
+            let row = kernel::row_mut(self.shape, out, *from);
+            to.iter().for_each(|(_, to)| kernel::insert(row, *to));
+        }
+    }
+
+    /// The pairs for which this holds, among the events that have a key. Whether it does is a matter of the two keys, so that
+    /// it is asked once for any two of them: thousands of events have few.
+    fn fill_classes<K: Ord>(
+        &self,
+        unfolding: &Unfolding,
+        out: &mut [u64],
+        key: impl Fn(&Event) -> Option<K>,
+        holds: impl Fn(EventId, EventId) -> bool,
+    ) {
+        let keyed = |(local, id): (usize, &EventId)| Some((key(unfolding.event(*id))?, local));
+        let mut members: Vec<(K, usize)> = self.events.iter().enumerate().filter_map(keyed).collect();
+        members.sort_unstable();
+        let classes: Vec<&[(K, usize)]> = members.chunk_by(|a, b| a.0 == b.0).collect();
+        for class in &classes {
+            let (_, first) = class[0];
+            for other in &classes {
+                if holds(self.events[first], self.events[other[0].1]) {
+                    self.fill_rows(out, &class[..1], other);
                 }
+            }
+            for (_, from) in &class[1..] {
+                let row = first * self.shape.words()..(first + 1) * self.shape.words();
+                out.copy_within(row, from * self.shape.words());
             }
         }
     }
@@ -173,16 +217,6 @@ impl Candidate {
             for read in reads(&unfolding.events[id.index()]) {
                 if let Some(read) = self.local(*read) {
                     kernel::relate(self.shape, out, read, index);
-                }
-            }
-        }
-    }
-
-    fn fill_pairs(&self, unfolding: &Unfolding, out: &mut [u64], holds: fn(&Unfolding, &Event, &Event) -> bool) {
-        for (from, a) in self.events.iter().enumerate() {
-            for (to, b) in self.events.iter().enumerate() {
-                if holds(unfolding, &unfolding.events[a.index()], &unfolding.events[b.index()]) {
-                    kernel::relate(self.shape, out, from, to);
                 }
             }
         }

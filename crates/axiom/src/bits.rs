@@ -89,6 +89,30 @@ pub mod kernel {
         relation[from * shape.words + to / 64] |= 1 << (to % 64);
     }
 
+    pub fn unrelate(shape: Shape, relation: &mut [u64], from: usize, to: usize) {
+        relation[from * shape.words + to / 64] &= !(1 << (to % 64));
+    }
+
+    pub fn row_mut(shape: Shape, relation: &mut [u64], event: usize) -> &mut [u64] {
+        &mut relation[event * shape.words..(event + 1) * shape.words]
+    }
+
+    pub fn insert_all(row: &mut [u64], events: std::ops::Range<usize>) {
+        if events.is_empty() {
+            return;
+        }
+        let (first, last) = (events.start / 64, (events.end - 1) / 64);
+        let from = u64::MAX << (events.start % 64);
+        let to = u64::MAX >> (63 - (events.end - 1) % 64);
+        if first == last {
+            row[first] |= from & to;
+            return;
+        }
+        row[first] |= from;
+        row[first + 1..last].fill(u64::MAX);
+        row[last] |= to;
+    }
+
     pub fn union(out: &mut [u64], a: &[u64], b: &[u64]) {
         for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
             *out = a | b;
@@ -188,14 +212,26 @@ pub mod kernel {
             4 => return rows::sequence::<4>(out, a, b),
             _ => out.fill(0),
         }
+        // Most relations have few rows, and neighbours often the same.
+        let mut leads_on = vec![0; shape.words];
+        for middle in (0..shape.events).filter(|middle| !is_empty(row(shape, b, *middle))) {
+            insert(&mut leads_on, middle);
+        }
         for from in 0..shape.events {
             if from % INTERVAL == INTERVAL - 1 && !go_on() {
                 return;
             }
+            if from > 0 && row(shape, a, from) == row(shape, a, from - 1) {
+                out.copy_within((from - 1) * shape.words..from * shape.words, from * shape.words);
+                continue;
+            }
             let target = &mut out[from * shape.words..(from + 1) * shape.words];
-            for middle in ones(row(shape, a, from)) {
-                for (target, source) in target.iter_mut().zip(row(shape, b, middle)) {
-                    *target |= source;
+            for (at, (word, leads_on)) in row(shape, a, from).iter().zip(&leads_on).enumerate() {
+                let mut rest = word & leads_on;
+                while rest != 0 {
+                    let middle = at * 64 + rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    add(target, row(shape, b, middle));
                 }
             }
         }

@@ -3,6 +3,7 @@
 
 use fencepost_program::EventId;
 use fencepost_program::access;
+use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{Event, EventKind, OmittedWrite, Unfolding};
 
 use super::Candidate;
@@ -15,6 +16,7 @@ type Omitted<'a> = (EventId, &'a OmittedWrite);
 impl Candidate {
     /// The relations of this file; those of [`Candidate::fill_relation`] give the empty one.
     pub(super) fn fill_other(&self, unfolding: &Unfolding, which: BaseRelation, out: &mut [u64]) {
+        let asked = |holds: fn(&Unfolding, EventId, EventId) -> bool| move |a, b| holds(unfolding, a, b);
         match which {
             BaseRelation::Issue => self.fill_sources(unfolding, out, |event| match &event.strand {
                 Some(strand) => std::slice::from_ref(&strand.issue),
@@ -26,21 +28,39 @@ impl Candidate {
             }),
             BaseRelation::Done => self.fill_sources(unfolding, out, |event| &event.completes),
             BaseRelation::Pipelined => {
-                self.fill_ids(unfolding, out, |event| event.strand.is_some(), access::pipelined);
+                let is_tensor = |event: &Event| event.strand.as_ref().is_some_and(|strand| strand.tensor.is_some());
+                self.fill_ids(unfolding, out, (is_tensor, is_tensor), access::pipelined);
             }
-            BaseRelation::Covers => self.fill_ids(unfolding, out, is_memory_or_fence, |unfolding, fence, access| {
-                matches!(unfolding.event(fence).kind, EventKind::Fence) && access::covers(unfolding, fence, access)
+            BaseRelation::Covers => {
+                let is_fence = |event: &Event| matches!(event.kind, EventKind::Fence);
+                self.fill_ids(unfolding, out, (is_fence, is_about_memory), access::covers);
+            }
+            BaseRelation::Scluster => {
+                self.fill_classes(unfolding, out, |event| event.thread, asked(access::same_cluster))
+            }
+            BaseRelation::Sgpu => self.fill_classes(unfolding, out, |event| event.thread, asked(access::same_gpu)),
+            BaseRelation::Complete => self.fill_equal(unfolding, out, |id, _| access::bytes_of(unfolding, id)),
+            BaseRelation::Sameop => self.fill_equal(unfolding, out, |id, event| {
+                event.location().map(|_| event.extent.map_or(id, |extent| extent.operation))
             }),
-            BaseRelation::Scluster => self.fill_ids(unfolding, out, |_| true, access::same_cluster),
-            BaseRelation::Sgpu => self.fill_ids(unfolding, out, |_| true, access::same_gpu),
-            BaseRelation::Complete => self.fill_ids(unfolding, out, is_about_memory, access::overlap_completely),
-            BaseRelation::Sameop => self.fill_ids(unfolding, out, is_access, access::same_operation),
             BaseRelation::Launch => {
-                self.fill_ids(unfolding, out, |_| true, access::launched_after);
+                let key = |event: &Event| Some((event.thread?, event.call));
+                self.fill_classes(unfolding, out, key, asked(access::launched_after));
             }
-            BaseRelation::Gridwait => self.fill_ids(unfolding, out, |_| true, access::awaited_by),
-            BaseRelation::Gridstart => self.fill_ids(unfolding, out, |_| true, access::lets_start),
-            BaseRelation::Home => self.fill_ids(unfolding, out, |_| true, access::at_home),
+            BaseRelation::Gridwait => {
+                let key = |event: &Event| Some((event.thread?, event.has(Tag::GridWait)));
+                self.fill_classes(unfolding, out, key, asked(access::awaited_by));
+            }
+            BaseRelation::Gridstart => {
+                let lets = |event: &Event| event.has(Tag::Trigger) || event.has(Tag::Exit);
+                let key = |event: &Event| Some((event.thread?, event.call, lets(event)));
+                self.fill_classes(unfolding, out, key, asked(access::lets_start));
+            }
+            BaseRelation::Home => {
+                let owner = |event: &Event| event.location().map(|it| unfolding.locations[it.index()].owner);
+                let key = |event: &Event| Some((owner(event), event.thread, event.is_main()));
+                self.fill_classes(unfolding, out, key, asked(access::at_home));
+            }
             BaseRelation::Contributed => self.fill_sources(unfolding, out, |event| match &event.kind {
                 EventKind::Barrier(barrier) => &barrier.contributed,
                 _ => &[],
@@ -92,18 +112,18 @@ impl Candidate {
         }
     }
 
-    /// The pairs that hold, among the events that can be in one.
+    /// The pairs that hold, of the events that can be the first of one and those that can be the second.
     fn fill_ids(
         &self,
         unfolding: &Unfolding,
         out: &mut [u64],
-        eligible: impl Fn(&Event) -> bool,
+        (first, second): (impl Fn(&Event) -> bool, impl Fn(&Event) -> bool),
         holds: impl Fn(&Unfolding, EventId, EventId) -> bool,
     ) {
-        let eligible: Vec<(usize, EventId)> =
-            self.events.iter().copied().enumerate().filter(|(_, id)| eligible(unfolding.event(*id))).collect();
-        for &(from, a) in &eligible {
-            for &(to, b) in &eligible {
+        let events = || self.events.iter().copied().enumerate();
+        let seconds: Vec<(usize, EventId)> = events().filter(|(_, id)| second(unfolding.event(*id))).collect();
+        for (from, a) in events().filter(|(_, id)| first(unfolding.event(*id))) {
+            for &(to, b) in &seconds {
                 if holds(unfolding, a, b) {
                     kernel::relate(self.shape, out, from, to);
                 }
@@ -112,15 +132,7 @@ impl Candidate {
     }
 }
 
-fn is_access(event: &Event) -> bool {
-    event.location().is_some()
-}
-
 /// An access, or a write that is not made.
 fn is_about_memory(event: &Event) -> bool {
     event.target().is_some()
-}
-
-fn is_memory_or_fence(event: &Event) -> bool {
-    is_about_memory(event) || matches!(event.kind, EventKind::Fence)
 }

@@ -31,7 +31,7 @@ use crate::look::failing_waits;
 use crate::look::outcome::{self, holds};
 use crate::look::protocol::{Examiner, ProtocolSet};
 use crate::look::race::{Flags, hazard_kind};
-use crate::look::race_search::{self, Effort, Met, RaceSearch};
+use crate::look::race_search::{self, Effort, Met, RaceSearch, SearchedPart};
 use crate::look::replayer::{NotConfirmed, Replayer};
 use crate::look::search::{Searcher, why_open};
 use crate::model::load::LoadedModel;
@@ -381,7 +381,8 @@ impl Job<'_> {
         let filter = undefined::race_filter(self.test, self.model);
         let searcher = self.searcher.within(unfolding);
         let parts = failing_waits::parts(unfolding);
-        let search = RaceSearch { unfolding, model: self.model, filter, searcher, parts: &parts, replayer };
+        let parts = SearchedPart::all(&parts, &searcher);
+        let search = RaceSearch { unfolding, model: self.model, filter, searcher, parts, replayer };
         // An execution that never ends has no final state to pass a filter with.
         let always_ends = answers.hang.is_no() || filter.is_some();
         let may_hang = !always_ends && race_search::can_wait(unfolding);
@@ -440,7 +441,8 @@ impl Job<'_> {
         let (filter, parts) = (undefined::race_filter(self.test, self.model), failing_waits::parts(self.unfolding));
         let (searcher, replayer) = (self.searcher.within(self.unfolding), &self.replayer);
         let (unfolding, model) = (self.unfolding, self.model);
-        let search = RaceSearch { unfolding, model, filter, searcher, parts: &parts, replayer };
+        let parts = SearchedPart::all(&parts, &searcher);
+        let search = RaceSearch { unfolding, model, filter, searcher, parts, replayer };
         counted.protocol = ProtocolSet::default();
         if !search.is_confirmed(&counted) {
             return;

@@ -78,9 +78,21 @@ pub struct RaceSearch<'a, 'r> {
     pub filter: Option<&'a Condition>,
     pub searcher: Searcher<'a>,
     /// Its choices of traces, see [`crate::look::failing_waits`].
-    pub parts: &'r [Part<'a>],
+    pub parts: Vec<SearchedPart<'r>>,
     /// Of this unfolding, made ready when first needed.
     pub replayer: &'r OnceCell<Result<Replayer<'a>, NotConfirmed>>,
+}
+
+/// A part with what searches it: what is known of its executions once serves every question.
+pub struct SearchedPart<'r> {
+    part: &'r Part<'r>,
+    searcher: Searcher<'r>,
+}
+
+impl<'r> SearchedPart<'r> {
+    pub fn all(parts: &'r [Part<'_>], searcher: &Searcher<'r>) -> Vec<SearchedPart<'r>> {
+        parts.iter().map(|part| SearchedPart { part, searcher: searcher.within(&part.unfolding) }).collect()
+    }
 }
 
 #[derive(Default)]
@@ -138,7 +150,7 @@ impl Met {
 impl RaceSearch<'_, '_> {
     /// Adds what the executions that end so show.
     pub fn look(&self, flags: &Flags, ends: Ends, effort: Effort, met: &mut Met) {
-        for part in self.parts {
+        for part in &self.parts {
             if self.objects_race(met) || !self.is_clear(flags, part, ends) {
                 self.look_at(flags, part, ends, effort, met);
             }
@@ -157,19 +169,19 @@ impl RaceSearch<'_, '_> {
     }
 
     /// Whether a part that is about some events is known to have nothing flagged that touches one of them.
-    fn is_clear(&self, flags: &Flags, part: &Part<'_>, ends: Ends) -> bool {
-        if part.about.is_empty() {
+    fn is_clear(&self, flags: &Flags, part: &SearchedPart<'_>, ends: Ends) -> bool {
+        if part.part.about.is_empty() {
             return false;
         }
-        let beyond = part.left_out();
+        let beyond = part.part.left_out();
         failing_waits::asked(flags, &self.model.model).iter().all(|flag| {
             let searched = self.another(part, flag.check, &beyond, ends, Allowed::Work(CLEAR_WORK));
             searched == (None, Exploration::Complete)
         })
     }
 
-    fn look_at(&self, flags: &Flags, part: &Part<'_>, ends: Ends, effort: Effort, met: &mut Met) {
-        let examiner = Examiner::new(&part.unfolding);
+    fn look_at(&self, flags: &Flags, part: &SearchedPart<'_>, ends: Ends, effort: Effort, met: &mut Met) {
+        let examiner = Examiner::new(&part.part.unfolding);
         let (seen, exploration) = self.explore(flags, part, &examiner, ends, effort);
         met.executions.count = met.executions.count.saturating_add(seen.executions);
         met.executions.complete &= exploration == Exploration::Complete && !seen.capped;
@@ -202,11 +214,11 @@ impl RaceSearch<'_, '_> {
         &self,
         flag: &Flag,
         evaluator: &mut FlagEvaluator<'_>,
-        (part, places): (&Part<'_>, &Places),
+        (part, places): (&SearchedPart<'_>, &Places),
         (ends, effort): (Ends, Effort),
         races: &mut RaceSet,
     ) -> bool {
-        let left_out = part.left_out();
+        let left_out = part.part.left_out();
         while !races.is_full(&flag.name) {
             let known = races.races.keys().filter(|key| key.flag == flag.name);
             let known = known.flat_map(|key| places.pairs(key));
@@ -227,7 +239,7 @@ impl RaceSearch<'_, '_> {
 
     fn another(
         &self,
-        part: &Part<'_>,
+        part: &SearchedPart<'_>,
         flag: CheckId,
         beyond: &[(EventId, EventId)],
         ends: Ends,
@@ -239,10 +251,9 @@ impl RaceSearch<'_, '_> {
             *first = Some(execution.clone());
             ControlFlow::Break(())
         };
-        let searcher = self.searcher.within(&part.unfolding);
         let found = match allowed {
-            Allowed::Everything => searcher.run(&goal, || None, first),
-            Allowed::Work(work) => searcher.run_bounded(&goal, work, || None, first),
+            Allowed::Everything => part.searcher.run(&goal, || None, first),
+            Allowed::Work(work) => part.searcher.run_bounded(&goal, work, || None, first),
         };
         (found.results, found.exploration)
     }
@@ -255,12 +266,12 @@ impl RaceSearch<'_, '_> {
     fn explore(
         &self,
         flags: &Flags,
-        part: &Part<'_>,
+        part: &SearchedPart<'_>,
         examiner: &Examiner<'_>,
         ends: Ends,
         effort: Effort,
     ) -> (Seen, Exploration) {
-        let searcher = self.searcher.within(&part.unfolding);
+        let searcher = &part.searcher;
         let goal = self.goal(ends);
         let mut evaluator = flags.evaluator();
         let most = (effort == Effort::Capped).then(|| searcher.most_counted());

@@ -184,12 +184,15 @@ pub fn covers(unfolding: &Unfolding, fence: EventId, access: EventId) -> bool {
 
 /// Whether two memory operations access exactly the same bytes (PTX ISA 8.2.1: complete overlap).
 pub fn overlap_completely(unfolding: &Unfolding, a: EventId, b: EventId) -> bool {
-    let of = |id: EventId| {
-        let event = unfolding.event(id);
-        let location = event.target()?;
-        Some(event.extent.map_or((location, 1), |extent| (extent.first, extent.count)))
-    };
-    of(a).is_some() && of(a) == of(b)
+    let bytes = bytes_of(unfolding, a);
+    bytes.is_some() && bytes == bytes_of(unfolding, b)
+}
+
+/// The bytes that a memory operation accesses: the first location, and how many.
+pub fn bytes_of(unfolding: &Unfolding, id: EventId) -> Option<(LocationId, u32)> {
+    let event = unfolding.event(id);
+    let location = event.target()?;
+    Some(event.extent.map_or((location, 1), |extent| (extent.first, extent.count)))
 }
 
 /// Whether the two events belong to one scalar operation.

@@ -17,7 +17,7 @@ use fencepost_syntax::{Source, Span};
 
 use super::draft::{Draft, Loops, Random, Site, Written};
 use super::{Part, is_quiet, parts, parts_by};
-use crate::look::race_search::{Effort, Met, RaceSearch};
+use crate::look::race_search::{Effort, Met, RaceSearch, SearchedPart};
 use crate::look::search::Searcher;
 use crate::options::{DEFAULT_BOUND, Options};
 use crate::{LoadedModel, Models, load};
@@ -48,7 +48,8 @@ fn faults(written: &Written, model: &LoadedModel, split: Splitting, ends: Ends) 
     let searcher = Searcher::new(&unfolding, model, &options);
     let filter = program.filter.as_ref().map(|filter| &filter.node);
     let (parts, replayer) = (split(&unfolding), OnceCell::new());
-    let search = RaceSearch { unfolding: &unfolding, model, filter, searcher, parts: &parts, replayer: &replayer };
+    let parts = SearchedPart::all(&parts, &searcher);
+    let search = RaceSearch { unfolding: &unfolding, model, filter, searcher, parts, replayer: &replayer };
     let mut met = Met::nothing();
     search.look(model.flags(), ends, Effort::Capped, &mut met);
     let site = |span: Span| {
