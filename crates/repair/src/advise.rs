@@ -19,6 +19,7 @@ use fencepost_report::verdict::Verdict;
 use fencepost_report::{Diagnosis, QuestionAnswer, Race, Report, TerminationAnswer};
 use fencepost_syntax::sorted::SortedMap;
 
+use crate::verify::is_checked_again;
 use crate::{MOST_RACES, apply, crash, is_for};
 
 /// Answers one test under one model, and says what is missing where something is, if that is wanted.
@@ -42,7 +43,10 @@ pub fn advise(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     if options.advice.is_yes() {
         apply(test, model, options, &mut checked);
         crash::apply(test, model, options, &mut checked);
-        diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
+        let is_small = checked.evidence.unfolding.as_ref().is_none_or(|unfolding| is_checked_again(unfolding));
+        if is_small {
+            diagnose_stronger(&Runs::new(test, model, options), &mut checked.report);
+        }
         if let Repairs::By(whole) = &model.vocabulary.repairs {
             diagnose_as(test, whole, options, &mut checked.report);
         }

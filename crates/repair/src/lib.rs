@@ -94,6 +94,7 @@ pub(crate) fn apply(test: &Test, model: &LoadedModel, options: &Options, checked
         last = Some(scene);
     }
     // What cures a later race and leaves none is the repair of an earlier one too.
+    let open = if cures.all.is_empty() { Vec::new() } else { open };
     for (race, pair, execution) in open {
         let scene = Scene::new(test, unfolding, execution, &watching);
         if let Some(cure) = cures.all.iter().find_map(|edits| adopt(&scene, &verifier, *pair, edits))

@@ -24,6 +24,14 @@ pub struct Raised<'a> {
     pub beyond: &'a [(EventId, EventId)],
 }
 
+impl Raised<'_> {
+    /// Whether one of these pairs counts.
+    pub fn is_by(&self, pairs: &[(EventId, EventId)]) -> bool {
+        let beyond = if pairs.is_empty() { Pairs::default() } else { Pairs::new(self.beyond) };
+        pairs.iter().any(|(from, to)| !beyond.has(from.index(), to.index()))
+    }
+}
+
 /// The goal as an engine needs it.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {

@@ -44,6 +44,33 @@ pub(super) fn inverse(relation: &Pairs) -> Pairs {
 
 /// `r+`: x to y iff a path of at least one step leads from x to y.
 pub(super) fn plus(relation: &Pairs) -> Pairs {
+    let order = sources_first(relation);
+    if order.len() < size(relation) {
+        return plus_of_cyclic(relation);
+    }
+    // From the last: where the next event leads to is known, and what it leads to need not be walked again.
+    let mut reached: Vec<Vec<u32>> = vec![Vec::new(); order.len()];
+    let mut is_reached = vec![false; order.len()];
+    for &start in order.iter().rev() {
+        let mut own = Vec::new();
+        for next in successors(relation, start) {
+            if !is_reached[next as usize] {
+                for end in std::iter::once(next).chain(reached[next as usize].iter().copied()) {
+                    if !std::mem::replace(&mut is_reached[end as usize], true) {
+                        own.push(end);
+                    }
+                }
+            }
+        }
+        own.iter().for_each(|end| is_reached[*end as usize] = false);
+        own.sort_unstable();
+        reached[start as usize] = own;
+    }
+    let pairs = reached.iter().zip(0..).flat_map(|(ends, start)| ends.iter().map(move |end| (start, *end)));
+    pairs.collect()
+}
+
+fn plus_of_cyclic(relation: &Pairs) -> Pairs {
     let mut result = Vec::new();
     let size = size(relation);
     for start in domain(relation).iter().copied() {
@@ -88,20 +115,25 @@ pub(super) fn irreflexive(relation: &Pairs) -> bool {
 /// No path of at least one step leads back to where it started: a pair whose source nothing leads to is on no cycle,
 /// and without such pairs what is left, if anything, has one.
 pub(super) fn acyclic(relation: &Pairs) -> bool {
+    sources_first(relation).len() == size(relation)
+}
+
+/// Events up to the largest, each after all that lead to it; those on a cycle, or behind one, are left out.
+fn sources_first(relation: &Pairs) -> Vec<u32> {
     let mut leading_to = vec![0usize; size(relation)];
     relation.iter().for_each(|&(_, y)| leading_to[y as usize] += 1);
-    let mut todo: Vec<u32> = domain(relation).iter().copied().filter(|&x| leading_to[x as usize] == 0).collect();
-    let mut left = relation.iter().count();
-    while let Some(x) = todo.pop() {
+    let mut order: Vec<u32> = (0..).zip(&leading_to).filter(|(_, count)| **count == 0).map(|(x, _)| x).collect();
+    let mut at = 0;
+    while let Some(&x) = order.get(at) {
+        at += 1;
         for y in successors(relation, x) {
-            left -= 1;
             leading_to[y as usize] -= 1;
             if leading_to[y as usize] == 0 {
-                todo.push(y);
+                order.push(y);
             }
         }
     }
-    left == 0
+    order
 }
 
 #[cfg(test)]
@@ -122,6 +154,21 @@ mod tests {
     fn plus_is_the_smallest_transitive_superset() {
         assert_eq!(plus(&pairs(&[(1, 2), (2, 3)])), pairs(&[(1, 2), (1, 3), (2, 3)]));
         assert_eq!(plus(&pairs(&[(1, 2), (2, 1)])), pairs(&[(1, 1), (1, 2), (2, 1), (2, 2)]));
+    }
+
+    #[test]
+    fn plus_of_what_has_no_cycle_is_that_of_the_walk() {
+        for seed in 0u64..200 {
+            let bit = |x: u32, y: u32| {
+                let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(u64::from(x * 16 + y) + 1);
+                mixed >> 61 == 0
+            };
+            let all = (0..12).flat_map(|x| (0..12).map(move |y| (x, y)));
+            // Downwards too, so that the numbers are no order.
+            let relation: Pairs = all.filter(|&(x, y)| bit(x, y) && (x ^ 5) < (y ^ 5)).collect();
+            assert!(acyclic(&relation));
+            assert_eq!(plus(&relation), plus_of_cyclic(&relation));
+        }
     }
 
     #[test]

@@ -95,8 +95,7 @@ impl OneRun {
     /// Whether the run raises the flag that is asked for, by a pair that counts.
     fn is_raised(&self, goal: &Goal<'_>) -> bool {
         let Some(wanted) = goal.raised else { return true };
-        let pairs = self.raised.iter().filter(|(flag, _)| *flag == wanted.flag).flat_map(|(_, pairs)| pairs);
-        pairs.into_iter().any(|pair| !wanted.beyond.contains(pair))
+        self.raised.iter().any(|(flag, pairs)| *flag == wanted.flag && wanted.is_by(pairs))
     }
 
     fn satisfies(&self, unfolding: &Unfolding, condition: &Condition) -> bool {

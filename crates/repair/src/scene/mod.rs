@@ -23,11 +23,15 @@ pub(crate) struct Scene<'a> {
     pub(crate) execution: &'a Execution,
     pub(crate) model: &'a Watched,
     facts: Facts<'a>,
+    /// By read, ascending: the write that it returns.
+    reads: Vec<(EventId, EventId)>,
 }
 
 impl<'a> Scene<'a> {
     pub(crate) fn new(test: &'a Test, unfolding: &'a Unfolding, execution: &'a Execution, model: &'a Watched) -> Self {
-        Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution) }
+        let mut reads: Vec<(EventId, EventId)> = execution.rf.iter().map(|(write, read)| (*read, *write)).collect();
+        reads.sort_unstable();
+        Scene { test, unfolding, execution, model, facts: Facts::of(unfolding, model, execution), reads }
     }
 
     pub(crate) fn event(&self, id: EventId) -> &'a Event {
@@ -95,17 +99,29 @@ impl<'a> Scene<'a> {
         self.facts.before(relation, to).unwrap_or_default()
     }
 
+    /// The write that a read returns.
+    pub(crate) fn source(&self, read: EventId) -> Option<EventId> {
+        let at = self.reads.binary_search_by_key(&read, |(read, _)| *read).ok()?;
+        self.reads.get(at).map(|(_, write)| *write)
+    }
+
+    /// Whether an event may lie on a way from one to the other: what is ordered before the first or behind the second already
+    /// leads back.
+    pub(crate) fn is_between(&self, event: EventId, from: EventId, to: EventId) -> bool {
+        !self.holds(Relation::BaseCausality, event, from) && !self.holds(Relation::BaseCausality, to, event)
+    }
+
     /// The writes that a read stands for: the one it reads, and through read-modify-writes those before.
     pub(crate) fn sources(&self, read: EventId) -> Vec<EventId> {
         let mut found = Vec::new();
         let mut next = Some(read);
         while let Some(read) = next {
-            let Some((write, _)) = self.execution.rf.iter().find(|(_, to)| *to == read) else { break };
-            if found.contains(write) || self.event(*write).is_init() {
+            let Some(write) = self.source(read) else { break };
+            if found.contains(&write) || self.event(write).is_init() {
                 break;
             }
-            found.push(*write);
-            next = self.event(*write).rmw_partner;
+            found.push(write);
+            next = self.event(write).rmw_partner;
         }
         found
     }

@@ -137,10 +137,15 @@ pub(crate) struct Verifier<'a> {
     /// The effort so far: executions that were looked at, each by its weight.
     visited: Cell<u64>,
     weight: u64,
-    /// The test has so many executions that a changed one would not be looked through either.
+    /// The test has so many executions, or such large ones, that a changed one would not be looked through either.
     is_hopeless: bool,
     /// A guess is checked that is likely to leave few executions.
     is_hopeful: Cell<bool>,
+}
+
+/// Whether a test is small enough to be checked again and again: with other lines, and under other readings.
+pub(crate) fn is_checked_again(unfolding: &Unfolding) -> bool {
+    longest(unfolding) <= LARGEST
 }
 
 impl<'a> Verifier<'a> {
@@ -154,8 +159,9 @@ impl<'a> Verifier<'a> {
         let events = longest(unfolding) as u64;
         // Relations are matrices of events.
         let weight = 1 + events * events / 1000;
-        // A cure is believed when all executions of the changed test were seen, and those are as many.
-        let is_hopeless = executions.is_some_and(|found| found.count.saturating_mul(weight) > 2 * EXHAUSTED);
+        // A cure is believed when all executions of the changed test were seen, and those are as many and as large.
+        let is_hopeless = FIRST * weight > EXHAUSTED
+            || executions.is_some_and(|found| found.count.saturating_mul(weight) > 2 * EXHAUSTED);
         let flags = model.flags();
         let (done, left, before, visited) = (RefCell::default(), RefCell::new(MOST), OnceCell::new(), Cell::new(0));
         Verifier {
@@ -171,7 +177,7 @@ impl<'a> Verifier<'a> {
             mended: RefCell::default(),
             right: RefCell::default(),
             guessed: Cell::new(0),
-            guesses: Cell::new(if longest(unfolding) > LARGEST { 0 } else { GUESSES }),
+            guesses: Cell::new(if is_checked_again(unfolding) { GUESSES } else { 0 }),
             left,
             visited,
             weight,

@@ -69,8 +69,7 @@ fn misplaced(scene: &Scene<'_>, id: EventId) -> Option<(OperandRule, &'static st
 fn origin(scene: &Scene<'_>, access: EventId) -> Option<AddressOrigin> {
     let behind = |id: EventId| scene.event(id).address_deps.clone();
     let reads = behind(access).into_iter().chain(behind(scene.at(access)));
-    let mut sources =
-        reads.filter_map(|read| scene.execution.rf.iter().find(|(_, to)| *to == read)).map(|(from, _)| *from);
+    let mut sources = reads.filter_map(|read| scene.source(read));
     let source = sources.next()?;
     let opcode = scene.statement(source).map(|statement| statement.opcode.node.as_str());
     Some(match scene.thread(source) {

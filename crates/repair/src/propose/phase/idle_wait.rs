@@ -109,7 +109,7 @@ fn unheard(scene: &Scene<'_>) -> SortedMap<LocationId, Vec<EventId>> {
 fn passed(scene: &Scene<'_>, pair: (EventId, EventId)) -> Vec<Edit> {
     let threads: Vec<ThreadId> = [pair.0, pair.1].into_iter().filter_map(|id| scene.thread(id)).collect();
     let fresh = |id: EventId| {
-        let source = scene.execution.rf.iter().find(|(_, read)| *read == id).map(|(write, _)| *write);
+        let source = scene.source(id);
         source.is_some_and(|write| scene.event(write).is_init() || scene.has(write, Tag::MbarrierInit))
     };
     let waits = scene.execution.events.iter().copied().filter(|id| {

@@ -51,6 +51,10 @@ fn messages(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Message> {
         if arrives || scene.event(read).location() == scene.event(from).location() {
             continue;
         }
+        // The access may move behind a later wait of its own thread; others come too late.
+        if scene.thread(read) != scene.thread(to) && !scene.is_between(read, from, to) {
+            continue;
+        }
         let sources = scene.sources(read).into_iter().filter(|write| apart(*write));
         let sources = sources.filter(|write| scene.thread(*write) != scene.thread(read));
         found.extend(sources.map(|write| Message { write, read }));

@@ -125,6 +125,9 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     }
     for &event in events {
         for relation in [Relation::SynchronizesWith, Relation::WarpSynchronizes] {
+            if !scene.is_between(event, from, to) {
+                continue;
+            }
             for other in scene.after(relation, event) {
                 add(Node::Event(event), Node::Event(other), Kind::Synchronised, STEP);
             }
