@@ -5,7 +5,7 @@ pub(crate) mod issue_order;
 pub(crate) mod link;
 pub(crate) mod message;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fencepost_check::model::role::Relation;
 use fencepost_program::program::Place;
@@ -143,14 +143,16 @@ fn links(scene: &Scene<'_>, from: EventId, to: EventId) -> Vec<Link> {
     if !scene.is_main(to) {
         add(Node::Event(scene.at(to)), Node::Event(to), Kind::Synchronised, STEP);
     }
-    barriers(scene, (from, to), &mut add);
-    links.extend(wait::links(scene, from, to));
-    links.extend(issue_order::links(scene, from, to));
-    links.extend(wait::arrivals(scene, from, to));
-    links.extend(unread::links(scene, from, to));
-    links.extend(message::links(scene, from, to));
-    links.extend(relaxed_barriers(scene));
-    links.extend(grid(scene, from, to));
+    let mut others = wait::links(scene, from, to);
+    others.extend(issue_order::links(scene, from, to));
+    others.extend(wait::arrivals(scene, from, to));
+    others.extend(unread::links(scene, from, to));
+    others.extend(message::links(scene, from, to));
+    others.extend(relaxed_barriers(scene));
+    others.extend(grid(scene, from, to));
+    let barriers = barriers(scene, (from, to), links.iter().chain(&others));
+    links.extend(barriers);
+    links.extend(others);
     links
 }
 
@@ -192,10 +194,26 @@ fn grid(scene: &Scene<'_>, from: EventId, to: EventId) -> Option<Link> {
     Some(Link { from: start, to: end, kind: Kind::Grid, cost: GRID_WAIT, edits: vec![edit] })
 }
 
-fn barriers(scene: &Scene<'_>, (from, to): (EventId, EventId), add: &mut impl FnMut(Node, Node, Kind, u32)) {
+/// Two threads may meet anywhere. The cheapest way meets where it comes into the one, and leaves the other or ends: every step
+/// in program order costs something.
+fn barriers<'l>(
+    scene: &Scene<'_>,
+    (from, to): (EventId, EventId),
+    others: impl Iterator<Item = &'l Link>,
+) -> Vec<Link> {
+    let mut links = Vec::new();
     if scene.test.litmus.dialect != Dialect::Ptx {
-        return;
+        return links;
     }
+    let (mut starts, mut ends) = (BTreeSet::from([Node::Event(from)]), BTreeSet::from([Node::Event(to)]));
+    for link in others.filter(|link| link.kind != Kind::Program) {
+        starts.insert(link.to);
+        ends.insert(link.from);
+    }
+    let of_thread = |nodes: &BTreeSet<Node>, thread: ThreadId| -> Vec<Node> {
+        let main = scene.main_events(thread).into_iter().map(Node::Event);
+        main.chain([Node::End(thread)]).filter(|node| nodes.contains(node)).collect()
+    };
     let threads: Vec<(ThreadId, Place)> =
         scene.unfolding.threads.iter().enumerate().map(|(at, thread)| (ThreadId(at as u32), thread.place)).collect();
     for (one, place) in &threads {
@@ -207,14 +225,14 @@ fn barriers(scene: &Scene<'_>, (from, to): (EventId, EventId), add: &mut impl Fn
             if cost == CLUSTER_BARRIER && !of_pair && inside > 2 {
                 continue;
             }
-            let main = scene.main_events(*one);
-            let starts = main.iter().map(|event| Node::Event(*event)).chain([Node::End(*one)]);
-            let ends = scene.main_events(*other);
-            for start in starts {
-                ends.iter().for_each(|end| add(start, Node::Event(*end), Kind::Barrier, cost));
+            let ends = of_thread(&ends, *other);
+            for from in of_thread(&starts, *one) {
+                let link = |to: &Node| Link { from, to: *to, kind: Kind::Barrier, cost, edits: Vec::new() };
+                links.extend(ends.iter().filter(|to| matches!(to, Node::Event(_))).map(link));
             }
         }
     }
+    links
 }
 
 /// What it costs that a thread of each place meet; None where they cannot.
@@ -294,7 +312,7 @@ fn cheapest(links: &[Link], from: EventId, to: EventId, banned: &[Kind]) -> Opti
     }
     let (start, goal) = (Node::Event(from), Node::Event(to));
     let mut best: BTreeMap<Node, (u32, Option<&Link>)> = BTreeMap::from([(start, (0, None))]);
-    let mut open: std::collections::BTreeSet<(u32, Node)> = [(0, start)].into();
+    let mut open: BTreeSet<(u32, Node)> = [(0, start)].into();
     while let Some((cost, node)) = open.pop_first() {
         if node == goal {
             break;
