@@ -76,6 +76,10 @@ pub const MOST_COUNTED: u64 = 10_000;
 /// the same counts.
 pub const MOST_WORK: u64 = 20_000;
 
+/// And of a search space of more than two to the power of this only a first few are, once the questions are answered.
+pub const MOST_COUNTED_BITS: f64 = 14.0;
+pub const LITTLE_WORK: u64 = 2_000;
+
 /// With asynchronous operations or mbarriers more is worth it: one count answers every question, and what is wrong with
 /// them can only be seen execution by execution. Some seconds.
 pub const MOST_STRAND_WORK: u64 = 1_000_000;

@@ -22,7 +22,10 @@ use crate::look::estimate::Estimate;
 use crate::look::executions::{EngineName, Executions};
 use crate::look::one_run::{self, OneRun};
 use crate::model::load::LoadedModel;
-use crate::options::{EngineChoice, MOST_COUNTED, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK, Options, Outcomes};
+use crate::options::{
+    EngineChoice, LITTLE_WORK, MOST_COUNTED, MOST_COUNTED_BITS, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK,
+    Options, Outcomes,
+};
 
 /// Work for an engine's first turn when there is a second one to ask, and for a second opinion: some tenths of a second.
 const SOFT: u64 = 60_000;
@@ -182,7 +185,11 @@ impl<'a> Searcher<'a> {
         fresh: impl Fn() -> T,
         visit: impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
-        let work = if self.has_strands { MOST_STRAND_WORK } else { MOST_WORK };
+        let work = match self.has_strands {
+            true => MOST_STRAND_WORK,
+            false if self.estimate.bits > MOST_COUNTED_BITS => LITTLE_WORK,
+            false => MOST_WORK,
+        };
         self.run_bounded(goal, work, fresh, visit)
     }
 
