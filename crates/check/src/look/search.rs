@@ -2,8 +2,8 @@
 //!
 //! Which engine answers never changes the answer, but it may change the witness and is told: so the choice depends on counted
 //! work and never on a clock. Counting everything starts with enumeration, whose unit of work is an execution; looking for
-//! one execution lets the engines take turns, enumeration first on small tests and SAT first on large ones. A race of two threads was not taken: a corpus run has a check for
-//! every core already.
+//! one execution lets the engines take turns, enumeration first. A race of two threads was not taken: a corpus run has a
+//! check for every core already.
 
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
@@ -33,8 +33,6 @@ const SOFT: u64 = 60_000;
 const CUT_WORK: u64 = 600_000;
 /// Work for what else is asked of a large test of which one run has shown that it is wrong.
 const MOST_WRONG_WORK: u64 = 4_000;
-/// Search spaces above two to the power of this are looked through by SAT first.
-const SAT_BITS: f64 = 24.0;
 
 pub struct Searcher<'a> {
     unfolding: &'a Unfolding,
@@ -146,7 +144,8 @@ impl<'a> Searcher<'a> {
         let first = match self.choice {
             EngineChoice::Enumerate => return self.with(EngineName::Enumerate, goal, None, &fresh, &mut visit),
             EngineChoice::Sat => return self.with(EngineName::Sat, goal, None, &fresh, &mut visit),
-            EngineChoice::Auto => self.first(goal),
+            // What a question pins down it propagates, and SAT encodes all there is before it looks at the question.
+            EngineChoice::Auto => EngineName::Enumerate,
         };
         if goal.multiplicity == Multiplicity::All {
             let found = self.with(first, goal, None, &fresh, &mut visit);
@@ -263,14 +262,6 @@ impl<'a> Searcher<'a> {
         mut visit: impl FnMut(&Execution) -> ControlFlow<()>,
     ) -> Exploration {
         self.by_engine(answered.other(), goal, Some(SOFT), &|| (), &mut |(), execution| visit(execution)).exploration
-    }
-
-    fn first(&self, goal: &Goal<'_>) -> EngineName {
-        match goal.multiplicity {
-            // Chains of arrivals at mbarriers are propagated by enumeration, and chosen again and again by SAT.
-            Multiplicity::First if self.estimate.bits > SAT_BITS && !self.has_strands => EngineName::Sat,
-            _ => EngineName::Enumerate,
-        }
     }
 
     /// Explores with this engine, up to so much work if that is limited, unless one run is the answer.

@@ -16,6 +16,7 @@
 
 mod barriers;
 mod budget;
+mod guess;
 mod narrow;
 mod orders;
 mod pairs;
@@ -60,11 +61,17 @@ struct Foresight {
     narrow_from: u64,
     /// With more undecided pairs of the orders than this, each is tried both ways before the first is decided.
     probe_above: usize,
+    /// With more than this, one way to order them all is tried before any other.
+    guess_above: usize,
 }
 
-const SEARCHING: Foresight = Foresight { narrow_from: NARROW_FROM, probe_above: orders::PROBE_ABOVE };
+const SEARCHING: Foresight =
+    Foresight { narrow_from: NARROW_FROM, probe_above: orders::PROBE_ABOVE, guess_above: usize::MAX };
+/// Where one execution is all that is wanted.
+const FINDING: Foresight = Foresight { guess_above: orders::GUESS_ABOVE, ..SEARCHING };
 /// A choice of reads-from that leads nowhere is still probed, after the first branch that failed.
-const LISTING: Foresight = Foresight { narrow_from: NARROW_LISTED_FROM, probe_above: usize::MAX };
+const LISTING: Foresight =
+    Foresight { narrow_from: NARROW_LISTED_FROM, probe_above: usize::MAX, guess_above: usize::MAX };
 
 /// Candidates with rows of more words than this take long to prepare.
 const WIDE: usize = 4;
@@ -86,8 +93,11 @@ impl Engine for Enumerate {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        let listed = goal.multiplicity == Multiplicity::All && writes_constants(unfolding);
-        let foresight = if listed { LISTING } else { SEARCHING };
+        let foresight = match goal.multiplicity {
+            Multiplicity::First => FINDING,
+            Multiplicity::All if writes_constants(unfolding) => LISTING,
+            Multiplicity::All => SEARCHING,
+        };
         explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
     }
 }

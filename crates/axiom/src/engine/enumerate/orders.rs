@@ -22,6 +22,8 @@ use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOr
 
 /// With more undecided pairs than this, each is tried both ways before branching.
 pub(super) const PROBE_ABOVE: usize = 4;
+/// With more than this, one way to order all of them is tried first.
+pub(super) const GUESS_ABOVE: usize = 16;
 
 /// A pair of events, by local number, smaller first where the direction is open.
 pub(super) type Pair = (usize, usize);
@@ -89,6 +91,11 @@ impl Orders {
     /// The writes to a location, the init write first.
     pub(super) fn writes(&self, location: usize) -> &[usize] {
         self.writes.get(location).map_or(&[], Vec::as_slice)
+    }
+
+    /// The location that an event writes.
+    pub(super) fn written(&self, event: usize) -> Option<usize> {
+        self.location.get(event).copied().filter(|location| *location != usize::MAX)
     }
 
     /// Whether an edge could be a coherence edge.
@@ -338,10 +345,25 @@ impl Search<'_, '_> {
         if !consistent {
             return Flow::Continue(());
         }
-        if self.undecided(0) > self.foresight.probe_above && self.probe(0)? == Consistent::No {
+        let undecided = self.undecided(0);
+        if undecided > self.foresight.guess_above {
+            self.guess_first()?;
+        }
+        if undecided > self.foresight.probe_above && self.probe(0)? == Consistent::No {
             return Flow::Continue(());
         }
         self.choose_pair(0)
+    }
+
+    /// A guess from the state before any choice; the evaluator has that state's values again behind it.
+    fn guess_first(&mut self) -> Flow {
+        let mut state = std::mem::take(self.state(0));
+        let flow = self.guess(&state);
+        if flow.is_continue() {
+            self.propagate(&mut state);
+        }
+        *self.state(0) = state;
+        flow
     }
 
     /// When the relation of the flag that must be raised is known.
@@ -446,13 +468,18 @@ impl Search<'_, '_> {
     }
 
     fn all_chosen(&mut self, level: usize) -> Flow {
+        let state = std::mem::take(&mut self.orders.states[level]);
+        let flow = self.accept(&state);
+        self.orders.states[level] = state;
+        flow
+    }
+
+    /// Reports the execution if the model accepts it; the evaluator holds the values of this state, which leaves nothing open.
+    pub(super) fn accept(&mut self, state: &State) -> Flow {
         if self.evaluator.run_final().is_some() || !self.can_raise(Progress::Complete) {
             return Flow::Continue(());
         }
-        let state = std::mem::take(&mut self.orders.states[level]);
-        let flow = self.consistent(&state.co, &state.fences);
-        self.orders.states[level] = state;
-        flow
+        self.consistent(&state.co, &state.fences)
     }
 
     /// Tries each undecided pair both ways: a way that fails forces the other; if both fail, nothing is consistent.
