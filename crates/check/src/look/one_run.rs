@@ -11,10 +11,10 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Node, NodeId, NodeKind};
 use fencepost_axiom::watch::Watch;
 use fencepost_program::expression::Leaf;
-use fencepost_program::program::{Condition, LocationRole, Term};
+use fencepost_program::program::{LocationRole, Term};
 use fencepost_program::unfolding::Unfolding;
 
-use crate::look::outcome::{Reader, holds};
+use crate::look::outcome::satisfies;
 use crate::model::load::LoadedModel;
 use crate::model::role::Relation;
 use crate::model::vocabulary::Assumption;
@@ -83,7 +83,10 @@ impl OneRun {
         }
         let is_met = goal.ends == self.ends
             && self.is_raised(goal)
-            && [goal.filter, goal.condition].into_iter().flatten().all(|wanted| self.satisfies(unfolding, wanted));
+            && [goal.filter, goal.condition]
+                .into_iter()
+                .flatten()
+                .all(|wanted| satisfies(unfolding, &self.execution, wanted));
         let is_enough = self.is_all() || goal.multiplicity == Multiplicity::First;
         let flow = if is_met && is_enough { visit(&self.execution) } else { ControlFlow::Continue(()) };
         match flow {
@@ -96,12 +99,6 @@ impl OneRun {
     fn is_raised(&self, goal: &Goal<'_>) -> bool {
         let Some(wanted) = goal.raised else { return true };
         self.raised.iter().any(|(flag, pairs)| *flag == wanted.flag && wanted.is_by(pairs))
-    }
-
-    fn satisfies(&self, unfolding: &Unfolding, condition: &Condition) -> bool {
-        let terms: Vec<Term> = condition.terms().into_iter().collect();
-        let states = Reader::new(unfolding, &self.execution).states(&terms);
-        states.iter().any(|state| holds(condition, &terms, state))
     }
 
     /// Whether a value that is looked at may depend on the order of arrivals: the state of an mbarrier, or what was computed

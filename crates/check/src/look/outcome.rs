@@ -92,6 +92,13 @@ pub fn holds(condition: &Condition, terms: &[Term], state: &[Value]) -> bool {
     condition.evaluate(&mut value).unwrap_or(false)
 }
 
+/// Whether a final state of an execution satisfies the condition.
+pub fn satisfies(unfolding: &Unfolding, execution: &Execution, condition: &Condition) -> bool {
+    let terms: Vec<Term> = condition.terms().into_iter().collect();
+    let states = Reader::new(unfolding, execution).states(&terms);
+    states.iter().any(|state| holds(condition, &terms, state))
+}
+
 /// Reads an execution's values.
 pub struct Reader<'a> {
     unfolding: &'a Unfolding,

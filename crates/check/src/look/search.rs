@@ -9,8 +9,8 @@ use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use fencepost_axiom::engine::determined::Orders;
-use fencepost_axiom::engine::{Exploration, Goal, Limits, Multiplicity, Reach, Stop};
+use fencepost_axiom::engine::determined::{self, Orders};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Limits, Multiplicity, Reach, Stop};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
 use fencepost_axiom::watch::Watch;
@@ -21,6 +21,7 @@ use fencepost_report::why::{Undecided, Why};
 use crate::look::estimate::Estimate;
 use crate::look::executions::{EngineName, Executions};
 use crate::look::one_run::{self, OneRun};
+use crate::look::outcome;
 use crate::model::load::LoadedModel;
 use crate::options::{
     EngineChoice, LITTLE_WORK, MOST_COUNTED, MOST_COUNTED_BITS, MOST_COUNTED_BY_SAT, MOST_STRAND_WORK, MOST_WORK,
@@ -33,6 +34,9 @@ const SOFT: u64 = 60_000;
 const CUT_WORK: u64 = 600_000;
 /// Work for what else is asked of a large test of which one run has shown that it is wrong.
 const MOST_WRONG_WORK: u64 = 4_000;
+
+/// Search spaces above two to the power of this have much to choose.
+const MUCH_BITS: f64 = 24.0;
 
 pub struct Searcher<'a> {
     unfolding: &'a Unfolding,
@@ -226,6 +230,12 @@ impl<'a> Searcher<'a> {
         fresh: &impl Fn() -> T,
         visit: &mut impl FnMut(&mut T, &Execution) -> ControlFlow<()>,
     ) -> Found<T> {
+        let mut results = fresh();
+        if let Some(run) = self.sequential(goal)
+            && visit(&mut results, &run).is_break()
+        {
+            return Found { results, exploration: Exploration::Stopped, engine: first };
+        }
         let mut waiting = vec![first.other(), first];
         let is_wrong = self.run_once().is_some_and(OneRun::is_wrong);
         let mut budget = if is_wrong { MOST_WRONG_WORK } else { SOFT };
@@ -252,6 +262,18 @@ impl<'a> Searcher<'a> {
             }
         }
         last.expect("invariant: the loop ends only when every engine gave up")
+    }
+
+    /// Where there is much to choose, the plainest run may be one that the goal asks for.
+    fn sequential(&self, goal: &Goal<'_>) -> Option<Execution> {
+        if self.estimate.bits <= MUCH_BITS || goal.ends != Ends::Terminating || goal.raised.is_some() {
+            return None;
+        }
+        let wanted = [goal.filter, goal.condition];
+        let is_wanted = |run: &Execution| {
+            wanted.into_iter().flatten().all(|condition| outcome::satisfies(self.unfolding, run, condition))
+        };
+        determined::sequential(self.unfolding, self.model, &Watch::new(&self.limits), is_wanted)
     }
 
     /// Explores with the engine that did not answer, for a second opinion.

@@ -122,6 +122,26 @@ pub fn determine(unfolding: &Unfolding, model: &Model, orders: Orders, watch: &W
     }
 }
 
+/// A run of the program in which reads return the last write, if there is one that is `wanted` and that the model accepts.
+pub fn sequential(
+    unfolding: &Unfolding,
+    model: &Model,
+    watch: &Watch<'_>,
+    wanted: impl FnOnce(&Execution) -> bool,
+) -> Option<Execution> {
+    let run = run::run(unfolding).ok().filter(|run| run.ending == Ending::Exit)?;
+    let execution = run.execution(unfolding);
+    if !wanted(&execution) {
+        return None;
+    }
+    let mut evaluator = Evaluator::new(model).watched(watch.clone());
+    if evaluator.begin(unfolding, &run.candidate).is_some() {
+        return None;
+    }
+    set_barriers(&run, &mut evaluator);
+    (accepts(&execution, &run, &mut evaluator) && !watch.is_over()).then_some(execution)
+}
+
 /// With the values of the run itself.
 fn raised(flags: &[(CheckId, NodeId)], run: &Run, evaluator: &Evaluator<'_>) -> Raised {
     let name = |local: usize| run.candidate.events[local];

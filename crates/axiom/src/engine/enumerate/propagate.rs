@@ -202,6 +202,8 @@ impl Search<'_, '_> {
                 continue;
             }
             if closed_node != Some(occurrence.node) {
+                // A closure of long rows costs more than the rest of an evaluation.
+                self.budget.spend(self.candidate.shape.events() as u32 / 64);
                 self.close(state, fences_open, occurrence.node, &mut closed);
                 closed_node = Some(occurrence.node);
             }
