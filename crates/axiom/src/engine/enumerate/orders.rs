@@ -15,7 +15,7 @@ use super::symmetry;
 use super::values::Consistent;
 use super::{Progress, Search};
 use crate::base::{is_in_sync_order, sync_orders};
-use crate::bits::Relation;
+use crate::bits::{Relation, kernel};
 use crate::engine::Ends;
 use crate::evaluate::{Adjoint, Chosen, Pruning, Stage};
 use crate::model::{BaseRelation, Coherence, DemandedRelation, Direction, FenceOrder};
@@ -345,25 +345,65 @@ impl Search<'_, '_> {
         if !consistent {
             return Flow::Continue(());
         }
-        let undecided = self.undecided(0);
-        if undecided > self.foresight.guess_above {
-            self.guess_first()?;
+        if self.undecided(0) > self.foresight.guess_above && self.look_ahead()? == Consistent::No {
+            return Flow::Continue(());
         }
-        if undecided > self.foresight.probe_above && self.probe(0)? == Consistent::No {
+        if self.undecided(0) > self.foresight.probe_above && self.probe(0)? == Consistent::No {
             return Flow::Continue(());
         }
         self.choose_pair(0)
     }
 
-    /// A guess from the state before any choice; the evaluator has that state's values again behind it.
-    fn guess_first(&mut self) -> Flow {
+    /// Before any choice: decides the pairs of which one way is ruled out, and guesses the others.
+    fn look_ahead(&mut self) -> std::ops::ControlFlow<super::End, Consistent> {
+        use std::ops::ControlFlow::Continue;
         let mut state = std::mem::take(self.state(0));
-        let flow = self.guess(&state);
-        if flow.is_continue() {
+        let consistent = self.rule_out(&mut state);
+        let flow = if consistent == Consistent::Yes { self.guess(&state) } else { self.budget.ended() };
+        // The evaluator has the values of this state again.
+        if flow.is_continue() && consistent == Consistent::Yes {
             self.propagate(&mut state);
         }
         *self.state(0) = state;
-        flow
+        flow?;
+        Continue(consistent)
+    }
+
+    /// Orders every pair of which the model rules one way out; what trying each both ways would find, at the cost of a few
+    /// evaluations. The evaluator holds the values of the state.
+    fn rule_out(&mut self, state: &mut State) -> Consistent {
+        loop {
+            let mut adjoint = std::mem::take(&mut self.orders.adjoint);
+            adjoint.run(&self.evaluator, Chosen::ReadsFrom);
+            let edges = self.ways_left(state, &adjoint);
+            self.orders.adjoint = adjoint;
+            if self.budget.ended().is_break() || edges.is_empty() {
+                return Consistent::Yes;
+            }
+            self.budget.spend(2);
+            let ordered = edges.into_iter().all(|edge| state.order(edge) == Consistent::Yes);
+            if !ordered || self.propagate(state) == Consistent::No {
+                return Consistent::No;
+            }
+        }
+    }
+
+    /// The edges that are left where their converse is ruled out.
+    fn ways_left(&self, state: &State, adjoint: &Adjoint) -> Vec<Edge> {
+        let shape = self.candidate.shape;
+        let mut edges = Vec::new();
+        let ways = |(a, b): Pair| [(a, b), (b, a)];
+        if let Some(bad) = adjoint.ruled_out(&self.evaluator, BaseRelation::SyncFence) {
+            let open = self.orders.fence_pairs.iter().filter(|pair| !state.fences_ordered(**pair));
+            let bad = open.flat_map(|pair| ways(*pair)).filter(|(a, b)| kernel::contains(shape, bad, *a, *b));
+            edges.extend(bad.map(|(a, b)| Edge::Fence(b, a)));
+        }
+        if let Some(bad) = adjoint.ruled_out(&self.evaluator, BaseRelation::Co) {
+            let open = state.pairs.iter().filter(|pair| !state.related(**pair));
+            let bad = open.flat_map(|pair| ways(*pair)).filter(|(a, b)| kernel::contains(shape, bad, *a, *b));
+            edges.extend(bad.map(|(a, b)| Edge::Coherence(b, a)));
+        }
+        edges
     }
 
     /// When the relation of the flag that must be raised is known.
