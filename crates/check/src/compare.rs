@@ -47,7 +47,8 @@ impl Side {
     }
 }
 
-/// The final states that a model reaches, each with how often it was met: executions, or states of a machine.
+/// The final states that a model reaches, each with how often it was met: executions, or states of a machine. What crashes leave
+/// on a machine is not counted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Outcomes {
     pub states: BTreeMap<Assignment, u64>,
@@ -326,18 +327,21 @@ fn machine(test: &Test, setup: &Setup, terms: &[Term], comparing: &Comparing) ->
     let requests = operational::requests(test, setup, comparing.axioms.bound)?;
     let Exploring { states, workers } = comparing.machine;
     let limits = comparing.axioms.budget.exploring(states, workers);
-    let is_crash = comparing.observed == Observed::Crash;
-    let aim = if is_crash { Aim::Crashes(terms) } else { Aim::Everything };
-    let explored = setup.model.explore(&requests, &aim, WantedTrace::Nothing, &limits);
+    let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
+    if comparing.observed == Observed::Crash {
+        let found = setup.model.images(&requests, terms, &limits).map_err(operational::refused)?;
+        if let Some(why) = operational::stopped(found.extent) {
+            return Err(why);
+        }
+        states.extend(found.images.iter().map(|left| (operational::left_by_crash(test, terms, left), 1)));
+        return Ok(Outcomes { states, behaviour: Behaviour::Defined });
+    }
+    let explored = setup.model.explore(&requests, &Aim::Everything, WantedTrace::Nothing, &limits);
     let explored = explored.map_err(operational::refused)?;
-    if let Some(why) = operational::stopped(&explored) {
+    if let Some(why) = operational::stopped(explored.extent) {
         return Err(why);
     }
-    let mut states: BTreeMap<Assignment, u64> = BTreeMap::new();
-    for (left, count) in &explored.crashes {
-        *states.entry(operational::left_by_crash(test, terms, left)).or_default() += count;
-    }
-    for (state, count) in operational::filtered(test, &explored).filter(|_| !is_crash) {
+    for (state, count) in operational::filtered(test, &explored) {
         *states.entry(operational::assignment_of(test, terms, state)).or_default() += count;
     }
     Ok(Outcomes { states, behaviour: Behaviour::Defined })

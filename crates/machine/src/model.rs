@@ -1,8 +1,8 @@
 //! The machines behind one interface, for a front end that takes a name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fencepost_program::program::{Condition, Unsupported};
+use fencepost_program::program::{Condition, Term, Unsupported};
 use fencepost_program::unfolding::FinalState;
 
 use crate::coherence::{Coherence, Swmr};
@@ -10,7 +10,7 @@ use crate::explore::{Aim, Explored, Extent, Limits, explore};
 use crate::lostpop::rules::Rules;
 use crate::lostpop::{Detail, LostPop};
 use crate::machine::{CrashState, Machine, Stuck};
-use crate::persist_buffer::multiprocessors::{Hardware, Multiprocessors};
+use crate::persist_buffer::multiprocessors::{Hardware, Multiprocessors, Reduced};
 use crate::requests::Requests;
 use crate::step::{Stepper, Stepping};
 use crate::store_buffer::StoreBuffers;
@@ -38,6 +38,15 @@ pub struct Outcomes {
     pub transitions: u64,
     /// Of the outcome or the crash that was asked for: a way there, in words.
     pub trace: Option<Vec<String>>,
+}
+
+/// What a crash may leave, without in how many states.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Images {
+    pub extent: Extent,
+    pub images: BTreeSet<CrashState>,
+    /// How many states were seen to find them. They may be far fewer than the machine has.
+    pub states: u64,
 }
 
 /// Of what a trace is wanted.
@@ -114,6 +123,20 @@ impl Model {
         })
     }
 
+    /// What a crash may leave of these terms, in as few states as that takes.
+    pub fn images(self, requests: &Requests, terms: &[Term], limits: &Limits<'_>) -> Result<Images, Unsupported> {
+        let aim = Aim::Crashes(terms);
+        let is_memory = terms.iter().all(|term| matches!(term, Term::Memory(_)));
+        if let Model::PersistBuffer(hardware) = self
+            && is_memory
+            && let Some(reduced) = Reduced::new(requests, hardware)?
+        {
+            return Ok(Images::of(&explore(&reduced, &aim, limits)));
+        }
+        let Outcomes { extent, crashes, states, .. } = self.explore(requests, &aim, Wanted::Nothing, limits)?;
+        Ok(Images { extent, images: crashes.into_keys().collect(), states })
+    }
+
     /// Steps through a program by hand: `drive` gets the run and gives what it likes.
     pub fn step<T>(self, requests: &Requests, drive: impl FnOnce(&mut dyn Stepping) -> T) -> Result<T, Unsupported> {
         Ok(match self {
@@ -125,6 +148,13 @@ impl Model {
             Model::Coherence(swmr) => drive(&mut Stepper::new(&Coherence::new(requests, swmr)?)),
             Model::PersistBuffer(hardware) => drive(&mut Stepper::new(&Multiprocessors::new(requests, hardware)?)),
         })
+    }
+}
+
+impl Images {
+    fn of<M: Machine>(explored: &Explored<'_, M>) -> Images {
+        let images = explored.crashes.keys().cloned().collect();
+        Images { extent: explored.extent, images, states: explored.states() }
     }
 }
 

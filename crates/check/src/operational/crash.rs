@@ -95,7 +95,7 @@ impl Run<'_> {
                 (std::borrow::Cow::Owned(explored), is_found)
             }
         };
-        Ok(match stopped(&explored) {
+        Ok(match stopped(explored.extent) {
             _ if is_found => Found::Reached(explored.trace.clone()),
             Some(why) => Found::Unknown(why),
             None => Found::Nowhere,

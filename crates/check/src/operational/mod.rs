@@ -250,7 +250,7 @@ impl Run<'_> {
                 let states = Some(crash::states(self.test, &terms, all));
                 report.crashes = Some(Crashes { states, ..Crashes::default() });
             }
-            let stopped = stopped(all);
+            let stopped = stopped(all.extent);
             report.incomplete = stopped.as_ref().map(|why| WhyUnknown::new(why, &self.test.source));
             report.stuck = Some(stuck(all));
             // Then the outcomes are what the test is run for.
@@ -293,7 +293,7 @@ impl Run<'_> {
         report: &mut Report,
     ) -> Result<bool, Why> {
         if let Some(all) = all {
-            return Ok(stopped(all).is_none() && filtered(self.test, all).next().is_none());
+            return Ok(stopped(all.extent).is_none() && filtered(self.test, all).next().is_none());
         }
         let filter = self.test.program.filter.as_ref().map(|filter| filter.node.clone());
         let is_filtered = filter.is_some();
@@ -334,7 +334,7 @@ impl Run<'_> {
             Trace::None => (Aim::Decide(condition), Wanted::Nothing),
         };
         let explored = self.explore(requests, &aim, wanted, report)?;
-        Ok(match (explored.extent, stopped(&explored)) {
+        Ok(match (explored.extent, stopped(explored.extent)) {
             (Extent::Found, _) => Found::Reached(explored.trace),
             (_, Some(why)) => Found::Unknown(why),
             _ => Found::Nowhere,
@@ -419,7 +419,7 @@ fn holds(condition: &Condition, state: &FinalState) -> bool {
 
 /// Whether a condition holds in one of all outcomes.
 fn among(all: &model::Outcomes, condition: &Condition) -> Found {
-    match stopped(all) {
+    match stopped(all.extent) {
         _ if all.outcomes.keys().any(|state| holds(condition, state)) => Found::Reached(None),
         Some(why) => Found::Unknown(why),
         None => Found::Nowhere,
@@ -427,8 +427,8 @@ fn among(all: &model::Outcomes, condition: &Condition) -> Found {
 }
 
 /// Why an exploration is not complete.
-pub(crate) fn stopped(explored: &model::Outcomes) -> Option<Why> {
-    match explored.extent {
+pub(crate) fn stopped(extent: Extent) -> Option<Why> {
+    match extent {
         Extent::Complete | Extent::Found => None,
         Extent::Incomplete(stop) => Some(match stop {
             Stop::States => Why::States,

@@ -233,7 +233,7 @@ impl<D> PersistBuffer<D> {
     }
 
     /// Whether the warp that issues it waits until what it has stored is durable.
-    fn delays(&self, point: Point) -> bool {
+    pub(super) fn delays(&self, point: Point) -> bool {
         match point {
             Point::DFence | Point::Release(Scope::Device) => true,
             Point::Acquire(Scope::Device) => self.rules.has(Rule::AcquireDelay),

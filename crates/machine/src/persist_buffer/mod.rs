@@ -6,6 +6,7 @@
 
 pub mod buffer;
 pub mod multiprocessors;
+mod points;
 pub mod refine;
 pub mod rules;
 pub mod warps;

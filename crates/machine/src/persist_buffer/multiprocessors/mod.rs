@@ -13,6 +13,7 @@
 //! So volatile memory is stronger here than the model: what this machine does and leaves, the model must allow, and not the other
 //! way round.
 
+mod reduced;
 mod show;
 mod state;
 mod transitions;
@@ -26,6 +27,7 @@ use super::{Line, Merge, Point, Rules, Scope, Warp};
 use crate::machine::{Ending, Machine, Stuck};
 use crate::progress::{Progress, Threads};
 use crate::requests::{Architecture, AtomicHalf, Fork, PersistOperation, Request, Requests, Walk};
+pub(crate) use reduced::Reduced;
 use state::Layout;
 pub use state::State;
 pub use transitions::Step;

@@ -8,7 +8,7 @@ use super::super::{Line, Point};
 use super::state::{Departed, State, Store};
 use super::{Eviction, Multiprocessors, Seat, Visible, scope};
 use crate::progress::Progress;
-use crate::requests::{PersistOperation, RequestKind, Walk};
+use crate::requests::{Fork, PersistOperation, RequestKind, Walk};
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -162,8 +162,19 @@ impl Multiprocessors<'_> {
     /// decides, and says in the constraints of the traces which it must be. A run that goes on otherwise is none, and a crash
     /// finds nothing of it.
     fn is_possible(&self, progress: &Progress, thread: usize) -> bool {
+        let fork = Walk::new(self.requests, progress).fork(ThreadId::new(thread));
+        self.has_open_end(progress, fork)
+    }
+
+    /// The same of a thread that goes on with this request.
+    pub(super) fn is_open(&self, progress: &Progress, next: EventId) -> bool {
+        self.has_open_end(progress, &self.requests.request(next).next)
+    }
+
+    /// Whether the values that were read exclude none of the conditions of a trace that ends at the fork or below.
+    fn has_open_end(&self, progress: &Progress, fork: &Fork) -> bool {
         let walk = Walk::new(self.requests, progress);
-        let mut forks = vec![walk.fork(ThreadId::new(thread))];
+        let mut forks = vec![fork];
         while let Some(fork) = forks.pop() {
             let is_open = |trace: &TraceId| {
                 let trace = &self.requests.traces[trace.index()];
@@ -208,7 +219,7 @@ impl Multiprocessors<'_> {
     }
 
     /// What a thread reads: its SM's own line, in the buffer or on its way, or memory.
-    fn seen(&self, state: &State, sm: usize, location: LocationId) -> EventId {
+    pub(super) fn seen(&self, state: &State, sm: usize, location: LocationId) -> EventId {
         let line = Multiprocessors::line(location);
         let flying = || {
             let own = state.buffers[sm].in_flight().iter().rev();

@@ -133,46 +133,8 @@ pub(super) fn normalise(buffer: &mut Buffer) {
             };
         }
     }
-    drop_weaker_points(buffer);
-    join_points(buffer);
-}
-
-/// Drops the bits of warps that have another ordering point before their next persist.
-fn drop_weaker_points(buffer: &mut Buffer) {
-    // Going backwards: the warps whose next entry is an ordering point.
-    let mut next = Warps::NONE;
-    for entry in buffer.entries.iter_mut().rev() {
-        let warps = entry.warps;
-        if entry.point().is_some() {
-            entry.warps = warps.without(next);
-            next = next | warps;
-        } else {
-            next = next.without(warps);
-        }
-    }
-    buffer.entries.retain(|entry| !entry.warps.is_empty());
-}
-
-/// An oFence and a dFence are what is left of ordering points in a row.
-fn join_points(buffer: &mut Buffer) {
-    let mut at = 1;
-    while at < buffer.entries.len() {
-        let (Some(first), Some(second)) = (buffer.entries[at - 1].point(), buffer.entries[at].point()) else {
-            at += 1;
-            continue;
-        };
-        if first == second {
-            let warps = buffer.entries[at].warps;
-            buffer.entries[at - 1].warps = buffer.entries[at - 1].warps | warps;
-            buffer.entries.remove(at);
-            at = at.saturating_sub(1).max(1);
-        } else if first == Point::DFence {
-            buffer.entries.swap(at - 1, at);
-            at = at.saturating_sub(1).max(1);
-        } else {
-            at += 1;
-        }
-    }
+    buffer.drop_weaker_points(Warps::NONE);
+    buffer.join_points();
 }
 
 /// Point 6.
