@@ -95,6 +95,11 @@ impl Budget {
         Limits { deadline: self.end(), memory: self.memory, cancelled: self.cancelled.as_deref(), work: None }
     }
 
+    /// Of judging what a search has found: a little longer, so that what was found last counts.
+    pub fn judging(&self) -> Limits<'_> {
+        Limits { deadline: self.hard_end(), ..self.limits() }
+    }
+
     /// Of one exploration of a machine.
     pub fn exploring(&self, states: u64, workers: u32) -> explore::Limits<'_> {
         let cancelled = self.cancelled.as_deref();

@@ -33,6 +33,24 @@ impl Pairs {
         is_prefix && is_closed && is_kept && are_persists
     }
 
+    /// The crash with all that must have happened and be durable besides.
+    pub fn completed(&self, crash: &Crash) -> Crash {
+        let Crash { mut happened, mut durable } = crash.clone();
+        loop {
+            let before = (happened.len(), durable.len());
+            let earlier = self.prefix.iter().filter(|(_, b)| happened.contains(b)).map(|(a, _)| *a);
+            let earlier: Vec<EventId> = earlier.chain(durable.iter().copied()).collect();
+            happened.extend(earlier);
+            let ordered = self.persists.iter().filter(|(_, w)| durable.contains(w)).map(|(v, _)| *v);
+            let obliged = self.durable.iter().filter(|(_, e)| happened.contains(e)).map(|(w, _)| *w);
+            let more: Vec<EventId> = ordered.chain(obliged).collect();
+            durable.extend(more);
+            if (happened.len(), durable.len()) == before {
+                return Crash { happened, durable };
+            }
+        }
+    }
+
     /// The persists of a location whose values it may hold: the last durable ones. None stands for the initial value.
     pub fn last(&self, crash: &Crash, of_location: &[EventId]) -> Vec<Option<EventId>> {
         let durable: Vec<EventId> = of_location.iter().copied().filter(|w| crash.durable.contains(w)).collect();

@@ -1,15 +1,16 @@
 //! Questions about crashes. Every consistent execution is looked at, those that end and those that never do: a crash may come
 //! at any point of either, and a run that has come so far goes on to be one of them. A crash that is shown is tested against the
-//! definition by the independent evaluator; where nothing is found in a small test, the executions of the other engine
-//! are gone through by the definition.
+//! definition by the independent evaluator, when it is found, so that no limit that comes later takes it back; where nothing is
+//! found in a small test, the executions of the other engine are gone through by the definition.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use fencepost_axiom::crash::literal::{self, Crash};
-use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
+use fencepost_axiom::crash::literal::{self, Crash, Pairs};
+use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed};
 use fencepost_axiom::execution::Execution;
+use fencepost_axiom::watch::Watch;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::unfolding::Unfolding;
@@ -17,6 +18,7 @@ use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
 
+use crate::budget::Budget;
 use crate::judge::found::{CrashAnswers, Crashed, Shown};
 use crate::judge::question::looked_for_in_crash;
 use crate::look::crash::{self, CrashState, holds, is_persist, left_by};
@@ -50,25 +52,44 @@ pub fn answers(session: &Session<'_>, unfolding: &Arc<Unfolding>) -> Option<Cras
     Some(CrashAnswers { terms, ..answers })
 }
 
-/// The execution is one, and the crash is one of it that leaves this state, by another evaluator and the definition.
-pub fn confirm(model: &LoadedModel, terms: &[Term], crashed: &Crashed) -> Result<(), String> {
-    let Crashed { shown: Shown { execution, of }, crash, state } = crashed;
-    let replayer = Replayer::new(model, of).map_err(|error| error.to_string())?;
+/// The execution is one, and the crash is one of it that leaves this state, by another evaluator and the definition. As every
+/// witness it is judged a little longer than is searched, and if a limit ends that too, the limit is the reason.
+pub fn confirm(model: &LoadedModel, terms: &[Term], crashed: &Crashed, budget: &Budget) -> Result<(), Why> {
+    judge(model, terms, crashed, budget, |_, crash| crash.clone())
+}
+
+/// Whether a crash of the execution leaves this state under another model too. Where more has to be durable there, it is.
+pub fn stands(model: &LoadedModel, terms: &[Term], crashed: &Crashed, budget: &Budget) -> bool {
+    judge(model, terms, crashed, budget, Pairs::completed).is_ok()
+}
+
+fn judge(
+    model: &LoadedModel,
+    terms: &[Term],
+    crashed: &Crashed,
+    budget: &Budget,
+    crash: impl FnOnce(&Pairs, &Crash) -> Crash,
+) -> Result<(), Why> {
+    let wrong = |message: &str| Err(Why::Internal(message.to_owned()));
+    let Crashed { shown: Shown { execution, of }, crash: shown, state } = crashed;
+    let replayer = Replayer::new(model, of).map_err(|error| error.why())?.watched(|| Watch::new(&budget.judging()));
     let judged = replayer.judge(execution, &Search::goal(race_search::ends(of, execution)));
-    let judged = judged.map_err(|error| format!("a witness cannot be replayed: {error}"))?;
+    let judged = judged.map_err(|error| error.why())?;
     if !judged.violated.is_empty() {
-        return Err(format!("a witness violates {} when replayed", judged.violated.join(", ")));
+        return wrong(&format!("a witness violates {} when replayed", judged.violated.join(", ")));
     }
-    let pairs = replayer.crash(execution).map_err(|error| error.to_string())?;
-    let pairs = pairs.ok_or("the model does not say what a crash leaves")?;
+    let Some(pairs) = replayer.crash(execution).map_err(|error| error.why())? else {
+        return wrong("the model does not say what a crash leaves");
+    };
+    let crash = crash(&pairs, shown);
     let persists = execution.events.iter().copied().filter(|event| is_persist(of, *event)).collect();
-    if !pairs.allow(crash, &persists) {
-        return Err("a crash is none of its execution".to_owned());
+    if !pairs.allow(&crash, &persists) {
+        return wrong("a crash is none of its execution");
     }
-    let left = left_by(of, execution, terms, &pairs, crash);
+    let left = left_by(of, execution, terms, &pairs, &crash);
     match left.is_some_and(|left| left.contains(state)) {
         true => Ok(()),
-        false => Err("a crash does not leave the state that it is shown for".to_owned()),
+        false => wrong("a crash does not leave the state that it is shown for"),
     }
 }
 
@@ -78,6 +99,8 @@ pub struct Search<'a> {
     terms: &'a [Term],
     conditions: &'a [Condition],
     searcher: Searcher<'a>,
+    /// Of all that is looked at here.
+    watch: Watch<'a>,
 }
 
 /// What persistent memory may hold after a crash, with a crash that leaves it.
@@ -87,8 +110,11 @@ pub type Images = BTreeMap<CrashState, Crashed>;
 #[derive(Default)]
 struct Totals {
     states: BTreeMap<CrashState, u64>,
+    /// Bytes that the states take, roughly.
+    held: u64,
     executions: u64,
-    found: Vec<Option<(Execution, Crash, CrashState)>>,
+    /// Per condition: a crash that leaves what satisfies it, as soon as one is found, or why it was not confirmed.
+    found: Vec<Option<Answer<Crashed>>>,
     /// By what persistent memory holds.
     images: Images,
     /// An execution or a limit ended it.
@@ -104,7 +130,8 @@ impl<'a> Search<'a> {
         conditions: &'a [Condition],
     ) -> Search<'a> {
         let searcher = Searcher::new(unfolding, session.model, session.options);
-        Search { session, unfolding, terms, conditions, searcher }
+        let watch = Watch::new(&session.options.budget.limits());
+        Search { session, unfolding, terms, conditions, searcher, watch }
     }
 
     /// How executions may end that a crash can come in.
@@ -119,7 +146,7 @@ impl<'a> Search<'a> {
             let what = format!("the model {} does not say what a crash leaves", self.session.model.name);
             return self.open(&Why::Unsupported { span, what });
         };
-        let mut evaluator = model.evaluator();
+        let mut evaluator = model.evaluator(&self.watch);
         let mut totals = Totals { found: vec![None; self.conditions.len()], ..Totals::default() };
         let (mut why, mut engine) = (None, None);
         for ends in self.ends() {
@@ -138,7 +165,7 @@ impl<'a> Search<'a> {
         answers.images = std::mem::take(&mut totals.images);
         answers.stopped.clone_from(&why);
         let finding = |found| match (found, &why) {
-            (Some(found), _) => self.confirmed(found),
+            (Some(found), _) => found,
             (None, None) => Answer::No,
             (None, Some(why)) => Answer::Unknown(why.clone()),
         };
@@ -179,55 +206,56 @@ impl<'a> Search<'a> {
         execution: &Execution,
         totals: &mut Totals,
     ) -> ControlFlow<()> {
-        let budget = &self.session.options.budget;
-        let mut steps = 0u32;
-        let mut go_on = || {
-            steps += 1;
-            !steps.is_multiple_of(1024) || !budget.is_over()
-        };
-        let Some(states) = evaluator.states(self.unfolding, execution, self.terms, &mut go_on) else {
+        let seen = evaluator.each_state(self.unfolding, execution, self.terms, &mut |state, crash| {
+            if let Some(count) = totals.states.get_mut(state) {
+                *count = count.saturating_add(execution.weight);
+                return ControlFlow::Continue(());
+            }
+            totals.states.insert(state.clone(), execution.weight);
+            totals.held += crash::bytes(state);
+            self.note(execution, &crash(), state, totals);
+            if self.watch.is_too_much(totals.held) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if seen.is_none() {
             totals.ended = Some(Why::Internal("an execution has no state to crash in".to_owned()));
-            return ControlFlow::Break(());
-        };
-        if !go_on() || budget.is_over() {
-            totals.ended = Some(why_open(Stop::Time));
             return ControlFlow::Break(());
         }
         totals.executions = totals.executions.saturating_add(execution.weight);
-        for (state, crash) in states {
-            let count = totals.states.entry(state.clone()).or_default();
-            let is_new = *count == 0;
-            *count = count.saturating_add(execution.weight);
-            if !is_new {
-                continue;
-            }
-            if self.keeps_images() {
-                self.keep(execution, &crash, &state, &mut totals.images);
-            }
-            for (condition, found) in self.conditions.iter().zip(&mut totals.found) {
-                if found.is_none() && holds(condition, self.terms, &state) {
-                    *found = Some((execution.clone(), crash.clone(), state.clone()));
-                }
-            }
+        // What was found before a limit stands, though the execution may leave more.
+        if self.watch.is_over() {
+            totals.ended = self.watch.ended().map(why_open);
+            return ControlFlow::Break(());
         }
         if self.is_enough(totals) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// What a crash leaves that was not met before.
+    fn note(&self, execution: &Execution, crash: &Crash, state: &CrashState, totals: &mut Totals) {
+        if self.keeps_images() {
+            self.keep(execution, crash, state, &mut totals.images);
+        }
+        for (condition, found) in self.conditions.iter().zip(&mut totals.found) {
+            if found.is_none() && holds(condition, self.terms, state) {
+                *found = Some(self.confirmed(self.crashed(execution, crash, state)));
+            }
+        }
+    }
+
+    fn crashed(&self, execution: &Execution, crash: &Crash, state: &CrashState) -> Crashed {
+        let shown = Shown { execution: Arc::new(execution.clone()), of: Arc::clone(self.unfolding) };
+        Crashed { shown, crash: crash.clone(), state: state.clone() }
     }
 
     fn keep(&self, execution: &Execution, crash: &Crash, state: &CrashState, images: &mut Images) {
         let memory = self.terms.iter().zip(state).filter(|(term, _)| matches!(term, Term::Memory(_)));
         let image = memory.map(|(_, value)| *value).collect();
-        images.entry(image).or_insert_with(|| {
-            let shown = Shown { execution: Arc::new(execution.clone()), of: Arc::clone(self.unfolding) };
-            Crashed { shown, crash: crash.clone(), state: state.clone() }
-        });
+        images.entry(image).or_insert_with(|| self.crashed(execution, crash, state));
     }
 
-    fn confirmed(&self, (execution, crash, state): (Execution, Crash, CrashState)) -> Answer<Crashed> {
-        let shown = Shown { execution: Arc::new(execution), of: Arc::clone(self.unfolding) };
-        let crashed = Crashed { shown, crash, state };
-        match confirm(self.session.model, self.terms, &crashed) {
+    fn confirmed(&self, crashed: Crashed) -> Answer<Crashed> {
+        match confirm(self.session.model, self.terms, &crashed, &self.session.options.budget) {
             Ok(()) => Answer::Yes(crashed),
-            Err(message) => Answer::Unknown(Why::Internal(message)),
+            Err(why) => Answer::Unknown(why),
         }
     }
 
@@ -273,5 +301,96 @@ impl<'a> Search<'a> {
         *left = left.saturating_sub(crashes.len() as u64);
         let states = crashes.iter().map(|crash| left_by(self.unfolding, execution, self.terms, &pairs, crash));
         Some(states.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use fencepost_report::Report;
+    use fencepost_syntax::{Source, limits};
+
+    use super::*;
+    use crate::{Models, Options, Test, check, load};
+
+    fn test(text: &str) -> Test {
+        load(&Source::new("t.litmus", text)).0.remove(0)
+    }
+
+    fn report(text: &str, options: &Options) -> Report {
+        check(&test(text), &Models::shipped("sbrp").expect("shipped"), options).report
+    }
+
+    /// The verdicts about crashes, and the reasons of those that are open.
+    fn verdicts(report: &Report) -> Vec<(&str, Option<&str>)> {
+        let questions = &report.crashes.as_ref().expect("an answer about crashes").questions;
+        questions.iter().map(|it| (it.verdict.word(), it.why.as_ref().map(|why| why.kind.as_str()))).collect()
+    }
+
+    const FOUND: (&str, Option<&str>) = ("Holds", None);
+    const BROKEN: (&str, Option<&str>) = ("Violated", None);
+
+    /// A thread that stores to so many locations in no order, and another that touches a contested reading.
+    fn many(locations: usize, questions: &str) -> String {
+        let names: Vec<String> = (0..locations).map(|at| format!("x{at}")).collect();
+        let declared: String = names.iter().map(|name| format!("nvm {name} = 0; ")).collect();
+        let stores: String = names.iter().map(|name| format!("st.relaxed.gpu.u32 [{name}], 1; ")).collect();
+        format!(
+            "PTX t\n{{ {declared}}}\nP0@cta 0 {{ {stores}}}\nP1@cta 1 {{ st.relaxed.gpu.u32 [x1], 2; }}\n{questions}\n"
+        )
+    }
+
+    /// More states than the memory has room for: what was found stands under every reading, and the rest is open.
+    #[test]
+    fn a_crash_that_was_found_before_a_limit_stands() {
+        let asked = "crash exists (x0 = 0)\ncrash ~exists (x15 = 1)\ncrash forall (x14 = 0)\ncrash exists (x0 = 1)\n\
+                     crash ~exists (x0 = 2)\ncrash forall (x0 = 0)";
+        let budget = Budget::new(None, Some(1 << 18));
+        let report = report(&many(16, asked), &Options { budget, ..Options::default() });
+        assert!(report.readings.iter().any(|reading| !reading.chosen), "a contested reading");
+        assert_eq!(verdicts(&report)[..3], [FOUND, BROKEN, BROKEN]);
+        assert_eq!(verdicts(&report)[3..], [("Unknown", Some("memory")); 3]);
+        let crashes = report.crashes.expect("an answer about crashes");
+        assert!(crashes.questions[..3].iter().all(|answer| answer.witness.is_some()));
+        assert!(!crashes.states.is_empty() && crashes.executions.is_some_and(|count| !count.complete));
+    }
+
+    /// Under `same-address=ordered` no crash leaves this, but the memory ends before that is known: what was found is told.
+    #[test]
+    fn a_crash_that_was_found_under_one_reading_only_is_told() {
+        let names: Vec<String> = (0..14).map(|at| format!("y{at}")).collect();
+        let declared: String = names.iter().map(|name| format!("nvm {name} = 0; ")).collect();
+        let stores: String = names.iter().map(|name| format!("st.relaxed.gpu.u32 [{name}], 1; ")).collect();
+        let text = format!(
+            "PTX t\n{{ {declared}nvm z = 0; nvm x = 0; }}\nP0@cta 0 {{ st.relaxed.gpu.u32 [z], 1; ofence; st.relaxed.gpu.u32 [x], 1; \
+             {stores}}}\nP1@cta 1 {{ L: ld.relaxed.gpu.u32 %r1, [x]; setp.ne.u32 %p1, %r1, 1; @%p1 bra L; st.relaxed.gpu.u32 [x], \
+             2; }}\ncrash exists (x = 2 /\\ z = 0)\n"
+        );
+        let budget = Budget::new(None, Some(1 << 18));
+        let limited = report(&text, &Options { budget, ..Options::default() });
+        assert_eq!(verdicts(&limited)[0].0, "Unknown");
+        let crashes = limited.crashes.expect("an answer about crashes");
+        assert!(crashes.questions[0].witness.is_some());
+        let few = text.replace(&declared, "").replace(&stores, "");
+        assert_eq!(verdicts(&report(&few, &Options::default()))[0].0, "Depends");
+    }
+
+    /// A limit that ends the judging of a crash is the reason, and not a defect of this tool.
+    #[test]
+    fn a_crash_that_is_judged_after_every_limit_is_open_for_that_limit() {
+        let test = test(&many(2, "crash exists (x0 = 0)"));
+        let (model, options) = (Models::shipped("sbrp").expect("shipped"), Options::default());
+        let session = Session::new(&test.program, &model, &options);
+        let unfolding = Arc::clone(session.unfolding().expect("it is small"));
+        let found = answers(&session, &unfolding).expect("an answer about crashes");
+        let crashed = found.findings[0].yes().expect("it is found");
+        assert_eq!(confirm(&model, &found.terms, crashed, &options.budget), Ok(()));
+        let over = limits::enter(Some(Instant::now()), None);
+        assert_eq!(confirm(&model, &found.terms, crashed, &options.budget), Err(Why::Time));
+        drop(over);
+        let budget = Budget::of_time(Duration::ZERO);
+        let report = check(&test, &model, &Options { budget, ..Options::default() }).report;
+        assert!(verdicts(&report).iter().all(|(word, kind)| *word == "Unknown" && *kind != Some("internal")));
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Exploration, Goal, Multiplicity, Observed, Stop};
 use fencepost_axiom::execution::Execution;
-use fencepost_axiom::replay::{Judgement, ReplayError, ReplayErrorKind};
+use fencepost_axiom::replay::Judgement;
 use fencepost_program::program::{Condition, LocationRole, Question, Term};
 use fencepost_program::unfolding::{Hazard, Unfolding};
 use fencepost_report::Count;
@@ -501,8 +501,7 @@ impl Job<'_> {
             Ok(judgement) => {
                 Err(Why::Internal(format!("a witness violates {} when replayed", judgement.violated.join(", "))))
             }
-            Err(NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. })) => Err(why_open(stop)),
-            Err(message) => Err(Why::Internal(format!("a witness cannot be replayed: {message}"))),
+            Err(not_confirmed) => Err(not_confirmed.why()),
         }
     }
 

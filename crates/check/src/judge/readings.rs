@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use fencepost_axiom::engine::{Ends, Goal};
 use fencepost_axiom::replay::Judgement;
+use fencepost_program::program::Term;
 use fencepost_report::answer::Answer;
 use fencepost_report::verdict::{Case, Dependence, Verdict};
 use fencepost_report::why::{Undecided, Why};
@@ -19,11 +20,10 @@ use fencepost_report::{Race, UsedReading};
 use fencepost_syntax::limits;
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::deepen;
-use crate::judge::found::{Answers, Aspect, Checked, RacePlace, Raced, Shown};
+use crate::judge::found::{Answers, Aspect, Checked, Crashed, RacePlace, Raced, Recovered, Shown};
 use crate::judge::known::refused;
 use crate::judge::layers::answers_as_read;
-use crate::judge::verdict;
+use crate::judge::{crash, deepen, recovery, verdict};
 use crate::look::replayer::Replayer;
 use crate::look::{outcome, race_search};
 use crate::model::load::LoadedModel;
@@ -85,8 +85,7 @@ fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Answer
         return answers;
     }
     runs.done.insert(options.readings.clone(), weakest.clone());
-    let is_filtered = test.program.filter.is_some();
-    runs.known = (!is_filtered).then(|| Known::new(&answers));
+    runs.known = Some(Known::new(test, &answers));
     let strongest = runs.outline(&set(&options.readings, &points));
     // Races that the strongest readings do not have are contested.
     let is_decided = strongest.word(Aspect::Races).is_some_and(|answer| !is_unknown(answer)) && !strongest.more;
@@ -232,17 +231,40 @@ struct Known {
     /// Per question.
     witnesses: Vec<Option<Shown>>,
     races: Vec<Shown>,
+    /// What the states of crashes are told by.
+    terms: Vec<Term>,
+    /// Per question about crashes.
+    crashes: Vec<Option<Crashed>>,
+    /// Per question about recovery.
+    recoveries: Vec<Option<Recovered>>,
 }
 
 impl Known {
-    fn new(answers: &Answers) -> Known {
-        let witnesses = (0..answers.findings.len()).map(|at| answers.witness(at).cloned()).collect();
-        let races = answers.races.iter().flat_map(|Raced { set, of }| {
+    fn new(test: &Test, answers: &Answers) -> Known {
+        // Whether a witness passes the filter under other readings is not asked. A filter does not apply to crashes.
+        let is_filtered = test.program.filter.is_some();
+        let questions = if is_filtered { 0 } else { answers.findings.len() };
+        let witnesses = (0..questions).map(|at| answers.witness(at).cloned()).collect();
+        let races = answers.races.iter().filter(|_| !is_filtered).flat_map(|Raced { set, of }| {
             let pairs = set.races.iter().filter(|(key, _)| key.is_pair());
             pairs.map(|(_, example)| Shown { execution: Arc::clone(&example.execution), of: Arc::clone(of) })
         });
-        Known { witnesses, races: races.collect() }
+        let crash = answers.crash.as_ref();
+        let crashes = crash.map_or(Vec::new(), |crash| shown(&crash.findings));
+        let recovery = crash.and_then(|crash| crash.recovery.as_ref());
+        Known {
+            witnesses,
+            races: races.collect(),
+            terms: crash.map_or(Vec::new(), |crash| crash.terms.clone()),
+            crashes,
+            recoveries: recovery.map_or(Vec::new(), |recovery| shown(&recovery.findings)),
+        }
     }
+}
+
+/// The evidence, where there is some.
+fn shown<E: Clone>(findings: &[Answer<E>]) -> Vec<Option<E>> {
+    findings.iter().map(|finding| finding.yes().cloned()).collect()
 }
 
 impl<'a> Runs<'a> {
@@ -288,8 +310,27 @@ impl<'a> Runs<'a> {
         match aspect {
             Aspect::Races => self.still_races(settings),
             Aspect::Question(at) => self.still_shows(at, settings),
-            Aspect::Crash(_) | Aspect::Recovery(_) | Aspect::Protocol | Aspect::Termination => false,
+            Aspect::Crash(at) => self.still_crashes(at, settings),
+            Aspect::Recovery(at) => self.still_recovers(at, settings),
+            Aspect::Protocol | Aspect::Termination => false,
         }
+    }
+
+    /// Whether the crash that answers a question is one under these readings too.
+    fn still_crashes(&self, question: usize, settings: &Settings) -> bool {
+        let Some(known) = &self.known else { return false };
+        let Some(Some(crashed)) = known.crashes.get(question) else { return false };
+        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
+        crash::stands(model.as_deref().unwrap_or(self.model), &known.terms, crashed, &self.options.budget)
+    }
+
+    /// Whether the crashes and the run after them that answer a question are possible under these readings too.
+    fn still_recovers(&self, question: usize, settings: &Settings) -> bool {
+        let Some(known) = &self.known else { return false };
+        let Some(Some(recovered)) = known.recoveries.get(question) else { return false };
+        let Ok(model) = self.model.under(settings, self.test.program.version) else { return false };
+        let model = model.as_deref().unwrap_or(self.model);
+        recovery::confirm(self.test, model, &known.terms, recovered, &self.options.budget)
     }
 
     /// Whether the witness of a question is consistent under these readings: then it answers the question there too.
@@ -359,4 +400,37 @@ impl<'a> Runs<'a> {
 
 fn members<'p>(points: &[&'p Point], bits: u32) -> Vec<&'p Point> {
     points.iter().enumerate().filter(|(at, _)| bits & 1 << at != 0).map(|(_, point)| *point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fencepost_syntax::Source;
+
+    use super::*;
+    use crate::{Models, load};
+
+    /// A crash that was found is judged again where the search under other readings gave no answer.
+    #[test]
+    fn a_crash_that_was_found_stands_under_the_readings_that_allow_it() {
+        let text = "PTX t\n{ nvm x = 0; nvm z = 0; }\nP0@cta 0 { st.relaxed.gpu.u32 [z], 1; ofence; st.relaxed.gpu.u32 [x], 1; }\n\
+                    P1@cta 1 { st.relaxed.gpu.u32 [x], 2; }\n\
+                    recover { P0@cta 0 { ld.relaxed.gpu.u32 %r1, [x]; } }\n\
+                    crash exists (x = 1)\nrecover exists (P0:%r1 = 1)\n";
+        let test = load(&Source::new("t.litmus", text)).0.remove(0);
+        let model = Models::shipped("sbrp").expect("shipped");
+        let options = Options::default();
+        let mut runs = Runs::new(&test, &model, &options);
+        runs.known = Some(Known::new(&test, &runs.answers(&options.readings)));
+        let ordered = options.readings.with("same-address", "ordered");
+        assert!(runs.stands(Aspect::Crash(0), &ordered) && runs.stands(Aspect::Recovery(0), &ordered));
+        // A crash that leaves this loses a write that is coherence-before the one that is kept.
+        let text = text.replace("crash exists (x = 1)", "crash exists (x = 2 /\\ z = 0)");
+        let text = text
+            .replace("P1@cta 1 {", "P1@cta 1 { L: ld.relaxed.gpu.u32 %r1, [x]; setp.ne.u32 %p1, %r1, 1; @%p1 bra L; ");
+        let test = load(&Source::new("t.litmus", text)).0.remove(0);
+        let mut runs = Runs::new(&test, &model, &options);
+        runs.known = Some(Known::new(&test, &runs.answers(&options.readings)));
+        assert!(runs.known.as_ref().is_some_and(|known| known.crashes[0].is_some()));
+        assert!(!runs.stands(Aspect::Crash(0), &ordered));
+    }
 }

@@ -4,14 +4,20 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
+use fencepost_axiom::engine::{Ends, Goal};
+use fencepost_axiom::watch::Watch;
 use fencepost_program::program::{Program, Recovery, Term};
 use fencepost_report::answer::Answer;
 use fencepost_report::why::{Undecided, Why};
 use fencepost_syntax::litmus::QuestionKind;
 
-use crate::judge::crash::{Search, confirm};
+use crate::budget::Budget;
+use crate::judge::crash::{Search, confirm as is_crash, stands};
 use crate::judge::found::{Answers, Ask, CrashAnswers, Crashed, Reached, Recovered, RecoveryAnswers, Shown};
 use crate::look::crash::{self, CrashState};
+use crate::look::race_search;
+use crate::look::replayer::Replayer;
+use crate::model::load::LoadedModel;
 use crate::options::{CrossCheck, Options, Outcomes, Wanted};
 use crate::session::Session;
 use crate::test::Test;
@@ -64,6 +70,20 @@ pub fn answers(
     }
     runs.count_hang(&mut answers);
     answers
+}
+
+/// Whether the crashes and the run after them are possible under this model, by another evaluator and the definition. A run
+/// that never ends is none here: what made it fair is not asked again.
+pub fn confirm(test: &Test, model: &LoadedModel, terms: &[Term], recovered: &Recovered, budget: &Budget) -> bool {
+    let Some(recovery) = &test.program.crash.recovery else { return false };
+    let memory: Vec<Term> = recovery.program.persistent().map(Term::Memory).collect();
+    let mut crashes = recovered.crashes.iter().enumerate();
+    let Recovered { run: Shown { execution, of }, .. } = recovered;
+    let Ok(replayer) = Replayer::new(model, of) else { return false };
+    let replayer = replayer.watched(|| Watch::new(&budget.judging()));
+    crashes.all(|(at, crashed)| stands(model, if at == 0 { terms } else { &memory }, crashed, budget))
+        && race_search::ends(of, execution) == Ends::Terminating
+        && replayer.judge(execution, &Goal::new(Ends::Terminating)).is_ok_and(|judged| judged.violated.is_empty())
 }
 
 /// How an image came about: from what the recovery before started with, if one did, and by which crash.
@@ -150,8 +170,8 @@ impl Runs<'_> {
         let mut at = Some(image);
         while let Some(origin) = at.and_then(|image| self.origins.get(image)) {
             let terms = if origin.before.is_some() { &self.memory } else { &self.terms };
-            if let Err(message) = confirm(self.session.model, terms, &origin.crashed) {
-                return Answer::Unknown(Why::Internal(message));
+            if let Err(why) = is_crash(self.session.model, terms, &origin.crashed, &self.options.budget) {
+                return Answer::Unknown(why);
             }
             crashes.push(origin.crashed.clone());
             at = origin.before.as_ref();

@@ -1,6 +1,6 @@
 //! The states that a crash may leave, execution by execution ([`fencepost_axiom::crash`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use fencepost_axiom::base::Candidate;
@@ -9,6 +9,7 @@ use fencepost_axiom::crash::literal::{Crash, Pairs};
 use fencepost_axiom::crash::{Cell, Crashes, Left, Relations, Role};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{Model, NodeId};
+use fencepost_axiom::watch::Watch;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::tag::Tag;
@@ -38,8 +39,10 @@ impl CrashModel {
         Some(CrashModel { model: model.unchecked(), nodes: [prefix?, persists?, durable?] })
     }
 
-    pub fn evaluator(&self) -> CrashEvaluator<'_> {
-        CrashEvaluator { evaluator: RelationEvaluator::new(&self.model, &self.nodes), nodes: self.nodes }
+    /// Gives up when the watch says so.
+    pub fn evaluator<'m>(&'m self, watch: &Watch<'m>) -> CrashEvaluator<'m> {
+        let evaluator = RelationEvaluator::new(&self.model, &self.nodes).watched(watch.clone());
+        CrashEvaluator { evaluator, watch: watch.clone(), nodes: self.nodes }
     }
 }
 
@@ -137,21 +140,30 @@ pub fn is_persist(unfolding: &Unfolding, event: EventId) -> bool {
     event.is_some_and(|event| event.is_write() && event.has(Tag::Persistent) && !event.has(Tag::Init))
 }
 
+/// Gets a state, and how a crash leaves it.
+pub type Visit<'v> = dyn FnMut(&CrashState, &dyn Fn() -> Crash) -> ControlFlow<()> + 'v;
+
 pub struct CrashEvaluator<'m> {
     evaluator: RelationEvaluator<'m>,
+    watch: Watch<'m>,
     nodes: [NodeId; 3],
 }
 
 impl CrashEvaluator<'_> {
-    /// The states that crashes leave of an execution, each with a crash that leaves it; None if a term has no value.
-    pub fn states(
+    /// The states that crashes leave of an execution, each once and with a crash that leaves it, until the visitor has seen
+    /// enough or the watch ends it: it remembers that then. None if a term has no value.
+    pub fn each_state(
         &mut self,
         unfolding: &Unfolding,
         execution: &Execution,
         terms: &[Term],
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Option<BTreeMap<CrashState, Crash>> {
+        visit: &mut Visit<'_>,
+    ) -> Option<ControlFlow<()>> {
+        const SELDOM: u32 = 1024;
         self.evaluator.evaluate(unfolding, execution);
+        if self.watch.ended().is_some() {
+            return Some(ControlFlow::Break(()));
+        }
         let candidate = self.evaluator.candidate();
         let mut co = vec![0; candidate.shape.matrix()];
         for &(from, to) in &execution.co {
@@ -165,18 +177,30 @@ impl CrashEvaluator<'_> {
         let (cells, reader) = (told.cells(candidate)?, Reader::new(unfolding, execution));
         let event = |place: usize| candidate.events.get(place).copied();
         let events = |bits: &[u64]| ones(bits).filter_map(event).collect::<BTreeSet<EventId>>();
-        let mut states = BTreeMap::new();
-        let _ = crashes.each(&cells, &mut |left: &Left<'_>| {
+        let mut seen = BTreeSet::new();
+        let (mut steps, mut held) = (0u32, 0u64);
+        Some(crashes.each(&cells, &mut |left: &Left<'_>| {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(SELDOM) && self.watch.is_over() {
+                return ControlFlow::Break(());
+            }
             let picked = left.picked.iter().enumerate();
             let state: CrashState =
                 picked.map(|(at, picked)| told.value(&reader, at, picked.and_then(event))).collect();
-            states
-                .entry(state)
-                .or_insert_with(|| Crash { happened: events(left.happened), durable: events(left.durable) });
-            if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        Some(states)
+            if seen.contains(&state) {
+                return ControlFlow::Continue(());
+            }
+            visit(&state, &|| Crash { happened: events(left.happened), durable: events(left.durable) })?;
+            held += bytes(&state);
+            seen.insert(state);
+            if self.watch.is_too_much(held) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }))
     }
+}
+
+/// What a state takes to keep, roughly.
+pub fn bytes(state: &CrashState) -> u64 {
+    (state.len() * size_of::<Option<Value>>()) as u64 + 64
 }
 
 /// The states that one crash may leave, by its definition: one unless a location has several last writes.

@@ -5,6 +5,7 @@ use fencepost_axiom::bits::kernel;
 use fencepost_axiom::evaluate::{Chosen, Evaluator, Stage};
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::{BaseRelation, Model, NodeId};
+use fencepost_axiom::watch::Watch;
 use fencepost_program::unfolding::Unfolding;
 
 pub struct RelationEvaluator<'m> {
@@ -21,6 +22,11 @@ impl<'m> RelationEvaluator<'m> {
     pub fn new(model: &'m Model, roots: &[NodeId]) -> RelationEvaluator<'m> {
         let evaluator = Evaluator::with_roots(model, roots);
         RelationEvaluator { evaluator, candidate: Candidate::default(), begun: false, bits: Vec::new() }
+    }
+
+    /// Gives up when the watch says so. What was evaluated then is not to be believed.
+    pub fn watched(self, watch: Watch<'m>) -> RelationEvaluator<'m> {
+        RelationEvaluator { evaluator: self.evaluator.watched(watch), ..self }
     }
 
     /// The events of the last execution, by their places in the matrices.

@@ -4,10 +4,12 @@ use fencepost_axiom::crash::literal::Pairs;
 use fencepost_axiom::engine::Goal;
 use fencepost_axiom::execution::Execution;
 use fencepost_axiom::model::Model;
-use fencepost_axiom::replay::{self, Judgement, Replay, ReplayError};
+use fencepost_axiom::replay::{self, Judgement, Replay, ReplayError, ReplayErrorKind};
 use fencepost_axiom::watch::Watch;
 use fencepost_program::unfolding::Unfolding;
+use fencepost_report::why::Why;
 
+use crate::look::search::why_open;
 use crate::model::load::LoadedModel;
 
 /// Why a witness was not confirmed.
@@ -30,6 +32,16 @@ impl std::fmt::Display for NotConfirmed {
 }
 
 impl std::error::Error for NotConfirmed {}
+
+impl NotConfirmed {
+    /// Why the answer that the witness was for is open: a limit ended the judging, or something is wrong with one of the two.
+    pub fn why(&self) -> Why {
+        match self {
+            NotConfirmed::Model(ReplayError { kind: ReplayErrorKind::Limit(stop), .. }) => why_open(stop.clone()),
+            _ => Why::Internal(format!("a witness cannot be replayed: {self}")),
+        }
+    }
+}
 
 /// Executions of unfoldings with no more events than this are judged in no time.
 const LARGE: usize = 256;

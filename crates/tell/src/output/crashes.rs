@@ -9,17 +9,31 @@ use fencepost_report::{EventKind, Missing, Report, WhyUnknown, WitnessEvent};
 use fencepost_check::phrase;
 
 /// The answers, a line or more each.
-pub(super) fn answers(text: &mut String, crashes: &Crashes) {
+pub(super) fn answers(text: &mut String, report: &Report, crashes: &Crashes) {
     for answer in &crashes.questions {
         let _ = writeln!(text, "  crash {}", sentence(answer));
+        found_under(text, report, &answer.verdict, answer.witness.is_some());
         if let Some(witness) = &answer.witness {
             crash(text, "    ", "the power fails", witness);
         }
         missing(text, &answer.missing, mended(&answer.kind));
     }
     if let Some(recovery) = &crashes.recovery {
-        recovered(text, recovery);
+        recovered(text, report, recovery);
     }
+}
+
+/// Where something was found under the readings that were looked at, and under others it is not known: which those were.
+fn found_under(text: &mut String, report: &Report, verdict: &Verdict, is_found: bool) {
+    if !is_found || !matches!(verdict, Verdict::Unknown(_)) {
+        return;
+    }
+    let open = report.readings.iter().filter(|reading| !reading.chosen);
+    let open: Vec<String> = open.map(|reading| format!("{}={}", reading.name, reading.value)).collect();
+    let _ = match open.is_empty() {
+        true => writeln!(text, "    it was found, but not under every reading of the model:"),
+        false => writeln!(text, "    it was found under {}, and other readings were not decided:", open.join(", ")),
+    };
 }
 
 /// The pieces, and what they bring.
@@ -118,7 +132,7 @@ fn persist(event: &WitnessEvent) -> String {
     format!("{location}{value} ({thread} line {})", event.line.unwrap_or(0))
 }
 
-fn recovered(text: &mut String, recovery: &Recovery) {
+fn recovered(text: &mut String, report: &Report, recovery: &Recovery) {
     for answer in &recovery.questions {
         let found = match (&answer.verdict, answer.kind.as_str()) {
             (Verdict::Holds, "exists") => "possible after recovery".to_owned(),
@@ -129,6 +143,7 @@ fn recovered(text: &mut String, recovery: &Recovery) {
             (Verdict::Unknown(_), _) => format!("not known{}", reason(answer.why.as_ref())),
         };
         let _ = writeln!(text, "  recover {} ({}): {found}", answer.kind, answer.condition);
+        found_under(text, report, &answer.verdict, answer.witness.is_some());
         failure(text, answer);
         missing(text, &answer.missing, "every crash is recovered from");
     }

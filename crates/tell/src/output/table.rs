@@ -328,7 +328,7 @@ pub fn paragraph(row: &Row<'_>, histogram: Histogram, colour: Colour) -> String 
         let _ = writeln!(text, "  {}", sentence(report, answer));
     }
     if let Some(found) = &report.crashes {
-        crashes::answers(&mut text, found);
+        crashes::answers(&mut text, report, found);
     }
     if let Some(bound) = report.deepened {
         let _ = writeln!(text, "  with loops unrolled {bound} times (--bound {bound}); fewer leave it open");

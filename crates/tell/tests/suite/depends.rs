@@ -3,7 +3,7 @@
 use super::check;
 use fencepost_check::expect::expectation::{self, Comparison, Expectation};
 use fencepost_check::model::readings::Settings;
-use fencepost_check::{LoadedModel, Models, Options, Test, load};
+use fencepost_check::{Budget, LoadedModel, Models, Options, Test, load};
 use fencepost_report::{RaceAnswer, Report};
 use fencepost_syntax::Source;
 use fencepost_tell::output::{Row, json, table};
@@ -140,4 +140,29 @@ fn what_a_contested_point_hides_is_told_under_the_stronger_reading() {
     let decided = report(&text, &model, &[("warp-sync-async", "orders")]);
     let decided = decided.races.pairs[0].diagnosis.as_ref().expect("diagnosed");
     assert_eq!((&decided.missing, &decided.under), (&diagnosis.missing, &None));
+}
+
+/// Under `same-address=ordered` no crash leaves this, but the memory ends before that is known.
+#[test]
+fn a_crash_that_was_found_under_one_reading_only_is_shown_with_it() {
+    let names: Vec<String> = (0..14).map(|at| format!("y{at}")).collect();
+    let declared: String = names.iter().map(|name| format!("nvm {name} = 0; ")).collect();
+    let stores: String = names.iter().map(|name| format!("st.relaxed.gpu.u32 [{name}], 1; ")).collect();
+    let text = format!(
+        "PTX t\n{{ {declared}nvm z = 0; nvm x = 0; }}\nP0@cta 0 {{ st.relaxed.gpu.u32 [z], 1; ofence; st.relaxed.gpu.u32 [x], 1; \
+         {stores}}}\nP1@cta 1 {{ L: ld.relaxed.gpu.u32 %r1, [x]; setp.ne.u32 %p1, %r1, 1; @%p1 bra L; st.relaxed.gpu.u32 [x], 2; }}\n\
+         crash exists (x = 2 /\\ z = 0)\n"
+    );
+    let budget = Budget::new(None, Some(1 << 18));
+    let options = Options { budget, ..Options::default() };
+    let found = check(&test(&text), &Models::shipped("sbrp").expect("shipped"), &options).report;
+    let row = Row { report: &found, comparison: &Comparison::NothingExpected, required: &[] };
+    let text = table::paragraph(&row, table::Histogram::Hide, table::Colour::Plain);
+    for line in [
+        "  crash exists (x=2 /\\ z=0): not known",
+        "    it was found under same-address=by-value, and other readings were not decided:",
+        "    durable: x=2 (P1 line 4)",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
 }
