@@ -2,8 +2,24 @@
 //! at any point of either, and a run that has come so far goes on to be one of them. A crash that is shown is tested against the
 //! definition by the independent evaluator, when it is found, so that no limit that comes later takes it back; where nothing is
 //! found in a small test, the executions of the other engine are gone through by the definition.
+//!
+//! # Beginnings
+//!
+//! What is not found may lie in runs that the unrolling bound cuts. Of those the engine knows consistent *beginnings*
+//! ([`Ends::Cut`]), and a crash of a beginning is one of an execution of the program if the beginning is the beginning of one.
+//! It is: run the threads on from there in turn, each event last. A write comes after all others in coherence order, a fence after
+//! all others in Fence-SC order, and a read reads a write that nothing comes after. No edge leads from such an event to an earlier
+//! one. So it closes no cycle in the axioms of a model in which relations occur positively (`Model::is_prefix_closed`), it is before
+//! no event of the crash in `crash-prefix`, `persists-before` or `durable-at`, and it changes nothing between earlier events. Threads
+//! may run on without end; cycles are finite, so that the limit is consistent too. Which writes a trace leaves out is told by the
+//! traces that were unrolled, as in every other execution.
+//!
+//! The argument does not cover what other threads wait for and what may never come: barriers, the ends of kernels and of asynchronous
+//! operations, and assumptions about values behind the cut. Programs with those are not looked at in this way, and neither are runs
+//! that were cut at an access outside every location: they do not go on. The value of a register in the end is not known of a thread
+//! that goes on, so conditions about it are not judged. That something was not found in beginnings says nothing: it stays open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -13,7 +29,8 @@ use fencepost_axiom::execution::Execution;
 use fencepost_axiom::watch::Watch;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Program, Term};
-use fencepost_program::unfolding::Unfolding;
+use fencepost_program::tag::Tag;
+use fencepost_program::unfolding::{Event, EventKind, TraceEnd, Unfolding};
 use fencepost_report::Count;
 use fencepost_report::answer::Answer;
 use fencepost_report::why::Why;
@@ -32,6 +49,20 @@ use crate::session::Session;
 
 /// How many prefixes and durable sets are gone through by the definition, in all executions of a test.
 const MOST_LITERAL: u64 = 20_000;
+
+/// How many beginnings of runs that the bound cut are looked at.
+const MOST_BEGINNINGS: u32 = 2_000;
+
+/// Whether a program has only threads that can always take their next step, so that a beginning of a run is one of an execution.
+fn goes_on(unfolding: &Unfolding) -> bool {
+    let is_plain = |event: &Event| {
+        let is_access = matches!(event.kind, EventKind::Read { .. } | EventKind::Write { .. });
+        let waits_for_none = is_access || matches!(event.kind, EventKind::Fence | EventKind::Omitted(_));
+        waits_for_none && event.is_main() && event.call.is_none() && !event.has(Tag::Mbarrier)
+    };
+    let has_launches = !unfolding.kernel_order.is_empty() || !unfolding.dependent_launches.is_empty();
+    !has_launches && !race_search::is_assuming(unfolding, None) && unfolding.events.iter().all(is_plain)
+}
 
 /// Whether anything about crashes is to be answered.
 pub fn is_asked(program: &Program) -> bool {
@@ -159,6 +190,9 @@ impl<'a> Search<'a> {
             }
         }
         let why = totals.ended.take().or(why);
+        if matches!(why, Some(Why::Bound(_))) && (self.keeps_images() || totals.found.iter().any(Option::is_none)) {
+            self.look_in_beginnings(&mut evaluator, &mut totals);
+        }
         let counted = Count { count: totals.executions, complete: why.is_none() && !self.is_enough(&totals) };
         let mut answers = CrashAnswers { executions: Some(counted), ..CrashAnswers::default() };
         answers.states = std::mem::take(&mut totals.states);
@@ -235,10 +269,53 @@ impl<'a> Search<'a> {
             self.keep(execution, crash, state, &mut totals.images);
         }
         for (condition, found) in self.conditions.iter().zip(&mut totals.found) {
-            if found.is_none() && holds(condition, self.terms, state) {
+            let is_settled = || self.is_settled(execution, &condition.terms());
+            if found.is_none() && holds(condition, self.terms, state) && is_settled() {
                 *found = Some(self.confirmed(self.crashed(execution, crash, state)));
             }
         }
+    }
+
+    /// Looks for what was not found in beginnings of runs that the unrolling bound cut.
+    fn look_in_beginnings(&self, evaluator: &mut crash::CrashEvaluator<'_>, totals: &mut Totals) {
+        if !self.session.model.model.is_prefix_closed() || !goes_on(self.unfolding) {
+            return;
+        }
+        let mut left = MOST_BEGINNINGS;
+        let mut seen = BTreeSet::new();
+        self.each(Ends::Cut, &mut |execution: &Execution| {
+            left -= 1;
+            if !self.is_outside(execution) {
+                let is_settled = self.is_settled(execution, self.terms);
+                // A term without a value, or a limit: nothing is found, and nothing is said.
+                let _ = evaluator.each_state(self.unfolding, execution, self.terms, &mut |state, crash| {
+                    // Which conditions are judged depends on the threads that were cut.
+                    if seen.insert((execution.traces.clone(), state.clone())) {
+                        totals.held += crash::bytes(state);
+                        self.note(execution, &crash(), state, totals);
+                    }
+                    // Some execution begins so, and leaves it.
+                    if is_settled {
+                        totals.states.entry(state.clone()).or_insert(1);
+                        totals.executions = totals.executions.max(1);
+                    }
+                    if self.watch.is_too_much(totals.held) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+            }
+            let is_enough = !self.keeps_images() && totals.found.iter().all(Option::is_some);
+            let is_over = left == 0 || self.watch.ended().is_some();
+            if is_enough || is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+
+    fn is_settled<'t>(&self, execution: &Execution, terms: impl IntoIterator<Item = &'t Term>) -> bool {
+        terms.into_iter().all(|term| crash::is_settled(self.unfolding, execution, term))
+    }
+
+    /// Whether a thread has left every location, and does not go on.
+    fn is_outside(&self, execution: &Execution) -> bool {
+        let mut traces = execution.traces.iter().filter_map(|trace| self.unfolding.traces.get(trace.index()));
+        traces.any(|trace| matches!(trace.end, TraceEnd::Wild { .. }))
     }
 
     fn crashed(&self, execution: &Execution, crash: &Crash, state: &CrashState) -> Crashed {
@@ -392,5 +469,67 @@ mod tests {
         let budget = Budget::of_time(Duration::ZERO);
         let report = check(&test, &model, &Options { budget, ..Options::default() }).report;
         assert!(verdicts(&report).iter().all(|(word, kind)| *word == "Unknown" && *kind != Some("internal")));
+    }
+
+    fn looping(body: &str, rest: &str) -> String {
+        format!("PTX t\n{{ nvm x = 0; nvm y = 0; f = 0; }}\nP0@cta 0 {{\nL: {body}\n bra L;\n}}\n{rest}\n")
+    }
+
+    const ADD: &str = "atom.relaxed.gpu.global.add.u32 %r1, [x], 1;";
+
+    /// The loop never ends, so that no execution is listed at all.
+    #[test]
+    fn a_crash_may_come_before_a_loop_is_cut() {
+        let asked = "crash exists (x = 2)\ncrash ~exists (x = 1)\ncrash forall (x = 0)\ncrash exists (x = 1000)\ncrash ~exists (x = 1000)";
+        let report = report(&looping(ADD, asked), &Options::default());
+        let open = ("Unknown", Some("bound"));
+        assert_eq!(verdicts(&report), [FOUND, BROKEN, BROKEN, open, open]);
+        let crashes = report.crashes.expect("an answer about crashes");
+        let witness = crashes.questions[0].witness.as_ref().expect("a crash");
+        assert_eq!(witness.state.to_string(), "x=2; y=0");
+        let states: Vec<String> = crashes.states.iter().map(|state| state.values.to_string()).collect();
+        assert_eq!(states, ["x=0; y=0", "x=1; y=0", "x=2; y=0"]);
+    }
+
+    /// What comes before in the order of persists is durable also where the run is cut.
+    #[test]
+    fn a_beginning_keeps_the_order_of_persists() {
+        let body = "st.relaxed.gpu.u32 [y], 1; ofence; st.relaxed.gpu.u32 [x], 1;";
+        let report =
+            report(&looping(body, "crash exists (x = 1)\ncrash exists (x = 1 /\\ y = 0)"), &Options::default());
+        assert_eq!(verdicts(&report), [FOUND, ("Unknown", Some("bound"))]);
+    }
+
+    /// What a register holds in the end of a thread that goes on is not known, whichever way it is asked.
+    #[test]
+    fn a_register_of_a_thread_that_goes_on_is_not_asked() {
+        let asked = "crash exists (P0:%r1 = 0)\ncrash exists (~(P0:%r1 = 0) /\\ x = 2)\ncrash exists (P1:%r1 = 1)";
+        let other = "P1@cta 1 { ld.relaxed.gpu.u32 %r1, [x]; }\n";
+        let report = report(&looping(ADD, &format!("{other}{asked}")), &Options::default());
+        let open = ("Unknown", Some("bound"));
+        assert_eq!(verdicts(&report), [open, open, FOUND]);
+    }
+
+    /// A thread that waits for what comes after the cut may wait for ever.
+    #[test]
+    fn a_beginning_in_which_threads_wait_for_each_other_shows_nothing() {
+        let barrier = "P1@cta 0 { bar.sync 0; st.relaxed.gpu.u32 [y], 1; }\ncrash exists (y = 1)\ncrash exists (x = 1)";
+        let text = looping(ADD, barrier).replace("bra L;\n", "bra L;\n bar.sync 0;\n");
+        assert!(verdicts(&report(&text, &Options::default())).iter().all(|(word, _)| *word == "Unknown"));
+        let text = "PTX t\n{ nvm x = 0; nvm y = 0; .launch 0 -> 1; }\nP0@cta 0, gpu 0, kernel 0 {\nL: \
+                    atom.relaxed.gpu.global.add.u32 %r1, [x], 1;\n  bra L;\n}\nP1@cta 1, gpu 0, kernel 1 { \
+                    st.relaxed.gpu.u32 [y], 1; }\ncrash exists (y = 1)\n";
+        assert!(verdicts(&report(text, &Options::default())).iter().all(|(word, _)| *word == "Unknown"));
+    }
+
+    /// Each recovery adds what it finds to itself: from the image x = 2, which only a beginning leaves, it ends with 4.
+    #[test]
+    fn recovery_starts_from_what_beginnings_leave() {
+        let recovery = "recover { P0@cta 0 { ld.relaxed.gpu.u32 %r1, [x]; add.u32 %r2, %r1, %r1; } }\n";
+        let text = looping(ADD, &format!("{recovery}recover exists (P0:%r2 = 4)\nrecover forall (P0:%r2 = 0)"));
+        let report = report(&text, &Options::default());
+        let recovery = report.crashes.expect("an answer about crashes").recovery.expect("about recovery too");
+        let words: Vec<&str> = recovery.questions.iter().map(|answer| answer.verdict.word()).collect();
+        assert_eq!(words, ["Holds", "Violated"]);
     }
 }

@@ -13,7 +13,7 @@ use fencepost_axiom::watch::Watch;
 use fencepost_program::EventId;
 use fencepost_program::program::{Condition, Program, Term};
 use fencepost_program::tag::Tag;
-use fencepost_program::unfolding::{EventKind, TraceEnd, Unfolding};
+use fencepost_program::unfolding::{EventKind, Trace, TraceEnd, Unfolding};
 use fencepost_program::value::Value;
 use fencepost_program::value::expression::Leaf;
 
@@ -77,6 +77,7 @@ impl Terms {
     /// None if a term has no value, which is a defect of the execution.
     fn new(unfolding: &Unfolding, execution: &Execution, terms: &[Term]) -> Option<Terms> {
         let reader = Reader::new(unfolding, execution);
+        let is_beginning = is_beginning(unfolding, execution);
         let told = terms.iter().map(|term| match term {
             Term::Constant(_) => None,
             Term::Memory(location) => {
@@ -92,6 +93,10 @@ impl Terms {
             Term::Register(thread, register) => {
                 let trace = execution.traces.get(thread.index())?;
                 let trace = unfolding.traces.get(trace.index())?;
+                // What it holds in the end is not known.
+                if is_beginning && !has_ended(trace) {
+                    return Some(Told::Unset);
+                }
                 let expression = trace.registers.get(register.index())?;
                 let mut leaves = Vec::new();
                 expression.leaves(&mut leaves);
@@ -133,6 +138,24 @@ impl Terms {
             (Told::Register { .. }, None) | (Told::Unset, _) => None,
         }
     }
+}
+
+/// Whether an execution is only the beginning of one: a bound cut a thread.
+pub fn is_beginning(unfolding: &Unfolding, execution: &Execution) -> bool {
+    let mut traces = execution.traces.iter().filter_map(|trace| unfolding.traces.get(trace.index()));
+    traces.any(|trace| trace.end.is_cut())
+}
+
+fn has_ended(trace: &Trace) -> bool {
+    matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted)
+}
+
+/// Whether a term has its value in a crash of an execution, or none, however the threads go on that were cut or wait. The others
+/// may have another value in the end than they have where a beginning ends.
+pub fn is_settled(unfolding: &Unfolding, execution: &Execution, term: &Term) -> bool {
+    let Term::Register(thread, _) = term else { return true };
+    let trace = execution.traces.get(thread.index()).and_then(|trace| unfolding.traces.get(trace.index()));
+    !is_beginning(unfolding, execution) || trace.is_some_and(has_ended)
 }
 
 pub fn is_persist(unfolding: &Unfolding, event: EventId) -> bool {

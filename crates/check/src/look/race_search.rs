@@ -319,13 +319,23 @@ impl RaceSearch<'_, '_> {
     }
 }
 
-/// Whether every thread of an execution ends.
+/// How the threads of an execution end: all of them do, one waits for ever, or a bound cut one.
 pub fn ends(unfolding: &Unfolding, execution: &Execution) -> Ends {
     let exits = |trace: &TraceId| {
         let trace = unfolding.traces.get(trace.index());
         trace.is_some_and(|trace| matches!(trace.end, TraceEnd::Exit | TraceEnd::NotStarted))
     };
-    if execution.traces.iter().all(exits) { Ends::Terminating } else { Ends::Stuck }
+    let is_cut = |trace: &TraceId| {
+        let trace = unfolding.traces.get(trace.index());
+        trace.is_some_and(|trace| trace.end.is_cut())
+    };
+    if execution.traces.iter().any(is_cut) {
+        Ends::Cut
+    } else if execution.traces.iter().all(exits) {
+        Ends::Terminating
+    } else {
+        Ends::Stuck
+    }
 }
 
 /// Why an exploration has not seen everything.

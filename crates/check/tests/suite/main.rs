@@ -9,6 +9,7 @@
 
 mod agreement;
 mod counting;
+mod crash_beginnings;
 mod crash_compare;
 mod crash_equality;
 mod crash_inclusion;

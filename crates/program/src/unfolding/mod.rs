@@ -336,6 +336,13 @@ pub enum TraceEnd {
     Wild { span: Span, what: String, rests_on: Vec<EventId> },
 }
 
+impl TraceEnd {
+    /// Whether the thread was not followed to where it ends or waits.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, TraceEnd::Bound { .. } | TraceEnd::Wild { .. })
+    }
+}
+
 /// Which barrier operations met. Part of an execution: two matchings are two executions.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct BarrierMatching {

@@ -29,7 +29,6 @@
 //! machine itself on random programs (`crates/check/tests/suite/persist_buffer.rs`).
 
 use fencepost_program::program::{Term, Unsupported};
-use fencepost_program::unfolding::TraceEnd;
 use fencepost_program::value::Value;
 use fencepost_program::{EventId, LocationId, ThreadId};
 
@@ -59,10 +58,9 @@ impl<'a> Reduced<'a> {
         let machine = Multiprocessors::new(requests, hardware)?;
         let locations = (0..requests.locations.len()).map(LocationId::new);
         let once: Vec<bool> = locations.clone().map(|location| machine.is_written_once(location)).collect();
-        let is_cut = |end: &TraceEnd| matches!(end, TraceEnd::Bound { .. } | TraceEnd::Wild { .. });
         let applies = hardware == Hardware::default()
             && locations.clone().all(|location| once[location.index()] || !machine.is_persistent(location))
-            && !requests.traces.iter().any(|trace| is_cut(&trace.end));
+            && !requests.traces.iter().any(|trace| trace.end.is_cut());
         if !applies {
             return Ok(None);
         }
