@@ -357,6 +357,13 @@ impl Answers {
 }
 
 impl CrashAnswers {
+    /// Whether a question about crashes or about recovery has a witness, or a recovery never ends.
+    pub fn shows_any(&self) -> bool {
+        let recovers_wrongly =
+            |found: &RecoveryAnswers| found.hang.is_yes() || found.findings.iter().any(Answer::is_yes);
+        self.findings.iter().any(Answer::is_yes) || self.recovery.as_ref().is_some_and(recovers_wrongly)
+    }
+
     /// What either shows, of two cases of one test.
     #[must_use]
     pub fn join(mut self, other: CrashAnswers) -> CrashAnswers {

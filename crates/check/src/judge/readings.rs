@@ -135,6 +135,7 @@ impl Outline {
         let why = answers.findings.iter().find_map(Answer::why).cloned();
         let why = why.or_else(|| open(verdict::of_test(test, answers)));
         let is_absent = (0..answers.findings.len()).all(|at| answers.witness(at).is_none())
+            && answers.crash.as_ref().is_none_or(|crash| !crash.shows_any())
             && !answers.race.is_yes()
             && !answers.protocol.is_yes()
             && !answers.hang.is_yes();
