@@ -29,7 +29,7 @@ impl Candidate {
         self.traces.clear();
         self.traces.extend_from_slice(traces);
         self.events.clear();
-        self.events.extend(unfolding.locations.iter().map(|location| location.init));
+        self.events.extend(unfolding.inits());
         self.bounds.clear();
         self.bounds.push(self.events.len());
         for trace in traces {

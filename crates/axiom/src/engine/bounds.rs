@@ -52,7 +52,7 @@ impl Bounds {
     pub(super) fn new(model: &Model, unfolding: &Unfolding, node: NodeId) -> Bounds {
         let count = unfolding.events.len();
         let mut there = Events::none(count);
-        unfolding.locations.iter().for_each(|location| there.insert(location.init.index()));
+        unfolding.inits().for_each(|init| there.insert(init.index()));
         let traces = unfolding.threads.iter().flat_map(|thread| &thread.traces);
         for event in traces.flat_map(|trace| &unfolding.traces[trace.index()].events) {
             there.insert(event.index());

@@ -296,7 +296,7 @@ fn pairs(items: &[(EventId, EventId)]) -> Rc<Pairs> {
 
 /// The init writes and the events of the traces, ascending.
 pub(crate) fn occurring(unfolding: &Unfolding, traces: &[TraceId]) -> Vec<EventId> {
-    let mut events: Vec<EventId> = unfolding.locations.iter().map(|location| location.init).collect();
+    let mut events: Vec<EventId> = unfolding.inits().collect();
     for trace in traces {
         events.extend(&unfolding.traces[trace.index()].events);
     }

@@ -282,6 +282,7 @@ fn states(unfolding: &Unfolding, execution: &Execution, matters: impl Fn(Locatio
             })
             .filter(|id| !followed.contains(id))
             .map(|id| values.of(*id).unwrap_or_default())
+            .chain(unfolding.locations.get(index).filter(|info| info.is_untouched).map(|info| info.initial))
             .collect();
         let choices = if matters(LocationId::new(index)) { last.len() } else { 1 };
         let last: Vec<Value> = last.into_iter().take(choices).collect();

@@ -185,7 +185,9 @@ impl<'a> Reader<'a> {
                     if own > 1 {
                         choices.push(Choice { term: state.len(), at: from, from, to: from + own });
                     }
-                    finals.get(from).filter(|_| own > 0).map(|(_, value)| *value)
+                    let written = finals.get(from).filter(|_| own > 0).map(|(_, value)| *value);
+                    let untouched = || self.unfolding.locations.get(location.index()).filter(|info| info.is_untouched);
+                    written.or_else(|| untouched().map(|info| info.initial))
                 }
             };
             let Some(only) = only else { return };

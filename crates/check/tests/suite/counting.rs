@@ -93,3 +93,25 @@ fn the_solver_counts_up_to_its_own_cap() {
     let small = report(&store_buffering(3, 0), "x86-tso", &options);
     assert!(small.executions.is_some_and(|count| count.complete && count.count == 8), "{:?}", small.executions);
 }
+
+/// An array costs what is touched of it, and its other elements have their initial values.
+#[test]
+fn elements_that_nothing_touches_are_in_no_execution() {
+    let text = |size: usize| {
+        format!(
+            "PTX array\n{{ .global .u32 a[{size}] = 7; .global .u32 f = 0; }}\n\
+             P0@cta 0, gpu 0 {{\n st.relaxed.gpu.u32 [a+4], 1;\n st.release.gpu.u32 [f], 1;\n}}\n\
+             P1@cta 1, gpu 0 {{\n ld.acquire.gpu.u32 %r1, [f];\n ld.relaxed.gpu.u32 %r2, [a+4];\n}}\n\
+             exists (P1:%r1 = 1 /\\ P1:%r2 = 1 /\\ a[{}] = 7)\n",
+            size - 1
+        )
+    };
+    let all = Options { outcomes: Outcomes::All, ..Options::default() };
+    let events = |report: &Report| report.questions[0].witness.as_ref().map(|witness| witness.events.len());
+    let (small, large) = (report(&text(4), "ptx", &all), report(&text(4000), "ptx", &all));
+    assert_eq!(small.verdict.word(), "Holds");
+    assert_eq!((small.verdict.word(), events(&small)), (large.verdict.word(), events(&large)));
+    assert_eq!(small.executions, large.executions);
+    let wrong = text(4000).replace("a[3999] = 7", "a[3999] = 8");
+    assert_eq!(report(&wrong, "ptx", &all).verdict.word(), "Violated");
+}

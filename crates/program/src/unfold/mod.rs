@@ -17,6 +17,7 @@ mod opaque;
 pub(crate) mod options;
 pub(crate) mod run;
 mod strand;
+mod touched;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::limits;
@@ -139,6 +140,7 @@ fn unfold_tiled(
         alike_elements::leave_out(program, &mut unfolding);
     }
     compact::compact(&mut unfolding);
+    touched::mark(program, &mut unfolding);
     objects::check(program, &unfolding)?;
     unfolding.unmodelled = opaque::check(program, &unfolding, options.unmodelled)?;
     Ok(unfolding)
@@ -156,6 +158,7 @@ fn beginning(program: &Program) -> Unfolding {
             owner: location.owner,
             thread: location.thread,
             role: location.role,
+            is_untouched: false,
         })
         .collect();
     Unfolding {

@@ -102,11 +102,15 @@ impl Unfolding {
         self.event(id).thread.map(|thread| self.threads[thread.index()].place)
     }
 
+    /// The init writes of the locations that something touches.
+    pub fn inits(&self) -> impl Iterator<Item = EventId> {
+        self.locations.iter().filter(|location| !location.is_untouched).map(|location| location.init)
+    }
+
     /// The events of a choice of one trace per thread, init writes included, ascending.
     pub fn events_of(&self, traces: &[TraceId]) -> Vec<EventId> {
-        let init = self.locations.iter().map(|location| location.init);
         let chosen = traces.iter().flat_map(|trace| self.traces[trace.index()].events.iter().copied());
-        let mut events: Vec<EventId> = init.chain(chosen).collect();
+        let mut events: Vec<EventId> = self.inits().chain(chosen).collect();
         events.sort();
         events
     }

@@ -164,6 +164,8 @@ pub struct LocationInfo {
     /// The thread whose local memory it lies in.
     pub thread: Option<ThreadId>,
     pub role: LocationRole,
+    /// No event of a thread is about it, and no condition: no execution has its init write.
+    pub is_untouched: bool,
 }
 
 #[derive(Clone, Debug, Default)]

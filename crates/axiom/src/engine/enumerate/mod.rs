@@ -109,8 +109,8 @@ fn writes_constants(unfolding: &Unfolding) -> bool {
     })
 }
 
-/// The enumeration engine, which narrows the choice of reads-from by propagation however few there are. It finds the same
-/// as [`Enumerate`], which does so for many only: a second opinion for tests.
+/// The enumeration engine, which narrows the choice of reads-from by propagation however few there are, and guesses orders
+/// however few are open. It finds the same as [`Enumerate`], which does so for many only: a second opinion for tests.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct EnumerateNarrowing;
 
@@ -127,7 +127,8 @@ impl Engine for EnumerateNarrowing {
         limits: &Limits<'_>,
         visit: &mut Visitor<'_>,
     ) -> Exploration {
-        let foresight = Foresight { narrow_from: 2, ..SEARCHING };
+        let guess_above = if goal.multiplicity == Multiplicity::First { 0 } else { usize::MAX };
+        let foresight = Foresight { narrow_from: 2, guess_above, ..SEARCHING };
         explore(unfolding, model, goal, (Budget::new(limits), foresight), visit)
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn choices(unfolding: &Unfolding, question: &Question<'_>, ends: Ends
 
 /// Whether a trace was dropped.
 fn drop_infeasible(unfolding: &Unfolding, question: &Question<'_>, alive: &mut [Vec<TraceId>]) -> bool {
-    let mut events: Vec<EventId> = unfolding.locations.iter().map(|location| location.init).collect();
+    let mut events: Vec<EventId> = unfolding.inits().collect();
     for trace in alive.iter().flatten() {
         events.extend(&unfolding.traces[trace.index()].events);
     }

@@ -225,6 +225,7 @@ fn unfolding(program: &Program, chosen: &[&Run]) -> Unfolding {
             owner: location.owner,
             thread: location.thread,
             role: location.role,
+            is_untouched: false,
         });
     }
     for (index, run) in chosen.iter().enumerate() {

@@ -87,7 +87,11 @@ impl<'a> Words<'a> {
     }
 
     pub(crate) fn value(&self, id: EventId) -> Option<Value> {
-        self.values.get(&id).copied()
+        let untouched = || {
+            let info = self.unfolding.locations.get(self.location(id)?.index())?;
+            info.is_untouched.then_some(info.initial)
+        };
+        self.values.get(&id).copied().or_else(untouched)
     }
 
     fn location(&self, id: EventId) -> Option<LocationId> {

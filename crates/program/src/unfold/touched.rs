@@ -1,0 +1,40 @@
+//! Locations that nothing is about.
+//!
+//! A program may declare an array of thousands of elements and touch three. Init writes of the others are in no execution: no
+//! relation has anything to say of them, and matrices of events grow with the square of their number.
+
+use crate::LocationId;
+use crate::program::{LocationRole, Program, Term};
+use crate::unfolding::{Event, Unfolding};
+
+/// Marks the locations that no event of a thread and no condition is about. A crash looks at all that is persistent.
+pub(super) fn mark(program: &Program, unfolding: &mut Unfolding) {
+    let mut is_touched = vec![false; unfolding.locations.len()];
+    let mut touch = |location: LocationId| {
+        if let Some(touched) = is_touched.get_mut(location.index()) {
+            *touched = true;
+        }
+    };
+    for event in unfolding.events.iter().filter(|event| !event.is_init()) {
+        touched_by(event).for_each(&mut touch);
+    }
+    let questions = program.questions.iter().chain(&program.crash.questions);
+    let conditions = questions.map(|question| &question.condition).chain(program.filter.iter().map(|it| &it.node));
+    for term in conditions.flat_map(|condition| condition.terms()).chain(program.shown.iter().cloned()) {
+        if let Term::Memory(location) = term {
+            touch(location);
+        }
+    }
+    for ((info, location), is_touched) in unfolding.locations.iter_mut().zip(&program.locations).zip(is_touched) {
+        info.is_untouched = !is_touched && info.role == LocationRole::Data && !location.is_persistent;
+    }
+}
+
+fn touched_by(event: &Event) -> impl Iterator<Item = LocationId> {
+    let through = event.omitted().and_then(|write| write.through);
+    let spanned = event.extent.map(|extent| {
+        let first = extent.first.index();
+        (first..first + extent.count as usize).map(LocationId::new)
+    });
+    event.target().into_iter().chain(through).chain(spanned.into_iter().flatten())
+}
