@@ -94,10 +94,13 @@ pub fn is_over() -> bool {
 }
 
 /// The same, for small loop bodies: asks now and then.
+#[inline]
 pub fn tick() -> bool {
     const SELDOM: u32 = 128;
-    let ticks = TICKS.get().wrapping_add(1);
-    TICKS.set(ticks);
+    let ticks = TICKS.with(|ticks| {
+        ticks.set(ticks.get().wrapping_add(1));
+        ticks.get()
+    });
     ticks.is_multiple_of(SELDOM) && is_over()
 }
 

@@ -58,13 +58,9 @@ impl X86Reader<'_, '_> {
     /// `DWORD PTR`, `dword` and the same of `QWORD`, `WORD` and `BYTE` in front of memory: the suffix that means the same.
     fn size(&mut self) -> Option<Spanned<&'static str>> {
         let token = self.cursor.peek();
-        let suffix = match self.cursor.str(token).to_ascii_lowercase().as_str() {
-            "byte" => "b",
-            "word" => "w",
-            "dword" => "l",
-            "qword" => "q",
-            _ => return None,
-        };
+        let word = self.cursor.str(token);
+        let sizes = [("byte", "b"), ("word", "w"), ("dword", "l"), ("qword", "q")];
+        let (_, suffix) = sizes.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(word))?;
         let with_ptr = self.cursor.str(self.cursor.ahead(1)).eq_ignore_ascii_case("ptr");
         if !with_ptr && !self.cursor.is(1, "[") {
             return None;
@@ -98,8 +94,9 @@ impl X86Reader<'_, '_> {
     }
 
     fn opcode(&mut self) -> Option<Spanned<String>> {
-        let word = self.cursor.word("an instruction")?;
-        Some(Spanned::new(word.node.to_ascii_lowercase(), word.span))
+        let mut word = self.cursor.word("an instruction")?;
+        word.node.make_ascii_lowercase();
+        Some(word)
     }
 
     fn operand(&mut self) -> Parsed {
@@ -164,23 +161,24 @@ impl X86Reader<'_, '_> {
 
     fn name(&mut self, name: &str, span: Span) -> Option<Operand> {
         if let Some(register) = name.strip_prefix('%') {
-            let upper = register.to_ascii_uppercase();
             // herd's symbolic registers, `%x`: some register that the test leaves open. They tell nothing of the notation.
-            if !is_register(&upper) {
+            if !is_register(register) {
                 return Some(Operand::Register(name.to_owned()));
             }
             self.marks.percent.get_or_insert(span);
-            return Some(Operand::Register(upper));
+            return Some(Operand::Register(register.to_ascii_uppercase()));
         }
-        if matches!(name.to_ascii_lowercase().as_str(), "byte" | "word" | "dword" | "qword" | "ptr") {
+        if ["byte", "word", "dword", "qword", "ptr"].into_iter().any(|size| size.eq_ignore_ascii_case(name)) {
             let help = "the size follows from the register (EAX, AX, AL) or from the mnemonic (movl, movw, movb)";
             let message = format!("the size `{name}` in front of an operand is not supported");
             self.cursor.report(Diagnostic::error(span, message).label("remove this").help(help));
             return None;
         }
         let name = name.strip_prefix('$').unwrap_or(name);
-        let upper = name.to_ascii_uppercase();
-        Some(if is_register(&upper) { Operand::Register(upper) } else { Operand::Symbol(name.to_owned()) })
+        Some(match is_register(name) {
+            true => Operand::Register(name.to_ascii_uppercase()),
+            false => Operand::Symbol(name.to_owned()),
+        })
     }
 
     fn integer(&mut self) -> Option<Spanned<i128>> {
@@ -313,20 +311,29 @@ fn suffix(upper: &str) -> &'static str {
     }
 }
 
-/// General-purpose registers of every width, and the vector registers.
-pub(crate) fn is_register(upper: &str) -> bool {
-    const LEGACY: [&str; 8] = ["AX", "BX", "CX", "DX", "SI", "DI", "BP", "SP"];
-    const BYTES: [&str; 12] = ["AL", "BL", "CL", "DL", "AH", "BH", "CH", "DH", "SIL", "DIL", "BPL", "SPL"];
-    let number = |digits: &str, from: u32, to: u32| digits.parse::<u32>().is_ok_and(|n| (from..to).contains(&n));
-    if LEGACY.contains(&upper) || BYTES.contains(&upper) || matches!(upper, "RIP" | "EIP" | "RFLAGS" | "EFLAGS") {
-        return true;
+/// General-purpose registers of every width, and the vector registers, in either case.
+pub(crate) fn is_register(name: &str) -> bool {
+    /// Longer than any.
+    const LONGEST: usize = 16;
+    let mut letters = [0; LONGEST];
+    let Some(letters) = letters.get_mut(..name.len()) else { return false };
+    letters.copy_from_slice(name.as_bytes());
+    letters.make_ascii_uppercase();
+    let legacy = |two: &[u8]| matches!(two, b"AX" | b"BX" | b"CX" | b"DX" | b"SI" | b"DI" | b"BP" | b"SP");
+    match &*letters {
+        b"AL" | b"BL" | b"CL" | b"DL" | b"AH" | b"BH" | b"CH" | b"DH" | b"SIL" | b"DIL" | b"BPL" | b"SPL" => true,
+        b"RIP" | b"EIP" | b"RFLAGS" | b"EFLAGS" => true,
+        [b'X', b'M', b'M', digits @ ..] => number(digits).is_some_and(|number| number < 16),
+        [b'E' | b'R', rest @ ..] if legacy(rest) => true,
+        [b'R', rest @ ..] => {
+            let suffixes = rest.iter().rev().take_while(|letter| matches!(letter, b'D' | b'W' | b'B')).count();
+            number(&rest[..rest.len() - suffixes]).is_some_and(|number| (8..16).contains(&number))
+        }
+        other => legacy(other),
     }
-    if let Some(rest) = upper.strip_prefix("XMM") {
-        return number(rest, 0, 16);
-    }
-    match upper.as_bytes() {
-        [b'E' | b'R', ..] if LEGACY.contains(&&upper[1..]) => true,
-        [b'R', ..] => number(upper[1..].trim_end_matches(['D', 'W', 'B']), 8, 16),
-        _ => false,
-    }
+}
+
+/// A number of a register, in plain digits.
+fn number(digits: &[u8]) -> Option<u32> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }

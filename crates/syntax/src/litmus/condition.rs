@@ -19,17 +19,23 @@ impl Parser<'_> {
 
     /// `a => b => c` is `~a \/ (~b \/ c)`, in one disjunction.
     fn implication(&mut self, depth: u32) -> Parsed {
-        let mut items = vec![self.unary(depth)?];
-        while self.cursor.at("=") && self.cursor.is(1, ">") && !self.cursor.ahead(1).spaced {
+        match self.unary(depth) {
+            Some(first) if self.at_implies() => self.implied(first, depth),
+            first => first,
+        }
+    }
+
+    /// What follows the first condition of an implication. Apart, because conditions nest: what is rare takes no room on the
+    /// stack of what is not.
+    fn implied(&mut self, first: Spanned<Condition>, depth: u32) -> Parsed {
+        let mut items = vec![first];
+        while self.at_implies() {
             let sign = self.cursor.here();
             self.cursor.bump();
             let sign = sign.to(self.cursor.here());
             self.cursor.bump();
             items.push(self.unary(depth)?);
             self.bare_implication = Some(sign);
-        }
-        if items.len() == 1 {
-            return items.pop();
         }
         let last = items.len() - 1;
         let negated = |(index, item): (usize, Spanned<Condition>)| match index == last {
@@ -39,19 +45,30 @@ impl Parser<'_> {
         Some(grouped(items.into_iter().enumerate().map(negated).collect(), Condition::Or))
     }
 
+    fn at_implies(&self) -> bool {
+        self.cursor.at("=") && self.cursor.is(1, ">") && !self.cursor.ahead(1).spaced
+    }
+
     fn disjunction(&mut self, depth: u32) -> Parsed {
-        let mut items = vec![self.conjunction(depth)?];
+        match self.conjunction(depth) {
+            Some(first) if self.eat_or() => self.disjoined(first, depth),
+            first => first,
+        }
+    }
+
+    fn disjoined(&mut self, first: Spanned<Condition>, depth: u32) -> Parsed {
+        let mut items = vec![first];
+        items.push(self.conjunction(depth)?);
         while self.eat_or() {
             items.push(self.conjunction(depth)?);
         }
-        self.warn_of_implication(&items);
+        self.warn_of_implication();
         Some(grouped(items, Condition::Or))
     }
 
-    fn warn_of_implication(&mut self, items: &[Spanned<Condition>]) {
-        if items.len() > 1
-            && let Some(sign) = self.bare_implication.take()
-        {
+    /// Where several conditions are joined.
+    fn warn_of_implication(&mut self) {
+        if let Some(sign) = self.bare_implication.take() {
             let warning = Diagnostic::warning(sign, "`=>` binds tighter than `/\\` and `\\/`, as in herd");
             self.cursor
                 .report(warning.label("only its neighbours belong to it").help("put parentheses to say what is meant"));
@@ -69,12 +86,24 @@ impl Parser<'_> {
     }
 
     fn conjunction(&mut self, depth: u32) -> Parsed {
-        let mut items = vec![self.implication(depth)?];
-        while self.cursor.eat("/\\").or_else(|| self.cursor.eat("&&")).is_some() {
+        match self.implication(depth) {
+            Some(first) if self.eat_and() => self.conjoined(first, depth),
+            first => first,
+        }
+    }
+
+    fn conjoined(&mut self, first: Spanned<Condition>, depth: u32) -> Parsed {
+        let mut items = vec![first];
+        items.push(self.implication(depth)?);
+        while self.eat_and() {
             items.push(self.implication(depth)?);
         }
-        self.warn_of_implication(&items);
+        self.warn_of_implication();
         Some(grouped(items, Condition::And))
+    }
+
+    fn eat_and(&mut self) -> bool {
+        self.cursor.eat("/\\").or_else(|| self.cursor.eat("&&")).is_some()
     }
 
     /// `and` and `or` are what people say; the signs are what is read.
@@ -223,7 +252,7 @@ impl Parser<'_> {
         let register = match self.arch {
             Arch::Ptx => text.starts_with('%') || is_numbered_register(text),
             Arch::C => false,
-            Arch::X86 | Arch::X86_64 => text.starts_with('%') || x86::is_register(&text.to_ascii_uppercase()),
+            Arch::X86 | Arch::X86_64 => text.starts_with('%') || x86::is_register(text),
         };
         if register && self.registers_are_unique {
             self.cursor.bump();
@@ -235,8 +264,9 @@ impl Parser<'_> {
             self.cursor.report(diagnostic.help(help));
             return None;
         }
-        let quantifier = nearest(text, &["exists", "forall"]).filter(|_| self.cursor.is(1, "("));
-        if let Some(near) = quantifier {
+        if self.cursor.is(1, "(")
+            && let Some(near) = nearest(text, &["exists", "forall"])
+        {
             let message = format!("`{near}` cannot stand inside a condition");
             self.cursor.report(Diagnostic::error(span, message).help("a test has one quantifier, in front"));
             return None;
@@ -308,11 +338,13 @@ impl Parser<'_> {
     pub(super) fn register_name(&mut self) -> Option<Spanned<String>> {
         let mut name = self.cursor.word("a register")?;
         if matches!(self.arch, Arch::X86 | Arch::X86_64) {
-            let upper = name.node.trim_start_matches('%').to_ascii_uppercase();
-            // herd's symbolic registers stay as they are written.
-            if x86::is_register(&upper) || !name.node.starts_with('%') {
-                name.node = upper;
+            let plain = name.node.trim_start_matches('%');
+            if plain.len() == name.node.len() {
+                name.node.make_ascii_uppercase();
+            } else if x86::is_register(plain) {
+                name.node = plain.to_ascii_uppercase();
             }
+            // herd's symbolic registers stay as they are written.
             return Some(name);
         }
         let part = self.cursor.ahead(1);

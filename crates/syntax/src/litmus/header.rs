@@ -54,6 +54,10 @@ fn starts_nvlitmus(rest: &str) -> bool {
 pub(super) fn not_text(text: &str) -> Option<Diagnostic> {
     /// Enough to tell noise from a text with a stray character.
     const LOOKED_AT: usize = 4096;
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x0c);
+    if text.as_bytes()[..text.len().min(LOOKED_AT)].iter().all(is_plain) {
+        return None;
+    }
     let strange = |character: char| {
         character == '\u{fffd}' || character.is_control() && !matches!(character, '\t' | '\r' | '\n' | '\u{c}')
     };

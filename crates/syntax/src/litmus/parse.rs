@@ -42,10 +42,11 @@ pub fn parse_named(file_name: &str, text: &str) -> (Vec<Litmus>, Vec<Diagnostic>
     }
     match header::read(text) {
         Start::NvLitmus => nvlitmus_tests(base.rsplit_once('.').map_or(base, |(stem, _)| stem), text),
-        Start::Header(_) => {
-            let (test, diagnostics) = parse(text);
+        Start::Header(Ok(header)) => {
+            let (test, diagnostics) = with_header(text, header);
             (test.into_iter().collect(), diagnostics)
         }
+        Start::Header(Err(diagnostics)) => (Vec::new(), finish(diagnostics)),
     }
 }
 

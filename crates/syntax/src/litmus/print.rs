@@ -378,7 +378,7 @@ fn term(term: &Term, dialect: Dialect) -> String {
 fn needs_brackets(name: &str, dialect: Dialect) -> bool {
     let register = match dialect {
         Dialect::C => false,
-        Dialect::X86 => x86::is_register(&name.to_ascii_uppercase()),
+        Dialect::X86 => x86::is_register(name),
         Dialect::Dartagnan | Dialect::Ptx | Dialect::NvLitmus => is_numbered_register(name),
     };
     register || matches!(name, "true" | "false" | "not" | "exists" | "forall")

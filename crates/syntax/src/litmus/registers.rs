@@ -75,6 +75,22 @@ pub(super) fn undeclared_symbolic(
     declarations: &[Spanned<Declaration>],
     threads: &[Thread],
 ) -> Vec<(String, crate::span::Span)> {
+    let is_symbolic = |operand: &Spanned<Operand>| match &operand.node {
+        Operand::Register(name) => name.starts_with('%'),
+        Operand::Address(address) => [&*address.base]
+            .into_iter()
+            .chain(&address.rest)
+            .any(|operand| matches!(&operand.node, Operand::Register(name) if name.starts_with('%'))),
+        _ => false,
+    };
+    let has_symbolic = |statement: &Statement| match statement {
+        Statement::Instruction { instruction, .. } => instruction.operands.iter().any(is_symbolic),
+        Statement::Label(_) | Statement::C(_) => false,
+    };
+    let is_x86 = |thread: &&Thread| matches!(thread.arch, Arch::X86 | Arch::X86_64);
+    if !threads.iter().filter(is_x86).flat_map(|thread| &thread.body).any(has_symbolic) {
+        return Vec::new();
+    }
     let declared: BTreeSet<(u32, &str)> = declarations
         .iter()
         .filter_map(|declaration| match &declaration.node {

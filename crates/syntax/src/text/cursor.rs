@@ -59,15 +59,18 @@ impl<'a> Cursor<'a> {
         self.report(Diagnostic::error(span, message));
     }
 
+    #[inline]
     pub(crate) fn peek(&self) -> Token {
         self.tokens[self.at]
     }
 
     /// The token `ahead` places on; the end repeats for ever.
+    #[inline]
     pub(crate) fn ahead(&self, ahead: usize) -> Token {
         self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
     }
 
+    #[inline]
     pub(crate) fn bump(&mut self) -> Token {
         let token = self.peek();
         if limits::tick() {
@@ -78,6 +81,7 @@ impl<'a> Cursor<'a> {
         token
     }
 
+    #[inline]
     pub(crate) fn at_end(&self) -> bool {
         self.peek().kind == Kind::End
     }
@@ -86,6 +90,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    #[inline]
     pub(crate) fn str(&self, token: Token) -> &'a str {
         &self.text[token.start as usize..token.end as usize]
     }
@@ -95,11 +100,13 @@ impl<'a> Cursor<'a> {
         &self.text[start as usize..(end as usize).max(start as usize)]
     }
 
+    #[inline]
     pub(crate) fn span(&self, token: Token) -> Span {
         let span = Span::new(token.start, token.end);
         self.map.map_or(span, |(map, view)| map.map(span, view))
     }
 
+    #[inline]
     pub(crate) fn here(&self) -> Span {
         self.span(self.peek())
     }
@@ -109,19 +116,30 @@ impl<'a> Cursor<'a> {
         self.tokens[self.at.saturating_sub(1)]
     }
 
+    #[inline]
     pub(crate) fn is(&self, ahead: usize, text: &str) -> bool {
         let token = self.ahead(ahead);
-        matches!(token.kind, Kind::Word | Kind::Mark) && self.str(token) == text
+        text.as_bytes().first() == Some(&token.first) && self.is_all(token, text)
     }
 
+    /// The same of a token that begins as it should.
+    fn is_all(&self, token: Token, text: &str) -> bool {
+        matches!(token.kind, Kind::Word | Kind::Mark)
+            && text.len() == (token.end - token.start) as usize
+            && (text.len() == 1 || self.str(token) == text)
+    }
+
+    #[inline]
     pub(crate) fn at(&self, text: &str) -> bool {
         self.is(0, text)
     }
 
+    #[inline]
     pub(crate) fn at_kind(&self, kind: Kind) -> bool {
         self.peek().kind == kind
     }
 
+    #[inline]
     pub(crate) fn eat(&mut self, text: &str) -> Option<Span> {
         self.at(text).then(|| {
             let token = self.bump();

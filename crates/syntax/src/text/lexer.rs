@@ -30,6 +30,8 @@ pub(crate) struct Token {
     pub(crate) newline: bool,
     /// White space or a comment stands between the token before and this one.
     pub(crate) spaced: bool,
+    /// The first byte of the text, 0 at the end: most comparisons of words end there.
+    pub(crate) first: u8,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
@@ -54,8 +56,9 @@ struct Lexer<'a> {
 
 /// The tokens of `text` from byte `from` on (a character boundary), closed by [`Kind::End`].
 pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, Vec<Diagnostic>) {
-    let mut lexer =
-        Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens: Vec::new(), diagnostics: Vec::new() };
+    // Tests have a token per three or four bytes. Noise may have none: memory that nobody touches costs nothing.
+    let tokens = Vec::with_capacity((text.len().saturating_sub(from) / 3).min(MOST_AT_ONCE) + 2);
+    let mut lexer = Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens, diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         lexer.diagnostics.push(Diagnostic::error(Span::default(), "the text is longer than 4 GiB"));
         lexer.push(Kind::End, from, from, Gap::default());
@@ -83,7 +86,8 @@ struct Gap {
 impl Lexer<'_> {
     fn push(&mut self, kind: Kind, start: usize, end: usize, gap: Gap) {
         let Gap { newline, spaced } = gap;
-        self.tokens.push(Token { kind, newline, spaced, start: start as u32, end: end as u32 });
+        let first = if start < end { self.bytes[start] } else { 0 };
+        self.tokens.push(Token { kind, newline, spaced, first, start: start as u32, end: end as u32 });
     }
 
     fn byte(&self, ahead: usize) -> u8 {
@@ -104,18 +108,28 @@ impl Lexer<'_> {
         let mut gap = Gap::default();
         while self.at < self.bytes.len() {
             let start = self.at;
-            match self.byte(0) {
-                b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c => self.at += 1,
-                _ if self.starts("//") => self.line_comment(),
-                _ if self.starts("/*") => self.until("*/", "this comment is never closed", "close it with `*/`"),
-                _ if self.comments == Comments::Litmus && self.starts("(*") => self.nested_comment(),
-                _ if self.comments == Comments::Litmus && self.starts("<<") => {
+            match (self.byte(0), self.comments) {
+                (b'\n', _) => {
+                    self.at += 1;
+                    gap.newline = true;
+                }
+                (b' ' | b'\t' | b'\r' | 0x0b | 0x0c, _) => self.at += 1,
+                (b'/', _) if self.byte(1) == b'/' => self.line_comment(),
+                (b'/', _) if self.byte(1) == b'*' => {
+                    self.until("*/", "this comment is never closed", "close it with `*/`");
+                    gap.newline |= self.bytes[start..self.at].contains(&b'\n');
+                }
+                (b'(', Comments::Litmus) if self.byte(1) == b'*' => {
+                    self.nested_comment();
+                    gap.newline |= self.bytes[start..self.at].contains(&b'\n');
+                }
+                (b'<', Comments::Litmus) if self.byte(1) == b'<' => {
                     self.until(">>", "this `<<` block is never closed", "close it with `>>`");
+                    gap.newline |= self.bytes[start..self.at].contains(&b'\n');
                 }
                 _ => break,
             }
             gap.spaced = true;
-            gap.newline |= self.bytes[start..self.at].contains(&b'\n');
         }
         gap
     }
@@ -167,16 +181,13 @@ impl Lexer<'_> {
             }
             b'0'..=b'9' => self.number(),
             b'"' => self.string(),
-            _ if TWO.iter().any(|mark| self.starts(mark)) => {
+            _ if TWO.contains(&[first, second]) => {
                 self.at += 2;
                 Kind::Mark
             }
-            _ if ONE.contains(&first) => {
-                self.at += 1;
-                Kind::Mark
-            }
-            // An unknown initial value.
-            b'?' => {
+            // `?` is an unknown initial value.
+            b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'|' | b';' | b',' | b':' | b'@' | b'!' | b'~' | b'=' | b'<'
+            | b'>' | b'+' | b'-' | b'*' | b'/' | b'\\' | b'.' | b'$' | b'&' | b'%' | b'^' | b'?' => {
                 self.at += 1;
                 Kind::Mark
             }
@@ -190,7 +201,7 @@ impl Lexer<'_> {
             while is_word(self.byte(0)) {
                 self.at += 1;
             }
-            if self.starts("::") && is_word(self.byte(2)) {
+            if self.byte(0) == b':' && self.byte(1) == b':' && is_word(self.byte(2)) {
                 self.at += 2;
             } else {
                 return Kind::Word;
@@ -252,13 +263,26 @@ impl Lexer<'_> {
     }
 }
 
-const TWO: [&str; 7] = ["/\\", "\\/", "&&", "==", "!=", "<=", ">="];
-const ONE: &[u8] = b"{}[]()|;,:@!~=<>+-*/\\.$&%^";
+const TWO: [[u8; 2]; 7] = [*b"/\\", *b"\\/", *b"&&", *b"==", *b"!=", *b"<=", *b">="];
+
+/// Tokens for which room is made in advance.
+const MOST_AT_ONCE: usize = 1 << 16;
 
 fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'
 }
 
 fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
+    WORD[byte as usize]
 }
+
+/// The bytes that words go on with.
+const WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$';
+        byte += 1;
+    }
+    table
+};
