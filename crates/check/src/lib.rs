@@ -28,7 +28,7 @@ pub use budget::Budget;
 pub use fencepost_report::Report;
 pub use fencepost_report::verdict::{Verdict, Why};
 pub use judge::found::{Checked, Evidence};
-pub use judge::readings::{check, undecided};
+pub use judge::readings::{check, judge, undecided};
 pub use model::load::{LoadedModel, Models};
 pub use options::{EngineChoice, Options};
 pub use session::Session;

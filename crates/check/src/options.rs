@@ -109,6 +109,8 @@ pub struct Options {
     pub questions: Wanted,
     /// What is missing where something is wrong: a search of its own, often longer than that for the answer.
     pub advice: Wanted,
+    /// The fingerprint of the test, which only JSON and herd's logs have.
+    pub fingerprint: Wanted,
     pub cross_check: CrossCheck,
     /// The most bytes of a persist that become durable together; None: each access of a location as a whole.
     pub persist_granularity: Option<NonZeroU32>,
@@ -136,6 +138,7 @@ impl Default for Options {
             termination: Wanted::Yes,
             questions: Wanted::Yes,
             advice: Wanted::Yes,
+            fingerprint: Wanted::Yes,
             cross_check: CrossCheck::default(),
             persist_granularity: None,
             readings: Settings::default(),

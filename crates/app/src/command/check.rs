@@ -44,6 +44,7 @@ pub(crate) fn run(options: &cli::Check) -> Exit {
     let mut checking = Options { readings, ..limits(&options.limits) };
     checking.outcomes = if options.all { Outcomes::All } else { Outcomes::Capped };
     checking.most_outcomes = options.outcomes.unwrap_or(MOST_OUTCOMES);
+    checking.fingerprint = if options.json || options.herd { Wanted::Yes } else { Wanted::No };
     let required = required(&options.require);
     let mut results = Results::new(options, &inputs, &choice, exit);
     let advice = advice(options, inputs.len());
@@ -135,6 +136,7 @@ pub(crate) fn limits(limits: &cli::Limits) -> Options {
         termination: Wanted::Yes,
         questions: Wanted::Yes,
         advice: Wanted::Yes,
+        fingerprint: Wanted::No,
         cross_check: CrossCheck::WhenSmall,
         readings: Settings::default(),
     }

@@ -125,6 +125,7 @@ fn comparing(options: &cli::Compare) -> Comparing {
             termination: Wanted::No,
             questions: Wanted::Yes,
             advice: Wanted::No,
+            fingerprint: Wanted::No,
             cross_check: CrossCheck::Off,
             readings: Settings::default(),
         },

@@ -87,6 +87,7 @@ pub(crate) fn run(options: &cli::Conform) -> Exit {
         termination: Wanted::No,
         questions: Wanted::Yes,
         advice: Wanted::No,
+        fingerprint: Wanted::No,
         cross_check: CrossCheck::Off,
         readings: Settings::default(),
     };
@@ -283,8 +284,8 @@ fn judge(
             if property == Property::Termination {
                 (options.questions, options.termination) = (Wanted::No, Wanted::Yes);
             }
-            let report = fencepost_check::check(test, model, &options).report;
-            (conform::agreement(property, expected, &report), Vec::new())
+            let judged = fencepost_check::judge(test, model, &options);
+            (conform::agreement(property, expected, &judged), Vec::new())
         }
         Side::Machine(setup) => {
             let trace = match property {
@@ -306,8 +307,8 @@ fn check_neutral(neutral: &Neutral, models: &[Arc<LoadedModel>], options: &Optio
         let (name, verdict, why) = match row.by {
             By::Axioms(name) => {
                 let Some(model) = models.iter().find(|model| model.name == name) else { continue };
-                let report = fencepost_check::check(test, model, options).report;
-                (name.to_owned(), report.verdict, report.why)
+                let judged = fencepost_check::judge(test, model, options);
+                (name.to_owned(), judged.verdict, judged.why)
             }
             By::LostPop => {
                 let report = operational::run(test, &lost_pop(), &machine_options(options));

@@ -7,11 +7,12 @@
 //! or did not (0), which proves nothing: a model that allows what was not seen agrees, and it is said.
 
 use fencepost_report::verdict::Verdict;
-use fencepost_report::{Report, TerminationAnswer, WhyUnknown};
+use fencepost_report::{TerminationAnswer, WhyUnknown};
 use fencepost_syntax::{Diagnostic, Span};
 
 use crate::test::Test;
 use crate::test::neutral::{self, Reachable};
+use crate::write::report::Judged;
 
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Property {
@@ -122,24 +123,24 @@ fn parse_row(line: &str) -> Option<Row> {
     Some(Row { file, model, property, expected })
 }
 
-/// Compares a report of axioms.
-pub fn agreement(property: Property, expected: Expected, report: &Report) -> Agreement {
+/// Compares verdicts of axioms.
+pub fn agreement(property: Property, expected: Expected, judged: &Judged) -> Agreement {
     if property != Property::Termination {
-        return of_verdict(property, expected, &report.verdict, report.why.as_ref());
+        return of_verdict(property, expected, &judged.verdict, judged.why.as_ref());
     }
     let wanted = match expected {
         Expected::Pass => TerminationAnswer::Terminates,
         Expected::Fail => TerminationAnswer::MayHang,
     };
-    if report.termination.answer == wanted {
+    if judged.termination == wanted {
         return Agreement::Agrees;
     }
     let difference = Difference::Answers {
         expected: Answer::Termination(wanted),
-        found: Answer::Termination(report.termination.answer),
-        why: report.termination.why.clone(),
+        found: Answer::Termination(judged.termination),
+        why: judged.termination_why.clone(),
     };
-    match report.termination.answer {
+    match judged.termination {
         TerminationAnswer::Unknown | TerminationAnswer::NotAsked => Agreement::Undecided(difference),
         _ => Agreement::Differs(difference),
     }

@@ -20,5 +20,5 @@ pub fn answers_as_read(test: &Test, model: &LoadedModel, options: &Options) -> A
 
 /// The same, written down.
 pub fn check_as_read(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
-    write::report::checked(test, model, answers_as_read(test, model, options))
+    write::report::checked(test, model, options, answers_as_read(test, model, options))
 }

@@ -32,10 +32,11 @@ use crate::options::Options;
 use crate::test::{Test, persist_granularity};
 use crate::write;
 use crate::write::race_order;
+use crate::write::report::Judged;
 
 /// Every answer of a test is unknown, for the reason that it was not looked at or not to the end.
 pub fn undecided(test: &Test, model: &LoadedModel, options: &Options, why: Why) -> Checked {
-    write::report::checked(test, model, refused(test, model, options, why))
+    write::report::checked(test, model, options, refused(test, model, options, why))
 }
 
 /// Answers one test under one model.
@@ -56,6 +57,18 @@ pub fn check(test: &Test, model: &LoadedModel, options: &Options) -> Checked {
     checked
 }
 
+/// The verdicts of one test under one model, without a report: what is compared with others' verdicts.
+pub fn judge(test: &Test, model: &LoadedModel, options: &Options) -> Judged {
+    let options = &options.begun();
+    let _entered = enter(options);
+    let cut = persist_granularity::cut(test, options.persist_granularity);
+    let test = cut.as_ref().unwrap_or(test);
+    let shown = outcome::showing_registers(test);
+    let test = shown.as_ref().unwrap_or(test);
+    let (answers, _) = deepen::check(test, options, |options| check_readings(test, model, options));
+    write::report::judged(test, &answers)
+}
+
 /// Enters the limits of a check, for what asks them by itself.
 pub fn enter(options: &Options) -> limits::Entered {
     limits::enter(options.budget.hard_end(), None)
@@ -64,7 +77,7 @@ pub fn enter(options: &Options) -> limits::Entered {
 /// The answers, races in the order of the text, and how often loops were unrolled for them.
 pub fn answer(test: &Test, model: &LoadedModel, options: &Options) -> (Checked, u32) {
     let (answers, bound) = deepen::check(test, options, |options| check_readings(test, model, options));
-    (write::report::checked(test, model, answers), bound)
+    (write::report::checked(test, model, options, answers), bound)
 }
 
 fn check_readings(test: &Test, model: &LoadedModel, options: &Options) -> Answers {
@@ -274,7 +287,7 @@ impl<'a> Runs<'a> {
     }
 
     pub fn check(&self, settings: &Settings) -> Checked {
-        write::report::checked(self.test, self.model, self.answers(settings))
+        write::report::checked(self.test, self.model, self.options, self.answers(settings))
     }
 
     fn answers(&self, settings: &Settings) -> Answers {

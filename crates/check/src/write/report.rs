@@ -8,21 +8,23 @@ use fencepost_program::program::{Program, Question, Unsupported};
 use fencepost_program::tag::Tag;
 use fencepost_program::unfolding::{self, Unfolding};
 use fencepost_report::answer::Answer;
-use fencepost_report::verdict::Dependence;
+use fencepost_report::verdict::{Dependence, Verdict};
 use fencepost_report::why::Why;
 use fencepost_report::{
     Access, Assignment, Form, Outcome, Place, Protocol, ProtocolAnswer, ProtocolError, QuestionAnswer, Race,
-    RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, Witness,
+    RaceAnswer, Races, Report, SCHEMA, Termination, TerminationAnswer, WhyUnknown, Witness,
 };
 use fencepost_syntax::{Source, Span};
 
 use crate::judge::found::{
     Answers, Aspect, Broken, Checked, Evidence, Finding, RacePlace, Raced, Reached, Shown, Subject,
 };
+use crate::judge::whole::Whole;
 use crate::judge::{undefined, verdict};
 use crate::look::protocol::{self, Key};
 use crate::look::race::{Example, RaceKey};
 use crate::model::load::LoadedModel;
+use crate::options::Options;
 use crate::phrase::{self, Notation};
 use crate::test::Test;
 use crate::write::crashes;
@@ -31,9 +33,42 @@ use crate::write::timeline::timeline;
 use crate::write::warnings;
 use crate::write::writer::{Writer, depends};
 
+/// Verdicts alone, for comparison with others: nothing is written down that nobody reads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Judged {
+    pub verdict: Verdict,
+    /// Why the verdict is not known, if it is not.
+    pub why: Option<WhyUnknown>,
+    pub termination: TerminationAnswer,
+    pub termination_why: Option<WhyUnknown>,
+}
+
+/// What a report of these answers would say.
+pub fn judged(given: &Test, answers: &Answers) -> Judged {
+    let (test, whole) = searched(given, answers);
+    let writer = Writer { test, whole, terms: &answers.terms, names: &[] };
+    let verdict = verdict::of_test(test, answers);
+    let (termination, _, why) = termination_word(answers.answer(Aspect::Termination));
+    Judged {
+        why: writer.open(&verdict),
+        verdict,
+        termination,
+        termination_why: why.and_then(|why| writer.reason(&why)),
+    }
+}
+
+/// What was searched for the answers, and what its parts were before it was cut, if it was.
+fn searched<'a>(given: &'a Test, answers: &'a Answers) -> (&'a Test, Option<&'a Whole>) {
+    match &answers.subject {
+        Subject::AsGiven => (given, None),
+        Subject::Case(test) => (test, None),
+        Subject::Cut(whole) => (&whole.cut, Some(whole)),
+    }
+}
+
 /// Answers written down, with the executions behind them.
-pub fn checked(test: &Test, model: &LoadedModel, answers: Answers) -> Checked {
-    let report = report(test, model, &answers);
+pub fn checked(test: &Test, model: &LoadedModel, options: &Options, answers: Answers) -> Checked {
+    let report = report(test, model, options, &answers);
     let races = answers.races.iter().flat_map(|raced| raced.set.races.iter().filter(|(key, _)| key.is_pair()));
     let races = races.map(|(_, example)| (example.pair, Arc::clone(&example.execution))).collect();
     let accesses = answers.races.first().map(|raced| &raced.of);
@@ -60,12 +95,8 @@ pub fn checked(test: &Test, model: &LoadedModel, answers: Answers) -> Checked {
 }
 
 /// The report of a test, of which something else may have been searched.
-fn report(given: &Test, model: &LoadedModel, answers: &Answers) -> Report {
-    let (test, whole) = match &answers.subject {
-        Subject::AsGiven => (given, None),
-        Subject::Case(test) => (&**test, None),
-        Subject::Cut(whole) => (&*whole.cut, Some(&**whole)),
-    };
+fn report(given: &Test, model: &LoadedModel, options: &Options, answers: &Answers) -> Report {
+    let (test, whole) = searched(given, answers);
     let names: Vec<Arc<str>> =
         answers.terms.iter().map(|term| phrase::term(&test.program, term, Notation::Named).into()).collect();
     let writer = Writer { test, whole, terms: &answers.terms, names: &names };
@@ -82,7 +113,7 @@ fn report(given: &Test, model: &LoadedModel, answers: &Answers) -> Report {
         row: test.row,
         arch: phrase::arch(test.program.arch).to_owned(),
         model: model.name.clone(),
-        hash: test.hash().to_owned(),
+        hash: if options.fingerprint.is_yes() { test.hash().to_owned() } else { String::new() },
         why: writer.open(&verdict),
         depends: depends(&verdict),
         verdict,

@@ -140,7 +140,7 @@ fn report(test: &Test, model: &LoadedModel, bound: u32) -> Report {
         budget: crate::Budget::new(None, Some(MEMORY)),
         ..Options::default()
     };
-    checked(test, model, check_known(test, model, &options)).report
+    checked(test, model, &options, check_known(test, model, &options)).report
 }
 
 fn outcomes(report: &Report) -> BTreeSet<String> {
