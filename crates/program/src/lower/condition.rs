@@ -26,9 +26,9 @@ enum Left {
 }
 
 /// The memory that conditions look at: known before it is cut. What cannot be found is reported when conditions are.
-pub(crate) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
+pub(crate) fn asked(terms: &Terms<'_>, names: &mut Names, threads: &[ThreadBuilder]) -> Vec<Asked> {
     let mut found = Vec::new();
-    for term in terms(litmus) {
+    for term in terms {
         let (name, which, element) = match &term.node {
             TermTree::Location { name, index } => (stem(name), names.asked(name, term.span), *index),
             TermTree::Register { thread: Some(thread), name } => match local(names, threads, *thread, name) {
@@ -43,8 +43,10 @@ pub(crate) fn asked(litmus: &Litmus, names: &mut Names, threads: &[ThreadBuilder
     found
 }
 
+pub(crate) type Terms<'t> = Vec<&'t Spanned<TermTree>>;
+
 /// Every term of the questions and of what is shown.
-fn terms(litmus: &Litmus) -> Vec<&Spanned<TermTree>> {
+pub(crate) fn terms(litmus: &Litmus) -> Terms<'_> {
     let mut terms: Vec<&Spanned<TermTree>> = litmus.locations.iter().collect();
     // Those about the recovery program are its own.
     let own = litmus.questions.iter().filter(|question| question.moment != Moment::Recovered);
@@ -55,20 +57,22 @@ fn terms(litmus: &Litmus) -> Vec<&Spanned<TermTree>> {
 }
 
 /// Tells threads of x86 what conditions call their registers, before they are lowered: `rax` and `eax` are two values.
-pub(crate) fn ask_registers(litmus: &Litmus, threads: &mut [ThreadBuilder]) {
-    for term in terms(litmus) {
+pub(crate) fn ask_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder]) {
+    for term in terms {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let builder = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86);
-        builder.into_iter().for_each(|builder| {
+        if let Some(builder) = builder
+            && !builder.scan.asked.contains(name)
+        {
             builder.scan.asked.insert(name.clone());
-        });
+        }
     }
 }
 
 /// Registers of x86 that a condition asks for and the thread never names: every thread has them, and they are 0 as herd
 /// has them. Said all the same, because it is mostly a misspelling.
-pub(crate) fn touch_registers(litmus: &Litmus, threads: &mut [ThreadBuilder], findings: &mut Findings) {
-    for term in terms(litmus) {
+pub(crate) fn touch_registers(terms: &Terms<'_>, threads: &mut [ThreadBuilder], findings: &mut Findings) {
+    for term in terms {
         let TermTree::Register { thread: Some(thread), name } = &term.node else { continue };
         let Some(builder) = threads.get_mut(*thread as usize).filter(|builder| builder.dialect == Dialect::X86) else {
             continue;
@@ -268,10 +272,10 @@ impl Resolver<'_> {
         let atoms = &self.names.variables[variable.0].atoms;
         let end = if entry.length.is_some() { offset + entry.step } else { i128::MAX };
         let holds = |atom: &&Atom| atom.offset + atom.bytes.max(1) > offset && atom.offset < end;
-        let parts: Vec<Atom> = atoms.iter().filter(holds).copied().collect();
-        match parts.as_slice() {
-            [one] => Left::Term(Term::Memory(one.location)),
-            _ => Left::Parts(parts),
+        let mut parts = atoms.iter().filter(holds);
+        match (parts.next(), parts.next()) {
+            (Some(one), None) => Left::Term(Term::Memory(one.location)),
+            _ => Left::Parts(atoms.iter().filter(holds).copied().collect()),
         }
     }
 

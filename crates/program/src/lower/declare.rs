@@ -130,7 +130,7 @@ fn register_type(dialect: Dialect) -> Option<Type> {
 
 /// x86 keeps all widths of a register under one name.
 fn register_name(dialect: Dialect, name: &str) -> String {
-    if dialect == Dialect::X86 { canonical(name) } else { name.to_string() }
+    if dialect == Dialect::X86 { canonical(name).into_owned() } else { name.to_string() }
 }
 
 /// The whole register of x86 whose part is given: its other bits are 0, so that `0:eax = -1` is `0:rax = 0xffffffff`.
@@ -209,7 +209,7 @@ fn location(
     }
     let given = value.map(|value| value.span);
     // A second declaration of a name may give the value that the first did not (`int x; x = 1;`).
-    match names.by_name.get_mut(&name.node) {
+    match names.by_name.get_mut(name.node.as_str()) {
         Some(entry) if scalar.is_none() && value.is_some() && entry.given.is_none() => {
             (entry.initial, entry.given) = (initial, given);
             entry.space = entry.space.take().or(space);

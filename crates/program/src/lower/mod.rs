@@ -49,7 +49,8 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
     let mut names = Names::new(litmus.dialect, &places);
     declare::declare(litmus, &mut names, &mut builders, &mut findings);
     let launched = launch::Declared::new(litmus, &mut findings);
-    condition::ask_registers(litmus, &mut builders);
+    let terms = condition::terms(litmus);
+    condition::ask_registers(&terms, &mut builders);
     lower_threads(litmus, &mut builders, &mut names, &mut findings, (&launched, version));
     if limits::ended().is_some() {
         return (None, Vec::new());
@@ -60,8 +61,8 @@ pub fn lower_cut(litmus: &Litmus, cuts: &SortedSet<Value>) -> (Option<Program>, 
     if barrier_rule(litmus.dialect) == BarrierRule::Ptx {
         lints::barriers::settle(&builders, &mut findings);
     }
-    condition::touch_registers(litmus, &mut builders, &mut findings);
-    let asked = condition::asked(litmus, &mut names, &builders);
+    condition::touch_registers(&terms, &mut builders, &mut findings);
+    let asked = condition::asked(&terms, &mut names, &builders);
     let reaches = cut::settle(&mut names, &builders, &asked, cuts, &mut findings);
     // What follows looks up addresses that are not there if this was left in the middle.
     if limits::ended().is_some() {

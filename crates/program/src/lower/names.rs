@@ -5,6 +5,7 @@
 //! is settled when all code is known (see [`crate::lower::cut`]); until then an address is an offset into a variable.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fencepost_syntax::litmus::{Declaration, Dialect, Litmus};
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
@@ -101,7 +102,7 @@ impl Name {
 pub(crate) struct Variable {
     /// As shown: `x`, `s@1`, `P0:l`.
     pub(crate) shown: String,
-    pub(crate) name: String,
+    pub(crate) name: Rc<str>,
     pub(crate) base: i128,
     pub(crate) first: AddressId,
     pub(crate) owner: Option<Place>,
@@ -129,7 +130,7 @@ pub(crate) struct Names {
     /// What each address is, from the start.
     pub(crate) taken: Vec<(VariableId, i128)>,
     by_offset: SortedMap<(VariableId, i128), AddressId>,
-    pub(crate) by_name: BTreeMap<String, Name>,
+    pub(crate) by_name: BTreeMap<Rc<str>, Name>,
     /// Names of memory that survives a crash, and where the test says so.
     pub(crate) persistent: SortedMap<String, Span>,
     /// Names without a declaration that code reaches as `.shared`, and what does.
@@ -175,7 +176,7 @@ impl Names {
     }
 
     pub(crate) fn known(&self) -> Vec<&str> {
-        self.by_name.keys().map(String::as_str).collect()
+        self.by_name.keys().map(|name| &**name).collect()
     }
 
     pub(crate) fn name_of(&self, variable: VariableId) -> &Name {
@@ -213,7 +214,7 @@ impl Names {
             alias_of: None,
             proxy: None,
         };
-        self.by_name.insert(name.to_string(), entry);
+        self.by_name.insert(name.into(), entry);
         match (space, self.layout.only_cta()) {
             (Some(Space::Shared | Space::TensorMemory), Some(cta)) => {
                 self.instance(name, Instance::Cta(cta), made.span).map(|_| ())
@@ -241,13 +242,13 @@ impl Names {
         let order = self.by_name.len();
         let (instances, initial) = (SortedMap::new(), Value(0));
         let alias = Name { instances, offset: None, order, alias_of, proxy, initial, given: None, ..entry };
-        self.by_name.insert(name.to_string(), alias);
+        self.by_name.insert(name.into(), alias);
         self.instance(name, Instance::Only, target.span).map(|_| ())
     }
 
     /// The variable that is this instance of the name, made if new.
     pub(crate) fn instance(&mut self, name: &str, which: Instance, span: Span) -> Result<VariableId, Refusal> {
-        let entry = self.by_name.get(name).expect("invariant: the name is declared");
+        let (own, entry) = self.by_name.get_key_value(name).expect("invariant: the name is declared");
         if let Some(found) = entry.instances.get(&which) {
             return Ok(*found);
         }
@@ -270,23 +271,14 @@ impl Names {
         let (order, target) = ((entry.order, which), entry.alias_of);
         let (step, length) = (entry.step, entry.length.unwrap_or(1));
         let first = AddressId::new(self.taken.len());
-        self.variables.push(Variable {
-            shown,
-            name: name.to_string(),
-            base,
-            first,
-            owner,
-            target,
-            order,
-            atoms: vec![],
-        });
+        self.variables.push(Variable { shown, name: Rc::clone(own), base, first, owner, target, order, atoms: vec![] });
         let listed = if length <= LISTED_ARRAY { length } else { 1 };
         (0..listed).for_each(|element| {
             self.take(id, i128::from(element) * step);
         });
-        self.by_name.entry(name.to_string()).and_modify(|entry| {
+        if let Some(entry) = self.by_name.get_mut(name) {
             entry.instances.insert(which, id);
-        });
+        }
         Ok(id)
     }
 
@@ -309,6 +301,11 @@ impl Names {
     /// The type the text declares for the name that address is of.
     pub(crate) fn declared_type(&self, address: AddressId) -> Option<Type> {
         self.name_of(self.taken[address.index()].0).ty
+    }
+
+    /// Whether so far into a variable is inside it.
+    pub(crate) fn is_inside(&self, variable: VariableId, offset: i128) -> bool {
+        (0..self.name_of(variable).declared_bytes().unwrap_or(ALIGNMENT)).contains(&offset)
     }
 
     /// The variable with this address, and how far into it that is.
@@ -450,7 +447,7 @@ impl Names {
     /// Makes every instance that code of another CTA may reach: those of clusters of several CTAs.
     pub(crate) fn complete(&mut self, findings: &mut Findings) {
         let per_cta = |entry: &Name| matches!(entry.space, Some((Space::Shared | Space::TensorMemory, _)));
-        let names: Vec<String> =
+        let names: Vec<Rc<str>> =
             self.by_name.iter().filter(|(_, entry)| per_cta(entry)).map(|(name, _)| name.clone()).collect();
         for name in names {
             let is_reached = |place: &Place| self.layout.cluster(*place).len() > 1;
@@ -466,7 +463,7 @@ impl Names {
     /// Makes the tensor memory of a CTA: code reaches it through addresses that it is given, without naming it.
     pub(crate) fn tensor_memory(&mut self, place: Place, span: Span) -> Result<(), Refusal> {
         let is_tensor = |entry: &Name| matches!(entry.space, Some((Space::TensorMemory, _)));
-        let names: Vec<String> =
+        let names: Vec<Rc<str>> =
             self.by_name.iter().filter(|(_, entry)| is_tensor(entry)).map(|(name, _)| name.clone()).collect();
         names.iter().try_for_each(|name| self.instance(name, Instance::Cta(place), span).map(|_| ()))
     }

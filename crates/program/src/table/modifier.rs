@@ -344,7 +344,11 @@ pub(crate) fn candidates(classes: &[Class]) -> Vec<&'static str> {
 
 /// The instruction's opcode and modifiers, as a name for messages.
 pub(crate) fn spelled(instruction: &Instruction) -> String {
-    let mut name = format!("`{}", instruction.opcode.node);
+    let opcode = &instruction.opcode.node;
+    let length = instruction.modifiers.iter().map(|modifier| modifier.node.len() + 1).sum::<usize>();
+    let mut name = String::with_capacity(opcode.len() + length + 2);
+    name.push('`');
+    name.push_str(opcode);
     for modifier in &instruction.modifiers {
         name.push('.');
         name.push_str(&modifier.node);

@@ -64,7 +64,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             _ => bytes,
         };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let is_unknown = role == LocationRole::Data && names.unknown.contains(&variable.name);
+        let is_unknown = role == LocationRole::Data && names.unknown.contains(&*variable.name);
         let thread = match variable.order.1 {
             Instance::Thread(thread) => Some(thread),
             Instance::Only | Instance::Cta(_) => None,
@@ -82,7 +82,7 @@ fn variable(names: &Names, id: VariableId, cut: &Cut) -> (Vec<Atom>, Vec<Locatio
             role,
             is_unknown,
             is_given: entry.given.is_some() && !is_unknown,
-            is_persistent: names.persistent.contains_key(&variable.name),
+            is_persistent: names.persistent.contains_key(&*variable.name),
             copy_of: None,
             content,
             shape,

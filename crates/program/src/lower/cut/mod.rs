@@ -15,6 +15,7 @@ pub(crate) mod touch;
 pub(crate) mod uses;
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fencepost_syntax::litmus::Dialect;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
@@ -56,8 +57,8 @@ fn fixed_parts(names: &Names, entry: &Name, uses: &Uses) -> Option<SortedSet<(i1
 /// A copy between two names: bytes from one offset on to another. None: from any multiple of its size.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Link {
-    from: (String, Option<i128>),
-    to: (String, Option<i128>),
+    from: Place,
+    to: Place,
     bytes: Option<i128>,
 }
 
@@ -108,7 +109,7 @@ pub(crate) fn settle(
     cut_further(names, further, &mut cut.edges);
     mirror(&mut cut.edges, &links);
     check(names, threads, &cut, findings);
-    names.unknown.retain(|name| cut.uses.get(name).is_none_or(|uses| uses.objects.is_empty()));
+    names.unknown.retain(|name| cut.uses.get(name.as_str()).is_none_or(|uses| uses.objects.is_empty()));
     atoms::make(names, &cut);
     reaches
 }
@@ -123,15 +124,24 @@ struct Gathered<'a> {
     reaches: &'a Reaches,
     /// Where each thread runs.
     owners: Vec<crate::program::Place>,
-    uses: BTreeMap<String, Uses>,
+    uses: BTreeMap<Rc<str>, Uses>,
     links: Vec<Link>,
     fallback: Option<Type>,
 }
 
-type Place = (String, Option<i128>);
+/// A name and how far into it, where that is known.
+type Place = (Rc<str>, Option<i128>);
 
 impl Gathered<'_> {
     fn operation(&mut self, at: At, touches: &Touches<'_>, span: Span) {
+        // Most do no more than that.
+        if let ([Touch { address, portion: portion @ Portion::Scalars(ty, count), .. }], []) =
+            (touches.all.as_slice(), touches.copies.as_slice())
+            && let Some(place) = self.named_place(address)
+        {
+            let bytes = i128::from(ty.bits / 8) * i128::from(*count);
+            return self.place(&place, *portion, Some(bytes), (span, true));
+        }
         let places = touches.all.iter().map(|touch| match touch.portion {
             Portion::Described => self.described(at, touch.address),
             _ => self.places(at, touch.address),
@@ -234,8 +244,18 @@ impl Gathered<'_> {
         }
     }
 
+    /// Where an address is that the text names.
+    fn named_place(&self, address: &AddressOperand) -> Option<Place> {
+        let AddressOperand::Static(address) = address else { return None };
+        let (variable, offset) = self.names.taken[address.index()];
+        self.names.is_inside(variable, offset).then(|| (self.own(variable), Some(offset)))
+    }
+
     /// Where an address may be: names (not their instances) and offsets.
     fn places(&self, at: At, address: &AddressOperand) -> Vec<Place> {
+        if let Some(place) = self.named_place(address) {
+            return vec![place];
+        }
         let mut found = SortedSet::new();
         match self.reaches.address(self.names, at, address) {
             Reach::Values(values) => {
@@ -260,8 +280,8 @@ impl Gathered<'_> {
         found.into_iter().collect()
     }
 
-    fn own(&self, variable: VariableId) -> String {
-        own(self.names, variable).to_owned()
+    fn own(&self, variable: VariableId) -> Rc<str> {
+        Rc::clone(own(self.names, variable))
     }
 
     fn behind(&self, maps: &[Place]) -> Vec<Place> {
@@ -283,7 +303,7 @@ impl Gathered<'_> {
 }
 
 /// The name whose memory a variable is: of an alias, its target's.
-fn own(names: &Names, variable: VariableId) -> &str {
+fn own(names: &Names, variable: VariableId) -> &Rc<str> {
     let mut variable = &names.variables[variable.0];
     while let Some((target, _)) = variable.target {
         variable = &names.variables[target.0];
@@ -292,7 +312,7 @@ fn own(names: &Names, variable: VariableId) -> &str {
 }
 
 /// All instances of a name are cut alike.
-fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<String, SortedSet<i128>>) {
+fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>) {
     for (variable, offset) in further.iter().filter_map(|value| names.at(value.0)) {
         let Some(edges) = edges.get_mut(own(names, variable)) else { continue };
         let is_inside = edges.last().is_some_and(|end| (0..*end).contains(&offset));
@@ -301,8 +321,9 @@ fn cut_further(names: &Names, further: &SortedSet<Value>, edges: &mut BTreeMap<S
 }
 
 fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) -> SortedSet<i128> {
-    let uses = cut.uses.get(name).cloned().unwrap_or_default();
-    let Some(bytes) = bytes(entry, Some(&uses), cut.fallback) else { return SortedSet::new() };
+    let unused = Uses::default();
+    let uses = cut.uses.get(name).unwrap_or(&unused);
+    let Some(bytes) = bytes(entry, Some(uses), cut.fallback) else { return SortedSet::new() };
     let length = entry.length.unwrap_or(1);
     let mut edges = SortedSet::from([0, bytes]);
     if let Some(tile) = entry.tile().filter(|tile| *tile > 0) {
@@ -312,7 +333,7 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     let is_tensor_memory = matches!(entry.space, Some((Space::TensorMemory, _)));
     if names.dialect != Dialect::Ptx || is_tensor_memory || entry.role != LocationRole::Data {
         edges.extend(elements);
-        let parts = fixed_parts(names, entry, &uses).unwrap_or_default();
+        let parts = fixed_parts(names, entry, uses).unwrap_or_default();
         edges.extend(parts.into_iter().flat_map(|(start, end)| [start, end]));
         return edges;
     }
@@ -327,7 +348,7 @@ fn edges(names: &Names, name: &str, entry: &Name, cut: &Cut, asked: &[Asked]) ->
     edges.extend(uses.scalars.iter().flat_map(|scalar| scalar_edges(scalar, &uses.objects, bytes)));
     edges.extend(uses.objects.iter().flat_map(|offset| [*offset, offset + 8]));
     edges.extend(&uses.runs);
-    for asked in asked.iter().filter(|asked| names.variables[asked.variable.0].name == name) {
+    for asked in asked.iter().filter(|asked| *names.variables[asked.variable.0].name == *name) {
         let index = asked.element.unwrap_or(0);
         if entry.length.is_some() {
             edges.extend([i128::from(index) * entry.step, i128::from(index + 1) * entry.step]);
@@ -360,7 +381,7 @@ fn scalar_edges(scalar: &Scalar, objects: &SortedSet<i128>, bytes: i128) -> Vec<
 }
 
 /// What a copy takes apart on one side it takes apart on the other.
-fn mirror(edges: &mut BTreeMap<String, SortedSet<i128>>, links: &[Link]) {
+fn mirror(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, links: &[Link]) {
     // The threads of one kernel make the same copies.
     let links: SortedSet<&Link> = links.iter().collect();
     let ways = links.iter().flat_map(|link| [(&link.from, &link.to, link.bytes), (&link.to, &link.from, link.bytes)]);
@@ -385,7 +406,7 @@ fn mirror(edges: &mut BTreeMap<String, SortedSet<i128>>, links: &[Link]) {
     }
 }
 
-fn carry(edges: &mut BTreeMap<String, SortedSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
+fn carry(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, (from, to): (&Place, &Place), bytes: Option<i128>) -> bool {
     let (Some(source), Some(target)) = (edges.get(&from.0), edges.get(&to.0)) else { return false };
     let (Some(last), Some(end)) = (source.last().copied(), target.last().copied()) else { return false };
     let bytes = bytes.unwrap_or(last.min(end)).max(1);
@@ -480,7 +501,7 @@ fn check(names: &Names, threads: &[ThreadBuilder], cut: &Cut, findings: &mut Fin
             }
         }
         // What is there before `init` is of no consequence if nobody reads it.
-        if !uses.objects.is_empty() && !uses.scalars.is_empty() && names.unknown.contains(name) {
+        if !uses.objects.is_empty() && !uses.scalars.is_empty() && names.unknown.contains(&**name) {
             let what = format!("an unknown initial value of the mbarrier `{name}`");
             findings.unsupported.push(Unsupported { span: entry.given.unwrap_or_default(), what });
         }

@@ -2,6 +2,7 @@
 //! [`super::atoms`] makes locations of it.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fencepost_syntax::Span;
 use fencepost_syntax::sorted::SortedSet;
@@ -74,9 +75,9 @@ impl Made {
 
 /// How each name is cut.
 pub(crate) struct Cut {
-    pub(crate) uses: BTreeMap<String, Uses>,
+    pub(crate) uses: BTreeMap<Rc<str>, Uses>,
     /// Where atoms begin, and where the last ends. Empty for a name without a size.
-    pub(crate) edges: BTreeMap<String, SortedSet<i128>>,
+    pub(crate) edges: BTreeMap<Rc<str>, SortedSet<i128>>,
     /// The type of names without accesses of their own.
     pub(crate) fallback: Option<Type>,
 }
@@ -86,9 +87,10 @@ pub(crate) fn bytes(entry: &Name, uses: Option<&Uses>, fallback: Option<Type>) -
     if entry.ty.is_some() || entry.role != LocationRole::Data {
         return Some(entry.step * i128::from(entry.length.unwrap_or(1)));
     }
-    let uses = uses.cloned().unwrap_or_default();
-    let ends = uses.scalars.iter().map(|scalar| scalar.offset.unwrap_or(0) + scalar.bytes());
-    let reached = ends.chain(uses.objects.iter().map(|offset| offset + 8)).chain(uses.runs.iter().copied()).max();
+    let reached = uses.and_then(|uses| {
+        let ends = uses.scalars.iter().map(|scalar| scalar.offset.unwrap_or(0) + scalar.bytes());
+        ends.chain(uses.objects.iter().map(|offset| offset + 8)).chain(uses.runs.iter().copied()).max()
+    });
     let fallback = fallback.map(|ty| i128::from(ty.bits / 8));
     reached.or(fallback).filter(|bytes| *bytes > 0)
 }

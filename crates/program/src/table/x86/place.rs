@@ -4,6 +4,8 @@
 //! widths is kept whole, in 64 bits: a part is read out of it, and a write of 32 bits clears the upper half, one of 8 or 16
 //! bits leaves the others (SDM vol. 1, 3.4.1.1). A part that a condition names is read out of it where the thread ends.
 
+use std::borrow::Cow;
+
 use fencepost_syntax::instruction::{Instruction, Operand as TreeOperand};
 use fencepost_syntax::litmus::Statement;
 use fencepost_syntax::sorted::{SortedMap, SortedSet};
@@ -20,16 +22,16 @@ use crate::tag::{Tag, Tags};
 use crate::value::expression::BinaryOperator;
 use crate::value::{Type, Value};
 
-/// The families of general registers, widest first; `R8`… are regular and handled apart.
-const FAMILIES: &[(&str, &str, &[&str])] = &[
-    ("RAX", "EAX", &["AX", "AL", "AH"]),
-    ("RBX", "EBX", &["BX", "BL", "BH"]),
-    ("RCX", "ECX", &["CX", "CL", "CH"]),
-    ("RDX", "EDX", &["DX", "DL", "DH"]),
-    ("RSI", "ESI", &["SI", "SIL"]),
-    ("RDI", "EDI", &["DI", "DIL"]),
-    ("RBP", "EBP", &["BP", "BPL"]),
-    ("RSP", "ESP", &["SP", "SPL"]),
+/// The families of general registers, in 64 and in 32 bits; `R8`… are regular and handled apart.
+const FAMILIES: [(&str, &str); 8] = [
+    ("RAX", "EAX"),
+    ("RBX", "EBX"),
+    ("RCX", "ECX"),
+    ("RDX", "EDX"),
+    ("RSI", "ESI"),
+    ("RDI", "EDI"),
+    ("RBP", "EBP"),
+    ("RSP", "ESP"),
 ];
 
 /// One operand, resolved.
@@ -55,82 +57,96 @@ const KEEP_FLAGS: [&str; 12] =
 /// are the names in conditions.
 pub(crate) fn scan(body: &[Statement], given: &SortedMap<String, Value>, asked: SortedSet<String>) -> Scan {
     let mut found = Scan { asked, ..Scan::default() };
-    let mut widths: SortedMap<String, SortedSet<(u8, i128)>> = SortedMap::new();
+    let mut widths: SortedMap<Cow<'_, str>, SortedSet<(u8, i128)>> = SortedMap::new();
     let mut flags = SortedSet::new();
     for statement in body {
         let Statement::Instruction { instruction, .. } = statement else { continue };
         let opcode = instruction.opcode.node.as_str();
         found.asks_sign |= ["j", "set", "cmov"].iter().any(|head| {
-            let code = opcode.strip_prefix(head).unwrap_or_default();
-            ["s", "ns"].contains(&code.trim_end_matches(['l', 'q', 'w']))
+            let code = opcode.strip_prefix(head);
+            code.is_some_and(|code| ["s", "ns"].contains(&code.trim_end_matches(['l', 'q', 'w'])))
         });
         if !KEEP_FLAGS.iter().any(|head| opcode.starts_with(head)) {
             let direct = instruction.operands.iter().find_map(|operand| register_type(register_name(&operand.node)?));
             flags.insert(direct.or(suffix(opcode)).map(|ty| ty.bits));
         }
-        let mut named: Vec<&TreeOperand> = Vec::new();
         for operand in &instruction.operands {
-            named.push(&operand.node);
+            note(&mut widths, opcode, &operand.node);
             if let TreeOperand::Address(address) = &operand.node {
-                named.push(&address.base.node);
-                named.extend(address.rest.iter().map(|item| &item.node));
-            }
-        }
-        for name in named.into_iter().filter_map(register_name) {
-            let Some(ty) = register_type(name) else { continue };
-            widths.entry(canonical(name)).or_default().insert((ty.bits, shift(name)));
-            // The accumulator is as wide as the new value.
-            if opcode.starts_with("cmpxchg") {
-                widths.entry("EAX".to_string()).or_default().insert((ty.bits, 0));
+                note(&mut widths, opcode, &address.base.node);
+                address.rest.iter().for_each(|item| note(&mut widths, opcode, &item.node));
             }
         }
     }
     found.flags = flags.first().copied().flatten().filter(|_| flags.len() == 1);
-    let is_long = |name: &String, widths: &SortedSet<(u8, i128)>| {
+    let is_long = |name: &str, widths: &SortedSet<(u8, i128)>| {
         let low = Type { bits: 32, signed: false };
         widths.contains(&(64, 0)) || given.get(name).is_some_and(|value| low.wrap(*value) != *value)
     };
-    found.long = widths.iter().filter(|(name, widths)| is_long(name, widths)).map(|(name, _)| name.clone()).collect();
+    found.long =
+        widths.iter().filter(|(name, widths)| is_long(name, widths)).map(|(name, _)| name.to_string()).collect();
     for name in &found.asked {
-        if let (Some(ty), Some(widths)) = (register_type(name), widths.get_mut(&canonical(name))) {
+        if let (Some(ty), Some(widths)) = (register_type(name), widths.get_mut(&*canonical(name))) {
             widths.insert((ty.bits, shift(name)));
         }
     }
-    let is_mixed = |name: &String, widths: &SortedSet<(u8, i128)>| {
+    let is_mixed = |name: &str, widths: &SortedSet<(u8, i128)>| {
         let wider = |bits: u8| {
             let part = Type { bits, signed: true };
             bits < 32 && given.get(name).is_some_and(|value| !part.fits(*value))
         };
         widths.len() > 1 || widths.iter().any(|(bits, shift)| *shift > 0 || wider(*bits))
     };
-    found.mixed = widths.into_iter().filter(|(name, widths)| is_mixed(name, widths)).map(|(name, _)| name).collect();
+    let mixed = widths.into_iter().filter(|(name, widths)| is_mixed(name, widths));
+    found.mixed = mixed.map(|(name, _)| name.into_owned()).collect();
     found
+}
+
+/// The width in which an operand names a register.
+fn note<'t>(widths: &mut SortedMap<Cow<'t, str>, SortedSet<(u8, i128)>>, opcode: &str, operand: &'t TreeOperand) {
+    let Some(name) = register_name(operand) else { return };
+    let Some(ty) = register_type(name) else { return };
+    widths.entry(canonical(name)).or_default().insert((ty.bits, shift(name)));
+    // The accumulator is as wide as the new value.
+    if opcode.starts_with("cmpxchg") {
+        widths.entry(Cow::Borrowed("EAX")).or_default().insert((ty.bits, 0));
+    }
 }
 
 fn register_name(operand: &TreeOperand) -> Option<&str> {
     if let TreeOperand::Register(name) = operand { Some(name) } else { None }
 }
 
+/// A general register that is none of `R8`…: its place among [`FAMILIES`], its bits, and where they begin.
+fn known(name: &str) -> Option<(usize, u8, i128)> {
+    let mut letters = [0; 3];
+    let letters = letters.get_mut(..name.len())?;
+    letters.copy_from_slice(name.as_bytes());
+    letters.make_ascii_uppercase();
+    let family =
+        |two: &[u8]| [b"AX", b"BX", b"CX", b"DX", b"SI", b"DI", b"BP", b"SP"].iter().position(|own| *own == two);
+    match &*letters {
+        [b'R', rest @ ..] => family(rest).map(|at| (at, 64, 0)),
+        [b'E', rest @ ..] => family(rest).map(|at| (at, 32, 0)),
+        [first @ b'A'..=b'D', b'L'] => Some((usize::from(first - b'A'), 8, 0)),
+        [first @ b'A'..=b'D', b'H'] => Some((usize::from(first - b'A'), 8, 8)),
+        [rest @ .., b'L'] => family(rest).filter(|at| *at >= 4).map(|at| (at, 8, 0)),
+        other => family(other).map(|at| (at, 16, 0)),
+    }
+}
+
 /// The type of a register by its name; herd's symbolic registers have 64 bits. None for unknown names.
 pub(crate) fn register_type(name: &str) -> Option<Type> {
     let of = |bits| Some(Type { bits, signed: true });
-    let upper = name.trim_start_matches('%').to_ascii_uppercase();
-    for (wide, narrow, parts) in FAMILIES {
-        if *wide == upper {
-            return of(64);
-        }
-        if *narrow == upper {
-            return of(32);
-        }
-        if let Some(at) = parts.iter().position(|part| *part == upper) {
-            return of(if at == 0 { 16 } else { 8 });
-        }
+    let plain = name.trim_start_matches('%');
+    if let Some((_, bits, _)) = known(plain) {
+        return of(bits);
     }
-    let number = upper.strip_prefix('R').unwrap_or_default();
-    let suffixed = [('D', 32), ('W', 16), ('B', 8)];
-    let suffixed = suffixed.iter().find(|(suffix, _)| number.strip_suffix(*suffix).is_some_and(is_extended));
+    let number = plain.strip_prefix(['R', 'r']).unwrap_or_default();
+    let suffixed = [(['D', 'd'], 32), (['W', 'w'], 16), (['B', 'b'], 8)];
+    let suffixed = suffixed.into_iter().find(|(suffix, _)| number.strip_suffix(*suffix).is_some_and(is_extended));
     match suffixed {
-        Some((_, bits)) => of(*bits),
+        Some((_, bits)) => of(bits),
         None if is_extended(number) || is_symbolic(name) => of(64),
         None => None,
     }
@@ -138,7 +154,7 @@ pub(crate) fn register_type(name: &str) -> Option<Type> {
 
 /// Where the bits of `AH` and its like begin.
 pub(crate) fn shift(name: &str) -> i128 {
-    if matches!(name.to_ascii_uppercase().as_str(), "AH" | "BH" | "CH" | "DH") { 8 } else { 0 }
+    known(name).map_or(0, |(_, _, shift)| shift)
 }
 
 fn is_extended(digits: &str) -> bool {
@@ -151,33 +167,33 @@ fn is_symbolic(name: &str) -> bool {
 }
 
 /// The one name under which all widths of a register are kept.
-pub(crate) fn canonical(name: &str) -> String {
+pub(crate) fn canonical(name: &str) -> Cow<'_, str> {
     if is_symbolic(name) {
-        return name.to_string();
+        return Cow::Borrowed(name);
     }
-    let upper = name.to_ascii_uppercase();
-    let family = FAMILIES
-        .iter()
-        .find(|(wide, narrow, parts)| *wide == upper || *narrow == upper || parts.contains(&upper.as_str()));
-    match family {
-        Some((_, narrow, _)) => (*narrow).to_string(),
-        None => {
-            let plain = upper.strip_suffix(['D', 'W', 'B']).unwrap_or(&upper);
-            if plain.strip_prefix('R').is_some_and(is_extended) { plain.to_string() } else { upper }
-        }
+    if let Some((_, narrow)) = known(name).and_then(|(at, ..)| FAMILIES.get(at)) {
+        return Cow::Borrowed(narrow);
+    }
+    let plain = name.strip_suffix(['D', 'W', 'B', 'd', 'w', 'b']).unwrap_or(name);
+    let plain = if plain.strip_prefix(['R', 'r']).is_some_and(is_extended) { plain } else { name };
+    match plain.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Owned(plain.to_ascii_uppercase()),
+        false => Cow::Borrowed(plain),
     }
 }
 
 /// A condition may name any width of a register the thread uses.
 pub(crate) fn find_register(builder: &ThreadBuilder, name: &str) -> Option<RegisterId> {
     register_type(name)?;
-    builder.find(&view_name(name)).or_else(|| builder.find(&canonical(name)))
+    // Only parts of registers that are kept whole have names of their own.
+    let view = if builder.scan.mixed.is_empty() { None } else { builder.find(&view_name(name)) };
+    view.or_else(|| builder.find(&canonical(name)))
 }
 
 /// The name of the whole, from the one it is kept under.
 fn wide(canonical: &str) -> String {
-    let family = FAMILIES.iter().find(|(_, narrow, _)| *narrow == canonical);
-    family.map_or(canonical, |(wide, _, _)| wide).to_string()
+    let family = FAMILIES.iter().find(|(_, narrow)| *narrow == canonical);
+    family.map_or(canonical, |(wide, _)| wide).to_string()
 }
 
 /// Under which a part of a whole register is kept at the end of its thread: no text can name it.
@@ -187,8 +203,11 @@ fn view_name(name: &str) -> String {
 
 /// The parts of whole registers that conditions name, read where the thread ends; the whole goes by its own name.
 pub(crate) fn view_parts(builder: &mut ThreadBuilder) {
+    if builder.scan.mixed.is_empty() {
+        return;
+    }
     let scan = builder.scan.clone();
-    let asked = scan.asked.iter().filter(|name| scan.mixed.contains(&canonical(name)));
+    let asked = scan.asked.iter().filter(|name| scan.mixed.contains(&*canonical(name)));
     let mut views: Vec<(RegisterId, Type, RegisterId, i128)> = Vec::new();
     for name in asked {
         let (Some(ty), Some(whole)) = (register_type(name), builder.find(&canonical(name))) else { continue };
@@ -279,7 +298,7 @@ pub(crate) fn register(
         return Err(Refusal::Unsupported(operand.span, format!("the register `{name}`")));
     };
     let family = canonical(name);
-    if context.thread.scan.mixed.contains(&family) {
+    if context.thread.scan.mixed.contains(&*family) {
         let whole = context.thread.register(&family, Type::S64);
         context.thread.refine(whole, Type::S64);
         return Ok(Place::Part { whole, ty, shift: shift(name) });
