@@ -64,12 +64,14 @@ impl Input {
 
     pub(crate) fn read(&self) -> Result<Source, Problem> {
         let bytes = match self {
-            Input::Stdin => in_a_thread(|| bounded(std::io::stdin().lock())),
+            Input::Stdin => in_a_thread(|| bounded(std::io::stdin().lock(), 0)),
             Input::File(path) => match std::fs::metadata(path) {
-                Ok(found) if found.is_file() || found.is_dir() => File::open(path).and_then(bounded),
+                Ok(found) if found.is_file() || found.is_dir() => {
+                    File::open(path).and_then(|file| bounded(file, found.len()))
+                }
                 Ok(_) => {
                     let path = path.clone();
-                    in_a_thread(move || File::open(path).and_then(bounded))
+                    in_a_thread(move || File::open(path).and_then(|file| bounded(file, 0)))
                 }
                 Err(error) => Err(error),
             },
@@ -91,14 +93,19 @@ impl Input {
 
 /// The bytes of a regular file: one that belongs to a test or to a model, and that nobody named on the command line.
 pub(crate) fn read_regular(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
+    let found = std::fs::metadata(path)?;
+    if !found.is_file() {
         return Err(std::io::Error::other("it is not a regular file"));
     }
-    bounded(File::open(path)?)
+    bounded(File::open(path)?, found.len())
 }
 
-fn bounded(reader: impl Read) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+/// All there is to read, which is about so long.
+fn bounded(reader: impl Read, length: u64) -> std::io::Result<Vec<u8>> {
+    /// What is longer is read in pieces: a file may say what it likes.
+    const AT_ONCE: u64 = 1 << 20;
+    // A little more, so that the end is seen without asking for more room.
+    let mut bytes = Vec::with_capacity(length.min(AT_ONCE) as usize + 64);
     reader.take(LONGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LONGEST {
         return Err(std::io::Error::other(format!("it is longer than {} MiB", LONGEST >> 20)));

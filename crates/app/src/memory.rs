@@ -4,6 +4,7 @@
 //! The limit is on the resident size of the whole process, because that is what a machine runs out of, whichever phase
 //! takes it. Counting in the allocator would be exact, but takes unsafe code and time in every allocation.
 
+use std::io::Read;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
@@ -48,7 +49,10 @@ pub(crate) fn is_full() -> bool {
 
 /// `VmRSS`, in bytes.
 fn resident() -> Option<u64> {
-    field(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+    // Longer than that file is, up to the line.
+    let mut start = [0; 4096];
+    let length = std::fs::File::open("/proc/self/status").ok()?.read(&mut start).ok()?;
+    field(std::str::from_utf8(start.get(..length)?).ok()?, "VmRSS:")
 }
 
 /// What the machine has, or less where a control group says so.

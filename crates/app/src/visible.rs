@@ -30,9 +30,11 @@ fn is_unsafe(character: char) -> bool {
 
 /// Whether a text can hold an unsafe character: a look at its bytes, which is quick.
 fn may_be_unsafe(text: &str) -> bool {
-    let suspicious =
+    let is_suspicious =
         |byte: u8| byte < 0x20 && byte != b'\n' && byte != b'\t' || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2);
-    text.bytes().any(suspicious)
+    // Whole blocks, so that several bytes are looked at with one instruction.
+    let has_suspicious = |block: &[u8]| block.iter().fold(false, |found, byte| found | is_suspicious(*byte));
+    text.as_bytes().chunks(128).any(has_suspicious)
 }
 
 /// The text of a file. A byte that is no UTF-8 and a control character become a character that no language of ours knows,
@@ -57,6 +59,10 @@ pub(crate) fn text(bytes: Vec<u8>) -> String {
 /// A file's name for people. A byte that is no UTF-8 is written `\xff`, and a backslash twice: two files never have the
 /// same name.
 pub(crate) fn name(name: &OsStr) -> String {
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\\';
+    if let Some(plain) = name.to_str().filter(|name| name.as_bytes().iter().all(is_plain)) {
+        return plain.to_owned();
+    }
     let mut text = String::new();
     for chunk in name.as_encoded_bytes().utf8_chunks() {
         for character in chunk.valid().chars() {

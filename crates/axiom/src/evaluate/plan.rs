@@ -67,6 +67,29 @@ impl Part {
 }
 
 impl Operation {
+    /// Whether some operand is such. Asked of every step of every candidate, so without an iterator.
+    pub(super) fn any_operand(self, united: &[Slot], mut is: impl FnMut(Slot) -> bool) -> bool {
+        match self {
+            Operation::Empty => false,
+            Operation::Unions(part) => part.of(united).iter().any(|slot| is(*slot)),
+            Operation::Complement(a)
+            | Operation::Domain(a)
+            | Operation::Range(a)
+            | Operation::Inverse(a)
+            | Operation::Plus(a)
+            | Operation::Star(a)
+            | Operation::Optional(a)
+            | Operation::Identity(a) => is(a),
+            Operation::Union(a, b)
+            | Operation::Intersection(a, b)
+            | Operation::Difference(a, b)
+            | Operation::Sequence(a, b)
+            | Operation::From(a, b)
+            | Operation::Into(a, b)
+            | Operation::Product(a, b) => is(a) || is(b),
+        }
+    }
+
     pub(super) fn operands(self, united: &[Slot]) -> impl Iterator<Item = Slot> {
         let mut several: &[Slot] = &[];
         let (first, second) = match self {

@@ -53,6 +53,9 @@ impl Evaluator<'_> {
     fn can_vary(&self, operation: Operation) -> bool {
         let varies = |slot: Slot| self.varies[slot.index()];
         let stays_empty = |slot: Slot| !varies(slot) && kernel::is_empty(&self.data[self.range(slot)]);
+        if !operation.any_operand(&self.plan.united, varies) {
+            return false;
+        }
         let absorbed = match operation {
             Operation::Intersection(a, b)
             | Operation::Sequence(a, b)
@@ -62,7 +65,7 @@ impl Evaluator<'_> {
             Operation::Difference(a, _) => stays_empty(a),
             _ => false,
         };
-        !absorbed && operation.operands(&self.plan.united).any(varies)
+        !absorbed
     }
 
     /// Whether a step is to be done for every choice; then what it reads is needed too.
@@ -70,8 +73,12 @@ impl Evaluator<'_> {
         match step {
             Step::Compute(slot, operation) => {
                 let kept = needed[slot.index()] && self.varies[slot.index()];
-                let operands = operation.operands(&self.plan.united).filter(|_| kept);
-                operands.for_each(|slot| needed[slot.index()] = true);
+                if kept {
+                    operation.any_operand(&self.plan.united, |slot| {
+                        needed[slot.index()] = true;
+                        false
+                    });
+                }
                 kept
             }
             Step::Group(group) => {

@@ -8,7 +8,7 @@
 use std::sync::OnceLock;
 
 /// Every shipped model: its name, and the text of its file.
-const FILES: &[(&str, &str)] = &[
+pub const FILES: &[(&str, &str)] = &[
     ("cmm", include_str!("../../../../models/cmm.cat")),
     ("epoch", include_str!("../../../../models/epoch.cat")),
     ("epoch-buffered", include_str!("../../../../models/epoch-buffered.cat")),

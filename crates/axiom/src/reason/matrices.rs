@@ -43,9 +43,48 @@ pub struct Matrices<'m> {
     /// Nodes that checks or demands need.
     live: Vec<bool>,
     shape: Shape,
-    bits: Vec<Vec<u64>>,
+    bits: Bits,
     /// What may end an evaluation in the middle. The values are then not to be believed.
     watch: Watch<'m>,
+}
+
+/// The bits of every node, one after the other: operands lie before their users.
+#[derive(Debug, Default)]
+struct Bits {
+    data: Vec<u64>,
+    /// Where the bits of each node begin, and where the last end. A node that is not live has none.
+    starts: Vec<usize>,
+}
+
+impl Bits {
+    fn range(&self, node: usize) -> std::ops::Range<usize> {
+        match self.starts.get(node..node + 2) {
+            Some(&[start, end]) => start..end,
+            _ => 0..0,
+        }
+    }
+
+    fn get(&self, node: usize) -> &[u64] {
+        &self.data[self.range(node)]
+    }
+
+    fn get_mut(&mut self, node: usize) -> &mut [u64] {
+        let range = self.range(node);
+        &mut self.data[range]
+    }
+
+    /// The bits of a node, and those of all nodes before it.
+    fn split<'s>(&'s mut self, node: usize) -> (impl Fn(NodeId) -> &'s [u64], &'s mut [u64]) {
+        let Bits { data, starts } = self;
+        let place = |node: usize| match starts.get(node..node + 2) {
+            Some(&[start, end]) => start..end,
+            _ => 0..0,
+        };
+        let own = place(node);
+        let (before, rest) = data.split_at_mut(own.start);
+        let before: &[u64] = before;
+        (move |operand: NodeId| &before[place(operand.index())], &mut rest[..own.len()])
+    }
 }
 
 /// Over rows of more words than this, an evaluation takes long enough to be interrupted.
@@ -71,8 +110,7 @@ impl<'m> Matrices<'m> {
                 todo.extend(group.variables.iter().flat_map(|(variable, body)| [*variable, *body]));
             }
         }
-        let bits = vec![Vec::new(); model.nodes.len()];
-        Matrices { model, live, shape: Shape::default(), bits, watch: Watch::default() }
+        Matrices { model, live, shape: Shape::default(), bits: Bits::default(), watch: Watch::default() }
     }
 
     /// Gives up in the middle of a long evaluation when the watch says so.
@@ -87,8 +125,7 @@ impl<'m> Matrices<'m> {
     /// Bytes needed for a candidate of this shape.
     pub fn memory_for(&self, shape: Shape) -> u64 {
         let live = self.model.nodes.iter().zip(&self.live).filter(|(_, live)| **live);
-        let words = live.map(|(node, _)| if node.kind == NodeKind::Set { shape.words() } else { shape.matrix() });
-        words.map(|words| words as u64 * 8).sum()
+        live.map(|(node, _)| words(node.kind, shape) as u64 * 8).sum()
     }
 
     fn gives_up(&self) -> bool {
@@ -99,21 +136,27 @@ impl<'m> Matrices<'m> {
     /// group's variables and are computed like any other.
     pub fn begin(&mut self, unfolding: &Unfolding, candidate: &Candidate) {
         self.shape = candidate.shape;
-        for index in (0..self.model.nodes.len()).filter(|index| self.live[*index]) {
-            self.bits[index] = blank(self.model.nodes[index].kind, self.shape);
+        let mut end = 0;
+        self.bits.starts.clear();
+        self.bits.starts.push(0);
+        for (node, live) in self.model.nodes.iter().zip(&self.live) {
+            end += if *live { words(node.kind, self.shape) } else { 0 };
+            self.bits.starts.push(end);
         }
+        // Zeros that the system gives one page at a time, when they are first looked at.
+        self.bits.data = vec![0; end];
         for index in 0..self.model.nodes.len() {
             if self.gives_up() {
                 return;
             }
             if self.live[index] && self.is_static(NodeId(index as u32)) {
-                let mut out = std::mem::take(&mut self.bits[index]);
                 match &self.model.nodes[index].operator {
-                    Operator::Base(set) => candidate.fill_set(unfolding, *set, &mut out),
-                    Operator::BaseRelation(relation) => candidate.fill_relation(unfolding, *relation, &mut out),
-                    operator => self.operate(operator, &mut out),
+                    Operator::Base(set) => candidate.fill_set(unfolding, *set, self.bits.get_mut(index)),
+                    Operator::BaseRelation(relation) => {
+                        candidate.fill_relation(unfolding, *relation, self.bits.get_mut(index));
+                    }
+                    _ => self.recompute(index),
                 }
-                self.bits[index] = out;
             }
             let ending = self.model.groups.iter().position(|group| group.last.index() == index);
             if let Some(group) = ending.filter(|group| self.is_static_group(*group)) {
@@ -143,7 +186,7 @@ impl<'m> Matrices<'m> {
             }
             if self.live[index] && !self.is_static(NodeId(index as u32)) {
                 self.assign(index, chosen);
-                if !operands(&self.model.nodes[index].operator).is_empty() {
+                if is_computed(&self.model.nodes[index].operator) {
                     self.recompute(index);
                 }
             }
@@ -176,34 +219,37 @@ impl<'m> Matrices<'m> {
                 });
                 let mut set = vec![0; self.shape.words()];
                 maximal.for_each(|event| kernel::insert(&mut set, event));
-                self.bits[index] = set;
+                if self.live[index] {
+                    self.bits.get_mut(index).copy_from_slice(&set);
+                }
                 return;
             }
             _ => return,
         };
         if self.live[index] {
-            self.bits[index].copy_from_slice(relation.bits());
+            self.bits.get_mut(index).copy_from_slice(relation.bits());
         }
     }
 
     fn fixpoint(&mut self, group: usize) {
         let group = &self.model.groups[group];
         for (variable, _) in &group.variables {
-            self.bits[variable.index()].fill(0);
+            self.bits.get_mut(variable.index()).fill(0);
         }
         loop {
             for index in group.first.index()..=group.last.index() {
                 if self.gives_up() {
                     return;
                 }
-                if self.live[index] && !operands(&self.model.nodes[index].operator).is_empty() {
+                if self.live[index] && is_computed(&self.model.nodes[index].operator) {
                     self.recompute(index);
                 }
             }
             let mut changed = false;
             for (variable, body) in &group.variables {
-                if self.bits[variable.index()] != self.bits[body.index()] {
-                    self.bits[variable.index()] = self.bits[body.index()].clone();
+                let (from, to) = (self.bits.range(body.index()), self.bits.range(variable.index()));
+                if self.bits.data[to.clone()] != self.bits.data[from.clone()] {
+                    self.bits.data.copy_within(from, to.start);
                     changed = true;
                 }
             }
@@ -214,13 +260,9 @@ impl<'m> Matrices<'m> {
     }
 
     fn recompute(&mut self, index: usize) {
-        let mut out = std::mem::take(&mut self.bits[index]);
-        self.operate(&self.model.nodes[index].operator, &mut out);
-        self.bits[index] = out;
-    }
-
-    fn operate(&self, operator: &Operator, out: &mut [u64]) {
-        operate((self.shape, &self.watch), self.model, operator, &self.bits, out);
+        let operator = &self.model.nodes[index].operator;
+        let (of, out) = self.bits.split(index);
+        operate((self.shape, &self.watch), self.model, operator, of, out);
     }
 }
 
@@ -230,23 +272,27 @@ impl Valuation for Matrices<'_> {
     }
 
     fn member(&self, node: NodeId, event: usize) -> bool {
-        self.live[node.index()] && kernel::has(&self.bits[node.index()], event)
+        self.live[node.index()] && kernel::has(self.bits.get(node.index()), event)
     }
 
     fn pair(&self, node: NodeId, from: usize, to: usize) -> bool {
-        self.live[node.index()] && kernel::contains(self.shape, &self.bits[node.index()], from, to)
+        self.live[node.index()] && kernel::contains(self.shape, self.bits.get(node.index()), from, to)
     }
 
     fn row(&self, node: NodeId, from: usize) -> Vec<usize> {
         if !self.live[node.index()] {
             return Vec::new();
         }
-        ones(kernel::row(self.shape, &self.bits[node.index()], from)).collect()
+        ones(kernel::row(self.shape, self.bits.get(node.index()), from)).collect()
     }
 }
 
 pub(super) fn blank(kind: NodeKind, shape: Shape) -> Vec<u64> {
-    vec![0; if kind == NodeKind::Set { shape.words() } else { shape.matrix() }]
+    vec![0; words(kind, shape)]
+}
+
+fn words(kind: NodeKind, shape: Shape) -> usize {
+    if kind == NodeKind::Set { shape.words() } else { shape.matrix() }
 }
 
 /// The set under `[S]`, if the node is one.
@@ -258,15 +304,15 @@ fn under_identity(model: &Model, node: NodeId) -> Option<NodeId> {
 }
 
 /// Applies an operator to the bits of its operands. Base relations and variables are left as they are.
-pub(super) fn operate(
+pub(super) fn operate<'b>(
     (shape, watch): (Shape, &Watch<'_>),
     model: &Model,
     operator: &Operator,
-    bits: &[Vec<u64>],
+    bits: impl Fn(NodeId) -> &'b [u64],
     out: &mut [u64],
 ) {
     let go_on = &mut || !watch.is_over();
-    let of = |node: &NodeId| bits[node.index()].as_slice();
+    let of = |node: &NodeId| bits(*node);
     match operator {
         Operator::SetUnion(a, b) | Operator::Union(a, b) => kernel::union(out, of(a), of(b)),
         Operator::SetIntersection(a, b) | Operator::Intersection(a, b) => kernel::intersection(out, of(a), of(b)),
@@ -312,13 +358,13 @@ fn restrict(shape: Shape, out: &mut [u64], relation: &[u64], set: &[u64]) {
 }
 
 /// The operands of an operator, in order.
-pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
-    match *operator {
+pub(super) fn operands(operator: &Operator) -> impl Iterator<Item = NodeId> {
+    let (first, second) = match *operator {
         Operator::Base(_)
         | Operator::BaseRelation(_)
         | Operator::EmptySet
         | Operator::EmptyRelation
-        | Operator::Variable => Vec::new(),
+        | Operator::Variable => (None, None),
         Operator::SetUnion(a, b)
         | Operator::SetIntersection(a, b)
         | Operator::SetDifference(a, b)
@@ -326,7 +372,7 @@ pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
         | Operator::Intersection(a, b)
         | Operator::Difference(a, b)
         | Operator::Sequence(a, b)
-        | Operator::Product(a, b) => vec![a, b],
+        | Operator::Product(a, b) => (Some(a), Some(b)),
         Operator::SetComplement(a)
         | Operator::Domain(a)
         | Operator::Range(a)
@@ -335,6 +381,12 @@ pub(super) fn operands(operator: &Operator) -> Vec<NodeId> {
         | Operator::Plus(a)
         | Operator::Star(a)
         | Operator::Optional(a)
-        | Operator::Identity(a) => vec![a],
-    }
+        | Operator::Identity(a) => (Some(a), None),
+    };
+    first.into_iter().chain(second)
+}
+
+/// Whether an operator has operands.
+pub(super) fn is_computed(operator: &Operator) -> bool {
+    operands(operator).next().is_some()
 }

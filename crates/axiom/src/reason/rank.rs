@@ -4,7 +4,7 @@
 use crate::bits::{Shape, kernel, ones};
 use crate::model::{Model, NodeId, NodeKind, Operator, RecursiveGroup};
 
-use super::matrices::{blank, operands, operate};
+use super::matrices::{blank, is_computed, operands, operate};
 use super::valuation::Valuation;
 use crate::watch::Watch;
 
@@ -78,18 +78,17 @@ impl<'a> Rounds<'a> {
         for node in group.first.0..=group.last.0 {
             let zero = blank(model.nodes[node as usize].kind, shape);
             bits[node as usize] = zero;
-            let direct = operands(&model.nodes[node as usize].operator);
+            let direct = || operands(&model.nodes[node as usize].operator);
             // `[S] ; r` is computed from S itself.
-            let under = direct.iter().flat_map(|operand| operands(&model.nodes[operand.index()].operator));
-            let needed: Vec<NodeId> = direct.iter().copied().chain(under).collect();
-            for operand in needed {
+            let under = direct().flat_map(|operand| operands(&model.nodes[operand.index()].operator));
+            for operand in direct().chain(under) {
                 let outside = operand < group.first || operand > group.last;
                 if outside && bits[operand.index()].is_empty() {
                     bits[operand.index()] = outer(model, operand, values, shape);
                 }
             }
             // Base relations inside a group are the same in every round.
-            if operands(&model.nodes[node as usize].operator).is_empty()
+            if !is_computed(&model.nodes[node as usize].operator)
                 && model.nodes[node as usize].operator != Operator::Variable
             {
                 bits[node as usize] = outer(model, NodeId(node), values, shape);
@@ -101,11 +100,12 @@ impl<'a> Rounds<'a> {
     fn evaluate(&mut self, watch: &Watch<'_>) {
         for index in self.group.first.index()..=self.group.last.index() {
             let operator = &self.model.nodes[index].operator;
-            if operands(operator).is_empty() {
+            if !is_computed(operator) {
                 continue;
             }
             let mut out = std::mem::take(&mut self.bits[index]);
-            operate((self.shape, watch), self.model, operator, &self.bits, &mut out);
+            let of = |node: NodeId| self.bits[node.index()].as_slice();
+            operate((self.shape, watch), self.model, operator, of, &mut out);
             self.bits[index] = out;
         }
     }

@@ -19,6 +19,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fencepost_axiom::model::shipped::FILES;
 use fencepost_axiom::model::{Model, Node, NodeKind};
 use fencepost_report::finding::FindingKind;
 use fencepost_syntax::cat::CheckRole;
@@ -114,11 +115,53 @@ pub enum Repairs {
     By(String),
 }
 
-/// Whether a model's header says that it is for such programs. Only the lines before the first empty one are looked at: that is
+/// The shipped models that say which programs they are for, with the words. Found when this is compiled: every check of a test
+/// for which nobody chose a model asks for it.
+const DEFAULTS: [(&str, &str); FILES.len()] = {
+    let mut defaults = [("", ""); FILES.len()];
+    let mut at = 0;
+    while at < FILES.len() {
+        defaults[at] = (FILES[at].0, default_line(FILES[at].1));
+        at += 1;
+    }
+    defaults
+};
+
+/// What stands behind the first `// default-for:` of a text. Only the lines before the first empty one are looked at: that is
 /// where the shipped models have theirs.
-pub(crate) fn is_default_for(text: &str, purpose: Purpose) -> bool {
-    let lines = head(text).take_while(|line| *line != "//").filter_map(|line| line.strip_prefix(DEFAULT_FOR));
-    lines.flat_map(split).any(|word| Purpose::from_word(word) == Some(purpose))
+const fn default_line(text: &str) -> &str {
+    let (bytes, wanted) = (text.as_bytes(), DEFAULT_FOR.as_bytes());
+    let mut line = 0;
+    while line < bytes.len() {
+        let (mut end, mut same) = (line, 0);
+        while end < bytes.len() && bytes[end] != b'\n' {
+            if same == end - line && same < wanted.len() && bytes[end] == wanted[same] {
+                same += 1;
+            }
+            end += 1;
+        }
+        if same == wanted.len() {
+            return text.split_at(end).0.split_at(line + same).1;
+        }
+        let is_empty = end == line || end == line + 2 && bytes[line] == b'/';
+        if is_empty {
+            return "";
+        }
+        line = end + 1;
+    }
+    ""
+}
+
+/// The first shipped model whose header says that it is for such programs.
+pub(crate) fn default_for(purpose: Purpose) -> Option<&'static str> {
+    let is_for = |words: &str| split(words).any(|word| Purpose::from_word(word) == Some(purpose));
+    DEFAULTS.iter().find(|(_, words)| is_for(words)).map(|(name, _)| *name)
+}
+
+/// Whether a line begins as those do that this is about: `// word:`.
+fn has_key(line: &str) -> bool {
+    let Some(word) = line.strip_prefix("// ") else { return false };
+    word.bytes().find(|byte| !matches!(byte, b'a'..=b'z' | b'-')) == Some(b':')
 }
 
 /// The comment lines at the head of a model.
@@ -154,8 +197,8 @@ impl Vocabulary {
     /// Of the text of a model.
     pub fn of(text: &str) -> Vocabulary {
         let mut vocabulary = Vocabulary::default();
-        for line in head(text) {
-            // Few lines of a head are about this, and every check reads one.
+        // Few lines of a head are about this, and every check reads one.
+        for line in head(text).filter(|line| has_key(line)) {
             if let Some(words) = line.strip_prefix(FINDINGS) {
                 let findings = vocabulary.findings.get_or_insert_default();
                 findings.extend(
