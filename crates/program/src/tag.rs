@@ -93,6 +93,14 @@ macro_rules! tags {
                 }
             }
 
+            /// The tag that a cat model knows by this name.
+            pub fn named(name: &str) -> Option<Tag> {
+                match name {
+                    $($cat => Some(Tag::$name),)*
+                    _ => None,
+                }
+            }
+
             pub fn group(self) -> TagGroup {
                 match self {
                     $(Tag::$name => TagGroup::$group,)*

@@ -72,7 +72,7 @@ pub(crate) struct Candidate<'t> {
     generations: RefCell<Rc<Pairs>>,
     versions: Cell<Versions>,
     /// What the traces fix, by name.
-    fixed: RefCell<BTreeMap<String, Option<BaseValue>>>,
+    fixed: RefCell<BTreeMap<&'t str, Option<BaseValue>>>,
 }
 
 impl<'t> Candidate<'t> {
@@ -156,8 +156,13 @@ impl<'t> Candidate<'t> {
         }
     }
 
+    /// How many events it has.
+    pub(super) fn size(&self) -> usize {
+        self.events.borrow().len()
+    }
+
     /// The value of a predefined name.
-    pub(super) fn lookup(&self, name: &str) -> Option<(BaseValue, Depends)> {
+    pub(super) fn lookup(&self, name: &'t str) -> Option<(BaseValue, Depends)> {
         let chosen = |relation: &RefCell<Rc<Pairs>>| BaseValue::Pairs(relation.borrow().clone());
         match name {
             "rf" => Some((chosen(&self.rf), Depends::RF)),
@@ -171,12 +176,12 @@ impl<'t> Candidate<'t> {
         }
     }
 
-    fn fixed(&self, name: &str) -> Option<BaseValue> {
+    fn fixed(&self, name: &'t str) -> Option<BaseValue> {
         if let Some(known) = self.fixed.borrow().get(name) {
             return known.clone();
         }
         let value = self.compute_fixed(name);
-        self.fixed.borrow_mut().insert(name.to_string(), value.clone());
+        self.fixed.borrow_mut().insert(name, value.clone());
         value
     }
 
@@ -251,8 +256,8 @@ impl<'t> Candidate<'t> {
                 Some(exits.flat_map(|(_, reads)| reads).map(|read| read.0).collect())
             }
             _ => {
-                let tag = Tag::ALL.iter().find(|tag| tag.cat_name() == name)?;
-                Some(all(&|event| has(event, *tag)))
+                let tag = Tag::named(name)?;
+                Some(all(&|event| has(event, tag)))
             }
         }
     }

@@ -169,14 +169,16 @@ pub(super) struct Interpreter<'t> {
     /// What the evaluation in progress has looked at.
     touched: Cell<Depends>,
     depth: Cell<u32>,
+    /// Evaluations until the watch is asked again.
+    patience: Cell<u32>,
     pub(super) watch: Watch<'t>,
 }
 
 impl<'t> Interpreter<'t> {
     pub(super) fn new(candidate: Candidate<'t>, variants: Rc<Variants>, kept: Kept) -> Interpreter<'t> {
         let predefined = RefCell::default();
-        let (touched, depth, watch) = (Cell::default(), Cell::new(0), Watch::default());
-        Interpreter { candidate, variants, kept, predefined, touched, depth, watch }
+        let (touched, depth, patience, watch) = (Cell::default(), Cell::new(0), Cell::new(0), Watch::default());
+        Interpreter { candidate, variants, kept, predefined, touched, depth, patience, watch }
     }
 
     /// A name that every model can use; it stands for the same wherever it is used.
@@ -234,7 +236,7 @@ impl<'t> Interpreter<'t> {
         self.touched.set(self.touched.get().and(depends));
     }
 
-    fn name(&self, name: &str, span: Span, environment: &Environment<'t>) -> Answer<Value<'t>> {
+    fn name(&self, name: &'t str, span: Span, environment: &Environment<'t>) -> Answer<Value<'t>> {
         match environment.find(name) {
             Some(Slot::Value(value)) => return value.clone(),
             Some(Slot::Lazy(lazy)) => return self.force(lazy).0,
@@ -265,8 +267,24 @@ impl<'t> Interpreter<'t> {
         error(span, ReplayErrorKind::Limit(self.watch.ended().unwrap_or(Stop::Time)))
     }
 
+    /// Whether the watch ends the evaluation: asked now and then where operators are quick, else each time.
+    fn gives_up(&self) -> bool {
+        const SELDOM: u32 = 64;
+        const FEW_EVENTS: usize = 64;
+        match self.patience.get().checked_sub(1) {
+            Some(left) => {
+                self.patience.set(left);
+                false
+            }
+            None => {
+                self.patience.set(if self.candidate.size() > FEW_EVENTS { 0 } else { SELDOM });
+                self.watch.is_over()
+            }
+        }
+    }
+
     pub(super) fn evaluate(&self, tree: &'t Tree, environment: &Environment<'t>) -> Answer<Value<'t>> {
-        if self.watch.is_over() {
+        if self.gives_up() {
             return Err(self.out_of_limits(tree.span));
         }
         match &tree.node {

@@ -5,6 +5,7 @@
 //! were not counted takes nothing from an answer). Either way a witness is replayed before it is believed, and an absence on a small
 //! test is confirmed by the other engine.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -234,12 +235,15 @@ impl Job<'_> {
         }
     }
 
-    fn conditions(&self) -> Vec<Condition> {
-        let condition = |question: &Question| match self.is_unmodelled(question) {
-            true => Condition::False,
-            false => looked_for(&self.test.program, question),
-        };
-        self.test.program.questions.iter().map(condition).collect()
+    fn conditions(&self) -> Vec<Cow<'_, Condition>> {
+        let mut conditions = Vec::with_capacity(self.test.program.questions.len());
+        for question in &self.test.program.questions {
+            conditions.push(match self.is_unmodelled(question) {
+                true => Cow::Owned(Condition::False),
+                false => looked_for(&self.test.program, question),
+            });
+        }
+        conditions
     }
 
     /// Whether a question rests on a value without a model.

@@ -1,24 +1,31 @@
 //! Questions: what each looks for, and what finding it means.
 
+use std::borrow::Cow;
+
 use fencepost_program::program::{Condition, Program, Question};
 use fencepost_report::verdict::Verdict;
 use fencepost_syntax::litmus::QuestionKind;
 
 /// What a question looks for: its condition, for `forall` and `assert` its negation, the filter included so that both are
 /// judged on one final state.
-pub fn looked_for(program: &Program, question: &Question) -> Condition {
-    let condition = looked_for_in_crash(question);
+pub fn looked_for<'a>(program: &Program, question: &'a Question) -> Cow<'a, Condition> {
     match &program.filter {
-        Some(filter) => Condition::And(vec![filter.node.clone(), condition]),
-        None => condition,
+        Some(filter) => Cow::Owned(Condition::And(vec![filter.node.clone(), looked_for_in_crash(question)])),
+        None if is_negated(question) => Cow::Owned(looked_for_in_crash(question)),
+        None => Cow::Borrowed(&question.condition),
     }
+}
+
+/// Whether the negation of the condition is looked for.
+fn is_negated(question: &Question) -> bool {
+    matches!(question.kind, QuestionKind::Forall | QuestionKind::Assert)
 }
 
 /// The same for a question about crashes, to which the filter does not apply.
 pub fn looked_for_in_crash(question: &Question) -> Condition {
-    match question.kind {
-        QuestionKind::Forall | QuestionKind::Assert => Condition::Not(Box::new(question.condition.clone())),
-        _ => question.condition.clone(),
+    match is_negated(question) {
+        true => Condition::Not(Box::new(question.condition.clone())),
+        false => question.condition.clone(),
     }
 }
 

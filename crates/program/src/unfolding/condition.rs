@@ -47,8 +47,14 @@ impl Condition {
         match self {
             Condition::True | Condition::False => {}
             Condition::Compare { left, right, .. } => {
-                let both = [left, right].into_iter();
-                found.extend(both.filter(|term| !matches!(term, Term::Constant(_))).cloned());
+                // Conditions ask for the same few terms over and over.
+                const FEW: usize = 16;
+                for term in [left, right] {
+                    let is_known = || found.iter().take(FEW).any(|known| known == term);
+                    if !matches!(term, Term::Constant(_)) && !is_known() {
+                        found.push(term.clone());
+                    }
+                }
             }
             Condition::Not(inner) => inner.collect_terms(found),
             Condition::And(parts) | Condition::Or(parts) => parts.iter().for_each(|part| part.collect_terms(found)),

@@ -64,7 +64,7 @@ impl Unfolding {
     /// Whether a condition rests on a value without a model.
     pub fn is_unmodelled(&self, condition: &Condition) -> bool {
         let terms = self.unmodelled.as_ref().map_or(&[][..], |found| found.terms.as_slice());
-        condition.terms().iter().any(|term| terms.contains(term))
+        !terms.is_empty() && condition.terms().iter().any(|term| terms.contains(term))
     }
 
     /// Whether it ends with its CTA's going round for ever without asking for anything itself.

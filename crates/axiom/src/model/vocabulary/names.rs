@@ -35,7 +35,7 @@ pub const SETS: &[NamedSet] = &[
 
 fn set(name: &str) -> Option<BaseSet> {
     let named = SETS.iter().find(|named| named.name == name).map(|named| named.set);
-    named.or_else(|| Tag::ALL.iter().find(|tag| tag.cat_name() == name).map(|&tag| BaseSet::Tagged(tag)))
+    named.or_else(|| Tag::named(name).map(BaseSet::Tagged))
 }
 
 fn relation(name: &str) -> Option<BaseRelation> {

@@ -435,7 +435,9 @@ fn carry(edges: &mut BTreeMap<Rc<str>, SortedSet<i128>>, (from, to): (&Place, &P
 fn refuse_mixed(names: &Names, cut: &Cut, findings: &mut Findings) {
     for (name, uses) in &cut.uses {
         let entry = &names.by_name[name];
-        if fixed_parts(names, entry, uses).is_some() {
+        let mut named = uses.scalars.iter().filter(|scalar| scalar.is_named);
+        let bits = entry.ty.or_else(|| named.clone().next().map(|scalar| scalar.ty)).map(|ty| ty.bits);
+        if named.all(|scalar| Some(scalar.ty.bits) == bits) || fixed_parts(names, entry, uses).is_some() {
             continue;
         }
         let mut types = SortedMap::new();

@@ -31,22 +31,44 @@ pub(crate) fn accessed(operation: &Operation) -> Option<(&AddressOperand, i128)>
 impl Runner<'_> {
     pub(crate) fn access(&mut self, state: State, instruction: &Instruction, guard: Reads) -> Result<(), UnfoldError> {
         let Some((address, bytes)) = accessed(&instruction.operation) else { return Ok(()) };
+        // An address that the text names is one address, and rests on no read.
+        if let AddressOperand::Static(address) = address {
+            let targets = self.locations_of(self.start_of(*address), bytes, state.at)?;
+            return self.access_at(state, instruction, (&targets, bytes), (Reads::new(), guard));
+        }
         let elsewhere = self.elsewhere(&state, (address, bytes), &instruction.operation);
-        let (mut alternatives, address_reads) = self.range(state, address, bytes)?;
+        let (mut alternatives, reads) = self.range(state, address, bytes)?;
         self.omit_elsewhere(&mut alternatives, &elsewhere);
         for (state, targets) in alternatives {
-            self.check_alignment(&targets, bytes, state.at)?;
-            let deps = Deps { address: address_reads.clone(), data: Reads::new(), guard: guard.clone() };
-            match &instruction.operation {
-                Operation::Load { .. } => self.load(state, &instruction.operation, &targets, deps)?,
-                Operation::Store { .. } => self.store(state, &instruction.operation, &targets, deps)?,
-                Operation::VectorLoad { .. } => self.vector_load(state, &instruction.operation, &targets, deps)?,
-                Operation::VectorStore { .. } => self.vector_store(state, &instruction.operation, &targets, deps)?,
-                Operation::VectorUpdate(update) => self.vector_update(state, update, &targets, deps)?,
-                _ => self.modify(state, &instruction.operation, &targets, deps)?,
-            }
+            self.access_at(state, instruction, (&targets, bytes), (reads.clone(), guard.clone()))?;
         }
         Ok(())
+    }
+
+    /// The same where the locations are known, and the reads behind the address and the guard.
+    fn access_at(
+        &mut self,
+        state: State,
+        instruction: &Instruction,
+        (targets, bytes): (&[AddressId], i128),
+        (address, guard): (Reads, Reads),
+    ) -> Result<(), UnfoldError> {
+        self.check_alignment(targets, bytes, state.at)?;
+        let deps = Deps { address, data: Reads::new(), guard };
+        match &instruction.operation {
+            Operation::Load { .. } => self.load(state, &instruction.operation, targets, deps),
+            Operation::Store { .. } => self.store(state, &instruction.operation, targets, deps),
+            Operation::VectorLoad { .. } => self.vector_load(state, &instruction.operation, targets, deps),
+            Operation::VectorStore { .. } => self.vector_store(state, &instruction.operation, targets, deps),
+            Operation::VectorUpdate(update) => self.vector_update(state, update, targets, deps),
+            _ => self.modify(state, &instruction.operation, targets, deps),
+        }
+    }
+
+    /// The address that stands for one: of several names of a place, the first.
+    fn start_of(&self, address: AddressId) -> AddressId {
+        let found = &self.program.addresses[address.index()];
+        if found.within == 0 { found.canonical } else { address }
     }
 
     /// The addresses an operand may be, each with the run in which it is that one. A value that is no address at all ends
@@ -70,9 +92,7 @@ impl Runner<'_> {
     ) -> Result<(Vec<(State, AddressId)>, Reads), UnfoldError> {
         let register = match address {
             AddressOperand::Static(address) => {
-                let canonical = self.program.addresses[address.index()].canonical;
-                let is_start = self.program.addresses[address.index()].within == 0;
-                return Ok((vec![(state, if is_start { canonical } else { *address })], Reads::new()));
+                return Ok((vec![(state, self.start_of(*address))], Reads::new()));
             }
             AddressOperand::Register(register) => *register,
         };

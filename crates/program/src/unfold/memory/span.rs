@@ -23,21 +23,28 @@ impl Runner<'_> {
     /// number of locations, or one that the thread cannot access, ends the run there, as a wild access; a run that must hold
     /// one is refused.
     pub(crate) fn range(&mut self, state: State, address: &AddressOperand, bytes: i128) -> Result<Ranges, UnfoldError> {
-        let span = self.span_at(state.at);
         let at = state.at;
         let (alternatives, reads) = self.targets_where(state, address, None, |runner, target| {
             runner.locations_from(target, bytes).is_some() && runner.is_eligible(target, at)
         })?;
         let mut found = Vec::new();
         for (state, target) in alternatives {
-            let Some(locations) = self.locations_from(target, bytes) else {
-                let location = self.program.addresses[target.index()].name.clone();
-                let overrun = self.overrun(at, target, bytes);
-                return Err(overrun.unwrap_or(UnfoldError::MixedSize { span, location }));
-            };
-            found.push((state, locations));
+            found.push((state, self.locations_of(target, bytes, at)?));
         }
         Ok((found, reads))
+    }
+
+    /// [`Runner::locations_from`], or why an access to them is refused.
+    pub(crate) fn locations_of(
+        &self,
+        target: AddressId,
+        bytes: i128,
+        at: usize,
+    ) -> Result<Vec<AddressId>, UnfoldError> {
+        self.locations_from(target, bytes).ok_or_else(|| {
+            let (span, location) = (self.span_at(at), self.program.addresses[target.index()].name.clone());
+            self.overrun(at, target, bytes).unwrap_or(UnfoldError::MixedSize { span, location })
+        })
     }
 
     /// The canonical addresses of the locations that are exactly so many bytes from this one on; 0 bytes are one location
