@@ -83,7 +83,8 @@ fn elements_that_are_alike_say_the_same() {
         let both = tests.iter().flat_map(|test| [test.clone(), unasked(test)]);
         for test in both.filter(|test| left_out(test, &model).is_some()) {
             let options = Options { budget: crate::Budget::new(None, Some(500 << 20)), ..Options::default() };
-            let report = |model: &LoadedModel| checked(&test, model, check_known(&test, model, &options)).report;
+            let report =
+                |model: &LoadedModel| checked(&test, model, &options, check_known(&test, model, &options)).report;
             let (one, all) = (report(&model), report(&own));
             let is_cut = |report: &Report| report.executions.is_none_or(|count| !count.complete);
             let is_open = |report: &Report| matches!(report.verdict, Verdict::Unknown(Why::Bound(_)));

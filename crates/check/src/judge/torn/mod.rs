@@ -308,7 +308,7 @@ mod tests {
         let whole = crate::judge::known::check_known(&tests[0], &model, &Options::default());
         let options = Options { budget: crate::Budget::of_time(Duration::ZERO), ..Options::default() };
         let answers = settle(&tests[0], &model, &options, whole, &crate::judge::known::check_known);
-        checked(&tests[0], &model, answers).report
+        checked(&tests[0], &model, &options, answers).report
     }
 
     #[test]
