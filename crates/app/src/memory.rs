@@ -49,10 +49,12 @@ pub(crate) fn is_full() -> bool {
 
 /// `VmRSS`, in bytes.
 fn resident() -> Option<u64> {
-    // Longer than that file is, up to the line.
-    let mut start = [0; 4096];
-    let length = std::fs::File::open("/proc/self/status").ok()?.read(&mut start).ok()?;
-    field(std::str::from_utf8(start.get(..length)?).ok()?, "VmRSS:")
+    /// More than that file has, up to the line.
+    const ENOUGH: usize = 4096;
+    let mut start = Vec::with_capacity(ENOUGH);
+    let file = std::fs::File::open("/proc/self/status").ok()?;
+    file.take(ENOUGH as u64).read_to_end(&mut start).ok()?;
+    field(std::str::from_utf8(&start).ok()?, "\nVmRSS:")
 }
 
 /// What the machine has, or less where a control group says so.
@@ -65,8 +67,8 @@ fn of_machine() -> Option<u64> {
 
 /// `VmRSS:     1234 kB`.
 fn field(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    let (_, after) = text.split_once(name)?;
+    let kilobytes: u64 = after.split_ascii_whitespace().next()?.parse().ok()?;
     kilobytes.checked_mul(1024)
 }
 
@@ -76,7 +78,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_from_the_systems_files() {
-        assert_eq!(field("Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", "VmRSS:"), Some(1234 * 1024));
+        assert_eq!(field("Name:\tx\nVmRSS:\t    1234 kB\nThreads:\t1\n", "\nVmRSS:"), Some(1234 * 1024));
         assert_eq!(field("Name:\tx\n", "VmRSS:"), None);
     }
 }

@@ -7,13 +7,14 @@
 //!
 //! A node is computed again only if the value of an operand has changed since, and of a small candidate only in the rows that
 //! can differ ([`update`]): between two candidates that differ by an edge most of a large model stays as it was. What no
-//! choice can change is not looked at again at all ([`settled`]).
+//! choice can change is not looked at again at all ([`settled`]), and what must be empty is not computed ([`reduced`]).
 
 mod adjoint;
 mod dependencies;
 mod plan;
 mod plans;
 mod polarity;
+mod reduced;
 mod settled;
 mod unions;
 mod update;
@@ -33,6 +34,8 @@ pub use plan::{Occurrence, Plan, Pruning};
 pub(crate) use plans::Plans;
 
 use plan::{Operation, Slot, Step};
+use plans::Planned;
+use reduced::Reductions;
 use update::Held;
 
 /// What a node depends on at most: each stage includes those before it. The order is that of the search.
@@ -63,6 +66,7 @@ pub enum Chosen {
 pub struct Evaluator<'m> {
     model: &'m Model,
     plan: Arc<Plan>,
+    reductions: Arc<Reductions>,
     shape: Shape,
     data: Vec<u64>,
     slots: Vec<Held>,
@@ -93,9 +97,11 @@ impl<'m> Evaluator<'m> {
 
     /// Also keeps the values of these nodes, which no axiom may need.
     pub fn with_roots(model: &'m Model, roots: &[NodeId]) -> Evaluator<'m> {
+        let Planned { plan, reductions } = model.plans.get(model, roots);
         Evaluator {
             model,
-            plan: model.plans.get(model, roots),
+            plan,
+            reductions,
             shape: Shape::default(),
             data: Vec::new(),
             slots: Vec::new(),
@@ -145,6 +151,7 @@ impl<'m> Evaluator<'m> {
         self.shape = candidate.shape;
         self.candidates += 1;
         self.slots.clear();
+        self.slots.reserve(self.plan.slot_count());
         let mut start = 0;
         for kind in self.plan.kinds() {
             let length = size(self.shape, kind);
@@ -181,10 +188,10 @@ impl<'m> Evaluator<'m> {
                 plan::Base::Relation(relation) => candidate.fill_relation(unfolding, relation, &mut self.data[range]),
             }
         }
-        let plan = Arc::clone(&self.plan);
-        let violated = self.steps(plan.list(Stage::Static as usize), Chosen::Partly);
+        let reduced = self.reduced(unfolding, candidate);
+        let violated = self.steps(reduced.list(Stage::Static as usize), Chosen::Partly);
         if violated.is_none() {
-            self.settle(unfolding, candidate);
+            self.settle(&reduced);
         }
         violated
     }

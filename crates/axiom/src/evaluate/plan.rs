@@ -221,6 +221,10 @@ impl Plan {
         self.slots[node.index()]
     }
 
+    pub(super) fn slot_count(&self) -> usize {
+        self.slot_kinds.len()
+    }
+
     pub(super) fn kinds(&self) -> impl Iterator<Item = NodeKind> + '_ {
         self.slot_kinds.iter().copied()
     }

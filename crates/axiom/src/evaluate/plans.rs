@@ -4,12 +4,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::plan::Plan;
+use super::reduced::Reductions;
 use super::unions;
 use crate::model::{Model, NodeId};
 
 /// A cache, no part of the model: a copy of the model, which may be changed, begins with none.
 #[derive(Debug, Default)]
-pub(crate) struct Plans(Mutex<Vec<(Vec<NodeId>, Arc<Plan>)>>);
+pub(crate) struct Plans(Mutex<Vec<(Vec<NodeId>, Planned)>>);
+
+/// A plan, and what was selected of it for candidates so far.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    pub(super) plan: Arc<Plan>,
+    pub(super) reductions: Arc<Reductions>,
+}
 
 impl Clone for Plans {
     fn clone(&self) -> Plans {
@@ -22,17 +30,17 @@ const MOST: usize = 64;
 
 impl Plans {
     /// The plan of the model that these belong to.
-    pub(super) fn get(&self, model: &Model, roots: &[NodeId]) -> Arc<Plan> {
+    pub(super) fn get(&self, model: &Model, roots: &[NodeId]) -> Planned {
         let mut plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, plan)) = plans.iter().find(|(of, _)| of == roots) {
-            return Arc::clone(plan);
+        if let Some((_, planned)) = plans.iter().find(|(of, _)| of == roots) {
+            return planned.clone();
         }
         let mut plan = Plan::new(model, roots);
         unions::join(&mut plan, model);
-        let plan = Arc::new(plan);
+        let planned = Planned { plan: Arc::new(plan), reductions: Arc::default() };
         if plans.len() < MOST {
-            plans.push((roots.to_vec(), Arc::clone(&plan)));
+            plans.push((roots.to_vec(), planned.clone()));
         }
-        plan
+        planned
     }
 }

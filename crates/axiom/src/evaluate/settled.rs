@@ -10,20 +10,34 @@ use std::sync::Arc;
 use fencepost_program::unfolding::{EventKind, Unfolding};
 
 use super::plan::{Base, GroupPlan, LAST, Operation, Slot, Step};
+use super::reduced::Reduced;
 use super::{Evaluator, Stage};
 use crate::base::{Candidate, is_in_sync_order};
 use crate::bits::kernel;
 use crate::model::BaseRelation;
 
 impl Evaluator<'_> {
-    /// Chooses the steps of every later evaluation of this candidate; what the traces fix is computed.
-    pub(super) fn settle(&mut self, unfolding: &Unfolding, candidate: &Candidate) {
+    /// The steps that can give something for this candidate, whose bases are there; and which chosen bases can hold something.
+    pub(super) fn reduced(&mut self, unfolding: &Unfolding, candidate: &Candidate) -> Arc<Reduced> {
         let plan = Arc::clone(&self.plan);
-        for &(slot, base) in &plan.chosen_bases {
-            self.varies[slot.index()] = can_hold(unfolding, candidate, base);
+        let mut holding = vec![0; (plan.static_bases.len() + plan.chosen_bases.len()).div_ceil(64)];
+        for (at, &(slot, _)) in plan.static_bases.iter().enumerate() {
+            let holds = !kernel::is_empty(&self.data[self.range(slot)]);
+            holding[at / 64] |= u64::from(holds) << (at % 64);
         }
+        for (at, &(slot, base)) in (plan.static_bases.len()..).zip(&plan.chosen_bases) {
+            let holds = can_hold(unfolding, candidate, base);
+            self.varies[slot.index()] = holds;
+            holding[at / 64] |= u64::from(holds) << (at % 64);
+        }
+        self.reductions.get(&plan, holding)
+    }
+
+    /// Chooses the steps of every later evaluation of this candidate; what the traces fix is computed.
+    pub(super) fn settle(&mut self, reduced: &Reduced) {
+        let plan = Arc::clone(&self.plan);
         for list in Stage::ReadsFrom as usize..=LAST {
-            for step in plan.list(list) {
+            for step in reduced.list(list) {
                 if self.gives_up() {
                     return;
                 }
@@ -40,7 +54,8 @@ impl Evaluator<'_> {
         let mut needed = vec![false; self.slots.len()];
         plan.asked.iter().for_each(|slot| needed[slot.index()] = true);
         for list in (Stage::ReadsFrom as usize..=LAST).rev() {
-            for &step in plan.list(list).iter().rev() {
+            self.live[list].reserve(reduced.list(list).len());
+            for &step in reduced.list(list).iter().rev() {
                 if self.keep(step, &mut needed) {
                     self.live[list].push(step);
                 }

@@ -147,8 +147,8 @@ impl Evaluator<'_> {
     #[inline(never)]
     fn whole(&mut self, slot: Slot, operation: Operation) -> Rows {
         let own = self.slots[slot.index()];
-        let is_current = |operand: Slot| self.slots[operand.index()].changed <= own.computed;
-        if own.computed > 0 && operation.operands(&self.plan.united).all(is_current) {
+        let is_newer = |operand: Slot| self.slots[operand.index()].changed > own.computed;
+        if own.computed > 0 && !operation.any_operand(&self.plan.united, is_newer) {
             return 0;
         }
         self.evaluate(slot, operation);

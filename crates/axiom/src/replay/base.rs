@@ -53,10 +53,24 @@ impl Versions {
     }
 }
 
+/// The first bytes of a name, and its length.
+pub(super) fn beginning(name: &str) -> u64 {
+    let bytes = name.bytes().take(7).fold(0, |all, byte| all << 8 | u64::from(byte));
+    bytes | (name.len() as u64) << 56
+}
+
 #[derive(Clone, Debug)]
 pub(super) enum BaseValue {
     Events(Rc<Events>),
     Pairs(Rc<Pairs>),
+}
+
+/// What the traces fix of one name.
+struct Fixed<'t> {
+    /// [`beginning`] of the name: most comparisons of names end here.
+    begins: u64,
+    name: &'t str,
+    value: Option<BaseValue>,
 }
 
 /// The choices of one candidate, replaced one at a time.
@@ -72,7 +86,7 @@ pub(crate) struct Candidate<'t> {
     generations: RefCell<Rc<Pairs>>,
     versions: Cell<Versions>,
     /// What the traces fix, by name.
-    fixed: RefCell<BTreeMap<&'t str, Option<BaseValue>>>,
+    fixed: RefCell<Vec<Fixed<'t>>>,
 }
 
 impl<'t> Candidate<'t> {
@@ -177,11 +191,13 @@ impl<'t> Candidate<'t> {
     }
 
     fn fixed(&self, name: &'t str) -> Option<BaseValue> {
-        if let Some(known) = self.fixed.borrow().get(name) {
-            return known.clone();
+        let begins = beginning(name);
+        let is_known = |fixed: &&Fixed<'t>| fixed.begins == begins && fixed.name == name;
+        if let Some(known) = self.fixed.borrow().iter().find(is_known) {
+            return known.value.clone();
         }
         let value = self.compute_fixed(name);
-        self.fixed.borrow_mut().insert(name, value.clone());
+        self.fixed.borrow_mut().push(Fixed { begins, name, value: value.clone() });
         value
     }
 

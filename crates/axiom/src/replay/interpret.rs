@@ -11,7 +11,7 @@ use fencepost_syntax::cat::{
 };
 use fencepost_syntax::span::Span;
 
-use super::base::{BaseValue, Candidate, Depends, Versions};
+use super::base::{BaseValue, Candidate, Depends, Versions, beginning};
 use super::operators::{self, Events, Pairs};
 use super::ordered::Ordered;
 use super::prelude;
@@ -93,12 +93,6 @@ pub(super) enum Parts<'t> {
     Whole,
     Unary(UnaryOperator, Rc<Lazy<'t>>, Span),
     Binary(BinaryOperator, [(Rc<Lazy<'t>>, Span); 2]),
-}
-
-/// The first bytes of a name, and its length.
-fn beginning(name: &str) -> u64 {
-    let bytes = name.bytes().take(7).fold(0, |all, byte| all << 8 | u64::from(byte));
-    bytes | (name.len() as u64) << 56
 }
 
 impl<'t> Environment<'t> {

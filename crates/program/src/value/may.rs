@@ -56,6 +56,9 @@ pub fn image<'a>(expression: &Expression, of: &dyn Fn(EventId) -> &'a May) -> Ma
 
 /// The same of an expression with these leaves.
 pub fn image_over<'a>(expression: &Expression, leaves: &[Leaf], of: &dyn Fn(EventId) -> &'a May) -> May {
+    if let Expression::Constant(value) = expression {
+        return May::Values(vec![*value]);
+    }
     let mut domains: Vec<&[Value]> = Vec::with_capacity(leaves.len());
     for leaf in leaves {
         match leaf {

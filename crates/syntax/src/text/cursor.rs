@@ -1,6 +1,6 @@
 //! A position in a token list, and the list of what went wrong so far.
 
-use super::{Comments, DIAGNOSTIC_LIMIT, Kind, SpanMap, Token, View, lex};
+use super::{Comments, DIAGNOSTIC_LIMIT, Kind, SpanMap, Token, View, give_back, lex};
 use crate::diagnostic::Diagnostic;
 use crate::limits;
 use crate::span::{Span, Spanned};
@@ -31,6 +31,7 @@ impl<'a> Cursor<'a> {
     }
 
     pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        give_back(self.tokens);
         self.diagnostics
     }
 

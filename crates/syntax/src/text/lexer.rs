@@ -3,6 +3,8 @@
 //! Rejected: lexing on demand. It saves memory on noise, but look-ahead over rows then lexes some text twice, and the
 //! limit on lexical errors already stops noise early.
 
+use std::cell::Cell;
+
 use super::DIAGNOSTIC_LIMIT;
 use crate::diagnostic::Diagnostic;
 use crate::limits;
@@ -56,8 +58,9 @@ struct Lexer<'a> {
 
 /// The tokens of `text` from byte `from` on (a character boundary), closed by [`Kind::End`].
 pub(crate) fn lex(text: &str, from: usize, comments: Comments) -> (Vec<Token>, Vec<Diagnostic>) {
-    // Tests have a token per three or four bytes. Noise may have none: memory that nobody touches costs nothing.
-    let tokens = Vec::with_capacity((text.len().saturating_sub(from) / 3).min(MOST_AT_ONCE) + 2);
+    // Tests have a token per two to four bytes. Noise may have none: memory that nobody touches costs nothing.
+    let mut tokens = SPARE.take();
+    tokens.reserve((text.len().saturating_sub(from) / 2).min(MOST_AT_ONCE) + 2);
     let mut lexer = Lexer { bytes: text.as_bytes(), text, at: from, comments, tokens, diagnostics: Vec::new() };
     if u32::try_from(text.len()).is_err() {
         lexer.diagnostics.push(Diagnostic::error(Span::default(), "the text is longer than 4 GiB"));
@@ -181,18 +184,20 @@ impl Lexer<'_> {
             }
             b'0'..=b'9' => self.number(),
             b'"' => self.string(),
-            _ if TWO.contains(&[first, second]) => {
-                self.at += 2;
-                Kind::Mark
-            }
+            b'/' if second == b'\\' => self.mark(2),
+            b'\\' if second == b'/' => self.mark(2),
+            b'&' if second == b'&' => self.mark(2),
+            b'=' | b'!' | b'<' | b'>' if second == b'=' => self.mark(2),
             // `?` is an unknown initial value.
             b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'|' | b';' | b',' | b':' | b'@' | b'!' | b'~' | b'=' | b'<'
-            | b'>' | b'+' | b'-' | b'*' | b'/' | b'\\' | b'.' | b'$' | b'&' | b'%' | b'^' | b'?' => {
-                self.at += 1;
-                Kind::Mark
-            }
+            | b'>' | b'+' | b'-' | b'*' | b'/' | b'\\' | b'.' | b'$' | b'&' | b'%' | b'^' | b'?' => self.mark(1),
             _ => self.bad(),
         }
+    }
+
+    fn mark(&mut self, length: usize) -> Kind {
+        self.at += length;
+        Kind::Mark
     }
 
     /// `shared::cta` is one word: nothing else here uses `::`.
@@ -263,10 +268,21 @@ impl Lexer<'_> {
     }
 }
 
-const TWO: [[u8; 2]; 7] = [*b"/\\", *b"\\/", *b"&&", *b"==", *b"!=", *b"<=", *b">="];
-
 /// Tokens for which room is made in advance.
 const MOST_AT_ONCE: usize = 1 << 16;
+
+thread_local! {
+    /// The room of the last text, empty: files of a folder are read one after the other.
+    static SPARE: Cell<Vec<Token>> = const { Cell::new(Vec::new()) };
+}
+
+/// Gives tokens back when they are read.
+pub(crate) fn give_back(mut tokens: Vec<Token>) {
+    if tokens.capacity() <= MOST_AT_ONCE {
+        tokens.clear();
+        SPARE.set(tokens);
+    }
+}
 
 fn is_word_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_'

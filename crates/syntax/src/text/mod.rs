@@ -9,7 +9,7 @@ mod number;
 
 pub(crate) use crate::suggest::nearest;
 pub(crate) use cursor::{Cursor, finish};
-pub(crate) use lexer::{Comments, Kind, Token, lex};
+pub(crate) use lexer::{Comments, Kind, Token, give_back, lex};
 pub(crate) use map::{Piece, SpanMap, View};
 pub(crate) use number::{LeadingZero, float_bits, integer, is_float};
 
