@@ -20,6 +20,9 @@ mod gem5;
 #[path = "../../examples/support/hostile.rs"]
 mod hostile;
 mod imports;
+#[path = "../../examples/support/instructions.rs"]
+mod instructions;
+mod instructions_kept;
 mod limits;
 mod machine;
 mod map;
